@@ -1,0 +1,92 @@
+//! Messages to bytes.
+//!
+//! Raw members are spliced in as they are, white space included. What is written here is one JSON
+//! text; where it ends on the wire is the framing's matter.
+
+use bytes::{BufMut, BytesMut};
+
+use crate::error::ErrorObject;
+use crate::id::Id;
+use crate::message::{Message, Method, Notification, Outcome, Params, Request, Response};
+
+impl Message {
+    /// Appends the message as JSON.
+    pub fn encode(&self, out: &mut BytesMut) {
+        match self {
+            Self::Request(request) => request.encode(out),
+            Self::Notification(notification) => notification.encode(out),
+            Self::Response(response) => response.encode(out),
+        }
+    }
+}
+
+impl Request {
+    /// Appends the Request as JSON.
+    pub fn encode(&self, out: &mut BytesMut) {
+        call_head(&self.method, self.params.as_ref(), out);
+        out.extend_from_slice(b",\"id\":");
+        out.extend_from_slice(self.id.as_bytes());
+        out.put_u8(b'}');
+    }
+}
+
+impl Notification {
+    /// Appends the Notification as JSON.
+    pub fn encode(&self, out: &mut BytesMut) {
+        call_head(&self.method, self.params.as_ref(), out);
+        out.put_u8(b'}');
+    }
+}
+
+impl Response {
+    /// Appends the Response as JSON.
+    pub fn encode(&self, out: &mut BytesMut) {
+        response(&self.id, &self.outcome, out);
+    }
+}
+
+/// Appends the Response that this outcome is for that id.
+pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
+    match outcome {
+        Ok(result) => {
+            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
+            out.extend_from_slice(result.as_bytes());
+        }
+        Err(error) => {
+            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"error\":");
+            error.encode(out);
+        }
+    }
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(id.as_bytes());
+    out.put_u8(b'}');
+}
+
+impl ErrorObject {
+    /// Appends the `error` member's value as JSON.
+    pub fn encode(&self, out: &mut BytesMut) {
+        out.extend_from_slice(b"{\"code\":");
+        text(&self.code.0, out);
+        out.extend_from_slice(b",\"message\":");
+        text(&self.message, out);
+        if let Some(data) = &self.data {
+            out.extend_from_slice(b",\"data\":");
+            out.extend_from_slice(data.as_bytes());
+        }
+        out.put_u8(b'}');
+    }
+}
+
+/// Appends everything of a call but the id and the closing brace.
+pub fn call_head(method: &Method, params: Option<&Params>, out: &mut BytesMut) {
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    out.extend_from_slice(method.as_json().as_bytes());
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        out.extend_from_slice(params.as_json().as_bytes());
+    }
+}
+
+fn text(value: &(impl serde::Serialize + ?Sized), out: &mut BytesMut) {
+    serde_json::to_writer(out.writer(), value).expect("a buffer takes integers and strings");
+}

@@ -1,0 +1,148 @@
+//! What went wrong, as the wire says it.
+//!
+//! The codes live here and nowhere else. The first six of our own server codes are the ones that
+//! jsonrpsee's users know.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::json::RawJson;
+
+/// The code of an error (section 5.1): any integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code(pub i64);
+
+impl Code {
+    /// The bytes are not JSON.
+    pub const PARSE_ERROR: Self = Self(-32700);
+    /// The JSON is not a Request.
+    pub const INVALID_REQUEST: Self = Self(-32600);
+    /// There is no such method.
+    pub const METHOD_NOT_FOUND: Self = Self(-32601);
+    /// The method does not take these params.
+    pub const INVALID_PARAMS: Self = Self(-32602);
+    /// The server failed.
+    pub const INTERNAL_ERROR: Self = Self(-32603);
+    /// The server takes no batches.
+    pub const BATCHES_NOT_SUPPORTED: Self = Self(-32005);
+    /// The connection has as many subscriptions as it may.
+    pub const TOO_MANY_SUBSCRIPTIONS: Self = Self(-32006);
+    /// The message is over the size limit.
+    pub const REQUEST_TOO_LARGE: Self = Self(-32007);
+    /// The answer is over the size limit.
+    pub const RESPONSE_TOO_LARGE: Self = Self(-32008);
+    /// The server has as much to do as it may, or is shutting down.
+    pub const SERVER_BUSY: Self = Self(-32009);
+    /// The batch has more entries than it may.
+    pub const BATCH_TOO_LARGE: Self = Self(-32010);
+    /// The handler did not finish in time.
+    pub const TIMED_OUT: Self = Self(-32012);
+    /// The call was cancelled.
+    pub const CANCELLED: Self = Self(-32800);
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The `error` member of a Response (section 5.1).
+///
+/// ```
+/// use antiphon_core::ErrorObject;
+///
+/// let error = ErrorObject::new(-32050, "no such user").with_data(&["ada"]);
+/// assert_eq!(error.to_string(), "no such user (-32050): [\"ada\"]");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorObject {
+    /// Which error.
+    pub code: Code,
+    /// One short sentence.
+    pub message: Cow<'static, str>,
+    /// More about it, in any shape.
+    pub data: Option<RawJson>,
+}
+
+impl ErrorObject {
+    /// An error of one's own. Codes from -32768 to -32000 are the specification's.
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code: Code(code), message: message.into(), data: None }
+    }
+
+    /// Adds `data`. A value that cannot be serialized is left out.
+    #[must_use]
+    pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Self {
+        self.data = RawJson::encode(data).ok();
+        self
+    }
+
+    /// -32700
+    pub fn parse_error() -> Self {
+        Self::of(Code::PARSE_ERROR, "Parse error")
+    }
+
+    /// -32600
+    pub fn invalid_request() -> Self {
+        Self::of(Code::INVALID_REQUEST, "Invalid Request")
+    }
+
+    /// -32601
+    pub fn method_not_found() -> Self {
+        Self::of(Code::METHOD_NOT_FOUND, "Method not found")
+    }
+
+    /// -32602
+    pub fn invalid_params() -> Self {
+        Self::of(Code::INVALID_PARAMS, "Invalid params")
+    }
+
+    /// -32603
+    pub fn internal_error() -> Self {
+        Self::of(Code::INTERNAL_ERROR, "Internal error")
+    }
+
+    /// -32007
+    pub fn request_too_large(limit: usize) -> Self {
+        Self::of(Code::REQUEST_TOO_LARGE, "Request too large")
+            .with_data(&format_args!("the limit is {limit} bytes"))
+    }
+
+    /// -32008
+    pub fn response_too_large(limit: usize) -> Self {
+        Self::of(Code::RESPONSE_TOO_LARGE, "Response too large")
+            .with_data(&format_args!("the limit is {limit} bytes"))
+    }
+
+    /// -32009
+    pub fn server_busy(reason: &'static str) -> Self {
+        Self::of(Code::SERVER_BUSY, "Server busy").with_data(reason)
+    }
+
+    /// -32010
+    pub fn batch_too_large(limit: usize) -> Self {
+        Self::of(Code::BATCH_TOO_LARGE, "Batch too large")
+            .with_data(&format_args!("the limit is {limit} entries"))
+    }
+
+    /// -32012
+    pub fn timed_out() -> Self {
+        Self::of(Code::TIMED_OUT, "Request timed out")
+    }
+
+    const fn of(code: Code, message: &'static str) -> Self {
+        Self { code, message: Cow::Borrowed(message), data: None }
+    }
+}
+
+impl fmt::Display for ErrorObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)?;
+        self.data.as_ref().map_or(Ok(()), |data| write!(f, ": {data}"))
+    }
+}
+
+impl std::error::Error for ErrorObject {}

@@ -1,0 +1,200 @@
+//! How long is the body that the header block announces?
+//!
+//! It never trusts the announcement: nothing is allocated for it, and a body over the limit is
+//! skipped as it arrives. It never guesses after a malformed block, where the body has no known end.
+//!
+//! Invariant: one error a fault. After a malformed block everything is discarded up to the next
+//! `Content-Length:`, holding at most the part of that name that has arrived.
+
+use bytes::{Buf, Bytes, BytesMut};
+use memchr::memchr2;
+
+use super::block::Block;
+use super::{FrameError, Step};
+
+/// What ends a resynchronisation. Its first byte occurs in it only once, so a failed match can be
+/// given up whole.
+const LANDMARK: &[u8] = b"content-length:";
+
+/// Takes bodies that `Content-Length` announces.
+#[derive(Debug)]
+pub(super) struct HeaderDeframer {
+    max_frame: usize,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Block(Block),
+    Body {
+        length: usize,
+    },
+    /// Inside a body over the limit, which has been reported.
+    Skipping {
+        left: u64,
+    },
+    /// Behind a malformed block, which has been reported.
+    Lost,
+}
+
+impl HeaderDeframer {
+    pub(super) fn new(max_frame: usize) -> Self {
+        Self { max_frame, state: State::Block(Block::default()) }
+    }
+
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+        match &mut self.state {
+            State::Block(block) => match block.read(buf) {
+                Ok(None) => Step::Starved,
+                Ok(Some(length)) => self.open_body(length),
+                Err(reason) => {
+                    self.state = State::Lost;
+                    Step::Emit(Err(FrameError::Header { reason }))
+                }
+            },
+            State::Body { length } if *length > buf.len() => Step::Starved,
+            State::Body { length } => {
+                let body = buf.split_to(*length).freeze();
+                self.open_block();
+                Step::Emit(Ok(body))
+            }
+            State::Skipping { left } => {
+                skip(left, buf);
+                if *left == 0 { self.open_block() } else { Step::Starved }
+            }
+            State::Lost if resynchronise(buf) => self.open_block(),
+            State::Lost => Step::Starved,
+        }
+    }
+
+    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        let inside_frame = match &self.state {
+            State::Block(block) => block.has_begun() || !buf.is_empty(),
+            State::Body { .. } | State::Skipping { .. } => true,
+            State::Lost => false,
+        };
+        buf.clear();
+        self.open_block();
+        inside_frame.then_some(Err(FrameError::Truncated))
+    }
+
+    pub(super) fn wanted(&self, buffered: usize) -> usize {
+        match self.state {
+            State::Body { length } => length.saturating_sub(buffered),
+            State::Skipping { left } => usize::try_from(left).unwrap_or(usize::MAX),
+            State::Block(_) | State::Lost => 0,
+        }
+    }
+
+    fn open_block(&mut self) -> Step {
+        self.state = State::Block(Block::default());
+        Step::Continue
+    }
+
+    fn open_body(&mut self, length: u64) -> Step {
+        match usize::try_from(length) {
+            Ok(length) if length <= self.max_frame => {
+                self.state = State::Body { length };
+                Step::Continue
+            }
+            _ => {
+                self.state = State::Skipping { left: length };
+                Step::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
+            }
+        }
+    }
+}
+
+fn skip(left: &mut u64, buf: &mut BytesMut) {
+    let count = usize::try_from(*left).map_or(buf.len(), |left| left.min(buf.len()));
+    buf.advance(count);
+    *left -= count as u64;
+}
+
+/// Discards up to the landmark; whether it has been found. What stays while it has not is a
+/// beginning of it.
+fn resynchronise(buf: &mut BytesMut) -> bool {
+    while let Some(at) = memchr2(b'c', b'C', buf) {
+        buf.advance(at);
+        let common =
+            buf.iter().zip(LANDMARK).take_while(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
+        let matched = common.count();
+        if matched == LANDMARK.len() || matched == buf.len() {
+            return matched == LANDMARK.len();
+        }
+        buf.advance(matched);
+    }
+    buf.clear();
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::framing::Framing::Header;
+    use crate::framing::tests::{Feed, Frame, MAX_FRAME, expect, ok, too_large};
+    use crate::framing::{FrameError, HeaderFault};
+
+    fn fault(reason: HeaderFault) -> Frame {
+        Err(FrameError::Header { reason })
+    }
+
+    const TRUNCATED: Frame = Err(FrameError::Truncated);
+
+    #[test]
+    fn a_body_has_the_announced_length() {
+        let input = b"Content-Length: 2\r\n\r\n{}Content-Length: 3\r\n\r\n[1]";
+        expect(Header, 64, input, &[ok(b"{}"), ok(b"[1]")]);
+        expect(Header, 64, b"Content-Length: 0\r\n\r\n", &[ok(b"")]);
+        expect(Header, 64, b"Content-Length: 4\r\n\r\n\r\n\r\n", &[ok(b"\r\n\r\n")]);
+    }
+
+    #[test]
+    fn the_landmark_is_found_behind_half_of_itself() {
+        let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
+        let reason = HeaderFault::NotAHeader { line: "?".into() };
+        expect(Header, 64, input, &[fault(reason), ok(b"[]")]);
+    }
+
+    #[test]
+    fn a_body_over_the_limit_is_reported_once_and_skipped() {
+        let input = b"Content-Length: 5\r\n\r\n12345Content-Length: 4\r\n\r\n1234";
+        expect(Header, 4, input, &[too_large(4), ok(b"1234")]);
+    }
+
+    #[test]
+    fn an_announcement_allocates_nothing() {
+        let mut feed = Feed::new(Header, usize::MAX);
+        feed.push(b"Content-Length: 1073741824\r\n\r\n{");
+        assert!(feed.frames.is_empty() && feed.buf.capacity() < 4096);
+        assert_eq!(feed.deframer.wanted(1), 64 * 1024);
+        assert_eq!(feed.deframer.wanted((1 << 30) - 7), 7);
+    }
+
+    #[test]
+    fn a_huge_body_is_skipped_without_being_held() {
+        let mut feed = Feed::new(Header, MAX_FRAME);
+        feed.push(b"Content-Length: 1073741824\r\n\r\n");
+        assert_eq!(feed.frames, [too_large(MAX_FRAME)]);
+        let piece = vec![b'{'; 1 << 20];
+        for _ in 0..1 << 10 {
+            feed.push(&piece);
+            assert!(feed.buf.is_empty() && feed.buf.capacity() <= 2 * piece.len());
+        }
+        feed.push(b"Content-Length: 2\r\n\r\n{}");
+        assert_eq!(feed.frames, [too_large(MAX_FRAME), ok(b"{}")]);
+    }
+
+    #[test]
+    fn the_largest_length_is_skipped_too() {
+        expect(Header, 4, b"Content-Length: 18446744073709551615\n\nx", &[too_large(4), TRUNCATED]);
+    }
+
+    #[test]
+    fn the_end_of_the_stream_inside_a_frame_is_an_error() {
+        expect(Header, 64, b"Content-Le", &[TRUNCATED]);
+        expect(Header, 64, b"Content-Length: 2\r\n", &[TRUNCATED]);
+        expect(Header, 64, b"Content-Length: 2\r\n\r\n{", &[TRUNCATED]);
+        expect(Header, 64, b"Content-Length: 2\r\n\r\n{}\r\n", &[ok(b"{}")]);
+        expect(Header, 64, b"", &[]);
+    }
+}

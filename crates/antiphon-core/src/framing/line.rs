@@ -1,0 +1,147 @@
+//! Which texts does a line hold? Usually one; some peers (geth's IPC) send several without newlines.
+//!
+//! It never waits for the newline of a text whose brackets have closed: a peer that sends none
+//! would wait for its answer for ever.
+//!
+//! Invariant: a newline ends whatever stands before it, so one malformed line costs one line.
+
+use bytes::{Buf, Bytes, BytesMut};
+
+use super::text::{Shape, Structure, Text, is_space, skip};
+use super::{FrameError, Step};
+
+/// Takes texts from lines.
+#[derive(Debug)]
+pub(super) struct LineDeframer {
+    text: Text,
+    line_has_text: bool,
+}
+
+impl LineDeframer {
+    pub(super) fn new(max_frame: usize) -> Self {
+        Self { text: Text::new(max_frame), line_has_text: false }
+    }
+
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+        if self.text.is_under_way() {
+            return self.text.step(buf);
+        }
+        match skip(buf, |byte| is_space(byte) && byte != b'\n') {
+            None => Step::Starved,
+            Some(b'\n') => self.end_line(buf),
+            Some(first) => self.begin(first),
+        }
+    }
+
+    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        self.line_has_text = false;
+        self.text.rest(buf)
+    }
+
+    /// A line without a text is an empty message, and gets the answer of one.
+    fn end_line(&mut self, buf: &mut BytesMut) -> Step {
+        buf.advance(1);
+        if std::mem::take(&mut self.line_has_text) {
+            Step::Continue
+        } else {
+            Step::Emit(Ok(Bytes::new()))
+        }
+    }
+
+    fn begin(&mut self, first: u8) -> Step {
+        self.line_has_text = true;
+        self.text.begin(match first {
+            b'{' | b'[' => Shape::Enclosed(Structure::new(true)),
+            _ => Shape::Line,
+        });
+        Step::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::framing::Framing::Line;
+    use crate::framing::tests::{Feed, expect, ok, too_large};
+
+    #[test]
+    fn one_text_a_line() {
+        expect(Line, 64, b"{\"a\":1}\n[2]\r\n{}\n", &[ok(b"{\"a\":1}"), ok(b"[2]"), ok(b"{}")]);
+    }
+
+    #[test]
+    fn several_texts_on_a_line() {
+        expect(Line, 64, b"{}[] {}\t\n[1]", &[ok(b"{}"), ok(b"[]"), ok(b"{}"), ok(b"[1]")]);
+    }
+
+    #[test]
+    fn a_closed_text_needs_no_newline() {
+        let mut feed = Feed::new(Line, 64);
+        feed.push(b" {\"a\":[]}");
+        assert_eq!(feed.frames, [ok(b"{\"a\":[]}")]);
+    }
+
+    #[test]
+    fn a_line_without_a_text_is_an_empty_message() {
+        expect(Line, 64, b"\n \t\r\n{}\n\n", &[ok(b""), ok(b""), ok(b"{}"), ok(b"")]);
+    }
+
+    #[test]
+    fn anything_but_a_bracket_takes_the_rest_of_the_line() {
+        let input = b"1 {\n\"a\" []\n\xef\xbb\xbf{}\n}{\nnull";
+        let frames = [ok(b"1 {"), ok(b"\"a\" []"), ok(b"\xef\xbb\xbf{}"), ok(b"}{"), ok(b"null")];
+        expect(Line, 64, input, &frames);
+    }
+
+    #[test]
+    fn escapes_do_not_end_a_string() {
+        let input = br#"{"a":"\\"}{"a":"\""}{"a":"\\\"}"}"#;
+        let frames = [ok(br#"{"a":"\\"}"#), ok(br#"{"a":"\""}"#), ok(br#"{"a":"\\\"}"}"#)];
+        expect(Line, 64, input, &frames);
+    }
+
+    #[test]
+    fn a_newline_ends_a_malformed_text() {
+        // The specification's example of invalid JSON.
+        let broken = br#"{"jsonrpc": "2.0", "method": "foobar, "params": "bar", "baz]"#;
+        let input = [broken, &b"\n{\"id\":1}\n"[..]].concat();
+        expect(Line, 64, &input, &[ok(broken), ok(b"{\"id\":1}")]);
+        expect(Line, 64, b"{\"a\":[\n{}\n", &[ok(b"{\"a\":["), ok(b"{}")]);
+        expect(Line, 64, b"{\"a\\\n{}\n", &[ok(b"{\"a\\"), ok(b"{}")]);
+    }
+
+    #[test]
+    fn the_limit_itself_is_allowed() {
+        expect(Line, 4, b"[12]\n1234\n[1 2\n", &[ok(b"[12]"), ok(b"1234"), ok(b"[1 2")]);
+    }
+
+    #[test]
+    fn a_text_over_the_limit_is_reported_once_and_skipped() {
+        let two = [too_large(4), ok(b"[]")];
+        expect(Line, 4, b"[123][]\n", &two);
+        expect(Line, 4, b"[\"]]]]]\", []]\n[]\n", &two);
+        expect(Line, 4, b"12345 {} []\n[]\n", &two);
+        expect(Line, 4, b"[[[[[[[[[\n[]\n", &two);
+        expect(Line, 4, b"[[[[[[[[[", &two[..1]);
+    }
+
+    #[test]
+    fn the_end_of_the_stream_ends_a_text() {
+        expect(Line, 64, b"{}\n{\"a\":", &[ok(b"{}"), ok(b"{\"a\":")]);
+        expect(Line, 64, b"{}\n \r", &[ok(b"{}")]);
+        expect(Line, 64, b"", &[]);
+    }
+
+    #[test]
+    fn an_endless_line_is_not_buffered() {
+        for piece in [&[b'['; 1024][..], &[b'1'; 1024], &[b'"'; 1023], &[b' '; 1024]] {
+            let mut feed = Feed::new(Line, 4096);
+            for _ in 0..1024 {
+                feed.push(piece);
+                assert!(feed.buf.len() <= 4096);
+            }
+            assert!(feed.frames.len() <= 1);
+            feed.push(b"\n{}\n");
+            assert_eq!(feed.frames.pop(), Some(ok(b"{}")));
+        }
+    }
+}

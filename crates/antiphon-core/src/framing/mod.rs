@@ -1,0 +1,228 @@
+//! Where does a message end? Bytes become frames of one JSON text each, and messages become bytes.
+//!
+//! It never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
+//! decoder can answer it. It never allocates for a length that a peer has only announced.
+//!
+//! Invariant: the buffer is consumed here and nowhere else. What was scanned is remembered as an
+//! offset into it, so a message that arrives in a thousand pieces is still scanned once; and after
+//! [`Deframer::next`] has asked for more bytes, the buffer holds no more than the frame limit (or,
+//! for header framing, one capped header block).
+
+mod block;
+mod header;
+mod line;
+mod text;
+mod values;
+
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+pub use self::block::HeaderFault;
+use self::header::HeaderDeframer;
+use self::line::LineDeframer;
+use self::values::ValuesDeframer;
+
+/// The most that [`Deframer::wanted`] asks for: a peer's announcement alone must not size a buffer.
+const MAX_WANTED: usize = 64 * 1024;
+
+/// How messages are told apart on a byte stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Framing {
+    /// One JSON text a line (MCP, IPC); texts that follow each other on one line are taken too.
+    Line,
+    /// A `Content-Length` header block before each text (LSP).
+    Header,
+    /// JSON values that follow each other; a newline is whitespace.
+    Values,
+}
+
+impl Framing {
+    /// Appends `message`, which is one JSON text, to `out`, framed.
+    ///
+    /// On a line, newlines become spaces: in JSON they are white space and nothing else, and a
+    /// message that is only passed on may hold them.
+    pub fn encode(self, message: &[u8], out: &mut BytesMut) {
+        match self {
+            Self::Line | Self::Values => {
+                out.reserve(message.len() + 1);
+                let start = out.len();
+                out.put_slice(message);
+                if self == Self::Line {
+                    spaces_for_newlines(&mut out[start..]);
+                }
+                out.put_u8(b'\n');
+            }
+            Self::Header => {
+                out.reserve(message.len() + 40);
+                // A `BytesMut` grows as needed, so writing to it cannot fail.
+                let _ = write!(out, "Content-Length: {}\r\n\r\n", message.len());
+                out.put_slice(message);
+            }
+        }
+    }
+}
+
+fn spaces_for_newlines(mut text: &mut [u8]) {
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', text) {
+        text[at] = b' ';
+        text = &mut text[at + 1..];
+    }
+}
+
+impl fmt::Display for Framing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "line",
+            Self::Header => "header",
+            Self::Values => "values",
+        })
+    }
+}
+
+impl FromStr for Framing {
+    type Err = UnknownFraming;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFraming> {
+        match name {
+            "line" => Ok(Self::Line),
+            "header" => Ok(Self::Header),
+            "values" => Ok(Self::Values),
+            _ => Err(UnknownFraming { name: name.to_owned() }),
+        }
+    }
+}
+
+/// The name of a framing that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown framing {name:?}; choose line, header or values")]
+pub struct UnknownFraming {
+    /// The name as it was given.
+    pub name: String,
+}
+
+/// Why a frame could not be taken from the stream. The stream stays usable after each of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The frame is over the limit. It is reported once and skipped to its end.
+    #[error("frame is larger than the limit of {limit} bytes; raise the frame limit or send less")]
+    TooLarge {
+        /// The limit that the frame exceeds.
+        limit: usize,
+    },
+    /// The header block is malformed. What follows is skipped to the next `Content-Length:`.
+    #[error("malformed header block: {reason}")]
+    Header {
+        /// What is wrong with it.
+        reason: HeaderFault,
+    },
+    /// The stream ended inside a header block or a body.
+    #[error("stream ended inside a frame; send all of the announced bytes before closing")]
+    Truncated,
+}
+
+/// Takes frames from the front of a buffer, resuming where the last call ran out of bytes.
+#[derive(Debug)]
+pub struct Deframer {
+    max_frame: usize,
+    mode: Mode,
+}
+
+#[derive(Debug)]
+enum Mode {
+    Detecting,
+    Line(LineDeframer),
+    Header(HeaderDeframer),
+    Values(ValuesDeframer),
+}
+
+/// What one step of a deframer came to. Each step but the starved one consumes bytes or changes
+/// state, so that stepping ends.
+enum Step {
+    Emit(Result<Bytes, FrameError>),
+    Continue,
+    Starved,
+}
+
+impl Deframer {
+    /// A deframer for `framing` that refuses frames of more than `max_frame` bytes.
+    pub fn new(framing: Framing, max_frame: usize) -> Self {
+        let mode = match framing {
+            Framing::Line => Mode::Line(LineDeframer::new(max_frame)),
+            Framing::Header => Mode::Header(HeaderDeframer::new(max_frame)),
+            Framing::Values => Mode::Values(ValuesDeframer::new(max_frame)),
+        };
+        Self { max_frame, mode }
+    }
+
+    /// A deframer that decides at the first byte: `C` or `c` opens a `Content-Length` header, and
+    /// no JSON text; anything else is line framing.
+    pub fn detecting(max_frame: usize) -> Self {
+        Self { max_frame, mode: Mode::Detecting }
+    }
+
+    /// The framing in use; `None` until it has been detected.
+    pub fn framing(&self) -> Option<Framing> {
+        match self.mode {
+            Mode::Detecting => None,
+            Mode::Line(_) => Some(Framing::Line),
+            Mode::Header(_) => Some(Framing::Header),
+            Mode::Values(_) => Some(Framing::Values),
+        }
+    }
+
+    /// The next frame in `buf`, without copying it; `None` when more bytes are needed.
+    ///
+    /// Between calls `buf` may only grow at its end.
+    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        loop {
+            match self.step(buf) {
+                Step::Emit(frame) => return Some(frame),
+                Step::Continue => {}
+                Step::Starved => return None,
+            }
+        }
+    }
+
+    /// What is left when the stream has ended; to be called until it gives `None`.
+    pub fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        self.next(buf).or_else(|| match &mut self.mode {
+            Mode::Detecting => None,
+            Mode::Line(line) => line.rest(buf),
+            Mode::Header(header) => header.rest(buf),
+            Mode::Values(values) => values.rest(buf),
+        })
+    }
+
+    /// How many more bytes than the `buffered` ones the frame under way surely needs, as far as
+    /// that is known, and at most 64 KiB: a hint for the size of the next read.
+    pub fn wanted(&self, buffered: usize) -> usize {
+        match &self.mode {
+            Mode::Header(header) => header.wanted(buffered).min(MAX_WANTED),
+            Mode::Detecting | Mode::Line(_) | Mode::Values(_) => 0,
+        }
+    }
+
+    fn step(&mut self, buf: &mut BytesMut) -> Step {
+        match &mut self.mode {
+            Mode::Detecting => self.detect(buf),
+            Mode::Line(line) => line.step(buf),
+            Mode::Header(header) => header.step(buf),
+            Mode::Values(values) => values.step(buf),
+        }
+    }
+
+    fn detect(&mut self, buf: &BytesMut) -> Step {
+        let framing = match buf.first() {
+            None => return Step::Starved,
+            Some(b'C' | b'c') => Framing::Header,
+            Some(_) => Framing::Line,
+        };
+        *self = Self::new(framing, self.max_frame);
+        Step::Continue
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Where does one JSON text end? The one rule that line and value framing share.
+//!
+//! It never validates: brackets are counted and not matched, and what stands between them is not
+//! looked at. That is enough to find the end of every valid text, and the decoder judges the rest.
+//!
+//! Invariant: each byte is scanned once. A text starts at the front of the buffer, `scanned` bytes
+//! of it are behind us, and nothing before that offset is looked at again.
+
+use bytes::{Buf, Bytes, BytesMut};
+use memchr::{memchr, memchr3};
+
+use super::{FrameError, Step};
+
+/// The text under way, if there is one, at the front of the buffer.
+#[derive(Debug)]
+pub(super) struct Text {
+    max_frame: usize,
+    shape: Option<Shape>,
+    scanned: usize,
+    dropping: bool,
+}
+
+/// What decides where a text ends.
+#[derive(Debug)]
+pub(super) enum Shape {
+    /// At the bracket or quote that closes its first byte.
+    Enclosed(Structure),
+    /// Before the next newline.
+    Line,
+    /// Before whitespace, or before a byte that opens an enclosed text.
+    Run,
+}
+
+/// How deep a scan stands in brackets and strings.
+#[derive(Debug)]
+pub(super) struct Structure {
+    newline_ends: bool,
+    // A skipped text has no bound, and a u64 cannot overflow by one a byte.
+    depth: u64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Text {
+    pub(super) fn new(max_frame: usize) -> Self {
+        Self { max_frame, shape: None, scanned: 0, dropping: false }
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.shape.is_some()
+    }
+
+    /// Starts a text at the front of the buffer.
+    pub(super) fn begin(&mut self, shape: Shape) {
+        *self = Self { shape: Some(shape), ..Self::new(self.max_frame) };
+    }
+
+    /// Scans what is new in `buf`.
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+        let Some(shape) = &mut self.shape else {
+            return Step::Continue;
+        };
+        match shape.end(buf.get(self.scanned..).unwrap_or_default()) {
+            Some(end) => self.close(self.scanned + end, buf),
+            None => self.suspend(buf),
+        }
+    }
+
+    /// The unfinished text at the end of the stream. One that is being dropped was reported.
+    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        *self = Self::new(self.max_frame);
+        let rest = buf.split();
+        (!rest.is_empty()).then(|| Ok(rest.freeze()))
+    }
+
+    fn close(&mut self, length: usize, buf: &mut BytesMut) -> Step {
+        let dropping = self.dropping;
+        *self = Self::new(self.max_frame);
+        if dropping || length > self.max_frame {
+            buf.advance(length);
+            return if dropping { Step::Continue } else { self.too_large() };
+        }
+        Step::Emit(Ok(buf.split_to(length).freeze()))
+    }
+
+    fn suspend(&mut self, buf: &mut BytesMut) -> Step {
+        self.scanned = buf.len();
+        if !self.dropping && self.scanned <= self.max_frame {
+            return Step::Starved;
+        }
+        buf.clear();
+        self.scanned = 0;
+        let reported = std::mem::replace(&mut self.dropping, true);
+        if reported { Step::Starved } else { self.too_large() }
+    }
+
+    fn too_large(&self) -> Step {
+        Step::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
+    }
+}
+
+impl Shape {
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Enclosed(structure) => structure.end(bytes),
+            Self::Line => memchr(b'\n', bytes),
+            Self::Run => bytes.iter().position(|&byte| is_space(byte) || opens(byte)),
+        }
+    }
+}
+
+impl Structure {
+    /// For a text that starts with `{`, `[` or `"`. A raw newline always ends it inside a string,
+    /// where JSON allows none: that is how the stream recovers from a lost quote. `newline_ends`
+    /// makes it end the text everywhere.
+    pub(super) fn new(newline_ends: bool) -> Self {
+        Self { newline_ends, depth: 0, in_string: false, escaped: false }
+    }
+
+    /// Goes on over `bytes`, and gives the length up to the end of the text where that is in them.
+    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        loop {
+            if self.escaped {
+                // Even behind a backslash a raw newline ends the text, so it is left to be found.
+                at += usize::from(*bytes.get(at)? != b'\n');
+                self.escaped = false;
+            }
+            at += self.find(bytes.get(at..)?)?;
+            let byte = *bytes.get(at)?;
+            if self.ends_with(byte) {
+                return Some(at + usize::from(byte != b'\n'));
+            }
+            at += 1;
+        }
+    }
+
+    /// The next byte that can change the structure.
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
+        if self.in_string {
+            memchr3(b'"', b'\\', b'\n', bytes)
+        } else {
+            bytes.iter().position(|&byte| STRUCTURAL[usize::from(byte)])
+        }
+    }
+
+    /// Takes in a byte that `find` has found; whether the text ends there.
+    fn ends_with(&mut self, byte: u8) -> bool {
+        match byte {
+            b'\n' => return self.in_string || self.newline_ends,
+            b'\\' => {
+                self.escaped = true;
+                return false;
+            }
+            b'"' => self.in_string = !self.in_string,
+            b'{' | b'[' => self.depth += 1,
+            // Depth 0 outside a string is the end of the text, so there is one to take off.
+            _ => self.depth -= 1,
+        }
+        self.depth == 0 && !self.in_string
+    }
+}
+
+/// What `Structure::find` stops at outside strings.
+const STRUCTURAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut rest: &[u8] = b"{}[]\"\n";
+    while let [byte, others @ ..] = rest {
+        table[*byte as usize] = true;
+        rest = others;
+    }
+    table
+};
+
+/// Whitespace as RFC 8259, section 2, has it.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn opens(byte: u8) -> bool {
+    matches!(byte, b'{' | b'[' | b'"')
+}
+
+/// Drops the bytes at the front that `blank` accepts, and gives the first that it does not.
+pub(super) fn skip(buf: &mut BytesMut, blank: impl Fn(u8) -> bool) -> Option<u8> {
+    let count = buf.iter().take_while(|&&byte| blank(byte)).count();
+    buf.advance(count);
+    buf.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(text: &[u8]) -> Option<usize> {
+        Structure::new(false).end(text)
+    }
+
+    #[test]
+    fn a_text_ends_with_the_bracket_that_closes_it() {
+        assert_eq!(end(b"{} {}"), Some(2));
+        assert_eq!(end(br#"[{"a":[1,2]},[]]1"#), Some(16));
+        assert_eq!(end(b"[}{]]]"), Some(2));
+        assert_eq!(end(b"[[]"), None);
+    }
+
+    #[test]
+    fn brackets_in_strings_do_not_count() {
+        assert_eq!(end(br#"["]"]"#), Some(5));
+        assert_eq!(end(br#"["\"]"]"#), Some(7));
+        assert_eq!(end(br#"["\\"]"#), Some(6));
+        assert_eq!(end(br#"["\\\"]"]"#), Some(9));
+    }
+
+    #[test]
+    fn a_string_alone_ends_with_its_quote() {
+        assert_eq!(end(br#""a b"c"#), Some(5));
+        assert_eq!(end(br#""a\"b"c"#), Some(6));
+    }
+
+    #[test]
+    fn a_newline_in_a_string_ends_the_text_even_when_escaped() {
+        assert_eq!(end(b"[\"a\n\"]"), Some(3));
+        assert_eq!(end(b"[\"a\\\n\"]"), Some(4));
+    }
+
+    #[test]
+    fn a_newline_between_tokens_ends_the_text_only_on_request() {
+        assert_eq!(Structure::new(false).end(b"[\n]"), Some(3));
+        assert_eq!(Structure::new(true).end(b"[\n]"), Some(1));
+    }
+
+    #[test]
+    fn a_scan_resumes_at_every_byte() {
+        let text = br#"{"a\\":["\"}\u005d",{"b":"]"}]}"#;
+        for cut in 0..text.len() {
+            let mut structure = Structure::new(true);
+            assert_eq!(structure.end(&text[..cut]), None, "cut at {cut}");
+            assert_eq!(structure.end(&text[cut..]), Some(text.len() - cut), "cut at {cut}");
+        }
+    }
+}

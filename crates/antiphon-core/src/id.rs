@@ -1,0 +1,161 @@
+//! What ties an answer to its question.
+//!
+//! An id keeps the text it came with, so that it goes back the same: `1.50`, `1e3` and `2^64` as the
+//! same bytes, a String with its escapes. Nothing here ever turns an id into a float.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use bytes::Bytes;
+
+use crate::json::RawJson;
+use crate::scan::{Kind, unescape};
+
+/// The `id` of a Request or Response (section 4).
+///
+/// Numbers are equal when their texts are; Strings are equal when their values are, however they
+/// were escaped.
+///
+/// ```
+/// use antiphon_core::Id;
+///
+/// assert_eq!(Id::from(7).as_str(), "7");
+/// assert_eq!(Id::from("seven").as_str(), "\"seven\"");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub enum Id {
+    /// `null`: discouraged in a Request, and what an answer carries when the id was unreadable.
+    Null,
+    /// A Number as it was written.
+    Number(NumberId),
+    /// A String as it was written.
+    String(StringId),
+}
+
+/// A Number id; made only from a JSON Number.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct NumberId(RawJson);
+
+/// A String id; made only from a JSON String.
+#[derive(Clone)]
+pub struct StringId(RawJson);
+
+impl Id {
+    /// The id that this JSON value is, or `None` for a Boolean, an Array or an Object.
+    pub fn from_json(value: RawJson) -> Option<Self> {
+        match value.kind() {
+            Kind::Null => Some(Self::Null),
+            Kind::Number => Some(Self::Number(NumberId(value))),
+            Kind::String => Some(Self::String(StringId(value))),
+            Kind::Boolean | Kind::Array | Kind::Object => None,
+        }
+    }
+
+    /// The id as JSON text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Null => "null",
+            Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_str(),
+        }
+    }
+
+    /// The id as JSON bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Null => b"null",
+            Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_bytes(),
+        }
+    }
+
+    /// The value of a Number that is a whole number below 2^64.
+    ///
+    /// `7.0` counts as 7: a peer that keeps numbers as floats may write it so.
+    pub fn as_u64(&self) -> Option<u64> {
+        let Self::Number(NumberId(text)) = self else {
+            return None;
+        };
+        whole(text.as_str()).parse().ok()
+    }
+}
+
+/// A number's text without a fraction that is all zeros.
+pub(crate) fn whole(text: &str) -> &str {
+    match text.split_once('.') {
+        Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+        _ => text,
+    }
+}
+
+impl From<u64> for Id {
+    fn from(number: u64) -> Self {
+        Self::Number(NumberId(RawJson::checked(Bytes::from(number.to_string()))))
+    }
+}
+
+impl From<&str> for Id {
+    fn from(text: &str) -> Self {
+        let quoted = RawJson::encode(text).expect("a str serializes");
+        Self::String(StringId(quoted))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for StringId {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 || unescape(self.0.as_bytes()) == unescape(other.0.as_bytes())
+    }
+}
+
+impl Eq for StringId {}
+
+impl Hash for StringId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        unescape(self.0.as_bytes()).hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn id(text: &'static str) -> Id {
+        Id::from_json(RawJson::parse(text).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn keeps_every_number_as_written() {
+        for text in ["1.50", "1e3", "18446744073709551616", "-1", "0", "-0", "1E+2"] {
+            assert_eq!(id(text).as_str(), text);
+        }
+    }
+
+    #[test]
+    fn strings_compare_by_value() {
+        assert_eq!(id(r#""a\/b""#), id(r#""a/b""#));
+        assert_eq!(HashSet::from([id(r#""\u0061""#)]), HashSet::from([id(r#""a""#)]));
+        assert_ne!(id(r#""1""#), id("1"));
+        assert_ne!(id(r#""\ud800""#), id(r#""\ud801""#));
+    }
+
+    #[test]
+    fn whole_numbers_are_read_however_they_are_written() {
+        assert_eq!(id("7").as_u64(), Some(7));
+        assert_eq!(id("7.0").as_u64(), Some(7));
+        assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));
+        for text in ["7.5", "-1", "18446744073709551616", "1e300", "null", "\"7\""] {
+            assert_eq!(id(text).as_u64(), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What a JSON-RPC message is.
+//!
+//! Messages, exact ids, one-pass decode, encode, framings, limits, and who waits for what. There is
+//! no socket, no clock and no runtime in here: bytes come in, messages go out, and the reverse.
+//! Most people want the `antiphon` crate, which gives all this a wire.
+//!
+//! ```
+//! use antiphon_core::{Message, Payload, RawJson, Response, Rules, decode};
+//! use bytes::{Bytes, BytesMut};
+//!
+//! let frame = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"ping","id":18446744073709551616}"#);
+//! let Payload::One(Ok(Message::Request(ping))) = decode(&frame, &Rules::default()) else {
+//!     unreachable!("a valid Request");
+//! };
+//! let mut out = BytesMut::new();
+//! Response { id: ping.id, outcome: Ok(RawJson::parse("\"pong\"")?) }.encode(&mut out);
+//! assert_eq!(out, r#"{"jsonrpc":"2.0","result":"pong","id":18446744073709551616}"#);
+//! # Ok::<(), antiphon_core::Fault>(())
+//! ```
+
+mod decode;
+pub mod encode;
+mod error;
+pub mod framing;
+mod id;
+mod json;
+mod limits;
+mod message;
+mod scan;
+mod session;
+
+pub use decode::{Rules, decode};
+pub use error::{Code, ErrorObject};
+pub use id::{Id, NumberId, StringId};
+pub use json::RawJson;
+pub use limits::Limits;
+pub use message::{
+    Entry, Intent, Invalid, Message, Method, Notification, Outcome, Params, ParamsError, Payload,
+    Request, Response,
+};
+pub use scan::{Fault, Kind};
+pub use session::{Answered, Refused, Session, Ticket};

@@ -1,0 +1,221 @@
+//! What two peers say to each other.
+//!
+//! A message either is valid, or it is an [`Invalid`] that knows whom to tell. There is no third
+//! state and no half-decoded one.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::error::ErrorObject;
+use crate::id::Id;
+use crate::json::RawJson;
+use crate::scan::{Fault, Kind, unescape};
+
+/// A call that wants an answer (section 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What the answer will carry.
+    pub id: Id,
+    /// What to do.
+    pub method: Method,
+    /// With what.
+    pub params: Option<Params>,
+}
+
+/// A call that wants none (section 4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// What to do.
+    pub method: Method,
+    /// With what.
+    pub params: Option<Params>,
+}
+
+/// The answer to a Request (section 5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Response {
+    /// Whose answer it is.
+    pub id: Id,
+    /// Exactly one of `result` and `error`.
+    pub outcome: Outcome,
+}
+
+/// How a call ended.
+pub type Outcome = Result<RawJson, ErrorObject>;
+
+/// One valid message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A call that wants an answer.
+    Request(Request),
+    /// A call that wants none.
+    Notification(Notification),
+    /// An answer.
+    Response(Response),
+}
+
+/// One place in a payload: a message, or why it is none.
+pub type Entry = Result<Message, Invalid>;
+
+/// What one frame holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A single message.
+    One(Entry),
+    /// An Array of them, never empty (section 6).
+    Batch(Vec<Entry>),
+}
+
+/// An entry that is no valid message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invalid {
+    /// The id where it could be read, else null.
+    pub id: Id,
+    /// What is wrong with it.
+    pub error: ErrorObject,
+    /// What it tried to be.
+    pub intent: Intent,
+}
+
+/// What an invalid entry tried to be; it decides whether anybody is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// A Request, or nothing recognisable: it is answered with the error.
+    Request,
+    /// A Response: never answered, or two peers could complain of each other for ever.
+    Response,
+}
+
+/// The name of a method, as it was written and as it reads.
+#[derive(Clone)]
+pub struct Method {
+    quoted: RawJson,
+    unescaped: Option<Box<str>>,
+}
+
+impl Method {
+    /// A name to call.
+    pub fn new(name: &str) -> Self {
+        Self::from_json(RawJson::encode(name).expect("a str serializes"))
+            .expect("a str serializes to a String")
+    }
+
+    /// The name that this JSON value is, if it is a String.
+    pub fn from_json(quoted: RawJson) -> Option<Self> {
+        if quoted.kind() != Kind::String {
+            return None;
+        }
+        let unescaped = memchr::memchr(b'\\', quoted.as_bytes())
+            .map(|_| String::from_utf8_lossy(&unescape(quoted.as_bytes())).into());
+        Some(Self { quoted, unescaped })
+    }
+
+    /// The name as it reads: `textDocument\/hover` is `textDocument/hover`.
+    pub fn as_str(&self) -> &str {
+        self.unescaped.as_deref().unwrap_or_else(|| {
+            let quoted = self.quoted.as_str();
+            &quoted[1..quoted.len() - 1]
+        })
+    }
+
+    /// The name as it was written, in quotes.
+    pub fn as_json(&self) -> &RawJson {
+        &self.quoted
+    }
+}
+
+impl PartialEq for Method {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Method {}
+
+impl fmt::Debug for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The parameters of a call: an Array or an Object, never anything else (section 4.2).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Params(RawJson);
+
+impl Params {
+    /// The parameters that this JSON value is.
+    pub fn from_json(value: RawJson) -> Result<Self, ParamsError> {
+        match value.kind() {
+            Kind::Array | Kind::Object => Ok(Self(value)),
+            kind => Err(ParamsError::Unstructured(kind)),
+        }
+    }
+
+    /// Checks a text.
+    pub fn parse(text: &str) -> Result<Self, ParamsError> {
+        Self::from_json(RawJson::parse(text.to_owned())?)
+    }
+
+    /// Serializes parameters: a tuple, slice or `Vec` by position, a struct or map by name.
+    ///
+    /// `()` and `None` mean that there are none.
+    pub fn encode(params: &(impl Serialize + ?Sized)) -> Result<Option<Self>, ParamsError> {
+        let value = RawJson::encode(params)?;
+        if value.kind() == Kind::Null { Ok(None) } else { Self::from_json(value).map(Some) }
+    }
+
+    /// The parameters as JSON.
+    pub fn as_json(&self) -> &RawJson {
+        &self.0
+    }
+
+    /// The parameters as JSON.
+    pub fn into_json(self) -> RawJson {
+        self.0
+    }
+}
+
+impl fmt::Debug for Params {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// Why a value cannot be params.
+#[derive(Debug, thiserror::Error)]
+pub enum ParamsError {
+    /// Only an Array or an Object can.
+    #[error("params must be an Array or an Object, found {0}; wrap a single value as `(value,)`")]
+    Unstructured(Kind),
+    /// The text is not JSON.
+    #[error("params are not JSON")]
+    Syntax(#[from] Fault),
+    /// The value does not serialize.
+    #[error("params do not serialize")]
+    Serialize(#[from] serde_json::Error),
+}
+
+impl From<Request> for Message {
+    fn from(request: Request) -> Self {
+        Self::Request(request)
+    }
+}
+
+impl From<Notification> for Message {
+    fn from(notification: Notification) -> Self {
+        Self::Notification(notification)
+    }
+}
+
+impl From<Response> for Message {
+    fn from(response: Response) -> Self {
+        Self::Response(response)
+    }
+}

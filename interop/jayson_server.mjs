@@ -1,0 +1,30 @@
+// Node's `jayson` as a server, to be called by antiphon.
+// Usage: node jayson_server.mjs http|tcp PORT   (0 picks a free port; prints `listening PORT`)
+//
+// Over TCP it writes its responses one after the other with no newline between them.
+
+import jayson from 'jayson';
+
+const methods = {
+  subtract(params, reply) {
+    const [minuend, subtrahend] = Array.isArray(params) ? params : [params.minuend, params.subtrahend];
+    reply(null, minuend - subtrahend);
+  },
+  sum(params, reply) {
+    reply(null, params.reduce((total, value) => total + value, 0));
+  },
+  fail([code, message, data], reply) {
+    reply({ code, message, data });
+  },
+  echo(params, reply) {
+    reply(null, params);
+  },
+};
+
+const [kind, port] = process.argv.slice(2);
+if (!['http', 'tcp'].includes(kind) || !/^\d+$/.test(port)) {
+  console.error('usage: node jayson_server.mjs http|tcp PORT');
+  process.exit(2);
+}
+const listener = new jayson.Server(methods)[kind]();
+listener.listen(Number(port), '127.0.0.1', () => console.log(`listening ${listener.address().port}`));
