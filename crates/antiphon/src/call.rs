@@ -1,0 +1,289 @@
+//! How one side calls the other.
+//!
+//! [`Caller`] is what can be called: a [`Peer`](crate::Peer), an HTTP server. [`Call`] and [`Batch`]
+//! put types on it. An error that the other side answered with and a failure of our own never look
+//! alike: see [`CallError`].
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::{ErrorObject, Id, Method, Params, ParamsError, RawJson, Refused};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::BoxFuture;
+
+/// A method and its params, on their way in or out.
+#[derive(Clone, Debug)]
+pub struct Invocation {
+    /// What to do.
+    pub method: Method,
+    /// With what.
+    pub params: Option<Params>,
+    /// The id to call with; a caller picks one where there is none.
+    pub id: Option<Id>,
+}
+
+impl Invocation {
+    /// A call or notification to be sent.
+    pub fn new(method: &str, params: Option<Params>) -> Self {
+        Self { method: Method::new(method), params, id: None }
+    }
+}
+
+/// One entry of a batch to be sent.
+#[derive(Clone, Debug)]
+pub enum BatchEntry {
+    /// Wants an answer.
+    Call(Invocation),
+    /// Wants none.
+    Notification(Invocation),
+}
+
+/// Anything that can be called.
+pub trait Caller: Send + Sync + 'static {
+    /// Calls and waits for the result. Dropping the future abandons the call.
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>>;
+
+    /// Notifies; it is done when the message is on its way.
+    fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Sends one batch and waits for all its results, one for each `BatchEntry::Call`, in order.
+    fn send_batch(
+        &self,
+        entries: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>>;
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The other side answered with an error.
+    #[error("{0}")]
+    Rpc(ErrorObject),
+    /// The connection is gone, or never allowed this.
+    #[error("the connection is closed: {0}")]
+    Closed(Arc<str>),
+    /// No answer came in time.
+    #[error("no answer within {0:?}; raise the timeout or see what keeps the other side busy")]
+    TimedOut(Duration),
+    /// The params cannot be sent.
+    #[error("the params cannot be sent")]
+    Encode(#[source] ParamsError),
+    /// The result is not of the type asked for.
+    #[error("the result of `{method}` is not what was asked for")]
+    Decode {
+        /// The method that was called.
+        method: String,
+        /// What did not fit.
+        source: serde_json::Error,
+    },
+    /// The other side broke the protocol.
+    #[error("the other side broke the protocol: {0}")]
+    Protocol(String),
+    /// What carries the calls failed, or answered something that is not JSON-RPC.
+    #[error("{0}")]
+    Transport(String),
+    /// Too many calls wait already.
+    #[error(transparent)]
+    Refused(Refused),
+}
+
+impl CallError {
+    pub(crate) fn closed(reason: impl Into<Arc<str>>) -> Self {
+        Self::Closed(reason.into())
+    }
+}
+
+impl From<ErrorObject> for CallError {
+    fn from(error: ErrorObject) -> Self {
+        Self::Rpc(error)
+    }
+}
+
+/// For `?` in a handler: the other side's error is passed on as it came, our own becomes -32603.
+impl From<CallError> for ErrorObject {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Rpc(error) => error,
+            own => Self::internal_error().with_data(&own.to_string()),
+        }
+    }
+}
+
+/// A typed call that is sent when it is awaited.
+///
+/// Dropping it, or the future made from it, abandons the call.
+#[must_use = "a call is sent when it is awaited"]
+pub struct Call<R> {
+    caller: Arc<dyn Caller>,
+    invocation: Result<Invocation, ParamsError>,
+    timeout: Option<Duration>,
+    result: PhantomData<fn() -> R>,
+}
+
+impl<R> Call<R> {
+    pub(crate) fn new(
+        caller: Arc<dyn Caller>,
+        method: &str,
+        params: &(impl Serialize + ?Sized),
+        timeout: Option<Duration>,
+    ) -> Self {
+        let invocation = Params::encode(params).map(|params| Invocation::new(method, params));
+        Self { caller, invocation, timeout, result: PhantomData }
+    }
+
+    /// Gives up after this time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Calls with this id in place of one of our own.
+    pub fn id(mut self, id: Id) -> Self {
+        if let Ok(invocation) = &mut self.invocation {
+            invocation.id = Some(id);
+        }
+        self
+    }
+}
+
+impl<R> fmt::Debug for Call<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call").field("invocation", &self.invocation).finish_non_exhaustive()
+    }
+}
+
+impl<R: DeserializeOwned + 'static> IntoFuture for Call<R> {
+    type Output = Result<R, CallError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let invocation = self.invocation.map_err(CallError::Encode)?;
+            let method = invocation.method.clone();
+            let result = within(self.timeout, self.caller.send(invocation)).await?;
+            typed(&method, result)
+        })
+    }
+}
+
+/// Several calls and notifications in one message, each call with a result type of its own.
+///
+/// ```
+/// # async fn example(client: antiphon::Client) -> Result<(), antiphon::CallError> {
+/// let mut batch = client.batch();
+/// let sum = batch.call::<i64>("sum", [1, 2, 4]);
+/// let data = batch.call::<(String, i64)>("get_data", ());
+/// batch.notify("update", [1, 2, 3]);
+/// let mut replies = batch.send().await?;
+/// assert_eq!(replies.take(sum)?, 7);
+/// assert_eq!(replies.take(data)?.0, "hello");
+/// # Ok(()) }
+/// ```
+#[must_use = "a batch is sent by `send`"]
+pub struct Batch {
+    caller: Arc<dyn Caller>,
+    entries: Vec<BatchEntry>,
+    methods: Vec<Method>,
+    fault: Option<ParamsError>,
+    timeout: Option<Duration>,
+}
+
+/// The place of one call in a batch, and the type of its result.
+#[derive(Debug)]
+pub struct Slot<R>(usize, PhantomData<fn() -> R>);
+
+/// What came back for a batch.
+#[derive(Debug)]
+pub struct Replies {
+    results: Vec<Option<Result<RawJson, CallError>>>,
+    methods: Vec<Method>,
+}
+
+impl Batch {
+    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>) -> Self {
+        Self { caller, entries: Vec::new(), methods: Vec::new(), fault: None, timeout }
+    }
+
+    /// Adds a call. The slot finds its result in the [`Replies`].
+    pub fn call<R>(&mut self, method: &str, params: impl Serialize) -> Slot<R> {
+        let slot = Slot(self.methods.len(), PhantomData);
+        self.methods.push(Method::new(method));
+        self.add(method, &params, BatchEntry::Call);
+        slot
+    }
+
+    /// Adds a notification.
+    pub fn notify(&mut self, method: &str, params: impl Serialize) {
+        self.add(method, &params, BatchEntry::Notification);
+    }
+
+    /// Gives up on the whole after this time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Sends the batch and waits for all its results. An empty one is not sent.
+    pub async fn send(self) -> Result<Replies, CallError> {
+        if let Some(fault) = self.fault {
+            return Err(CallError::Encode(fault));
+        }
+        let results = if self.entries.is_empty() {
+            Vec::new()
+        } else {
+            within(self.timeout, self.caller.send_batch(self.entries)).await?
+        };
+        Ok(Replies { results: results.into_iter().map(Some).collect(), methods: self.methods })
+    }
+
+    fn add(&mut self, method: &str, params: &impl Serialize, entry: fn(Invocation) -> BatchEntry) {
+        match Params::encode(params) {
+            Ok(params) => self.entries.push(entry(Invocation::new(method, params))),
+            Err(fault) => self.fault = self.fault.take().or(Some(fault)),
+        }
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("entries", &self.entries).finish_non_exhaustive()
+    }
+}
+
+impl Replies {
+    /// Takes the result of one call. A slot of another batch finds nothing.
+    #[expect(clippy::needless_pass_by_value, reason = "a slot is spent")]
+    pub fn take<R: DeserializeOwned + 'static>(&mut self, slot: Slot<R>) -> Result<R, CallError> {
+        let taken = self.results.get_mut(slot.0).and_then(Option::take);
+        match (taken, self.methods.get(slot.0)) {
+            (Some(result), Some(method)) => typed(method, result?),
+            _ => Err(CallError::Protocol("there is no such slot in this batch".to_owned())),
+        }
+    }
+}
+
+fn typed<R: DeserializeOwned + 'static>(method: &Method, result: RawJson) -> Result<R, CallError> {
+    crate::raw::same_type(result).or_else(|result| {
+        result
+            .decode()
+            .map_err(|source| CallError::Decode { method: method.as_str().to_owned(), source })
+    })
+}
+
+async fn within<T>(
+    timeout: Option<Duration>,
+    call: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    match timeout {
+        None => call.await,
+        Some(limit) => {
+            tokio::time::timeout(limit, call).await.unwrap_or(Err(CallError::TimedOut(limit)))
+        }
+    }
+}

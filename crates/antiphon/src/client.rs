@@ -1,0 +1,317 @@
+//! Calling, over whatever the endpoint names.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::{ErrorObject, Limits, Params, RawJson};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::call::{Batch, Call, CallError, Caller, Invocation};
+use crate::context::Context;
+use crate::endpoint::{Endpoint, EndpointError};
+use crate::handler::Handler;
+use crate::peer::{self, Direction, Peer, Stop, Tap, Wire};
+use crate::router::Router;
+use crate::transport::{self, Transport};
+
+/// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
+///
+/// ```
+/// use antiphon::{Client, Context, Router, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let router = Router::new().method("subtract", |(a, b): (i64, i64), _cx: Context| async move {
+/// #     Ok::<_, antiphon::ErrorObject>(a - b)
+/// # });
+/// # tokio::spawn(Server::bind("memory:client-doc").await?.serve(router));
+/// let client = Client::connect("memory:client-doc").await?;
+/// let difference: i64 = client.call("subtract", (42, 23)).await?;
+/// assert_eq!(difference, 19);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    caller: Arc<dyn Caller>,
+    timeout: Option<Duration>,
+    line: Option<Arc<Line>>,
+}
+
+/// The open connection behind a client; none behind HTTP.
+struct Line {
+    peer: Peer,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.peer.stop(Stop::Gracefully);
+    }
+}
+
+impl Client {
+    /// Connects with default settings.
+    pub async fn connect(endpoint: &str) -> Result<Self, ConnectError> {
+        Self::builder().connect(endpoint).await
+    }
+
+    /// Settings first.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Calls a method. Sent when awaited; dropping it abandons the call.
+    ///
+    /// Params are a tuple, slice or `Vec` (by position), a struct or map (by name), or `()`.
+    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
+        Call::new(self.caller.clone(), method, &params, self.timeout)
+    }
+
+    /// Notifies; done when the message is on its way.
+    pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        let params = Params::encode(&params).map_err(CallError::Encode)?;
+        self.caller.post(Invocation::new(method, params)).await
+    }
+
+    /// Starts a batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.caller.clone(), self.timeout)
+    }
+
+    /// Passes on what came in: a call as a call, a notification as one. The bytes of params and
+    /// result are not looked at.
+    pub async fn forward(&self, call: Invocation, cx: &Context) -> Result<RawJson, CallError> {
+        let call = Invocation { id: None, ..call };
+        match cx.id() {
+            Some(_) => self.caller.send(call).await,
+            None => self.caller.post(call).await.map(|()| RawJson::NULL),
+        }
+    }
+
+    /// What is called underneath.
+    pub fn caller(&self) -> &Arc<dyn Caller> {
+        &self.caller
+    }
+
+    /// The other side as a peer; `None` over HTTP.
+    pub fn peer(&self) -> Option<&Peer> {
+        self.line.as_ref().map(|line| &line.peer)
+    }
+
+    /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
+    pub async fn close(self) {
+        let Some(line) = &self.line else { return };
+        line.peer.stop(Stop::Gracefully);
+        let task = line.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match task {
+            Some(task) => drop(task.await),
+            None => drop(line.peer.closed().await),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("peer", &self.peer()).finish_non_exhaustive()
+    }
+}
+
+/// How to connect.
+#[must_use = "`connect` does it"]
+pub struct ClientBuilder {
+    limits: Limits,
+    timeout: Option<Duration>,
+    headers: HeaderMap,
+    handler: Arc<dyn Handler>,
+    tap: Option<Tap>,
+}
+
+impl Default for ClientBuilder {
+    fn default() -> Self {
+        Self {
+            limits: Limits::default(),
+            timeout: None,
+            headers: HeaderMap::new(),
+            handler: Arc::new(Router::new()),
+            tap: None,
+        }
+    }
+}
+
+impl ClientBuilder {
+    /// The bounds of the connection.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// How long each call waits for its answer, unless it says otherwise.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// A header for each HTTP request, or for the one that opens a WebSocket.
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
+    /// Serves what the other side calls; without it, every call from there is answered -32601.
+    pub fn handler(mut self, handler: impl Handler) -> Self {
+        self.handler = Arc::new(handler);
+        self
+    }
+
+    /// Shows every message as it is on the wire.
+    pub fn inspect(mut self, see: impl Fn(Direction, &[u8]) + Send + Sync + 'static) -> Self {
+        self.tap = Some(Arc::new(see));
+        self
+    }
+
+    /// Connects.
+    pub async fn connect(self, endpoint: &str) -> Result<Client, ConnectError> {
+        let endpoint: Endpoint = endpoint.parse()?;
+        self.connect_to(&endpoint).await
+    }
+
+    /// Connects to a parsed endpoint.
+    pub async fn connect_to(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
+        let limit = self.limits.handshake_timeout;
+        let late =
+            || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"));
+        let connected = timeout(limit, self.open(endpoint)).await.unwrap_or_else(|_| Err(late()));
+        connected.map_err(|source| ConnectError::Failed { endpoint: endpoint.to_string(), source })
+    }
+
+    /// Makes a client of a transport of one's own.
+    pub fn over(self, transport: impl Transport) -> Client {
+        let facts = crate::context::Connection::new("custom");
+        let meter = Arc::default();
+        self.attach(Wire { transport, facts, meter, at_end: peer::AtEnd::Cancel })
+    }
+
+    async fn open(self, endpoint: &Endpoint) -> io::Result<Client> {
+        match endpoint {
+            #[cfg(feature = "http")]
+            Endpoint::Http { authority, path } => {
+                let caller = transport::http::client::HttpCaller::new(
+                    authority,
+                    path,
+                    &self.headers,
+                    &self.limits,
+                    self.tap,
+                );
+                let caller = Arc::new(caller.map_err(io::Error::other)?);
+                Ok(Client { caller, timeout: self.timeout, line: None })
+            }
+            #[cfg(feature = "ws")]
+            Endpoint::Ws { authority, path } => {
+                let wire =
+                    transport::ws::connect(authority, path, &self.headers, &self.limits).await?;
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "tcp")]
+            Endpoint::Tcp { authority, framing } => {
+                let stream = transport::tcp::connect(&authority.to_string()).await?;
+                let wire =
+                    transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "unix")]
+            Endpoint::Unix { path, framing } => {
+                let stream = tokio::net::UnixStream::connect(path).await?;
+                let wire =
+                    transport::unix::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "child")]
+            Endpoint::Exec { command, framing } => {
+                let framing = framing.unwrap_or(LINE);
+                let (child, wire) = transport::child::spawn(command, framing, &self.limits)?;
+                Ok(self.attach_then(wire, transport::child::reap(child)))
+            }
+            #[cfg(feature = "memory")]
+            Endpoint::Memory { name } => {
+                let absent =
+                    || io::Error::new(io::ErrorKind::NotFound, "nobody listens under this name");
+                let transport = transport::memory::connect(name).await.ok_or_else(absent)?;
+                Ok(self.attach(transport::memory::wire(transport)))
+            }
+            Endpoint::Stdio { .. } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "stdio: can only be listened on; use exec:command to call a process",
+            )),
+            #[allow(unreachable_patterns, reason = "with every feature there is nothing left")]
+            _ => Err(without_feature(endpoint)),
+        }
+    }
+
+    fn attach(self, wire: Wire<impl Transport>) -> Client {
+        self.attach_then(wire, std::future::ready(()))
+    }
+
+    /// Drives the connection in a task, and this after it.
+    fn attach_then(
+        self,
+        wire: Wire<impl Transport>,
+        after: impl Future<Output = ()> + Send + 'static,
+    ) -> Client {
+        let rules = self.limits.rules();
+        let (peer, connection) =
+            peer::connect(wire, self.handler, Arc::new(self.limits), rules, self.tap);
+        let task = tokio::spawn(async move {
+            connection.await;
+            after.await;
+        });
+        let line = Line { peer: peer.clone(), task: Mutex::new(Some(task)) };
+        Client { caller: Arc::new(peer), timeout: self.timeout, line: Some(Arc::new(line)) }
+    }
+}
+
+const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;
+
+pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
+    let text = endpoint.to_string();
+    let scheme = text.split([':', '+']).next().unwrap_or_default();
+    let feature = if scheme == "exec" { "child" } else { scheme };
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),
+    )
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("limits", &self.limits)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The address makes no sense.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// Nobody answered there, or not as expected.
+    #[error("cannot connect to {endpoint}")]
+    Failed {
+        /// Where to.
+        endpoint: String,
+        /// What happened.
+        source: io::Error,
+    },
+}
+
+impl From<ConnectError> for ErrorObject {
+    fn from(error: ConnectError) -> Self {
+        Self::internal_error().with_data(&error.to_string())
+    }
+}

@@ -1,0 +1,103 @@
+//! What a handler knows about the call it serves.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use antiphon_core::Id;
+use http::{Extensions, HeaderMap};
+use tokio_util::sync::CancellationToken;
+
+use crate::call::CallError;
+use crate::peer::Peer;
+
+/// One call as its handler sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Context(Arc<Inner>);
+
+struct Inner {
+    id: Option<Id>,
+    connection: Arc<Connection>,
+    peer: Option<Peer>,
+    /// Made when somebody asks: most handlers end before anybody could cancel them.
+    cancel: OnceLock<CancellationToken>,
+}
+
+impl Context {
+    pub(crate) fn new(id: Option<Id>, connection: Arc<Connection>, peer: Option<Peer>) -> Self {
+        Self(Arc::new(Inner { id, connection, peer, cancel: OnceLock::new() }))
+    }
+
+    /// The id of the Request; `None` for a Notification.
+    pub fn id(&self) -> Option<&Id> {
+        self.0.id.as_ref()
+    }
+
+    /// The other side, to call back. Fails over HTTP, which has no way back.
+    pub fn peer(&self) -> Result<&Peer, CallError> {
+        self.0.peer.as_ref().ok_or_else(|| {
+            let transport = self.0.connection.transport;
+            CallError::closed(format!(
+                "{transport} cannot call back; connect by WebSocket or a stream"
+            ))
+        })
+    }
+
+    /// Ends when the call is cancelled: by its timeout, by the other side going away, by shutdown.
+    ///
+    /// The handler's future is dropped then anyway; the token is for what it has set going.
+    pub fn cancellation(&self) -> &CancellationToken {
+        self.0.cancel.get_or_init(CancellationToken::new)
+    }
+
+    /// The connection that the call came by.
+    pub fn connection(&self) -> &Connection {
+        &self.0.connection
+    }
+
+    /// What the application has attached to the connection or the HTTP request.
+    pub fn extensions(&self) -> &Extensions {
+        &self.0.connection.extensions
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancellation().cancel();
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("id", &self.0.id)
+            .field("connection", &self.0.connection)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The facts of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The transport's name as endpoints spell it: `http`, `ws`, `tcp`, `unix`, `stdio`, `exec`,
+    /// `memory`.
+    pub transport: &'static str,
+    /// Who is on the other side, where addresses exist.
+    pub remote: Option<SocketAddr>,
+    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
+    pub headers: HeaderMap,
+    /// What the application has attached.
+    pub extensions: Extensions,
+}
+
+impl Connection {
+    /// A connection of which only the transport is known.
+    pub fn new(transport: &'static str) -> Self {
+        Self { transport, remote: None, headers: HeaderMap::new(), extensions: Extensions::new() }
+    }
+
+    /// Names the other side.
+    #[must_use]
+    pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
+        self.remote = remote;
+        self
+    }
+}

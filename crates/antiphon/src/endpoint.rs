@@ -1,0 +1,308 @@
+//! The one address grammar, for listening and for calling.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use antiphon_core::framing::Framing;
+
+/// Where a JSON-RPC peer is.
+///
+/// | endpoint | listen | call |
+/// |---|---|---|
+/// | `http://host:port/path` | HTTP/1.1 and HTTP/2, and WebSocket upgrades | yes |
+/// | `ws://host:port/path` | WebSocket only | yes |
+/// | `tcp://host:port` | raw stream | yes |
+/// | `unix:/path` | raw stream | yes |
+/// | `stdio:` | this process's stdin and stdout | no |
+/// | `exec:command args` | no | a child process |
+/// | `memory:name` | in-process | yes |
+///
+/// Raw streams take a framing: `tcp+line://`, `unix+header:`, `stdio+header:`, `exec+header:clangd`.
+/// Without one, a listener finds out what the other side speaks, and a caller speaks `line`.
+///
+/// ```
+/// use antiphon::Endpoint;
+///
+/// let editor: Endpoint = "exec+header:clangd --log=error".parse()?;
+/// assert_eq!(editor.to_string(), "exec+header:clangd --log=error");
+/// # Ok::<(), antiphon::EndpointError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Endpoint {
+    /// `http://host:port/path`
+    Http {
+        /// Host and port.
+        authority: Authority,
+        /// The path, `/` where there is none.
+        path: String,
+    },
+    /// `ws://host:port/path`
+    Ws {
+        /// Host and port.
+        authority: Authority,
+        /// The path, `/` where there is none.
+        path: String,
+    },
+    /// `tcp://host:port`
+    Tcp {
+        /// Host and port.
+        authority: Authority,
+        /// The framing, where one is named.
+        framing: Option<Framing>,
+    },
+    /// `unix:/path`
+    Unix {
+        /// The socket's file.
+        path: PathBuf,
+        /// The framing, where one is named.
+        framing: Option<Framing>,
+    },
+    /// `stdio:`
+    Stdio {
+        /// The framing, where one is named.
+        framing: Option<Framing>,
+    },
+    /// `exec:command args`
+    Exec {
+        /// The program and its arguments.
+        command: Vec<String>,
+        /// The framing, where one is named.
+        framing: Option<Framing>,
+    },
+    /// `memory:name`
+    Memory {
+        /// The name, which may be empty.
+        name: String,
+    },
+}
+
+/// A host, and a port where one is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authority {
+    /// A name or an address; an IPv6 address stands without its brackets.
+    pub host: String,
+    /// The port.
+    pub port: Option<u16>,
+}
+
+/// Why a text is no endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no endpoint: {reason}")]
+pub struct EndpointError {
+    text: String,
+    reason: String,
+}
+
+const FORMS: &str = "use http://host:port/path, ws://host:port/path, tcp://host:port, unix:/path, \
+                     stdio:, exec:command or memory:name";
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        parse(text).map_err(|reason| EndpointError { text: text.to_owned(), reason })
+    }
+}
+
+fn parse(text: &str) -> Result<Endpoint, String> {
+    let (scheme, rest) = text.split_once(':').ok_or_else(|| FORMS.to_owned())?;
+    let (scheme, framing) = match scheme.split_once('+') {
+        None => (scheme, None),
+        Some((scheme, framing)) => {
+            (scheme, Some(framing.parse::<Framing>().map_err(|error| error.to_string())?))
+        }
+    };
+    match scheme {
+        "http" | "ws" if framing.is_some() => {
+            Err(format!("{scheme} has a framing of its own; leave the `+` away"))
+        }
+        "http" => web(rest).map(|(authority, path)| Endpoint::Http { authority, path }),
+        "ws" => web(rest).map(|(authority, path)| Endpoint::Ws { authority, path }),
+        "tcp" => {
+            let authority = Authority::parse(slashes(rest)?.trim_end_matches('/'))?;
+            match authority.port {
+                None => Err("a port is missing, as in tcp://127.0.0.1:4000".to_owned()),
+                Some(_) => Ok(Endpoint::Tcp { authority, framing }),
+            }
+        }
+        "unix" => match rest.strip_prefix("//").unwrap_or(rest) {
+            "" => Err("a path is missing, as in unix:/run/service.sock".to_owned()),
+            path => Ok(Endpoint::Unix { path: path.into(), framing }),
+        },
+        "stdio" if rest.is_empty() => Ok(Endpoint::Stdio { framing }),
+        "stdio" => Err("nothing follows stdio:".to_owned()),
+        "exec" => match shell_words::split(rest) {
+            Err(error) => Err(error.to_string()),
+            Ok(command) if command.is_empty() => {
+                Err("a command is missing, as in exec:my-server --stdio".to_owned())
+            }
+            Ok(command) => Ok(Endpoint::Exec { command, framing }),
+        },
+        "memory" if framing.is_some() => Err("memory: has no framing".to_owned()),
+        "memory" => Ok(Endpoint::Memory { name: rest.to_owned() }),
+        "https" | "wss" | "tls" => {
+            Err(format!("TLS is not built in; put a TLS proxy before it, or use {}", plain(scheme)))
+        }
+        _ => Err(FORMS.to_owned()),
+    }
+}
+
+fn plain(secure: &str) -> &'static str {
+    match secure {
+        "https" => "http://",
+        "wss" => "ws://",
+        _ => "tcp://",
+    }
+}
+
+fn slashes(rest: &str) -> Result<&str, String> {
+    rest.strip_prefix("//").ok_or_else(|| "`//` must follow the scheme".to_owned())
+}
+
+fn web(rest: &str) -> Result<(Authority, String), String> {
+    let rest = slashes(rest)?;
+    let at = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(at);
+    if authority.contains('@') {
+        return Err("a password does not belong in an address; send a header instead".to_owned());
+    }
+    let path = match path {
+        "" => "/".to_owned(),
+        query if query.starts_with('?') => format!("/{query}"),
+        path => path.to_owned(),
+    };
+    http::uri::PathAndQuery::from_str(&path).map_err(|error| format!("its path: {error}"))?;
+    Ok((Authority::parse(authority)?, path))
+}
+
+impl Authority {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (host, port) = match text.strip_prefix('[') {
+            Some(rest) => {
+                let (host, rest) =
+                    rest.split_once(']').ok_or("`]` is missing after an IPv6 address")?;
+                let port = rest.strip_prefix(':');
+                if port.is_none() && !rest.is_empty() {
+                    return Err("`:port` must follow `]`".to_owned());
+                }
+                (host, port)
+            }
+            None => match text.split_once(':') {
+                Some((_, port)) if port.contains(':') => {
+                    return Err("an IPv6 address stands in brackets, as in [::1]:4000".to_owned());
+                }
+                Some((host, port)) => (host, Some(port)),
+                None => (text, None),
+            },
+        };
+        if host.is_empty() {
+            return Err("a host is missing, as in 127.0.0.1".to_owned());
+        }
+        if host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(format!("`{host}` is no host"));
+        }
+        let port = port.map(|port| {
+            port.parse().map_err(|_| format!("`{port}` is no port; it is a number from 0 to 65535"))
+        });
+        Ok(Self { host: host.to_owned(), port: port.transpose()? })
+    }
+
+    /// `host:port`, with this port where none is named.
+    pub(crate) fn with_default_port(&self, port: u16) -> String {
+        let port = self.port.unwrap_or(port);
+        Self { host: self.host.clone(), port: Some(port) }.to_string()
+    }
+}
+
+impl fmt::Display for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?;
+        } else {
+            f.write_str(&self.host)?;
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = |framing: &Option<Framing>| {
+            framing.map(|framing| format!("+{framing}")).unwrap_or_default()
+        };
+        let tidy = |path: &str| if path == "/" { String::new() } else { path.to_owned() };
+        match self {
+            Self::Http { authority, path } => write!(f, "http://{authority}{}", tidy(path)),
+            Self::Ws { authority, path } => write!(f, "ws://{authority}{}", tidy(path)),
+            Self::Tcp { authority, framing } => write!(f, "tcp{}://{authority}", suffix(framing)),
+            Self::Unix { path, framing } => {
+                write!(f, "unix{}:{}", suffix(framing), path.display())
+            }
+            Self::Stdio { framing } => write!(f, "stdio{}:", suffix(framing)),
+            Self::Exec { command, framing } => {
+                write!(f, "exec{}:{}", suffix(framing), shell_words::join(command))
+            }
+            Self::Memory { name } => write!(f, "memory:{name}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_reads_and_writes() {
+        for text in [
+            "http://127.0.0.1:8650",
+            "http://[::1]:0/rpc",
+            "http://example.org/a?b=c",
+            "ws://localhost:1/x",
+            "tcp://127.0.0.1:4000",
+            "tcp+header://[::1]:4000",
+            "tcp+values://h:1",
+            "unix:/run/a.sock",
+            "unix+line:relative.sock",
+            "stdio:",
+            "stdio+header:",
+            "exec:server --stdio",
+            "exec+header:clangd",
+            "exec:sh -c 'a b'",
+            "memory:",
+            "memory:one",
+        ] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+        }
+        assert_eq!("unix:///run/a".parse::<Endpoint>().unwrap().to_string(), "unix:/run/a");
+        assert_eq!("http://h/".parse::<Endpoint>().unwrap().to_string(), "http://h");
+    }
+
+    #[test]
+    fn a_fault_names_the_value_and_the_remedy() {
+        for (text, remedy) in [
+            ("localhost:8650", "use http://host"),
+            ("", "use http://host"),
+            ("ftp://x", "use http://host"),
+            ("http:/x", "`//` must follow"),
+            ("http://", "a host is missing"),
+            ("http://:80", "a host is missing"),
+            ("http://h:99999", "`99999` is no port"),
+            ("http://user:pw@h:1", "send a header"),
+            ("http+line://h", "leave the `+` away"),
+            ("tcp://h", "a port is missing"),
+            ("tcp://::1:4000", "in brackets"),
+            ("tcp+tabs://h:1", "choose line, header or values"),
+            ("unix:", "a path is missing"),
+            ("stdio:x", "nothing follows"),
+            ("exec:", "a command is missing"),
+            ("exec:'a", "missing closing quote"),
+            ("wss://h", "TLS is not built in"),
+            ("http://h/\u{7}", "its path"),
+        ] {
+            let error = text.parse::<Endpoint>().unwrap_err().to_string();
+            assert!(error.contains(remedy) && error.contains(text), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! One JSON-RPC engine for every dialect and every wire.
+//!
+//! Client, server and symmetric peer, over HTTP, WebSocket, TCP, Unix sockets, stdio, child
+//! processes and in-process, with one [`Endpoint`] grammar for all of them.
+//!
+//! A service and a call to it:
+//!
+//! ```
+//! use antiphon::{Client, Context, Router, Server};
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize)]
+//! struct Subtract { minuend: i64, subtrahend: i64 }       // by position and by name, both
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let router = Router::new()
+//!     .method("subtract", |p: Subtract, _cx: Context| async move {
+//!         Ok::<_, antiphon::ErrorObject>(p.minuend - p.subtrahend)
+//!     })
+//!     .notification("update", |values: Vec<i64>, _cx: Context| async move {
+//!         println!("{values:?}");
+//!     });
+//! let server = Server::bind("tcp://127.0.0.1:0").await?;
+//! let address = server.endpoints()[0].to_string();
+//! tokio::spawn(server.serve(router));
+//!
+//! let client = Client::connect(&address).await?;
+//! assert_eq!(client.call::<i64>("subtract", (42, 23)).await?, 19);
+//! client.notify("update", [1, 2, 3]).await?;
+//! # Ok(()) }
+//! ```
+//!
+//! Both sides can call: a handler finds the other side in [`Context::peer`], and a client serves
+//! what it is given by [`ClientBuilder::handler`].
+//!
+//! # Features
+//! `tcp`, `unix`, `stdio`, `child` and `memory` are on by default; `http` and `ws` are not, since they
+//! bring hyper. `full` is all of them.
+
+// What serves only some transports is idle without them; the full build checks that all is used.
+#![cfg_attr(not(feature = "full"), allow(unused))]
+
+mod call;
+mod client;
+mod context;
+mod endpoint;
+mod handler;
+mod params;
+mod peer;
+mod raw;
+mod router;
+mod server;
+pub mod transport;
+
+pub use antiphon_core as core;
+pub use antiphon_core::framing::Framing;
+pub use antiphon_core::{Code, ErrorObject, Id, Limits, Method, Outcome, Params, RawJson};
+pub use call::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Replies, Slot};
+pub use client::{Client, ClientBuilder, ConnectError};
+pub use context::{Connection, Context};
+pub use endpoint::{Authority, Endpoint, EndpointError};
+pub use handler::Handler;
+pub use peer::{Direction, Peer};
+pub use router::Router;
+pub use server::{BindError, Server};
+
+/// The future of something dynamic.
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,0 +1,184 @@
+//! Params to the type a handler asks for.
+//!
+//! One struct takes them by position and by name, since serde's derive reads both. Absent params,
+//! `[]` and `{}` mean the same: none.
+
+use antiphon_core::{ErrorObject, Params, RawJson};
+use serde::Serialize;
+use serde::de::value::{Error as Plain, MapDeserializer, SeqDeserializer};
+use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::raw::same_type;
+
+/// Reads params, or says by -32602 where they are wrong.
+pub(crate) fn read<P: DeserializeOwned + 'static>(
+    params: Option<Params>,
+) -> Result<P, ErrorObject> {
+    let params = match same_type::<Option<RawJson>, P>(params.map(Params::into_json)) {
+        Ok(raw) => return Ok(raw),
+        Err(params) => params,
+    };
+    let Some(raw) = params else { return absent() };
+    same_type(raw).or_else(|raw| match serde_json::from_slice(raw.as_bytes()) {
+        Ok(value) => Ok(value),
+        Err(_) if is_empty(&raw) => absent(),
+        Err(_) => Err(fault::<P>(&raw)),
+    })
+}
+
+fn is_empty(raw: &RawJson) -> bool {
+    let inner = &raw.as_bytes()[1..raw.as_bytes().len() - 1];
+    inner.iter().all(u8::is_ascii_whitespace)
+}
+
+fn absent<P: DeserializeOwned>() -> Result<P, ErrorObject> {
+    P::deserialize(Absent).map_err(|error| invalid(String::new(), &error.to_string()))
+}
+
+/// Reads again, slower, to learn the path of what is wrong.
+fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
+    let source = &mut serde_json::Deserializer::from_slice(raw.as_bytes());
+    match serde_path_to_error::deserialize::<_, P>(source) {
+        // What is left over is wrong only to the whole.
+        Ok(_) => invalid(String::new(), "more params than the method takes"),
+        Err(error) => {
+            let path = error.path().to_string();
+            let reason = error.inner().to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            invalid(if path == "." { String::new() } else { path }, reason)
+        }
+    }
+}
+
+fn invalid(path: String, reason: &str) -> ErrorObject {
+    #[derive(Serialize)]
+    struct Fault<'a> {
+        path: String,
+        reason: &'a str,
+    }
+    ErrorObject::invalid_params().with_data(&Fault { path, reason })
+}
+
+/// The source of params that are not there.
+struct Absent;
+
+impl<'de> Deserializer<'de> for Absent {
+    type Error = Plain;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+        visitor.visit_none()
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Plain> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+        visitor.visit_seq(SeqDeserializer::<_, Plain>::new(std::iter::empty::<()>()))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Plain> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Plain> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+        visitor.visit_map(MapDeserializer::<_, Plain>::new(std::iter::empty::<((), ())>()))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Plain> {
+        self.deserialize_map(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use std::collections::HashMap;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Subtract {
+        minuend: i64,
+        subtrahend: i64,
+    }
+
+    #[derive(Debug, PartialEq, Default, Deserialize)]
+    struct Page {
+        #[serde(default)]
+        offset: u32,
+        limit: Option<u32>,
+    }
+
+    fn parse<P: DeserializeOwned + 'static>(text: &str) -> Result<P, ErrorObject> {
+        read(Some(Params::parse(text).unwrap()))
+    }
+
+    #[test]
+    fn one_struct_by_position_and_by_name() {
+        let expected = Subtract { minuend: 42, subtrahend: 23 };
+        assert_eq!(parse::<Subtract>("[42, 23]").unwrap(), expected);
+        assert_eq!(parse::<Subtract>(r#"{"subtrahend":23,"minuend":42}"#).unwrap(), expected);
+    }
+
+    #[test]
+    fn nothing_is_nothing_however_it_is_written() {
+        assert!(read::<()>(None).is_ok());
+        assert!(parse::<()>("[]").is_ok());
+        assert!(parse::<()>("{ }").is_ok());
+        assert!(parse::<()>("[1]").is_err());
+        assert!(read::<Vec<i64>>(None).unwrap().is_empty());
+        assert_eq!(read::<Option<Subtract>>(None).unwrap(), None);
+        assert_eq!(read::<Page>(None).unwrap(), Page::default());
+        assert!(read::<HashMap<String, i64>>(None).unwrap().is_empty());
+        assert_eq!(read::<serde_json::Value>(None).unwrap(), serde_json::Value::Null);
+    }
+
+    #[test]
+    fn raw_params_pass_as_they_are() {
+        assert_eq!(parse::<RawJson>("[1.50]").unwrap().as_str(), "[1.50]");
+        assert_eq!(parse::<Option<RawJson>>("[1e3]").unwrap().unwrap().as_str(), "[1e3]");
+        assert_eq!(read::<Option<RawJson>>(None).unwrap(), None);
+    }
+
+    #[test]
+    fn the_fault_is_named_with_its_path() {
+        let data = |error: ErrorObject| error.data.unwrap().to_string();
+        let error = parse::<Subtract>(r#"{"minuend":1,"subtrahend":"x"}"#).unwrap_err();
+        assert_eq!(error.code.0, -32602);
+        assert_eq!(
+            data(error),
+            r#"{"path":"subtrahend","reason":"invalid type: string \"x\", expected i64"}"#
+        );
+        assert!(data(parse::<Vec<i64>>("[1,null]").unwrap_err()).contains("\"[1]\""));
+        assert!(data(parse::<Subtract>("[1,2,3]").unwrap_err()).contains("reason"));
+        assert!(data(read::<Subtract>(None).unwrap_err()).contains("missing field `minuend`"));
+    }
+}

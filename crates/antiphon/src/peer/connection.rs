@@ -1,0 +1,435 @@
+//! The future that is a connection: it reads, dispatches and writes, in one task and without a lock
+//! of its own.
+//!
+//! One turn: collect what tasks have queued, write what is ready, read what has come, dispatch it.
+//! Replies gather while there is something to read, and go out in one write.
+//!
+//! When does the reader pause? Only while no call of ours waits for an answer: a handler that waits
+//! for one would otherwise wait for us, and we for it. While calls wait and there is no room,
+//! requests are refused instead (contract 4).
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use antiphon_core::{ErrorObject, Limits, Message, Payload, Rules};
+use futures_util::future::{AbortHandle, Abortable};
+use tokio::time::{Sleep, sleep};
+
+use super::dispatcher::{Dispatcher, Gate, Origin, Progress, Run};
+use super::reader;
+use super::watchdog::{Meter, Waiting, Watchdog};
+use super::writer::Writer;
+use super::{Peer, Running, Shared, Stop, Tap};
+use crate::context::Connection as Facts;
+use crate::handler::Handler;
+use crate::transport::{Transport, TransportError};
+
+/// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
+const BURST: usize = 1_024;
+
+/// A transport and what is known of it.
+pub(crate) struct Wire<T> {
+    pub(crate) transport: T,
+    pub(crate) facts: Facts,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) at_end: AtEnd,
+}
+
+/// What the end of the incoming stream means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AtEnd {
+    /// The other side may still read: finish what was accepted, for at most this long.
+    Drain(Option<Duration>),
+    /// The other side is gone.
+    Cancel,
+}
+
+/// Makes a connection of a wire; the future must be driven for anything to happen.
+pub(crate) fn connect<T: Transport>(
+    wire: Wire<T>,
+    handler: Arc<dyn Handler>,
+    limits: Arc<Limits>,
+    rules: Rules,
+    tap: Option<Tap>,
+) -> (Peer, impl Future<Output = Arc<str>> + Send) {
+    let watchdog = Watchdog::new(wire.meter, &limits);
+    let shared = Arc::new(Shared::new(wire.facts, limits.clone(), tap));
+    let peer = Peer { shared: shared.clone(), in_order: false };
+    let connection = Connection {
+        transport: wire.transport,
+        at_end: wire.at_end,
+        rules,
+        gate: Gate::new(limits.in_flight),
+        dispatcher: Dispatcher { handler, limits },
+        writer: Writer::default(),
+        watchdog,
+        write_blocked: false,
+        head: None,
+        backlog: VecDeque::new(),
+        refused: 0,
+        phase: Phase::Open,
+        drain: None,
+        guard: EndGuard(shared.clone()),
+        shared,
+    };
+    (peer, connection)
+}
+
+struct Connection<T> {
+    transport: T,
+    at_end: AtEnd,
+    rules: Rules,
+    shared: Arc<Shared>,
+    gate: Arc<Gate>,
+    dispatcher: Dispatcher,
+    writer: Writer,
+    watchdog: Watchdog,
+    write_blocked: bool,
+    /// The run that nothing may overtake.
+    head: Option<Run>,
+    /// What came behind it, while the reader had to go on for the answers.
+    backlog: VecDeque<Payload>,
+    /// Requests refused since the writer last had room.
+    refused: usize,
+    phase: Phase,
+    drain: Option<Pin<Box<Sleep>>>,
+    guard: EndGuard,
+}
+
+/// How far the end has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// We were asked to stop: answers are read, requests are refused.
+    Stopping,
+    /// Nothing comes in any more; what runs is finished.
+    Draining,
+    /// The transport is being closed.
+    Closing(Arc<str>),
+}
+
+/// Ends the session however the future ends, dropped in the middle included.
+struct EndGuard(Arc<Shared>);
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        let ended = self.0.state().ended.is_some();
+        if !ended {
+            self.0.end("dropped".into());
+        }
+    }
+}
+
+impl<T: Transport> Future for Connection<T> {
+    type Output = Arc<str>;
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+        let this = &mut *self;
+        match this.turns(poller) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(reason) => {
+                tracing::debug!(%reason, transport = this.shared.facts.transport, "connection ended");
+                this.head = None;
+                this.guard.0.end(reason.clone());
+                Poll::Ready(reason)
+            }
+        }
+    }
+}
+
+impl<T: Transport> Connection<T> {
+    fn turns(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+        loop {
+            self.writer.collect(&self.shared, poller.waker());
+            self.heed_stop();
+            let sent = self.writer.poll_send(poller, &mut self.transport, &self.shared);
+            if let Poll::Ready(Err(error)) = sent {
+                return Poll::Ready(error.to_string().into());
+            }
+            self.write_blocked = sent.is_pending();
+            if !self.writer.is_full(&self.shared) {
+                self.refused = 0;
+            }
+            if let Phase::Closing(reason) = &self.phase {
+                let reason = reason.clone();
+                return self.poll_close(poller).map(|()| reason);
+            }
+            let advanced = self.advance_head(poller);
+            let read = match self.read(poller) {
+                Ok(read) => read,
+                Err(reason) => return Poll::Ready(reason),
+            };
+            let closed = self.close_when_done();
+            if !(advanced || read || closed || self.writer.owes_room(&self.shared)) {
+                return self.wait(poller);
+            }
+        }
+    }
+
+    /// Nothing can be done now: the clock may still say that it is over.
+    fn wait(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+        if let Some(drain) = &mut self.drain
+            && drain.as_mut().poll(poller).is_ready()
+        {
+            return Poll::Ready("what ran did not finish in time".into());
+        }
+        let waiting = Waiting {
+            write_blocked: self.write_blocked,
+            reading: self.may_read(),
+            busy: !self.gate.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
+        };
+        self.watchdog.poll(poller, waiting).map(Into::into)
+    }
+
+    fn heed_stop(&mut self) {
+        let stop = self.shared.state().stop;
+        match (stop, &self.phase) {
+            (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => {
+                self.head = None;
+                self.phase = Phase::Closing("stopped".into());
+            }
+            (Some(Stop::Gracefully), Phase::Open) => self.phase = Phase::Stopping,
+            _ => {}
+        }
+    }
+
+    /// Reads and dispatches until nothing more has come. True when anything was done.
+    fn read(&mut self, poller: &mut Poller<'_>) -> Result<bool, Arc<str>> {
+        let mut read = false;
+        for _ in 0..BURST {
+            if !self.may_read() {
+                break;
+            }
+            // Full, and perhaps only for want of a turn: the writer goes first.
+            if self.writer.is_full(&self.shared) && !self.write_blocked {
+                return Ok(true);
+            }
+            let payload = match Pin::new(&mut self.transport).poll_next(poller) {
+                Poll::Pending => break,
+                Poll::Ready(None) => {
+                    self.at_end();
+                    return Ok(true);
+                }
+                Poll::Ready(Some(Ok(frame))) => reader::receive(&frame, &self.rules, &self.shared),
+                Poll::Ready(Some(Err(TransportError::Frame(error)))) => {
+                    Some(reader::unreadable(&error))
+                }
+                Poll::Ready(Some(Err(error))) => return Err(error.to_string().into()),
+            };
+            read = true;
+            self.watchdog.frame();
+            if let Some(payload) = payload {
+                self.dispatch(payload, poller)?;
+            }
+        }
+        Ok(read)
+    }
+
+    fn may_read(&self) -> bool {
+        let open = matches!(self.phase, Phase::Open | Phase::Stopping);
+        let room =
+            self.head.is_none() && self.backlog.is_empty() && !self.writer.is_full(&self.shared);
+        open && (room || self.shared.awaits_answers())
+    }
+
+    /// Nothing more will come: no call can be answered, and what was accepted is finished.
+    fn at_end(&mut self) {
+        let reason: Arc<str> = "the other side closed it".into();
+        self.shared.end_calls(&reason);
+        match self.at_end {
+            AtEnd::Cancel => self.phase = Phase::Closing(reason),
+            AtEnd::Drain(limit) => {
+                self.phase = Phase::Draining;
+                self.drain = limit.map(|limit| Box::pin(sleep(limit)));
+            }
+        }
+    }
+
+    /// One payload in arrival order: started, held, or refused.
+    ///
+    /// Behind a full writer it is held: the other side is being read, so it can read us. Behind a
+    /// full house it is refused: what runs may be waiting for the very thing that asks to come in.
+    fn dispatch(&mut self, payload: Payload, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+        if self.phase == Phase::Stopping {
+            return self.refuse(payload, "shutting down");
+        }
+        match &self.head {
+            None if self.backlog.is_empty() && !self.writer.is_full(&self.shared) => {
+                self.start(payload, poller);
+                return Ok(());
+            }
+            Some(head) if !head.keeps_order() => {
+                return self.refuse(payload, "too many requests in flight");
+            }
+            Some(_) if self.order_gives_way() && wants_answer(&payload) => {
+                self.start(payload, poller);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if self.backlog.len() < self.shared.limits.in_flight {
+            self.backlog.push_back(payload);
+            Ok(())
+        } else if wants_answer(&payload) {
+            self.refuse(payload, "too many messages wait")
+        } else {
+            Err("too many notifications wait for one that does not finish".into())
+        }
+    }
+
+    /// While the handler of a notification waits for the other side, requests overtake it: one of
+    /// them may be what the other side needs to answer.
+    fn order_gives_way(&self) -> bool {
+        self.shared.ordered_calls.load(Ordering::Acquire) > 0
+    }
+
+    fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
+        let connection = self.shared.facts.clone();
+        let origin = Origin { connection, peer: Some(self.shared.clone()) };
+        let (progress, run) = self.dispatcher.start(payload, &self.gate, origin, poller);
+        self.settle(progress, run, poller);
+    }
+
+    fn settle(&mut self, progress: Progress, run: Run, poller: &mut Poller<'_>) {
+        match progress {
+            Progress::Done(answer) => self.writer.extend(answer),
+            Progress::Detached => self.detach(run),
+            Progress::Blocked if self.head.is_none() => self.head = Some(run),
+            // It overtook the head and is blocked itself: there is no room for it.
+            Progress::Blocked => {
+                let mut run = run;
+                run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
+                let progress = run.poll(poller);
+                match progress {
+                    Progress::Done(answer) => self.writer.extend(answer),
+                    Progress::Detached | Progress::Blocked => self.detach(run),
+                }
+            }
+        }
+    }
+
+    /// Polls the run that others wait behind, and lets them follow when it is through. True when
+    /// anything was done.
+    fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
+        let mut advanced = false;
+        if let Some(mut head) = self.head.take() {
+            if !head.keeps_order() && self.gate.is_full() && self.shared.awaits_answers() {
+                head.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
+            }
+            let progress = head.poll(poller);
+            advanced = !matches!(progress, Progress::Blocked);
+            self.settle(progress, head, poller);
+        }
+        if self.head.is_some() {
+            return self.let_requests_pass(poller);
+        }
+        while self.head.is_none()
+            && !self.writer.is_full(&self.shared)
+            && let Some(payload) = self.backlog.pop_front()
+        {
+            self.start(payload, poller);
+            advanced = true;
+        }
+        advanced
+    }
+
+    /// Starts the requests of the backlog when the order gives way.
+    fn let_requests_pass(&mut self, poller: &mut Poller<'_>) -> bool {
+        if self.backlog.is_empty() || !self.order_gives_way() {
+            return false;
+        }
+        let (pass, stay): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.backlog).into_iter().partition(wants_answer);
+        self.backlog = stay;
+        let any = !pass.is_empty();
+        for payload in pass {
+            self.start(payload, poller);
+        }
+        any
+    }
+
+    /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.
+    fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), Arc<str>> {
+        let answer = self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason));
+        if answer.is_some() && self.writer.is_full(&self.shared) {
+            self.refused += 1;
+            if self.refused > self.shared.limits.in_flight {
+                return Err("the other side does not read its answers".into());
+            }
+        }
+        self.writer.extend(answer);
+        Ok(())
+    }
+
+    /// Makes a run that waits into a task, which the end of the connection aborts.
+    fn detach(&mut self, run: Run) {
+        let (task, registration) = AbortHandle::new_pair();
+        let mut state = self.shared.state();
+        let tickets: Vec<_> = run
+            .running()
+            .map(|(id, context)| {
+                let running = Running { context: context.clone(), task: task.clone() };
+                (id.clone(), state.session.start(id.clone(), running))
+            })
+            .collect();
+        drop(state);
+        let shared = self.shared.clone();
+        tokio::spawn(Abortable::new(
+            async move {
+                let answer = run.await;
+                let mut state = shared.state();
+                for (id, ticket) in &tickets {
+                    state.session.finish(id, *ticket);
+                }
+                drop(state);
+                match answer {
+                    // The connection has ended: there is nobody to tell.
+                    Some(answer) => drop(shared.enqueue(answer)),
+                    None => shared.wake(),
+                }
+            },
+            registration,
+        ));
+    }
+
+    /// True when the last thing to be done was just done.
+    fn close_when_done(&mut self) -> bool {
+        let ending = matches!(self.phase, Phase::Stopping | Phase::Draining);
+        let done = self.gate.is_idle()
+            && self.head.is_none()
+            && self.backlog.is_empty()
+            && self.writer.is_idle()
+            && self.shared.state().outbox.is_empty();
+        if !(ending && done) {
+            return false;
+        }
+        let reason = match self.phase {
+            Phase::Draining => "the other side closed it",
+            _ => "closed",
+        };
+        self.phase = Phase::Closing(reason.into());
+        true
+    }
+
+    fn poll_close(&mut self, poller: &mut Poller<'_>) -> Poll<()> {
+        let limit = self.shared.limits.stall_timeout;
+        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(limit)));
+        if drain.as_mut().poll(poller).is_ready() {
+            return Poll::Ready(());
+        }
+        // How the close goes no longer matters to anybody.
+        Pin::new(&mut self.transport).poll_close(poller).map(drop)
+    }
+}
+
+fn wants_answer(payload: &Payload) -> bool {
+    let wants = |entry: &antiphon_core::Entry| !matches!(entry, Ok(Message::Notification(_)));
+    match payload {
+        Payload::One(entry) => wants(entry),
+        Payload::Batch(entries) => entries.iter().any(wants),
+    }
+}

@@ -1,0 +1,205 @@
+//! From a method's name to the function that serves it.
+//!
+//! Methods are closures; their params and results are the user's types, and no other generic is seen
+//! outside. Everything is erased when it is registered, so a `Router` is one plain type.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::BoxFuture;
+use crate::call::Invocation;
+use crate::context::Context;
+use crate::handler::Handler;
+use crate::params;
+use crate::raw::same_type;
+
+/// The methods of a service.
+///
+/// ```
+/// use antiphon::{Context, ErrorObject, Router};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize)]
+/// struct Subtract { minuend: i64, subtrahend: i64 }   // by position and by name, both
+///
+/// let math = Router::new().method("subtract", |p: Subtract, _cx: Context| async move {
+///     p.minuend.checked_sub(p.subtrahend).ok_or(ErrorObject::new(1, "overflow"))
+/// });
+/// let router = Router::new()
+///     .nest("math.", math)
+///     .notification("update", |values: Vec<i64>, _cx: Context| async move { drop(values) });
+/// ```
+#[derive(Clone, Default)]
+pub struct Router {
+    methods: HashMap<Box<str>, Method>,
+    fallback: Option<Fallback>,
+}
+
+type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
+type Fallback = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
+
+impl Router {
+    /// A router without methods.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Serves a method: `|params, cx| async { Ok(result) }`.
+    ///
+    /// A struct takes params by position and by name; a tuple or `Vec` by position; `()` takes none;
+    /// [`RawJson`] takes them as they were written. A result that is `RawJson` goes out as it is.
+    ///
+    /// # Panics
+    /// When the name is taken: two functions cannot serve one method.
+    #[must_use]
+    pub fn method<P, R, E, F, Fut>(self, name: &str, function: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        R: Serialize + 'static,
+        E: Into<ErrorObject>,
+        F: Fn(P, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        self.insert(
+            name.into(),
+            Arc::new(move |params, cx| match params::read(params) {
+                Err(error) => Box::pin(std::future::ready(Err(error))),
+                Ok(params) => {
+                    let reply = function(params, cx);
+                    Box::pin(async move { encode(reply.await.map_err(Into::into)?) })
+                }
+            }),
+        )
+    }
+
+    /// Serves a notification: `|params, cx| async { }`. Called as a method, it answers null.
+    ///
+    /// # Panics
+    /// When the name is taken.
+    #[must_use]
+    pub fn notification<P, F, Fut>(self, name: &str, function: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        F: Fn(P, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        self.method(name, move |params: P, cx| {
+            let done = function(params, cx);
+            async move {
+                done.await;
+                Ok::<_, ErrorObject>(())
+            }
+        })
+    }
+
+    /// Serves whatever has no method of its own, notifications included.
+    ///
+    /// A proxy is a fallback that forwards:
+    ///
+    /// ```
+    /// use antiphon::{CallError, Client, Context, Invocation, Router};
+    ///
+    /// fn proxy(upstream: Client) -> Router {
+    ///     Router::new().fallback(move |call: Invocation, cx: Context| {
+    ///         let upstream = upstream.clone();
+    ///         async move { upstream.forward(call, &cx).await }
+    ///     })
+    /// }
+    /// ```
+    #[must_use]
+    pub fn fallback<R, E, F, Fut>(mut self, function: F) -> Self
+    where
+        R: Serialize + 'static,
+        E: Into<ErrorObject>,
+        F: Fn(Invocation, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<R, E>> + Send + 'static,
+    {
+        self.fallback = Some(Arc::new(move |call, cx| {
+            let reply = function(call, cx);
+            Box::pin(async move { encode(reply.await.map_err(Into::into)?) })
+        }));
+        self
+    }
+
+    /// Takes in the methods of another router, and its fallback where this one has none.
+    ///
+    /// # Panics
+    /// When both have a method of one name.
+    #[must_use]
+    pub fn merge(self, other: Router) -> Self {
+        self.nest("", other)
+    }
+
+    /// Takes in the methods of another router under a prefix: `"db."` makes `get` into `db.get`.
+    /// A fallback keeps seeing whole names.
+    ///
+    /// # Panics
+    /// When a name is taken.
+    #[must_use]
+    pub fn nest(mut self, prefix: &str, other: Router) -> Self {
+        for (name, method) in other.methods {
+            self = self.insert(format!("{prefix}{name}").into(), method);
+        }
+        self.fallback = self.fallback.or(other.fallback);
+        self
+    }
+
+    /// The names of all methods, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.methods.keys().map(|name| &**name)
+    }
+
+    fn insert(mut self, name: Box<str>, method: Method) -> Self {
+        assert!(!self.methods.contains_key(&name), "method `{name}` is registered twice");
+        self.methods.insert(name, method);
+        self
+    }
+
+    fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        match (self.methods.get(call.method.as_str()), &self.fallback) {
+            (Some(method), _) => method(call.params, cx),
+            (None, Some(fallback)) => fallback(call, cx),
+            (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
+        }
+    }
+}
+
+impl Handler for Router {
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        self.dispatch(call, cx)
+    }
+
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        let name = notification.method.clone();
+        let done = self.dispatch(notification, cx);
+        Box::pin(async move {
+            // Nobody is told (section 4.1), so the log is.
+            if let Err(error) = done.await {
+                tracing::debug!(method = %name, %error, "notification failed");
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router")
+            .field("methods", &self.methods.keys())
+            .field("fallback", &self.fallback.is_some())
+            .finish()
+    }
+}
+
+fn encode<R: Serialize + 'static>(result: R) -> Outcome {
+    same_type::<R, RawJson>(result).or_else(|result| {
+        RawJson::encode(&result).map_err(|error| {
+            tracing::error!(%error, "a result does not serialize");
+            ErrorObject::internal_error()
+        })
+    })
+}

@@ -1,0 +1,138 @@
+//! The open connections of a server: how many there are, and how a shutdown finds them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::peer::{Peer, Stop};
+
+/// How long a cancelled connection has to say goodbye.
+const GOODBYE: Duration = Duration::from_millis(250);
+
+/// The open connections of a server, so that a shutdown finds them.
+#[derive(Clone)]
+pub(crate) struct Peers(Arc<Inner>);
+
+struct Inner {
+    limit: usize,
+    connections: AtomicUsize,
+    peers: Mutex<(u64, HashMap<u64, Peer>)>,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    aborting: CancellationToken,
+}
+
+/// One connection's place among those allowed.
+pub(crate) struct Place(Peers);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.connections.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// One peer's entry among those that a shutdown stops.
+pub(crate) struct Entered {
+    peers: Peers,
+    key: u64,
+    place: Option<Place>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.peers.lock().1.remove(&self.key);
+    }
+}
+
+impl Peers {
+    pub(super) fn new(limit: usize) -> Self {
+        Self(Arc::new(Inner {
+            limit,
+            connections: AtomicUsize::new(0),
+            peers: Mutex::default(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            aborting: CancellationToken::new(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, (u64, HashMap<u64, Peer>)> {
+        self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more connection, if there is one.
+    pub(super) fn admit(&self) -> Option<Place> {
+        let place = self.occupy();
+        (self.0.connections.load(Ordering::Acquire) <= self.0.limit).then_some(place)
+    }
+
+    fn occupy(&self) -> Place {
+        self.0.connections.fetch_add(1, Ordering::AcqRel);
+        Place(self.clone())
+    }
+
+    /// Remembers a peer until the entry is dropped.
+    pub(crate) fn enter(&self, peer: &Peer) -> Entered {
+        let mut peers = self.lock();
+        peers.0 += 1;
+        let key = peers.0;
+        peers.1.insert(key, peer.clone());
+        drop(peers);
+        // Looked at after the entry is made: a shutdown that began before has seen it, or is seen.
+        if self.0.stopping.is_cancelled() {
+            peer.stop(Stop::Gracefully);
+        }
+        Entered { peers: self.clone(), key, place: None }
+    }
+
+    /// Cancelled when the shutdown begins.
+    pub(super) fn stopping(&self) -> CancellationToken {
+        self.0.stopping.clone()
+    }
+
+    /// The same for a WebSocket, whose HTTP connection gives up its place.
+    #[cfg(feature = "ws")]
+    pub(crate) fn enter_upgraded(&self, peer: &Peer) -> Entered {
+        let mut entered = self.enter(peer);
+        entered.place = Some(self.occupy());
+        entered
+    }
+
+    /// Runs a task that the shutdown waits for, and at last drops.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        let aborting = self.0.aborting.clone();
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = task => {}
+                () = aborting.cancelled() => {}
+            }
+        })
+    }
+
+    pub(super) async fn shutdown(&self, limit: Duration) {
+        self.0.stopping.cancel();
+        self.stop_all(Stop::Gracefully);
+        self.0.tasks.close();
+        if timeout(limit, self.0.tasks.wait()).await.is_ok() {
+            return;
+        }
+        tracing::warn!(?limit, "what ran did not finish in time and is cancelled");
+        self.stop_all(Stop::Now);
+        if timeout(GOODBYE, self.0.tasks.wait()).await.is_err() {
+            self.0.aborting.cancel();
+            self.0.tasks.wait().await;
+        }
+    }
+
+    fn stop_all(&self, how: Stop) {
+        let peers: Vec<Peer> = self.lock().1.values().cloned().collect();
+        peers.iter().for_each(|peer| peer.stop(how));
+    }
+}

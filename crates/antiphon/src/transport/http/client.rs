@@ -1,0 +1,252 @@
+//! The calling side: one POST a message, over a pool of connections.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use antiphon_core::{
+    Id, Invalid, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
+};
+use bytes::{BufMut, Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+
+use crate::BoxFuture;
+use crate::call::{BatchEntry, CallError, Caller, Invocation};
+use crate::endpoint::Authority;
+use crate::peer::{Direction, Tap};
+
+/// A server that is called by POST.
+pub(crate) struct HttpCaller {
+    pool: Pool<HttpConnector, Full<Bytes>>,
+    uri: Uri,
+    headers: HeaderMap,
+    limit: usize,
+    rules: Rules,
+    next: AtomicU64,
+    tap: Option<Tap>,
+}
+
+impl HttpCaller {
+    /// Connects to nothing yet: the first call does.
+    pub(crate) fn new(
+        authority: &Authority,
+        path: &str,
+        headers: &HeaderMap,
+        limits: &Limits,
+        tap: Option<Tap>,
+    ) -> Result<Self, http::uri::InvalidUri> {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(limits.handshake_timeout));
+        Ok(Self {
+            pool: Pool::builder(TokioExecutor::new()).build(connector),
+            uri: format!("http://{authority}{path}").parse()?,
+            headers: headers.clone(),
+            limit: limits.frame_bytes,
+            rules: limits.rules(),
+            next: AtomicU64::new(1),
+            tap,
+        })
+    }
+
+    fn next_id(&self) -> Id {
+        self.next.fetch_add(1, Ordering::Relaxed).into()
+    }
+
+    fn see(&self, direction: Direction, message: &[u8]) {
+        if let Some(tap) = &self.tap {
+            tap(direction, message);
+        }
+    }
+
+    /// One POST: the status, and the body within its limit.
+    async fn post_body(&self, message: Bytes) -> Result<(StatusCode, Bytes), CallError> {
+        self.see(Direction::Sent, &message);
+        let mut request = Request::new(Full::new(message));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.extend(self.headers.clone());
+        let response =
+            self.pool.request(request).await.map_err(|error| self.unreachable(&error))?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), self.limit).collect().await;
+        let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => CallError::Protocol(format!("the answer is over {} bytes", self.limit)),
+            None => CallError::Transport(format!("the answer of {} broke off: {error}", self.uri)),
+        })?;
+        let body = body.to_bytes();
+        self.see(Direction::Received, &body);
+        Ok((status, body))
+    }
+
+    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> CallError {
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        let hint = if error.is_connect() { "; is the server running there?" } else { "" };
+        CallError::Transport(format!("cannot reach {}: {cause}{hint}", self.uri))
+    }
+
+    /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
+    async fn exchange(&self, message: Bytes) -> Result<Payload, CallError> {
+        let (status, body) = self.post_body(message).await?;
+        if status == StatusCode::NO_CONTENT || (status.is_success() && body.is_empty()) {
+            return Err(CallError::Protocol(format!("no answer to a call (HTTP {status})")));
+        }
+        let payload = decode(&body, &self.rules);
+        if !status.is_success() && !is_answer(&payload) {
+            let text: String = String::from_utf8_lossy(&body).chars().take(200).collect();
+            let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
+            return Err(CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned()));
+        }
+        Ok(payload)
+    }
+}
+
+impl Caller for HttpCaller {
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Box::pin(async move {
+            let id = call.id.clone().unwrap_or_else(|| self.next_id());
+            let mut message = BytesMut::with_capacity(128);
+            encode_entry(&call, Some(&id), &mut message);
+            match self.exchange(message.freeze()).await? {
+                Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
+                Payload::One(Err(invalid)) => Err(broken(&invalid)),
+                _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
+            }
+        })
+    }
+
+    fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(async move {
+            let mut message = BytesMut::with_capacity(128);
+            encode_entry(&notification, None, &mut message);
+            let (status, body) = self.post_body(message.freeze()).await?;
+            if status.is_success() && body.is_empty() {
+                return Ok(());
+            }
+            match decode(&body, &self.rules) {
+                Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
+                    Err(CallError::Rpc(error))
+                }
+                _ if status.is_success() => {
+                    tracing::warn!(%status, "a notification was answered");
+                    Ok(())
+                }
+                _ => Err(CallError::Transport(format!("{} answered HTTP {status}", self.uri))),
+            }
+        })
+    }
+
+    fn send_batch(
+        &self,
+        entries: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+        Box::pin(async move {
+            let (message, ids) = self.encode_batch(&entries);
+            if ids.is_empty() {
+                self.post_body(message).await?;
+                return Ok(Vec::new());
+            }
+            match self.exchange(message).await? {
+                Payload::Batch(answers) => Ok(in_order(&ids, answers)),
+                // The whole batch was refused.
+                Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
+                    Err(CallError::Rpc(error))
+                }
+                Payload::One(Err(invalid)) => Err(broken(&invalid)),
+                Payload::One(Ok(_)) => {
+                    Err(CallError::Protocol("the answer to a batch is no Array".to_owned()))
+                }
+            }
+        })
+    }
+}
+
+impl HttpCaller {
+    fn encode_batch(&self, entries: &[BatchEntry]) -> (Bytes, Vec<Id>) {
+        let mut out = BytesMut::with_capacity(entries.len() * 96);
+        let mut ids = Vec::new();
+        for entry in entries {
+            out.put_u8(if out.is_empty() { b'[' } else { b',' });
+            match entry {
+                BatchEntry::Call(call) => {
+                    let id = self.next_id();
+                    encode_entry(call, Some(&id), &mut out);
+                    ids.push(id);
+                }
+                BatchEntry::Notification(call) => encode_entry(call, None, &mut out),
+            }
+        }
+        out.put_u8(b']');
+        (out.freeze(), ids)
+    }
+}
+
+fn encode_entry(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
+    encode::call_head(&call.method, call.params.as_ref(), out);
+    if let Some(id) = id {
+        out.extend_from_slice(b",\"id\":");
+        out.extend_from_slice(id.as_bytes());
+    }
+    out.put_u8(b'}');
+}
+
+fn is_answer(payload: &Payload) -> bool {
+    matches!(payload, Payload::Batch(_) | Payload::One(Ok(Message::Response(_))))
+}
+
+/// The same id, also where a peer that keeps numbers as floats has written `1.0` for `1`.
+fn is_same(ours: &Id, theirs: &Id) -> bool {
+    ours == theirs || (ours.as_u64().is_some() && ours.as_u64() == theirs.as_u64())
+}
+
+fn answer_to(id: &Id, response: Response) -> Result<RawJson, CallError> {
+    match (is_same(id, &response.id), response.outcome) {
+        (true, outcome) => outcome.map_err(CallError::Rpc),
+        // The server could not read the id; the error is about this call all the same.
+        (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
+        (false, _) => {
+            let theirs = response.id;
+            Err(CallError::Protocol(format!("the answer is for id {theirs}, the call had {id}")))
+        }
+    }
+}
+
+fn broken(invalid: &Invalid) -> CallError {
+    CallError::Protocol(invalid.error.to_string())
+}
+
+/// The answers in the order of the calls, each found by its id (section 6).
+fn in_order(ids: &[Id], answers: Vec<antiphon_core::Entry>) -> Vec<Result<RawJson, CallError>> {
+    let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.iter().map(|_| None).collect();
+    let first = ids.first().and_then(Id::as_u64).unwrap_or_default();
+    let place = |id: &Id| {
+        let at = usize::try_from(id.as_u64()?.checked_sub(first)?).ok()?;
+        (at < ids.len()).then_some(at)
+    };
+    for answer in answers {
+        let (id, result): (Id, Result<RawJson, CallError>) = match answer {
+            Ok(Message::Response(Response { id, outcome })) => (id, outcome_of(outcome)),
+            Ok(_) => continue,
+            Err(invalid) => (invalid.id.clone(), Err(broken(&invalid))),
+        };
+        match place(&id) {
+            Some(at) => found[at] = Some(result),
+            None => tracing::warn!(%id, "an answer that nobody asked for"),
+        }
+    }
+    let missing = || Err(CallError::Protocol("the answer to the batch lacks this call".to_owned()));
+    found.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
+}
+
+fn outcome_of(outcome: Outcome) -> Result<RawJson, CallError> {
+    outcome.map_err(CallError::Rpc)
+}

@@ -1,0 +1,167 @@
+//! Who may ask: Host and Origin.
+//!
+//! A server on a loopback address is reachable by every web page that its user opens: by DNS
+//! rebinding under a foreign Host, by WebSocket and simple requests from a foreign Origin. Both are
+//! refused before anything is read. CORS is off unless origins are allowed.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
+};
+use http::{HeaderMap, HeaderValue, Uri};
+
+/// Which Hosts and Origins are served.
+#[derive(Clone, Debug, Default)]
+pub struct Guard {
+    loopback_only: bool,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+}
+
+impl Guard {
+    /// Serves every Host, and pages of the same origin only.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Serves a Host that is a loopback name or address and no other; what a server on a loopback
+    /// address does by itself.
+    #[must_use]
+    pub fn loopback_only(mut self) -> Self {
+        self.loopback_only = true;
+        self
+    }
+
+    /// Serves this Host too, whatever the address.
+    #[must_use]
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// Serves pages of this origin, such as `https://app.example`, with CORS; `*` is any.
+    #[must_use]
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// Why this request is refused, if it is.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
+        let host = host_of(uri, headers);
+        if self.loopback_only && !host.is_some_and(|host| self.serves_host(host)) {
+            return Err("this Host is not served here; use localhost, or allow the host");
+        }
+        match headers.get(ORIGIN) {
+            Some(origin) if !self.serves_origin(origin, host) => {
+                Err("pages of this origin are not served; allow the origin")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn serves_host(&self, host: &str) -> bool {
+        let name = without_port(host);
+        let loopback = name.eq_ignore_ascii_case("localhost")
+            || name
+                .trim_matches(['[', ']'])
+                .parse()
+                .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+        loopback || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name) || known == host)
+    }
+
+    fn serves_origin(&self, origin: &HeaderValue, host: Option<&str>) -> bool {
+        let Ok(origin) = origin.to_str() else { return false };
+        let same = origin.split_once("://").is_some_and(|(_, at)| Some(at) == host);
+        same || self.allows_origin(origin)
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|known| known == "*" || known.eq_ignore_ascii_case(origin))
+    }
+
+    /// Tells the browser that an allowed page may read the answer.
+    pub(super) fn add_cors(&self, request: &HeaderMap, response: &mut HeaderMap) {
+        let Some(origin) = self.allowed_origin(request) else { return };
+        response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        response.insert(VARY, HeaderValue::from_static("origin"));
+    }
+
+    /// The headers that answer a preflight, if its page is allowed.
+    pub(super) fn preflight(&self, request: &HeaderMap) -> Option<HeaderMap> {
+        self.allowed_origin(request)?;
+        let mut headers = HeaderMap::new();
+        self.add_cors(request, &mut headers);
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+        headers.insert(
+            ACCESS_CONTROL_ALLOW_HEADERS,
+            HeaderValue::from_static("content-type, authorization"),
+        );
+        headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+        Some(headers)
+    }
+
+    fn allowed_origin<'a>(&self, request: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = request.get(ORIGIN)?;
+        origin.to_str().is_ok_and(|origin| self.allows_origin(origin)).then_some(origin)
+    }
+}
+
+fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+    // HTTP/2 carries it in the address; a Host header that contradicts it changes nothing.
+    let authority = uri.authority().map(http::uri::Authority::as_str);
+    authority.or_else(|| headers.get(HOST)?.to_str().ok())
+}
+
+fn without_port(host: &str) -> &str {
+    let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    match host.rsplit_once(':') {
+        Some((name, port)) if digits(port) && (!name.contains(':') || name.ends_with(']')) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(guard: &Guard, host: &str, origin: Option<&str>) -> bool {
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        guard.check(&Uri::from_static("/"), &headers).is_ok()
+    }
+
+    #[test]
+    fn loopback_serves_loopback_names() {
+        let guard = Guard::new().loopback_only().allow_host("box.lan");
+        for host in
+            ["localhost", "LOCALHOST:80", "127.0.0.1:8650", "127.9.9.9", "[::1]:1", "box.lan:7"]
+        {
+            assert!(check(&guard, host, None), "{host}");
+        }
+        for host in
+            ["evil.example", "localhost.evil.example:80", "10.0.0.1", "[::2]", "", "127.0.0.1.evil"]
+        {
+            assert!(!check(&guard, host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_served_its_own_origin() {
+        let guard = Guard::new();
+        assert!(check(&guard, "h:1", None));
+        assert!(check(&guard, "h:1", Some("http://h:1")));
+        for origin in ["http://h:2", "http://evil.example", "null", "h:1"] {
+            assert!(!check(&guard, "h:1", Some(origin)), "{origin}");
+        }
+        assert!(check(
+            &guard.clone().allow_origin("https://app.example"),
+            "h",
+            Some("https://app.example")
+        ));
+        assert!(check(&guard.allow_origin("*"), "h", Some("null")));
+    }
+}

@@ -1,0 +1,288 @@
+//! The serving side, as a `tower` service: a POST body goes decode, dispatch, bytes.
+//!
+//! The handler runs inside the request's own future: when the client goes away, hyper drops it, and
+//! that cancels what runs.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
+use bytes::{Bytes, BytesMut};
+use http::{Method, Request, StatusCode, request};
+use http_body::Body;
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use super::answer::{self, HttpResponse};
+use super::guard::Guard;
+use crate::BoxFuture;
+use crate::context::Connection;
+use crate::handler::Handler;
+use crate::peer::dispatcher::{Dispatcher, Gate, Origin, Progress};
+
+/// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
+///
+/// It is a `tower::Service`: mount it in an axum application with `route_service`.
+///
+/// ```no_run
+/// use antiphon::{Context, Router, transport::http::HttpService};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// let rpc = Router::new().method("ping", |(): (), _cx: Context| async {
+///     Ok::<_, antiphon::ErrorObject>("pong")
+/// });
+/// let app: axum::Router = axum::Router::new().route_service("/rpc", HttpService::new(rpc));
+/// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:0").await?, app).await
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct HttpService {
+    inner: Arc<Inner>,
+    remote: Option<SocketAddr>,
+}
+
+pub(super) struct Inner {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) rules: Rules,
+    guard: Guard,
+    /// Only this path, and every path where there is none.
+    path: Option<String>,
+    websocket_only: bool,
+    /// WebSockets made here end with these.
+    pub(super) peers: Option<crate::server::Peers>,
+}
+
+impl HttpService {
+    /// A service with default limits.
+    pub fn new(handler: impl Handler) -> Self {
+        Self::with_limits(handler, Limits::default())
+    }
+
+    /// A service with these limits.
+    pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
+        let rules = limits.rules();
+        Self::build(Arc::new(handler), Arc::new(limits), rules, Guard::new())
+    }
+
+    pub(crate) fn build(
+        handler: Arc<dyn Handler>,
+        limits: Arc<Limits>,
+        rules: Rules,
+        guard: Guard,
+    ) -> Self {
+        let inner = Inner {
+            dispatcher: Dispatcher { handler, limits },
+            rules,
+            guard,
+            path: None,
+            websocket_only: false,
+            peers: None,
+        };
+        Self { inner: Arc::new(inner), remote: None }
+    }
+
+    /// Serves these Hosts and Origins.
+    #[must_use]
+    pub fn guard(self, guard: Guard) -> Self {
+        self.change(|inner| inner.guard = guard)
+    }
+
+    /// Serves this path and no other.
+    pub(crate) fn at_path(self, path: &str) -> Self {
+        let path = (path != "/").then(|| path.to_owned());
+        self.change(|inner| inner.path = path)
+    }
+
+    pub(crate) fn websocket_only(self) -> Self {
+        self.change(|inner| inner.websocket_only = true)
+    }
+
+    /// WebSockets made here end with these.
+    pub(crate) fn among(self, peers: crate::server::Peers) -> Self {
+        self.change(|inner| inner.peers = Some(peers))
+    }
+
+    /// The same service for one connection.
+    pub(crate) fn for_remote(&self, remote: Option<SocketAddr>) -> Self {
+        Self { inner: self.inner.clone(), remote }
+    }
+
+    /// Called while the service is built and nobody shares it yet.
+    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            change(inner);
+        }
+        self
+    }
+
+    async fn respond<B>(self, mut request: Request<B>) -> HttpResponse
+    where
+        B: Body<Data = Bytes> + Send + Unpin,
+        B::Error: std::fmt::Display,
+    {
+        let inner = &self.inner;
+        if let Err(reason) = inner.guard.check(request.uri(), request.headers()) {
+            return answer::text(StatusCode::FORBIDDEN, reason);
+        }
+        if inner
+            .path
+            .as_ref()
+            .is_some_and(|path| request.uri().path_and_query().is_none_or(|at| at != path.as_str()))
+        {
+            return answer::text(StatusCode::NOT_FOUND, "there is no endpoint at this path\n");
+        }
+        #[cfg(feature = "ws")]
+        if super::upgrade::is_wanted(request.headers()) {
+            return super::upgrade::accept(&mut request, inner, self.remote);
+        }
+        if inner.websocket_only {
+            return answer::upgrade_required();
+        }
+        let headers = request.headers();
+        if request.method() == Method::OPTIONS
+            && let Some(headers) = inner.guard.preflight(headers)
+        {
+            return answer::with_headers(StatusCode::NO_CONTENT, headers);
+        }
+        if request.method() != Method::POST {
+            return answer::method_not_allowed();
+        }
+        if !answer::is_json(headers) {
+            return answer::unsupported_media_type();
+        }
+        let (head, body) = request.into_parts();
+        let mut response = match read_body(body, &inner.dispatcher.limits).await {
+            Ok(body) => self.serve(&head, &body).await,
+            Err(response) => response,
+        };
+        inner.guard.add_cors(&head.headers, response.headers_mut());
+        response
+    }
+
+    async fn serve(&self, head: &request::Parts, body: &Bytes) -> HttpResponse {
+        let Inner { dispatcher, rules, .. } = &*self.inner;
+        let payload = decode(body, rules);
+        let connection = Arc::new(self.connection(head));
+        let gate = Gate::new(dispatcher.limits.in_flight);
+        answer::answered(run(dispatcher, payload, &gate, Origin { connection, peer: None }).await)
+    }
+
+    fn connection(&self, head: &request::Parts) -> Connection {
+        Connection {
+            transport: "http",
+            remote: self.remote,
+            headers: head.headers.clone(),
+            extensions: head.extensions.clone(),
+        }
+    }
+}
+
+async fn run(
+    dispatcher: &Dispatcher,
+    payload: Payload,
+    gate: &Arc<Gate>,
+    origin: Origin,
+) -> Option<Bytes> {
+    let mut parts = Some((payload, origin));
+    let mut run = None;
+    std::future::poll_fn(move |poller| {
+        let progress = match (&mut run, parts.take()) {
+            (None, Some((payload, origin))) => {
+                let (progress, started) = dispatcher.start(payload, gate, origin, poller);
+                run = Some(started);
+                progress
+            }
+            (Some(run), _) => run.poll(poller),
+            (None, None) => Progress::Done(None),
+        };
+        match progress {
+            Progress::Done(answer) => Poll::Ready(answer),
+            Progress::Detached | Progress::Blocked => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// Reads a body within its limits of size and time. A body in one piece is not copied.
+async fn read_body<B>(mut body: B, limits: &Limits) -> Result<Bytes, HttpResponse>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: std::fmt::Display,
+{
+    let limit = limits.frame_bytes;
+    if body.size_hint().lower() > limit as u64 {
+        drain(body, limits).await;
+        return Err(too_large(limit));
+    }
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    loop {
+        let chunk = match timeout(limits.stall_timeout, body.frame()).await {
+            Err(_) => {
+                return Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body never came\n"));
+            }
+            Ok(None) => break,
+            Ok(Some(Err(error))) => {
+                tracing::debug!(%error, "a body broke off");
+                return Err(answer::text(StatusCode::BAD_REQUEST, "the body broke off\n"));
+            }
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+        };
+        if first.len() + whole.len() + chunk.len() > limit {
+            drop((first, whole));
+            drain(body, limits).await;
+            return Err(too_large(limit));
+        }
+        if whole.is_empty() && first.is_empty() {
+            first = chunk;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut first));
+            whole.extend_from_slice(&chunk);
+        }
+    }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// Lets some more of a refused body go by: a connection that is closed while its client still
+/// sends is reset, and the client would not see why.
+async fn drain<B: Body<Data = Bytes> + Unpin>(mut body: B, limits: &Limits) {
+    let mut left = 4 * limits.frame_bytes.min(16 << 20);
+    while let Ok(Some(Ok(frame))) = timeout(limits.stall_timeout, body.frame()).await {
+        let len = frame.data_ref().map_or(0, Bytes::len);
+        if len > left {
+            return;
+        }
+        left -= len;
+    }
+}
+
+fn too_large(limit: usize) -> HttpResponse {
+    answer::error(StatusCode::PAYLOAD_TOO_LARGE, ErrorObject::request_too_large(limit))
+}
+
+impl<B> tower_service::Service<Request<B>> for HttpService
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: std::fmt::Display,
+{
+    type Response = HttpResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<HttpResponse, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.respond(request).await) })
+    }
+}
+
+impl std::fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpService").field("guard", &self.inner.guard).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! Peers in one process: for tests, and to embed a service without a socket.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_sink::Sink;
+use tokio::sync::mpsc;
+use tokio_util::sync::PollSender;
+
+use super::TransportError;
+use crate::context::Connection;
+use crate::peer::{AtEnd, Meter, Wire};
+
+/// Messages on their way before the sender waits.
+const CAPACITY: usize = 64;
+
+/// One end of a connection that never leaves the process.
+#[derive(Debug)]
+pub struct MemoryTransport {
+    incoming: mpsc::Receiver<Bytes>,
+    outgoing: PollSender<Bytes>,
+}
+
+/// Two ends that are connected to each other.
+pub fn pair() -> (MemoryTransport, MemoryTransport) {
+    let (to_left, at_left) = mpsc::channel(CAPACITY);
+    let (to_right, at_right) = mpsc::channel(CAPACITY);
+    let end =
+        |incoming, outgoing| MemoryTransport { incoming, outgoing: PollSender::new(outgoing) };
+    (end(at_left, to_right), end(at_right, to_left))
+}
+
+pub(crate) fn wire(transport: MemoryTransport) -> Wire<MemoryTransport> {
+    let facts = Connection::new("memory");
+    Wire { transport, facts, meter: Meter::default().into(), at_end: AtEnd::Cancel }
+}
+
+impl Stream for MemoryTransport {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.incoming.poll_recv(cx).map(|message| message.map(Ok))
+    }
+}
+
+fn gone<E>(_: E) -> TransportError {
+    TransportError::Broken("the other end is gone".to_owned())
+}
+
+impl Sink<Bytes> for MemoryTransport {
+    type Error = TransportError;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        ready!(self.outgoing.poll_reserve(cx)).map_err(gone)?;
+        Poll::Ready(Ok(()))
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
+        self.outgoing.send_item(message).map_err(gone)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.outgoing.close();
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The listeners of this process by name: what makes `memory:name` an address.
+static LISTENERS: LazyLock<Mutex<HashMap<String, mpsc::Sender<MemoryTransport>>>> =
+    LazyLock::new(Mutex::default);
+
+pub(crate) struct Listener {
+    name: String,
+    connections: mpsc::Receiver<MemoryTransport>,
+}
+
+impl Listener {
+    /// Takes a name that nobody listens on.
+    pub(crate) fn bind(name: &str) -> Option<Self> {
+        let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
+        if listeners.contains_key(name) {
+            return None;
+        }
+        let (sender, connections) = mpsc::channel(CAPACITY);
+        listeners.insert(name.to_owned(), sender);
+        Some(Self { name: name.to_owned(), connections })
+    }
+
+    pub(crate) async fn accept(&mut self) -> Option<MemoryTransport> {
+        self.connections.recv().await
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
+    }
+}
+
+/// Connects to the listener of that name.
+pub(crate) async fn connect(name: &str) -> Option<MemoryTransport> {
+    let listener = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+    let (ours, theirs) = pair();
+    listener?.send(theirs).await.ok()?;
+    Some(ours)
+}

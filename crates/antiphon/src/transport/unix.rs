@@ -1,0 +1,59 @@
+//! Unix domain sockets.
+//!
+//! A socket file that a dead server left behind is taken over; one that somebody listens on is not.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use antiphon_core::Limits;
+use antiphon_core::framing::Framing;
+use tokio::net::{UnixListener, UnixStream};
+
+use super::Metered;
+use super::stream::FramedStream;
+use crate::context::Connection;
+use crate::peer::{AtEnd, Wire};
+
+/// Frames over a Unix socket.
+pub(crate) type UnixTransport = FramedStream<Metered<UnixStream>>;
+
+/// A listener that removes its file when it is dropped.
+pub(crate) struct Listener {
+    pub(crate) socket: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Listens on a path.
+pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
+    let socket = match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        other => other?,
+    };
+    Ok(Listener { socket, path: path.to_owned() })
+}
+
+async fn is_left_behind(path: &Path) -> bool {
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    UnixStream::connect(path).await.is_err_and(refused)
+}
+
+/// A wire of a connected stream.
+pub(crate) fn wire(
+    stream: UnixStream,
+    framing: Option<Framing>,
+    limits: &Limits,
+) -> Wire<UnixTransport> {
+    let (stream, meter) = Metered::new(stream);
+    let transport = FramedStream::new(stream, framing, limits.frame_bytes);
+    let at_end = AtEnd::Drain(Some(limits.shutdown_timeout));
+    Wire { transport, facts: Connection::new("unix"), meter, at_end }
+}

@@ -1,0 +1,199 @@
+//! WebSocket: one JSON text a message, text or binary.
+//!
+//! tokio-websockets does the protocol: pings are answered, fragments joined, invalid UTF-8 closes
+//! with 1007, a message over the limit with 1009. Frames that go out gather until they are flushed.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use antiphon_core::Limits as Bounds;
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_sink::Sink;
+use http::HeaderMap;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_websockets::{
+    ClientBuilder, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
+};
+
+use super::{Metered, TransportError, tcp};
+use crate::context::Connection;
+use crate::endpoint::Authority;
+use crate::peer::{AtEnd, Wire};
+
+/// What gathers before the sink writes without being flushed.
+const GATHER: usize = 64 * 1024;
+/// Pings answered before the other side has taken one pong: past it, it only floods.
+const MAX_UNSENT_PONGS: usize = 1_024;
+
+/// Messages over a WebSocket.
+pub(crate) struct WsTransport<S> {
+    socket: WebSocketStream<Metered<S>>,
+    unsent_pongs: usize,
+}
+
+fn config() -> Config {
+    Config::default().flush_threshold(GATHER).frame_size(usize::MAX)
+}
+
+fn limits(bounds: &Bounds) -> Limits {
+    Limits::default().max_payload_len(Some(bounds.frame_bytes))
+}
+
+/// Takes over a stream whose handshake is done.
+pub(crate) fn serve<S>(stream: S, facts: Connection, bounds: &Bounds) -> Wire<WsTransport<S>>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (stream, meter) = Metered::new(stream);
+    let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
+    let transport = WsTransport { socket, unsent_pongs: 0 };
+    Wire { transport, facts, meter, at_end: AtEnd::Cancel }
+}
+
+/// Connects and shakes hands.
+pub(crate) async fn connect(
+    authority: &Authority,
+    path: &str,
+    headers: &HeaderMap,
+    bounds: &Bounds,
+) -> io::Result<Wire<WsTransport<TcpStream>>> {
+    let stream = tcp::connect(&authority.with_default_port(80)).await?;
+    let facts = Connection::new("ws").from(stream.peer_addr().ok());
+    let (stream, meter) = Metered::new(stream);
+    let uri = format!("ws://{authority}{path}");
+    let mut builder = ClientBuilder::new()
+        .uri(&uri)
+        .map_err(io::Error::other)?
+        .config(config())
+        .limits(limits(bounds));
+    for (name, value) in headers {
+        builder = builder.add_header(name.clone(), value.clone()).map_err(io::Error::other)?;
+    }
+    let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
+    let transport = WsTransport { socket, unsent_pongs: 0 };
+    Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
+}
+
+fn broken(error: tokio_websockets::Error) -> TransportError {
+    match error {
+        tokio_websockets::Error::Io(error) => TransportError::Io(error),
+        other => TransportError::Broken(other.to_string()),
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+                None => return Poll::Ready(None),
+                Some(Ok(message)) => message,
+                Some(Err(tokio_websockets::Error::Io(error))) => {
+                    return Poll::Ready(Some(Err(TransportError::Io(error))));
+                }
+                // The close frame that says why is queued: the next polls send it, then end.
+                Some(Err(error)) => {
+                    tracing::debug!(%error, "closing a WebSocket");
+                    continue;
+                }
+            };
+            if message.is_text() || message.is_binary() {
+                return Poll::Ready(Some(Ok(message.into_payload().into())));
+            }
+            if message.is_ping() {
+                self.unsent_pongs += 1;
+                if self.unsent_pongs > MAX_UNSENT_PONGS {
+                    let flood = "pings come faster than pongs are taken".to_owned();
+                    return Poll::Ready(Some(Err(TransportError::Broken(flood))));
+                }
+                if Pin::new(&mut self.socket).poll_flush(cx).map_err(broken)?.is_ready() {
+                    self.unsent_pongs = 0;
+                }
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
+    type Error = TransportError;
+
+    fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Pin::new(&mut self.socket).poll_ready(cx).map_err(broken)
+    }
+
+    fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
+        let message = Message::text(Payload::from(message));
+        Pin::new(&mut self.socket).start_send(message).map_err(broken)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(broken)?;
+        self.unsent_pongs = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Pin::new(&mut self.socket).poll_close(cx).map_err(broken)
+    }
+}
+
+/// A stream of which some bytes were read already.
+pub(crate) struct Resumed<S> {
+    early: Bytes,
+    stream: S,
+}
+
+impl<S> Resumed<S> {
+    pub(crate) fn new(early: Bytes, stream: S) -> Self {
+        Self { early, stream }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Resumed<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.early.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buf);
+        }
+        let taken = self.early.len().min(buf.remaining());
+        buf.put_slice(&self.early.split_to(taken));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Resumed<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

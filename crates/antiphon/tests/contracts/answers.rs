@@ -1,0 +1,163 @@
+//! Contract 1: every request gets exactly one answer, whatever its handler does.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router};
+use tokio::sync::Barrier;
+
+use crate::support::{Raw, both, request, within};
+
+fn router() -> Router {
+    Router::new()
+        .method("sync_panic", |(): (), _cx: Context| {
+            if true {
+                panic!("the secret of the sync handler");
+            }
+            async { Ok::<_, ErrorObject>(()) }
+        })
+        .method("async_panic", |(): (), _cx: Context| async {
+            tokio::task::yield_now().await;
+            if true {
+                panic!("the secret of the async handler");
+            }
+            Ok::<_, ErrorObject>(())
+        })
+        .method("echo", |params: Option<RawJson>, _cx: Context| async move {
+            Ok::<_, ErrorObject>(params.unwrap_or(RawJson::NULL))
+        })
+        .method("late_echo", |params: RawJson, _cx: Context| async move {
+            tokio::task::yield_now().await;
+            Ok::<_, ErrorObject>(params)
+        })
+        .method("never", |(): (), _cx: Context| async {
+            std::future::pending::<()>().await;
+            Ok::<_, ErrorObject>(())
+        })
+        .method("big", |(size,): (usize,), _cx: Context| async move {
+            Ok::<_, ErrorObject>("x".repeat(size))
+        })
+}
+
+#[tokio::test]
+async fn a_panic_is_an_internal_error_and_its_text_stays_here() {
+    let (mut raw, _served) = Raw::served(Limits::default(), router());
+    for (id, method) in [(1, "sync_panic"), (2, "async_panic")] {
+        raw.send(&request(id, method, "[]")).await;
+        let answer = raw.next().await;
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["error"]["code"], -32603);
+        assert!(!answer.to_string().contains("secret"), "{answer}");
+    }
+    raw.send(&request(3, "echo", "[7]")).await;
+    assert_eq!(raw.next().await["result"], serde_json::json!([7]));
+}
+
+#[tokio::test]
+async fn a_batch_with_a_panicking_entry_answers_the_others() {
+    let (mut raw, _served) = Raw::served(Limits::default(), router());
+    let entries = [
+        request(1, "echo", "[1]"),
+        request(2, "async_panic", "[]"),
+        request(3, "late_echo", "[3]"),
+    ];
+    raw.send(&format!("[{}]", entries.join(","))).await;
+    let answers = raw.next().await;
+    let ids: Vec<_> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [1, 2, 3]);
+    assert_eq!(answers[0]["result"][0], 1);
+    assert_eq!(answers[1]["error"]["code"], -32603);
+    assert_eq!(answers[2]["result"][0], 3);
+}
+
+#[tokio::test]
+async fn a_handler_over_its_time_is_answered_and_cancelled() {
+    let cancelled = Arc::new(Barrier::new(2));
+    let seen = cancelled.clone();
+    let slow = Router::new().method("slow", move |(): (), cx: Context| {
+        let seen = seen.clone();
+        async move {
+            let token = cx.cancellation().clone();
+            tokio::spawn(async move {
+                token.cancelled().await;
+                seen.wait().await;
+            });
+            std::future::pending::<()>().await;
+            Ok::<_, ErrorObject>(())
+        }
+    });
+    let limits = Limits { request_timeout: Some(Duration::from_millis(20)), ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, slow.merge(router()));
+    raw.send(&request(1, "slow", "[]")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32012);
+    within(cancelled.wait()).await;
+    raw.send(&format!("[{},{}]", request(2, "never", "[]"), request(3, "echo", "[3]"))).await;
+    let answers = raw.next().await;
+    assert_eq!(answers[0]["error"]["code"], -32012);
+    assert_eq!(answers[1]["result"][0], 3);
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_is_replaced_by_an_error() {
+    let limits = Limits { response_bytes: 1_000, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router());
+    raw.send(&request(1, "big", "[5000]")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32008);
+    // Of a batch, what fits is kept.
+    let batch = [request(2, "big", "[700]"), request(3, "big", "[700]"), request(4, "echo", "[]")];
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    let answers = raw.next().await;
+    assert!(answers[0]["result"].is_string());
+    assert_eq!(answers[1]["error"]["code"], -32008);
+    assert_eq!(answers[2]["id"], 4);
+}
+
+#[tokio::test]
+async fn ids_come_back_as_they_were_written() {
+    use futures_util::{SinkExt, StreamExt};
+    let (mut raw, _served) = Raw::served(Limits::default(), router());
+    for id in ["1.50", "1e3", "18446744073709551616", "-1", "0", "null", r#""\ud800""#, r#""a\/b""#]
+    {
+        for method in ["echo", "late_echo", "nowhere"] {
+            let message =
+                format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":[],"id":{id}}}"#);
+            raw.0.send(message.into()).await.unwrap();
+            let answer = within(raw.0.next()).await.unwrap().unwrap();
+            let answer = std::str::from_utf8(&answer).unwrap();
+            assert!(answer.contains(&format!("\"id\":{id}}}")), "{method} {id}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fallback_sees_what_no_method_takes() {
+    let (upstream, _served) =
+        both((Limits::default(), Router::new()), (Limits::default(), router()));
+    let proxy = Router::new().fallback(move |call, cx: Context| {
+        let upstream = upstream.clone();
+        async move { upstream.forward(call, &cx).await }
+    });
+    let (client, _proxy) = both((Limits::default(), Router::new()), (Limits::default(), proxy));
+    let echoed: RawJson = within(client.call("echo", [1.5]).into_future()).await.unwrap();
+    assert_eq!(echoed.as_str(), "[1.5]");
+    let error = within(client.call::<()>("nowhere", ()).into_future()).await.unwrap_err();
+    assert!(matches!(error, CallError::Rpc(error) if error.code.0 == -32601));
+}
+
+#[tokio::test]
+async fn nested_routers_keep_their_prefix() {
+    let inner =
+        Router::new().method("get", |(): (), _cx: Context| async { Ok::<_, ErrorObject>(1) });
+    let outer = Router::new().nest("db.", inner).merge(router());
+    let (client, _served): (Client, Client) =
+        both((Limits::default(), Router::new()), (Limits::default(), outer));
+    assert_eq!(within(client.call::<i64>("db.get", ()).into_future()).await.unwrap(), 1);
+    assert!(within(client.call::<i64>("get", ()).into_future()).await.is_err());
+}
+
+#[test]
+#[should_panic(expected = "is registered twice")]
+fn two_methods_of_one_name_are_refused() {
+    drop(router().merge(router()));
+}

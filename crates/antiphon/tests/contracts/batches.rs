@@ -1,0 +1,113 @@
+//! Contract 6: batches run concurrently with a bound and answer in request order.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use antiphon::{CallError, Context, ErrorObject, Limits, Router};
+use tokio::sync::Barrier;
+
+use crate::support::{Raw, both, request, within};
+
+#[tokio::test]
+async fn entries_run_at_once() {
+    // Nobody passes the barrier unless all three are there.
+    let barrier = Arc::new(Barrier::new(3));
+    let meet = Router::new().method("meet", move |(n,): (u64,), _cx: Context| {
+        let barrier = barrier.clone();
+        async move {
+            barrier.wait().await;
+            Ok::<_, ErrorObject>(n)
+        }
+    });
+    let (mut raw, _served) = Raw::served(Limits::default(), meet);
+    let batch: Vec<_> = (1..=3).map(|n| request(n, "meet", &format!("[{n}]"))).collect();
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    let answers = raw.next().await;
+    for n in 1..=3 {
+        assert_eq!(answers[n - 1]["result"], n);
+    }
+}
+
+#[tokio::test]
+async fn no_more_entries_run_than_may() {
+    let running = Arc::new(AtomicUsize::new(0));
+    let peak = Arc::new(AtomicUsize::new(0));
+    let (now, most) = (running.clone(), peak.clone());
+    let work = Router::new().method("work", move |(n,): (u64,), _cx: Context| {
+        let (now, most) = (now.clone(), most.clone());
+        async move {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, ErrorObject>(n)
+        }
+    });
+    let limits = Limits { in_flight: 5, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, work);
+    let batch: Vec<_> = (0..200).map(|n| request(n, "work", &format!("[{n}]"))).collect();
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    let answers = raw.next().await;
+    for n in 0..200 {
+        assert_eq!((&answers[n]["id"], &answers[n]["result"]), (&n.into(), &n.into()));
+    }
+    assert_eq!(peak.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test]
+async fn a_client_batch_has_a_type_for_each_result() {
+    let service = Router::new()
+        .method("sum", |values: Vec<i64>, _cx: Context| async move {
+            Ok::<_, ErrorObject>(values.iter().sum::<i64>())
+        })
+        .method("name", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("ada") })
+        .notification("update", |_: Vec<i64>, _cx: Context| async {});
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), service));
+    let mut batch = client.batch();
+    let sum = batch.call::<i64>("sum", [1, 2, 4]);
+    batch.notify("update", [1]);
+    let name = batch.call::<String>("name", ());
+    let missing = batch.call::<()>("nowhere", ());
+    let wrong = batch.call::<bool>("name", ());
+    let mut replies = within(batch.send()).await.unwrap();
+    assert_eq!(
+        replies.take(wrong).unwrap_err().to_string(),
+        "the result of `name` is not what was asked for"
+    );
+    assert_eq!(replies.take(name).unwrap(), "ada");
+    assert_eq!(replies.take(sum).unwrap(), 7);
+    assert!(matches!(replies.take(missing), Err(CallError::Rpc(error)) if error.code.0 == -32601));
+    let empty = within(client.batch().send()).await;
+    assert!(empty.is_ok());
+}
+
+#[tokio::test]
+async fn a_batch_whose_answer_lacks_a_call_does_not_hang() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let mut batch = client.batch();
+    let first = batch.call::<u64>("a", ());
+    let second = batch.call::<u64>("b", ());
+    let sent = tokio::spawn(batch.send());
+    let message = raw.next().await;
+    raw.send(&format!(r#"[{{"jsonrpc":"2.0","result":5,"id":{}}}]"#, message[1]["id"])).await;
+    let mut replies = within(sent).await.unwrap().unwrap();
+    assert_eq!(replies.take(second).unwrap(), 5);
+    assert!(matches!(replies.take(first), Err(CallError::Protocol(_))));
+}
+
+#[tokio::test]
+async fn a_batch_that_is_refused_whole_fails_each_call() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let mut batch = client.batch();
+    let call = batch.call::<u64>("a", ());
+    let sent = tokio::spawn(batch.send());
+    raw.next().await;
+    raw.send(r#"{"jsonrpc":"2.0","error":{"code":-32005,"message":"no batches"},"id":null}"#).await;
+    let mut replies = within(sent).await.unwrap().unwrap();
+    assert!(matches!(replies.take(call), Err(CallError::Rpc(error)) if error.code.0 == -32005));
+    let again = client.call::<u64>("b", ()).into_future();
+    let again = tokio::spawn(again);
+    let message = raw.next().await;
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, message["id"])).await;
+    assert_eq!(within(again).await.unwrap().unwrap(), 1);
+}

@@ -1,0 +1,142 @@
+//! What a client bears: answers in any order, answers of no use, calls that nobody waits for.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, Id, Limits, RawJson, Router};
+
+use crate::support::{Raw, within};
+
+#[tokio::test]
+async fn answers_come_in_any_order() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let calls: Vec<_> =
+        (0..10u64).map(|n| tokio::spawn(client.call::<u64>("m", (n,)).into_future())).collect();
+    let mut questions = Vec::new();
+    for _ in 0..10 {
+        questions.push(raw.next().await);
+    }
+    for question in questions.iter().rev() {
+        let (id, n) = (&question["id"], &question["params"][0]);
+        raw.send(&format!(r#"{{"jsonrpc":"2.0","result":{n},"id":{id}}}"#)).await;
+    }
+    for (n, call) in calls.into_iter().enumerate() {
+        assert_eq!(within(call).await.unwrap().unwrap(), n as u64);
+    }
+}
+
+#[tokio::test]
+async fn useless_answers_do_not_kill_the_connection() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let both = tokio::spawn(client.call::<u64>("a", ()).into_future());
+    let id = raw.next().await["id"].clone();
+    let other = tokio::spawn(client.call::<u64>("b", ()).into_future());
+    let other_id = raw.next().await["id"].clone();
+    for useless in [
+        r#"{"jsonrpc":"2.0","result":1,"id":999}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","result":1,"id":"x"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","result":1}"#.to_owned(),
+        r#"{"result":1,"id":999}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#.to_owned(),
+        format!(r#"{{"jsonrpc":"2.0","result":1,"error":{{"code":1,"message":"m"}},"id":{id}}}"#),
+    ] {
+        raw.send(&useless).await;
+    }
+    // The call whose answer was broken learns so; the other one goes on.
+    let broken = within(both).await.unwrap().unwrap_err();
+    assert!(matches!(&broken, CallError::Protocol(reason) if reason.contains("both")), "{broken}");
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","result":2,"id":{other_id}}}"#)).await;
+    assert_eq!(within(other).await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn an_error_without_id_ends_the_only_call() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
+    raw.next().await;
+    raw.send(r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"id":null}"#).await;
+    assert!(
+        matches!(within(call).await.unwrap(), Err(CallError::Rpc(error)) if error.code.0 == -32600)
+    );
+}
+
+#[tokio::test]
+async fn a_call_can_time_out_and_its_answer_come_late() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let call = client.call::<u64>("a", ()).timeout(Duration::from_millis(10));
+    assert!(matches!(within(call.into_future()).await, Err(CallError::TimedOut(_))));
+    let id = raw.next().await["id"].clone();
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{id}}}"#)).await;
+    let next = tokio::spawn(client.call::<u64>("b", ()).into_future());
+    let id = raw.next().await["id"].clone();
+    raw.send(&format!(r#"{{"jsonrpc":"2.0","result":2,"id":{id}}}"#)).await;
+    assert_eq!(within(next).await.unwrap().unwrap(), 2);
+}
+
+#[tokio::test]
+async fn dropped_calls_make_room_for_others() {
+    let limits = Limits { pending_calls: 2, ..Limits::default() };
+    let (mut raw, client) = Raw::served(limits, Router::new());
+    for _ in 0..10 {
+        let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
+        raw.next().await;
+        call.abort();
+        let _ = call.await;
+    }
+    let held: Vec<_> =
+        (0..2).map(|_| tokio::spawn(client.call::<u64>("a", ()).into_future())).collect();
+    raw.next().await;
+    raw.next().await;
+    let refused = within(client.call::<u64>("a", ()).into_future()).await.unwrap_err();
+    assert!(matches!(refused, CallError::Refused(_)), "{refused}");
+    drop(held);
+}
+
+#[tokio::test]
+async fn a_call_may_choose_its_id() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    for id in ["\"abc\"", "1.50", "-7"] {
+        let chosen = Id::from_json(RawJson::parse(id).unwrap()).unwrap();
+        let call = tokio::spawn(client.call::<u64>("a", ()).id(chosen).into_future());
+        assert_eq!(
+            raw.next().await["id"].to_string(),
+            serde_json::from_str::<serde_json::Value>(id).unwrap().to_string()
+        );
+        raw.send(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{id}}}"#)).await;
+        assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    }
+}
+
+#[tokio::test]
+async fn params_that_are_no_structure_are_not_sent() {
+    let (_raw, client) = Raw::served(Limits::default(), Router::new());
+    let error = client.call::<()>("a", 5).await.unwrap_err();
+    assert!(matches!(error, CallError::Encode(_)));
+    assert!(matches!(client.notify("a", "text").await, Err(CallError::Encode(_))));
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_ends_its_calls() {
+    let (raw, client) = Raw::served(Limits::default(), Router::new());
+    let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
+    tokio::task::yield_now().await;
+    drop(raw);
+    assert!(matches!(within(call).await.unwrap(), Err(CallError::Closed(_))));
+    assert!(matches!(client.notify("a", ()).await, Err(CallError::Closed(_))));
+    assert!(matches!(client.call::<u64>("a", ()).await, Err(CallError::Closed(_))));
+}
+
+#[tokio::test]
+async fn errors_name_the_address_and_the_cause() {
+    for (endpoint, text) in [
+        ("tcp://127.0.0.1:1", "cannot connect to tcp://127.0.0.1:1"),
+        ("unix:/nonexistent/a.sock", "cannot connect to unix:/nonexistent/a.sock"),
+        ("memory:nobody", "cannot connect to memory:nobody"),
+        ("stdio:", "cannot connect to stdio:"),
+        ("exec:/nonexistent/program", "cannot connect to exec:/nonexistent/program"),
+        ("nonsense", "`nonsense` is no endpoint"),
+    ] {
+        let error = Client::connect(endpoint).await.unwrap_err();
+        assert!(error.to_string().starts_with(text), "{error}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What only HTTP does.
+
+use antiphon::transport::http::HttpService;
+use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::{request, serve, within};
+
+fn service() -> Router {
+    Router::new().method("agent", |(): (), cx: Context| async move {
+        let agent = cx.connection().headers.get("x-agent");
+        Ok::<_, ErrorObject>(agent.and_then(|value| value.to_str().ok()).map(str::to_owned))
+    })
+}
+
+/// Sends one HTTP/1.1 request as it is and reads the whole response.
+async fn exchange(address: &str, request: &str) -> String {
+    let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
+    let mut stream = TcpStream::connect(authority).await.unwrap();
+    stream.write_all(request.replace("{host}", authority).as_bytes()).await.unwrap();
+    let mut response = String::new();
+    within(stream.read_to_string(&mut response)).await.unwrap();
+    response
+}
+
+fn post(path: &str, headers: &str, body: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nhost: {{host}}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn headers_reach_the_handler() {
+    let address = serve("http://127.0.0.1:0", Limits::default(), service()).await;
+    let client = Client::builder()
+        .header("x-agent".parse().unwrap(), "ada".parse().unwrap())
+        .connect(&address)
+        .await
+        .unwrap();
+    assert_eq!(client.call::<Option<String>>("agent", ()).await.unwrap().as_deref(), Some("ada"));
+    if cfg!(feature = "ws") {
+        let client = Client::builder()
+            .header("x-agent".parse().unwrap(), "bob".parse().unwrap())
+            .connect(&address.replace("http://", "ws://"))
+            .await
+            .unwrap();
+        let agent = client.call::<Option<String>>("agent", ()).await.unwrap();
+        assert_eq!(agent.as_deref(), Some("bob"));
+    }
+}
+
+#[tokio::test]
+async fn statuses_say_what_was_not_json_rpc() {
+    let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+    let address = serve("http://127.0.0.1:0/rpc", limits, service()).await;
+    let json = "content-type: application/json\r\n";
+    let call = request(1, "agent", "[]");
+    let big = "x".repeat(2_000);
+    let cases = [
+        (post("/rpc", json, &call), "200 OK"),
+        (post("/rpc", "content-type: Application/JSON; charset=utf-8\r\n", &call), "200 OK"),
+        (post("/rpc", "content-type: application/json-rpc\r\n", &call), "200 OK"),
+        (post("/rpc", json, ""), "200 OK"),
+        (post("/rpc", json, r#"{"jsonrpc":"2.0","method":"agent"}"#), "204 No Content"),
+        (post("/rpc", "content-type: text/plain\r\n", &call), "415 Unsupported Media Type"),
+        (post("/rpc", "", &call), "415 Unsupported Media Type"),
+        (post("/other", json, &call), "404 Not Found"),
+        (post("/rpc", json, &big), "413 Payload Too Large"),
+        (post("/rpc", &format!("{json}origin: http://evil.example\r\n"), &call), "403 Forbidden"),
+        (post("/rpc", json, &call).replace("{host}", "evil.example"), "403 Forbidden"),
+        (
+            "GET /rpc HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".to_owned(),
+            "405 Method Not Allowed",
+        ),
+    ];
+    for (request, status) in cases {
+        let response = exchange(&address, &request).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{request}\n{response}");
+        if status.starts_with("405") {
+            assert!(response.contains("allow: POST"), "{response}");
+        }
+        if status.starts_with("413") {
+            assert!(response.contains("-32007"), "{response}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_json_rpc_is_named_as_such() {
+    let app = axum::Router::new().route("/page", axum::routing::post(|| async { "<html>" }));
+    let app = app.route_service("/rpc", HttpService::new(service()));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let authority = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let at = async |path: &str| {
+        let client = Client::connect(&format!("http://{authority}{path}")).await.unwrap();
+        client.call::<Option<String>>("agent", ()).await
+    };
+    assert_eq!(at("/rpc").await.unwrap(), None);
+    assert!(matches!(at("/page").await, Err(CallError::Protocol(_))));
+    let missing = at("/missing").await.unwrap_err();
+    assert!(missing.to_string().contains("404"), "{missing}");
+    if cfg!(feature = "ws") {
+        let client = Client::connect(&format!("ws://{authority}/rpc")).await.unwrap();
+        assert_eq!(client.call::<Option<String>>("agent", ()).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn an_origin_that_is_allowed_is_served_with_cors() {
+    use antiphon::Server;
+    use antiphon::transport::http::Guard;
+    let guard = Guard::new().allow_origin("https://app.example");
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().guard(guard);
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(service()));
+    let headers = "content-type: application/json\r\norigin: https://app.example\r\n";
+    let response = exchange(&address, &post("/", headers, &request(1, "agent", "[]"))).await;
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    assert!(response.contains("access-control-allow-origin: https://app.example"), "{response}");
+    let preflight = "OPTIONS / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\norigin: https://app.example\r\n\r\n";
+    let response = exchange(&address, preflight).await;
+    assert!(response.starts_with("HTTP/1.1 204"), "{response}");
+    assert!(response.contains("access-control-allow-headers: content-type"), "{response}");
+}

@@ -1,0 +1,18 @@
+//! The contracts that peers break, each as a script of two sides.
+//!
+//! Races are made with barriers and channels, never with sleeps. A test that hangs is ended by
+//! [`within`], which names it.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+mod answers;
+mod batches;
+mod client;
+mod endings;
+#[cfg(feature = "http")]
+mod http;
+mod order;
+mod reentry;
+mod serving;

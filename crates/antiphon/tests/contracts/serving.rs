@@ -1,0 +1,209 @@
+//! One service on every endpoint, and what a raw stream bears.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router};
+use futures_util::future::join_all;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use crate::support::{request, serve, within};
+
+fn service() -> Router {
+    Router::new()
+        .method("echo", |params: Option<RawJson>, _cx: Context| async move {
+            Ok::<_, ErrorObject>(params.unwrap_or(RawJson::NULL))
+        })
+        .method("where", |(): (), cx: Context| async move {
+            Ok::<_, ErrorObject>(cx.connection().transport)
+        })
+        .method(
+            "back",
+            |(): (), cx: Context| async move { cx.peer()?.call::<String>("name", ()).await },
+        )
+}
+
+fn named() -> Router {
+    Router::new().method("name", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("client") })
+}
+
+fn scratch(name: &str) -> String {
+    std::env::temp_dir()
+        .join(format!("antiphon-{}-{name}", std::process::id()))
+        .display()
+        .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_endpoint_serves_and_is_called() {
+    let sockets = [scratch("a.sock"), scratch("b.sock")];
+    let mut endpoints = vec![
+        ("tcp://127.0.0.1:0".to_owned(), "tcp"),
+        ("tcp+line://127.0.0.1:0".to_owned(), "tcp"),
+        ("tcp+header://127.0.0.1:0".to_owned(), "tcp"),
+        ("tcp+values://[::1]:0".to_owned(), "tcp"),
+        (format!("unix:{}", sockets[0]), "unix"),
+        (format!("unix+header:{}", sockets[1]), "unix"),
+        ("memory:every".to_owned(), "memory"),
+    ];
+    if cfg!(feature = "ws") {
+        endpoints.push(("ws://127.0.0.1:0/rpc".to_owned(), "ws"));
+        endpoints.push(("http://127.0.0.1:0".to_owned(), "http"));
+    }
+    for (endpoint, transport) in endpoints {
+        let address = serve(&endpoint, Limits::default(), service()).await;
+        let client = Client::builder().handler(named()).connect(&address).await.unwrap();
+        assert_eq!(client.call::<String>("where", ()).await.unwrap(), transport);
+        let big = "x".repeat(300_000);
+        let calls = (0..20).map(|n| client.call::<(u64, String)>("echo", (n, &big)).into_future());
+        for (n, result) in within(join_all(calls)).await.into_iter().enumerate() {
+            assert_eq!(result.unwrap(), (n as u64, big.clone()), "{address}");
+        }
+        client.notify("echo", ()).await.unwrap();
+        let mut batch = client.batch();
+        let slots: Vec<_> = (0..50).map(|n| batch.call::<(u64,)>("echo", (n,))).collect();
+        let mut replies = within(batch.send()).await.unwrap();
+        for (n, slot) in slots.into_iter().enumerate() {
+            assert_eq!(replies.take(slot).unwrap(), (n as u64,));
+        }
+        match client.call::<String>("back", ()).await {
+            Ok(name) => assert_eq!(name, "client"),
+            Err(CallError::Rpc(error)) => {
+                assert_eq!(transport, "http");
+                assert!(error.to_string().contains("cannot call back"), "{error}");
+            }
+            Err(other) => panic!("{address}: {other}"),
+        }
+        within(client.close()).await;
+    }
+}
+
+async fn raw(address: &str) -> BufReader<TcpStream> {
+    let address = address.split("://").nth(1).unwrap();
+    BufReader::new(TcpStream::connect(address).await.unwrap())
+}
+
+async fn line(stream: &mut BufReader<TcpStream>) -> serde_json::Value {
+    let mut line = String::new();
+    within(stream.read_line(&mut line)).await.unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+}
+
+#[tokio::test]
+async fn a_listener_answers_in_the_framing_it_hears() {
+    let address = serve("tcp://127.0.0.1:0", Limits::default(), service()).await;
+    let mut lines = raw(&address).await;
+    lines.write_all(request(1, "echo", "[1]").as_bytes()).await.unwrap();
+    assert_eq!(line(&mut lines).await["id"], 1);
+    let mut headers = raw(&address).await;
+    let body = request(2, "echo", "[2]");
+    let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    headers.write_all(message.as_bytes()).await.unwrap();
+    let mut head = String::new();
+    within(headers.read_line(&mut head)).await.unwrap();
+    assert!(head.starts_with("Content-Length: "), "{head}");
+}
+
+#[tokio::test]
+async fn a_message_over_the_limit_is_refused_and_the_next_one_served() {
+    let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, service()).await;
+    let mut stream = raw(&address).await;
+    let big = request(1, "echo", &format!("[\"{}\"]", "x".repeat(100_000)));
+    stream.write_all(format!("{big}\n{}\n", request(2, "echo", "[2]")).as_bytes()).await.unwrap();
+    let refused = line(&mut stream).await;
+    assert_eq!((&refused["error"]["code"], &refused["id"]), (&(-32007).into(), &().into()));
+    assert_eq!(line(&mut stream).await["id"], 2);
+}
+
+#[tokio::test]
+async fn a_message_that_stalls_ends_the_connection_and_idleness_does_not() {
+    let limits = Limits { stall_timeout: Duration::from_millis(40), ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, service()).await;
+    let mut quiet = raw(&address).await;
+    let mut stalled = raw(&address).await;
+    stalled.write_all(b"{\"jsonrpc\":").await.unwrap();
+    let mut rest = Vec::new();
+    within(stalled.read_to_end(&mut rest)).await.unwrap();
+    quiet.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
+    assert_eq!(line(&mut quiet).await["id"], 1);
+}
+
+#[tokio::test]
+async fn an_idle_connection_ends_when_it_is_told_to() {
+    let limits = Limits { idle_timeout: Some(Duration::from_millis(40)), ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, service()).await;
+    let mut idle = raw(&address).await;
+    within(idle.read_to_end(&mut Vec::new())).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
+    let limits = Limits {
+        stall_timeout: Duration::from_millis(200),
+        write_queue_bytes: 64 * 1024,
+        ..Limits::default()
+    };
+    let address = serve("tcp://127.0.0.1:0", limits, service()).await;
+    let mut deaf = raw(&address).await;
+    let message = request(1, "echo", &format!("[\"{}\"]", "x".repeat(50_000)));
+    // It writes until the server, which cannot answer, stops reading and then ends the connection.
+    let ended = within(async {
+        loop {
+            if let Err(error) = deaf.write_all(format!("{message}\n").as_bytes()).await {
+                return error;
+            }
+        }
+    })
+    .await;
+    assert!(matches!(
+        ended.kind(),
+        std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::BrokenPipe
+    ));
+    let client = Client::connect(&address).await.unwrap();
+    assert_eq!(client.call::<String>("where", ()).await.unwrap(), "tcp");
+}
+
+#[tokio::test]
+async fn connections_over_the_limit_are_told_so() {
+    let limits = Limits { connections: 2, ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, service()).await;
+    let mut first = raw(&address).await;
+    first.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
+    line(&mut first).await;
+    let mut second = raw(&address).await;
+    second.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
+    line(&mut second).await;
+    let mut third = raw(&address).await;
+    assert_eq!(line(&mut third).await["error"]["code"], -32009);
+    drop(first);
+    // The place is free once the server has seen the end of the first.
+    within(async {
+        loop {
+            let mut next = raw(&address).await;
+            next.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
+            if line(&mut next).await["error"].is_null() {
+                return;
+            }
+        }
+    })
+    .await;
+}
+
+#[cfg(feature = "child")]
+#[tokio::test]
+async fn a_child_is_called_and_leaves() {
+    // `cat` says back what it is told: our own call comes back as a call to us.
+    let client = Client::builder().handler(named()).connect("exec:cat").await.unwrap();
+    assert_eq!(within(client.call::<String>("name", ()).into_future()).await.unwrap(), "client");
+    within(client.close()).await;
+}
+
+#[cfg(feature = "child")]
+#[tokio::test]
+async fn a_child_that_does_not_leave_is_made_to() {
+    let stubborn = "exec:sh -c 'trap \"\" TERM; while :; do sleep 1; done'";
+    let client = Client::connect(stubborn).await.unwrap();
+    within(client.close()).await;
+}
