@@ -187,6 +187,11 @@ impl<W, T> Session<W, T> {
         Some(token)
     }
 
+    /// Whether no request of the other side is under way.
+    pub fn is_idle(&self) -> bool {
+        self.running.is_empty()
+    }
+
     /// The tokens of the running requests with this id.
     pub fn running(&self, id: &Id) -> impl Iterator<Item = &T> {
         self.running.get(id).into_iter().flatten().map(|(_, token)| token)

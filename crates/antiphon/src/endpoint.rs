@@ -24,8 +24,8 @@ use antiphon_core::framing::Framing;
 /// ```
 /// use antiphon::Endpoint;
 ///
-/// let editor: Endpoint = "exec+header:clangd --log=error".parse()?;
-/// assert_eq!(editor.to_string(), "exec+header:clangd --log=error");
+/// let editor: Endpoint = "exec+header:clangd --background-index".parse()?;
+/// assert_eq!(editor.to_string(), "exec+header:clangd --background-index");
 /// # Ok::<(), antiphon::EndpointError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -31,6 +31,9 @@ use crate::transport::{Transport, TransportError};
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
 
+/// How long the other side has to take our goodbye.
+const GOODBYE: Duration = Duration::from_secs(2);
+
 /// A transport and what is known of it.
 pub(crate) struct Wire<T> {
     pub(crate) transport: T,
@@ -381,16 +384,7 @@ impl<T: Transport> Connection<T> {
         tokio::spawn(Abortable::new(
             async move {
                 let answer = run.await;
-                let mut state = shared.state();
-                for (id, ticket) in &tickets {
-                    state.session.finish(id, *ticket);
-                }
-                drop(state);
-                match answer {
-                    // The connection has ended: there is nobody to tell.
-                    Some(answer) => drop(shared.enqueue(answer)),
-                    None => shared.wake(),
-                }
+                shared.finish(&tickets, answer);
             },
             registration,
         ));
@@ -399,11 +393,10 @@ impl<T: Transport> Connection<T> {
     /// True when the last thing to be done was just done.
     fn close_when_done(&mut self) -> bool {
         let ending = matches!(self.phase, Phase::Stopping | Phase::Draining);
-        let done = self.gate.is_idle()
-            && self.head.is_none()
+        let done = self.head.is_none()
             && self.backlog.is_empty()
             && self.writer.is_idle()
-            && self.shared.state().outbox.is_empty();
+            && self.shared.is_done();
         if !(ending && done) {
             return false;
         }
@@ -416,8 +409,7 @@ impl<T: Transport> Connection<T> {
     }
 
     fn poll_close(&mut self, poller: &mut Poller<'_>) -> Poll<()> {
-        let limit = self.shared.limits.stall_timeout;
-        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(limit)));
+        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(GOODBYE)));
         if drain.as_mut().poll(poller).is_ready() {
             return Poll::Ready(());
         }

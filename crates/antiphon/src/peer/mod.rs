@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{
     Answered, Code, ErrorObject, Id, Invalid, Limits, Params, RawJson, Refused, Response, Session,
-    encode,
+    Ticket, encode,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Serialize;
@@ -397,6 +397,29 @@ impl Shared {
                 tracing::warn!(id = %invalid.id, %reason, "an answer that is no valid Response");
             }
         }
+    }
+
+    /// Retires requests and queues their answer, in one step: a connection that is closing must not
+    /// find neither.
+    fn finish(&self, tickets: &[(Id, Ticket)], answer: Option<Bytes>) {
+        let mut state = self.state();
+        for (id, ticket) in tickets {
+            state.session.finish(id, *ticket);
+        }
+        let waker = match answer {
+            Some(answer) if state.ended.is_none() => state.outbox.push(answer),
+            _ => state.outbox.take_waker(),
+        };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether no request runs and no message waits.
+    fn is_done(&self) -> bool {
+        let state = self.state();
+        state.session.is_idle() && state.outbox.is_empty()
     }
 
     /// Asks the connection to end; a later, sharper way replaces an earlier one.

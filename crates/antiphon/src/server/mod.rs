@@ -8,19 +8,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::framing::Framing;
-use antiphon_core::{Limits, Rules};
+use antiphon_core::{ErrorObject, Limits, Outcome, Rules};
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::BoxFuture;
+use crate::call::Invocation;
 use crate::client::without_feature;
+use crate::context::Context;
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
-use crate::peer::{Peer, Stop, Wire, connect};
+use crate::peer::{Wire, connect};
 use crate::transport::{self, Transport};
 
 pub(crate) use peers::Peers;
 
 /// How long the acceptor rests when the system has no more files or memory to give.
 const REST: Duration = Duration::from_millis(50);
+/// How long a connection over the limit has to hear why.
+const REFUSAL: Duration = Duration::from_secs(1);
 
 /// A server that is bound and not yet serving.
 ///
@@ -265,21 +270,24 @@ impl Service {
         }
     }
 
-    /// Serves a connection in a task of its own, unless there are too many.
+    /// Serves a connection in a task of its own; one too many is told so, and one far too many not
+    /// even that.
     fn serve(&self, wire: Wire<impl Transport>) -> Option<JoinHandle<()>> {
-        let (peer, connection) =
-            connect(wire, self.handler.clone(), self.limits.clone(), self.rules, None);
-        let Some(place) = self.peers.admit() else {
-            tracing::warn!(
-                limit = self.limits.connections,
-                "a connection over the limit is refused"
-            );
-            return Some(self.peers.spawn(refuse(peer, connection)));
-        };
-        let entered = self.peers.enter(&peer);
+        let connect = |wire, handler| connect(wire, handler, self.limits.clone(), self.rules, None);
+        if let Some(place) = self.peers.admit() {
+            let (peer, connection) = connect(wire, self.handler.clone());
+            let entered = self.peers.enter(&peer);
+            return Some(self.peers.spawn(async move {
+                let _held = (place, entered);
+                connection.await;
+            }));
+        }
+        let refusal = self.peers.refusal()?;
+        let (peer, connection) = connect(wire, Arc::new(Busy));
+        peer.tell(&Busy::error());
         Some(self.peers.spawn(async move {
-            let _held = (place, entered);
-            connection.await;
+            let _held = refusal;
+            drop(tokio::time::timeout(REFUSAL, connection).await);
         }))
     }
 
@@ -307,7 +315,13 @@ impl Service {
             let Some((stream, remote)) = accepted else { continue };
             let _ = stream.set_nodelay(true);
             match self.peers.admit() {
-                None => drop(self.peers.spawn(transport::http::listener::refuse(stream))),
+                None => {
+                    let Some(refusal) = self.peers.refusal() else { continue };
+                    drop(self.peers.spawn(async move {
+                        let _held = refusal;
+                        transport::http::listener::refuse(stream).await;
+                    }));
+                }
                 Some(place) => {
                     let stopping = self.peers.stopping();
                     let serving = server.serve(stream, service.for_remote(Some(remote)), stopping);
@@ -321,12 +335,23 @@ impl Service {
     }
 }
 
-/// Tells a connection that there is no room for it, and closes it.
-async fn refuse(peer: Peer, connection: impl Future<Output = Arc<str>>) {
-    let busy = antiphon_core::ErrorObject::server_busy("too many connections");
-    peer.tell(&busy);
-    peer.stop(Stop::Gracefully);
-    connection.await;
+/// Serves a connection that there is no room for.
+struct Busy;
+
+impl Busy {
+    fn error() -> ErrorObject {
+        ErrorObject::server_busy("too many connections")
+    }
+}
+
+impl Handler for Busy {
+    fn call(&self, _: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
+        Box::pin(std::future::ready(Err(Self::error())))
+    }
+
+    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 async fn accepted<T>(accepted: io::Result<T>, endpoint: &impl fmt::Display) -> Option<T> {

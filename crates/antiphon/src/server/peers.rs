@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,8 @@ use crate::peer::{Peer, Stop};
 
 /// How long a cancelled connection has to say goodbye.
 const GOODBYE: Duration = Duration::from_millis(250);
+/// Connections over the limit that are being told so at one time.
+const REFUSALS: usize = 64;
 
 /// The open connections of a server, so that a shutdown finds them.
 #[derive(Clone)]
@@ -22,6 +25,7 @@ pub(crate) struct Peers(Arc<Inner>);
 struct Inner {
     limit: usize,
     connections: AtomicUsize,
+    refusals: Arc<Semaphore>,
     peers: Mutex<(u64, HashMap<u64, Peer>)>,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -55,6 +59,7 @@ impl Peers {
         Self(Arc::new(Inner {
             limit,
             connections: AtomicUsize::new(0),
+            refusals: Arc::new(Semaphore::new(REFUSALS)),
             peers: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
@@ -70,6 +75,12 @@ impl Peers {
     pub(super) fn admit(&self) -> Option<Place> {
         let place = self.occupy();
         (self.0.connections.load(Ordering::Acquire) <= self.0.limit).then_some(place)
+    }
+
+    /// A place among the few connections that are told that there is no place.
+    pub(super) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
+        tracing::warn!(limit = self.0.limit, "a connection over the limit is refused");
+        self.0.refusals.clone().try_acquire_owned().ok()
     }
 
     fn occupy(&self) -> Place {

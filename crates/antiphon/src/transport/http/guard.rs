@@ -80,18 +80,20 @@ impl Guard {
         self.origins.iter().any(|known| known == "*" || known.eq_ignore_ascii_case(origin))
     }
 
-    /// Tells the browser that an allowed page may read the answer.
-    pub(super) fn add_cors(&self, request: &HeaderMap, response: &mut HeaderMap) {
-        let Some(origin) = self.allowed_origin(request) else { return };
-        response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-        response.insert(VARY, HeaderValue::from_static("origin"));
+    /// The headers that tell a browser that an allowed page may read the answer.
+    pub(super) fn cors(&self, request: &HeaderMap) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        if let Some(origin) = self.allowed_origin(request) {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+            headers.insert(VARY, HeaderValue::from_static("origin"));
+        }
+        headers
     }
 
     /// The headers that answer a preflight, if its page is allowed.
     pub(super) fn preflight(&self, request: &HeaderMap) -> Option<HeaderMap> {
         self.allowed_origin(request)?;
-        let mut headers = HeaderMap::new();
-        self.add_cors(request, &mut headers);
+        let mut headers = self.cors(request);
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
         headers.insert(
             ACCESS_CONTROL_ALLOW_HEADERS,

@@ -152,16 +152,17 @@ impl HttpService {
         if !answer::is_json(headers) {
             return answer::unsupported_media_type();
         }
+        let cors = inner.guard.cors(headers);
         let (head, body) = request.into_parts();
         let mut response = match read_body(body, &inner.dispatcher.limits).await {
-            Ok(body) => self.serve(&head, &body).await,
+            Ok(body) => self.serve(head, &body).await,
             Err(response) => response,
         };
-        inner.guard.add_cors(&head.headers, response.headers_mut());
+        response.headers_mut().extend(cors);
         response
     }
 
-    async fn serve(&self, head: &request::Parts, body: &Bytes) -> HttpResponse {
+    async fn serve(&self, head: request::Parts, body: &Bytes) -> HttpResponse {
         let Inner { dispatcher, rules, .. } = &*self.inner;
         let payload = decode(body, rules);
         let connection = Arc::new(self.connection(head));
@@ -169,12 +170,12 @@ impl HttpService {
         answer::answered(run(dispatcher, payload, &gate, Origin { connection, peer: None }).await)
     }
 
-    fn connection(&self, head: &request::Parts) -> Connection {
+    fn connection(&self, head: request::Parts) -> Connection {
         Connection {
             transport: "http",
             remote: self.remote,
-            headers: head.headers.clone(),
-            extensions: head.extensions.clone(),
+            headers: head.headers,
+            extensions: head.extensions,
         }
     }
 }

@@ -1,0 +1,26 @@
+//! JSON-RPC under one path of an axum application: by POST and by WebSocket.
+//!
+//! `cargo run -p antiphon --features full --example axum`, then
+//! `antiphon call http://127.0.0.1:3000/rpc greet name=Ada` or
+//! `antiphon call ws://127.0.0.1:3000/rpc greet name=Ada`.
+
+use antiphon::transport::http::HttpService;
+use antiphon::{Context, ErrorObject, Router};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Greet {
+    name: String,
+}
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    let rpc = Router::new().method("greet", |p: Greet, _cx: Context| async move {
+        Ok::<_, ErrorObject>(format!("hello, {}", p.name))
+    });
+    let app: axum::Router = axum::Router::new()
+        .route("/", axum::routing::get(|| async { "JSON-RPC is at /rpc\n" }))
+        .route_service("/rpc", HttpService::new(rpc));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
+    axum::serve(listener, app).await
+}
