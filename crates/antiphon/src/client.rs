@@ -222,7 +222,7 @@ impl ClientBuilder {
                     transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
                 Ok(self.attach(wire))
             }
-            #[cfg(feature = "unix")]
+            #[cfg(all(feature = "unix", unix))]
             Endpoint::Unix { path, framing } => {
                 let stream = tokio::net::UnixStream::connect(path).await?;
                 let wire =

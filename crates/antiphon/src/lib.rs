@@ -66,3 +66,8 @@ pub use server::{BindError, Server};
 
 /// The future of something dynamic.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The examples of the README are compiled with the tests.
+#[cfg(all(doctest, feature = "full"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -55,7 +55,7 @@ enum Listener {
     Http { socket: tokio::net::TcpListener, path: String, websocket_only: bool },
     #[cfg(feature = "tcp")]
     Tcp { socket: tokio::net::TcpListener, framing: Option<Framing> },
-    #[cfg(feature = "unix")]
+    #[cfg(all(feature = "unix", unix))]
     Unix { listener: transport::unix::Listener, framing: Option<Framing> },
     #[cfg(feature = "stdio")]
     Stdio { framing: Option<Framing> },
@@ -188,7 +188,7 @@ async fn listen(endpoint: &Endpoint) -> io::Result<(Endpoint, Listener)> {
             let listener = Listener::Tcp { socket, framing: *framing };
             (Endpoint::Tcp { authority, framing: *framing }, listener)
         }
-        #[cfg(feature = "unix")]
+        #[cfg(all(feature = "unix", unix))]
         Endpoint::Unix { path, framing } => {
             let listener = transport::unix::listen(path).await?;
             (endpoint.clone(), Listener::Unix { listener, framing: *framing })
@@ -247,7 +247,7 @@ impl Service {
                 let _ = stream.0.set_nodelay(true);
                 self.serve(transport::tcp::wire(stream.0, framing, &self.limits));
             },
-            #[cfg(feature = "unix")]
+            #[cfg(all(feature = "unix", unix))]
             Listener::Unix { listener, framing } => loop {
                 let Some(stream) = accepted(listener.socket.accept().await, &endpoint).await else {
                     continue;

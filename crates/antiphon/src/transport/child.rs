@@ -67,12 +67,17 @@ pub(crate) async fn reap(mut child: Child) {
     }
 }
 
+#[cfg(unix)]
 fn terminate(child: &Child) {
-    let pid =
-        child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    use rustix::process::{Pid, Signal, kill_process};
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
     if let Some(pid) = pid
-        && let Err(error) = rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+        && let Err(error) = kill_process(pid, Signal::TERM)
     {
         tracing::debug!(%error, "the child could not be sent SIGTERM");
     }
 }
+
+/// There is no gentler way than to kill it, which comes next.
+#[cfg(not(unix))]
+fn terminate(_: &Child) {}

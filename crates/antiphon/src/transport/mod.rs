@@ -14,7 +14,7 @@ pub(crate) mod stdio;
 pub mod stream;
 #[cfg(feature = "tcp")]
 pub(crate) mod tcp;
-#[cfg(feature = "unix")]
+#[cfg(all(feature = "unix", unix))]
 pub(crate) mod unix;
 #[cfg(feature = "ws")]
 pub(crate) mod ws;
