@@ -74,6 +74,9 @@ impl fmt::Debug for Context {
     }
 }
 
+/// Completes the facts of a connection before anything is served on it.
+pub(crate) type OnConnect = Arc<dyn Fn(&mut Connection) + Send + Sync>;
+
 /// The facts of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {

@@ -246,7 +246,10 @@ impl Run {
             }
             Ok(Message::Response(_)) => {}
             Err(invalid) if invalid.intent == Intent::Response => {}
-            Err(invalid) => self.answer(invalid.id, Err(invalid.error)),
+            Err(invalid) => {
+                tracing::debug!(id = %invalid.id, error = %invalid.error, "no valid message");
+                self.answer(invalid.id, Err(invalid.error));
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::client::without_feature;
-use crate::context::Context;
+use crate::context::{Connection, Context, OnConnect};
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
 use crate::peer::{Wire, connect};
@@ -46,6 +46,7 @@ pub struct Server {
     listeners: Vec<(Endpoint, Listener)>,
     limits: Limits,
     null_params: bool,
+    on_connect: Option<OnConnect>,
     #[cfg(feature = "http")]
     guard: transport::http::Guard,
 }
@@ -70,6 +71,7 @@ impl Server {
             listeners: Vec::new(),
             limits: Limits::default(),
             null_params: false,
+            on_connect: None,
             #[cfg(feature = "http")]
             guard: transport::http::Guard::new(),
         };
@@ -95,6 +97,16 @@ impl Server {
     /// Reads `"params": null` as absent, for clients that write it so; it is an error otherwise.
     pub fn null_params(mut self, accept: bool) -> Self {
         self.null_params = accept;
+        self
+    }
+
+    /// Attaches what the application knows to each new connection, or HTTP request, as extensions;
+    /// handlers find them in [`Context::extensions`].
+    pub fn on_connect(
+        mut self,
+        complete: impl Fn(&mut Connection) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_connect = Some(Arc::new(complete));
         self
     }
 
@@ -129,6 +141,7 @@ impl Server {
             peers: Peers::new(self.limits.connections),
             limits: Arc::new(self.limits),
             rules,
+            on_connect: self.on_connect,
             #[cfg(feature = "http")]
             guard: self.guard,
         };
@@ -228,6 +241,7 @@ struct Service {
     limits: Arc<Limits>,
     rules: Rules,
     peers: Peers,
+    on_connect: Option<OnConnect>,
     #[cfg(feature = "http")]
     guard: transport::http::Guard,
 }
@@ -272,7 +286,10 @@ impl Service {
 
     /// Serves a connection in a task of its own; one too many is told so, and one far too many not
     /// even that.
-    fn serve(&self, wire: Wire<impl Transport>) -> Option<JoinHandle<()>> {
+    fn serve(&self, mut wire: Wire<impl Transport>) -> Option<JoinHandle<()>> {
+        if let Some(complete) = &self.on_connect {
+            complete(&mut wire.facts);
+        }
         let connect = |wire, handler| connect(wire, handler, self.limits.clone(), self.rules, None);
         if let Some(place) = self.peers.admit() {
             let (peer, connection) = connect(wire, self.handler.clone());
@@ -307,7 +324,7 @@ impl Service {
             guard,
         )
         .at_path(path)
-        .among(self.peers.clone());
+        .among(self.peers.clone(), self.on_connect.clone());
         let service = if websocket_only { service.websocket_only() } else { service };
         let server = transport::http::listener::HttpServer::new(&self.limits);
         loop {

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router, Server};
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
@@ -206,4 +206,26 @@ async fn a_child_that_does_not_leave_is_made_to() {
     let stubborn = "exec:sh -c 'trap \"\" TERM; while :; do sleep 1; done'";
     let client = Client::connect(stubborn).await.unwrap();
     within(client.close()).await;
+}
+
+#[tokio::test]
+async fn what_is_attached_to_a_connection_reaches_its_handlers() {
+    let router = Router::new().method("tenant", |(): (), cx: Context| async move {
+        Ok::<_, ErrorObject>(cx.extensions().get::<&'static str>().copied())
+    });
+    let mut endpoints = vec!["tcp://127.0.0.1:0", "memory:tenants"];
+    if cfg!(feature = "ws") {
+        endpoints.extend(["http://127.0.0.1:0", "ws://127.0.0.1:0"]);
+    }
+    for endpoint in endpoints {
+        let server = Server::bind(endpoint).await.unwrap();
+        let server = server.on_connect(|connection| {
+            connection.extensions.insert(connection.transport);
+        });
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(router.clone()));
+        let client = Client::connect(&address).await.unwrap();
+        let tenant: Option<String> = client.call("tenant", ()).await.unwrap();
+        assert_eq!(tenant.as_deref(), endpoint.split(':').next());
+    }
 }

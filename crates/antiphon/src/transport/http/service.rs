@@ -18,9 +18,10 @@ use tokio::time::timeout;
 use super::answer::{self, HttpResponse};
 use super::guard::Guard;
 use crate::BoxFuture;
-use crate::context::Connection;
+use crate::context::{Connection, OnConnect};
 use crate::handler::Handler;
 use crate::peer::dispatcher::{Dispatcher, Gate, Origin, Progress};
+use crate::server::Peers;
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
@@ -51,7 +52,8 @@ pub(super) struct Inner {
     path: Option<String>,
     websocket_only: bool,
     /// WebSockets made here end with these.
-    pub(super) peers: Option<crate::server::Peers>,
+    pub(super) peers: Option<Peers>,
+    on_connect: Option<OnConnect>,
 }
 
 impl HttpService {
@@ -79,6 +81,7 @@ impl HttpService {
             path: None,
             websocket_only: false,
             peers: None,
+            on_connect: None,
         };
         Self { inner: Arc::new(inner), remote: None }
     }
@@ -100,8 +103,11 @@ impl HttpService {
     }
 
     /// WebSockets made here end with these.
-    pub(crate) fn among(self, peers: crate::server::Peers) -> Self {
-        self.change(|inner| inner.peers = Some(peers))
+    pub(crate) fn among(self, peers: Peers, on_connect: Option<OnConnect>) -> Self {
+        self.change(|inner| {
+            inner.peers = Some(peers);
+            inner.on_connect = on_connect;
+        })
     }
 
     /// The same service for one connection.
@@ -171,12 +177,22 @@ impl HttpService {
     }
 
     fn connection(&self, head: request::Parts) -> Connection {
-        Connection {
+        let (headers, extensions) = (head.headers, head.extensions);
+        self.inner.complete(Connection {
             transport: "http",
             remote: self.remote,
-            headers: head.headers,
-            extensions: head.extensions,
+            headers,
+            extensions,
+        })
+    }
+}
+
+impl Inner {
+    pub(super) fn complete(&self, mut connection: Connection) -> Connection {
+        if let Some(complete) = &self.on_connect {
+            complete(&mut connection);
         }
+        connection
     }
 }
 

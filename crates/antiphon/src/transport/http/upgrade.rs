@@ -53,12 +53,12 @@ pub(super) fn accept<B>(
             "sec-websocket-key must be 16 bytes in base64\n",
         );
     };
-    let facts = Connection {
+    let facts = inner.complete(Connection {
         transport: "ws",
         remote,
         headers: headers.clone(),
         extensions: request.extensions().clone(),
-    };
+    });
     let upgrade = hyper::upgrade::on(request);
     let serving = serve_upgraded(upgrade, facts, inner.clone());
     match &inner.peers {
