@@ -1,0 +1,171 @@
+//! The flags of [`Limits`]: one for each field, and an environment variable of the same name.
+
+use antiphon::Limits;
+use clap::Args;
+
+use crate::quantity::{Count, MaybeSpan, Size, Span};
+
+/// The limits of one connection, whichever side opened it.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConnectionLimits {
+    /// The largest message taken in
+    #[arg(long, env = "ANTIPHON_MAX_FRAME_BYTES", value_name = "SIZE", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().frame_bytes))]
+    max_frame_bytes: Size,
+    /// The most entries of a batch taken in
+    #[arg(long, env = "ANTIPHON_MAX_BATCH_ENTRIES", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().batch_entries))]
+    max_batch_entries: Count,
+    /// The deepest nesting of Arrays and Objects taken in
+    #[arg(long, env = "ANTIPHON_MAX_DEPTH", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().depth))]
+    max_depth: Count,
+    /// Requests of one connection that run at once
+    #[arg(long, env = "ANTIPHON_MAX_IN_FLIGHT", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().in_flight))]
+    max_in_flight: Count,
+    /// Calls of one connection that wait for the other side
+    #[arg(long, env = "ANTIPHON_MAX_PENDING_CALLS", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().pending_calls))]
+    max_pending_calls: Count,
+    /// The largest answer given
+    #[arg(long, env = "ANTIPHON_MAX_RESPONSE_BYTES", value_name = "SIZE", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().response_bytes))]
+    max_response_bytes: Size,
+    /// Bytes that wait to be written on one connection before senders wait
+    #[arg(
+        long,
+        env = "ANTIPHON_MAX_WRITE_QUEUE_BYTES",
+        value_name = "SIZE",
+        hide_short_help = true
+    )]
+    #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().write_queue_bytes))]
+    max_write_queue_bytes: Size,
+    /// How long a connection may take to say what it is
+    #[arg(long, env = "ANTIPHON_HANDSHAKE_TIMEOUT", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Span(Limits::default().handshake_timeout))]
+    handshake_timeout: Span,
+    /// How long a message once begun may make no progress
+    #[arg(long, env = "ANTIPHON_STALL_TIMEOUT", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Span(Limits::default().stall_timeout))]
+    stall_timeout: Span,
+    /// How long a connection may carry nothing at all; 0 or none for ever
+    #[arg(long, env = "ANTIPHON_IDLE_TIMEOUT", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().idle_timeout))]
+    idle_timeout: MaybeSpan,
+}
+
+/// The limits of a server and its connections.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServerLimits {
+    #[command(flatten)]
+    connection: ConnectionLimits,
+    /// Connections held at once
+    #[arg(long, env = "ANTIPHON_MAX_CONNECTIONS", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().connections))]
+    max_connections: Count,
+    /// How long a request, or a whole batch, may take; 0 or none for ever
+    #[arg(long, env = "ANTIPHON_REQUEST_TIMEOUT", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().request_timeout))]
+    request_timeout: MaybeSpan,
+    /// How long a shutdown waits for what runs; 0 or none not at all
+    #[arg(long, env = "ANTIPHON_SHUTDOWN_TIMEOUT", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Limits::default().shutdown_timeout.into())]
+    shutdown_timeout: MaybeSpan,
+}
+
+impl ConnectionLimits {
+    pub(crate) fn limits(&self) -> Limits {
+        let Limits { connections, request_timeout, shutdown_timeout, .. } = Limits::default();
+        // Every field is named, so that a new one does not compile without a flag.
+        Limits {
+            frame_bytes: self.max_frame_bytes.0,
+            batch_entries: self.max_batch_entries.0,
+            depth: self.max_depth.0,
+            in_flight: self.max_in_flight.0,
+            pending_calls: self.max_pending_calls.0,
+            response_bytes: self.max_response_bytes.0,
+            write_queue_bytes: self.max_write_queue_bytes.0,
+            handshake_timeout: self.handshake_timeout.0,
+            stall_timeout: self.stall_timeout.0,
+            idle_timeout: self.idle_timeout.0,
+            connections,
+            request_timeout,
+            shutdown_timeout,
+        }
+    }
+}
+
+impl ServerLimits {
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            connections: self.max_connections.0,
+            request_timeout: self.request_timeout.0,
+            shutdown_timeout: self.shutdown_timeout.0.unwrap_or_default(),
+            ..self.connection.limits()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{CommandFactory as _, Parser};
+    use std::time::Duration;
+
+    #[derive(Parser)]
+    struct Flags {
+        #[command(flatten)]
+        limits: ServerLimits,
+    }
+
+    fn limits(flags: &[&str]) -> Limits {
+        let words = std::iter::once("test").chain(flags.iter().copied());
+        Flags::try_parse_from(words).unwrap().limits.limits()
+    }
+
+    #[test]
+    fn each_flag_sets_its_field() {
+        let flags = "--max-frame-bytes=1k --max-batch-entries=2 --max-depth=3 --max-in-flight=4 \
+                     --max-pending-calls=5 --max-response-bytes=6k --max-write-queue-bytes=7k \
+                     --max-connections=8 --request-timeout=9s --handshake-timeout=10s \
+                     --stall-timeout=11s --idle-timeout=12s --shutdown-timeout=13s";
+        let expected = Limits {
+            frame_bytes: 1 << 10,
+            batch_entries: 2,
+            depth: 3,
+            in_flight: 4,
+            pending_calls: 5,
+            response_bytes: 6 << 10,
+            write_queue_bytes: 7 << 10,
+            connections: 8,
+            request_timeout: Some(Duration::from_secs(9)),
+            handshake_timeout: Duration::from_secs(10),
+            stall_timeout: Duration::from_secs(11),
+            idle_timeout: Some(Duration::from_secs(12)),
+            shutdown_timeout: Duration::from_secs(13),
+        };
+        assert_eq!(limits(&flags.split_whitespace().collect::<Vec<_>>()), expected);
+    }
+
+    #[test]
+    fn without_flags_they_are_the_defaults_of_the_library() {
+        assert_eq!(limits(&[]), Limits::default());
+    }
+
+    #[test]
+    fn each_flag_has_an_environment_variable_of_its_name() {
+        for arg in Flags::command().get_arguments() {
+            let flag = arg.get_long().unwrap();
+            let variable = format!("ANTIPHON_{}", flag.replace('-', "_").to_uppercase());
+            assert_eq!(arg.get_env().unwrap().to_str(), Some(&*variable));
+        }
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_its_remedy() {
+        let error = Flags::try_parse_from(["test", "--max-frame-bytes", "big"]).err().unwrap();
+        let text = error.to_string();
+        assert!(text.contains("`big` is no size") && text.contains("32MiB"), "{text}");
+    }
+}

@@ -1,0 +1,50 @@
+//! The `antiphon` command: calls, serves and tries any JSON-RPC endpoint.
+
+mod batch;
+mod call;
+mod cli;
+mod completions;
+mod demo;
+mod endpoint;
+mod exit;
+mod limits;
+mod log;
+mod notify;
+mod output;
+mod params;
+mod quantity;
+mod remote;
+mod serve;
+mod waiting;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    log::init(&cli.log);
+    run(cli.command).unwrap_or_else(Failure::report).into()
+}
+
+fn run(command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Completions(args) => Ok(completions::run(&args)),
+        Command::Serve(args) => in_runtime(serve::run(args)),
+        Command::Call(args) => in_runtime(call::run(args)),
+        Command::Notify(args) => in_runtime(notify::run(args)),
+        Command::Batch(args) => in_runtime(batch::run(args)),
+    }
+}
+
+fn in_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Runtime::new()
+        .map_err(|error| Failure::new(Exit::Transport, format!("no runtime starts: {error}")))?;
+    let exit = runtime.block_on(Box::pin(work));
+    // A thread that reads stdin cannot be called back; nobody waits for it.
+    runtime.shutdown_background();
+    exit
+}

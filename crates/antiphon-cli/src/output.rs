@@ -1,0 +1,248 @@
+//! What is printed, and how it looks.
+//!
+//! stdout holds results and nothing else. On a terminal JSON is indented and coloured; anywhere else
+//! it is the text that came. No value is parsed: a Number keeps every digit, a String its escapes.
+//! A broken pipe is no error, on either stream.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use antiphon::RawJson;
+
+use crate::exit::{Exit, Failure};
+
+/// Prints a result.
+pub(crate) fn result(json: &RawJson) -> Result<(), Failure> {
+    let text = json.as_str();
+    if io::stdout().is_terminal() {
+        line(&pretty(text, colours(&io::stdout())))
+    } else {
+        line(text)
+    }
+}
+
+/// Prints one line on stdout.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+    match written.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::new(Exit::Transport, format!("stdout cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints one line on stderr. Where nobody hears it, there is nobody to tell.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints without a newline on stderr.
+pub(crate) fn draw(text: &str) {
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// JSON as stderr shows it.
+pub(crate) fn for_stderr(json: &RawJson) -> String {
+    if io::stderr().is_terminal() {
+        pretty(json.as_str(), colours(&io::stderr()))
+    } else {
+        json.as_str().to_owned()
+    }
+}
+
+/// A word that should be seen on stderr.
+pub(crate) fn red(word: &str) -> String {
+    paint(colours(&io::stderr()), "1;31", word)
+}
+
+/// An aside on stderr.
+pub(crate) fn dim(word: &str) -> String {
+    paint(colours(&io::stderr()), "2", word)
+}
+
+/// Text of a peer without control characters, which could command the terminal.
+pub(crate) fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same JSON on one line.
+pub(crate) fn on_one_line(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for token in Tokens(json) {
+        out.push_str(token);
+    }
+    out
+}
+
+/// See <https://no-color.org>.
+fn colours(stream: &impl io::IsTerminal) -> bool {
+    let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
+    stream.is_terminal()
+        && unset("NO_COLOR")
+        && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
+}
+
+fn paint(coloured: bool, style: &str, text: &str) -> String {
+    if coloured { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+/// The same JSON, indented by two spaces a level.
+fn pretty(json: &str, coloured: bool) -> String {
+    let mut out = String::with_capacity(json.len() * 2);
+    let mut depth = 0;
+    let mut tokens = Tokens(json).peekable();
+    while let Some(token) = tokens.next() {
+        let next = tokens.peek().copied();
+        match token {
+            "{" | "[" if matches!(next, Some("}" | "]")) => out.push_str(token),
+            "{" | "[" => {
+                out.push_str(token);
+                depth += 1;
+                break_line(&mut out, depth);
+            }
+            "," => {
+                out.push(',');
+                break_line(&mut out, depth);
+            }
+            ":" => out.push_str(": "),
+            "}" | "]" => out.push_str(token),
+            scalar => {
+                let style = style_of(scalar, next == Some(":"));
+                out.push_str(&paint(coloured, style, &escaped(scalar)));
+            }
+        }
+        let closes = matches!(next, Some("}" | "]"));
+        if closes && !matches!(token, "{" | "[") {
+            depth = usize::saturating_sub(depth, 1);
+            break_line(&mut out, depth);
+        }
+    }
+    out
+}
+
+fn break_line(out: &mut String, depth: usize) {
+    let _ = write!(out, "\n{:1$}", "", depth * 2);
+}
+
+fn style_of(scalar: &str, is_name: bool) -> &'static str {
+    match scalar.as_bytes().first() {
+        Some(b'"') if is_name => "34",
+        Some(b'"') => "32",
+        Some(b't' | b'f' | b'n') => "33",
+        _ => "36",
+    }
+}
+
+/// JSON may hold U+007F to U+009F as they are, and terminals obey them; escaped they mean the same.
+fn escaped(scalar: &str) -> String {
+    let mut out = String::with_capacity(scalar.len());
+    for c in scalar.chars() {
+        if c.is_control() {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The tokens of a text that is known to be JSON, without the space between them.
+struct Tokens<'a>(&'a str);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let text = self.0.trim_start_matches([' ', '\t', '\n', '\r']);
+        let length = match text.as_bytes().first()? {
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => 1,
+            b'"' => string_length(text),
+            _ => text.find([',', ']', '}', ' ', '\t', '\n', '\r']).unwrap_or(text.len()),
+        };
+        let (token, rest) = text.split_at(length);
+        self.0 = rest;
+        Some(token)
+    }
+}
+
+fn string_length(text: &str) -> usize {
+    let mut escape = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escape => escape = false,
+            b'\\' => escape = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indents_and_keeps_every_character_of_a_value() {
+        let json =
+            r#"{"a":[1.50,1E+2,-0,18446744073709551616],"b":{"c":"x\"]}\\","d":"\ud800é😀"}}"#;
+        let expected = r#"{
+  "a": [
+    1.50,
+    1E+2,
+    -0,
+    18446744073709551616
+  ],
+  "b": {
+    "c": "x\"]}\\",
+    "d": "\ud800é😀"
+  }
+}"#;
+        assert_eq!(pretty(json, false), expected);
+        assert_eq!(pretty(expected, false), expected);
+        assert_eq!(on_one_line(expected), json);
+    }
+
+    #[test]
+    fn what_is_empty_stays_on_its_line() {
+        assert_eq!(pretty("[ ]", false), "[]");
+        assert_eq!(pretty("{}", false), "{}");
+        assert_eq!(pretty("[[],{ },[[]]]", false), "[\n  [],\n  {},\n  [\n    []\n  ]\n]");
+    }
+
+    #[test]
+    fn a_scalar_stands_alone() {
+        for scalar in ["null", "true", "0.10", "\"\"", "\"a: [1, 2]\""] {
+            assert_eq!(pretty(scalar, false), scalar);
+        }
+    }
+
+    #[test]
+    fn colours_change_nothing_else() {
+        let json = r#"{"name":"text","n":[1,null]}"#;
+        let coloured = pretty(json, true);
+        assert!(coloured.contains("\x1b[34m\"name\"\x1b[0m: \x1b[32m\"text\"\x1b[0m"));
+        let mut plain = coloured;
+        for style in ["34", "32", "33", "36", "0"] {
+            plain = plain.replace(&format!("\x1b[{style}m"), "");
+        }
+        assert_eq!(plain, pretty(json, false));
+    }
+
+    #[test]
+    fn nothing_of_a_peer_commands_the_terminal() {
+        assert_eq!(visible("a\x1b[2J\u{9b}b\nc"), "a\\u{1b}[2J\\u{9b}b\nc");
+        assert_eq!(pretty("\"\u{9b}2J\u{7f}\"", false), r#""\u009b2J\u007f""#);
+    }
+}

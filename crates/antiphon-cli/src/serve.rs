@@ -1,0 +1,162 @@
+//! `antiphon serve`: the demonstration service, on any number of endpoints.
+
+use std::io;
+use std::os::unix::fs::FileTypeExt as _;
+
+use antiphon::transport::http::Guard;
+use antiphon::{BindError, Endpoint, Server};
+use clap::Args;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use crate::exit::{Exit, Failure};
+use crate::limits::ServerLimits;
+use crate::{demo, endpoint, output};
+
+/// Serve the demonstration service on any number of endpoints
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub(crate) struct ServeArgs {
+    /// Where to listen; a port of 0 picks a free one
+    #[arg(value_name = "ENDPOINT", value_parser = endpoint::servable)]
+    #[arg(default_value = "http://127.0.0.1:8650")]
+    endpoints: Vec<Endpoint>,
+    /// Read "params": null as absent, for clients that write it so
+    #[arg(long)]
+    null_params: bool,
+    /// Serve pages of this origin too, such as https://app.example, or * for any; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Serve this Host too; on a loopback address others are refused; may be repeated
+    #[arg(long, value_name = "HOST")]
+    allow_host: Vec<String>,
+    #[command(flatten)]
+    limits: ServerLimits,
+}
+
+fn help() -> String {
+    format!("{EXAMPLES}\n\n{}", demo::HELP)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  antiphon serve                                       HTTP and WebSocket on 127.0.0.1:8650
+  antiphon serve tcp://127.0.0.1:0 unix:/tmp/demo.sock several at once; 0 is any free port
+  antiphon serve stdio:                                as a child process; ends with its stdin
+  antiphon serve --allow-origin https://app.example    for a web page
+  antiphon serve http://0.0.0.0:80/rpc --max-frame-bytes 1M --request-timeout 10s
+  ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --log info";
+
+pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
+    let server = bind(&args.endpoints).await?;
+    let guard = args.allow_origin.into_iter().fold(Guard::new(), Guard::allow_origin);
+    let guard = args.allow_host.into_iter().fold(guard, Guard::allow_host);
+    let server = server.limits(args.limits.limits()).null_params(args.null_params).guard(guard);
+    // Before anybody is told that it listens: whoever waits for that may stop it at once.
+    let signals = Signals::new().map_err(|error| failed("signals cannot be heard", &error))?;
+    announce(&server.endpoints());
+    let (stop, stopped) = oneshot::channel();
+    let serving = server.serve_until(demo::router(), async { drop(stopped.await) });
+    tokio::select! {
+        served = serving => match served {
+            Ok(()) => Ok(Exit::Success),
+            Err(error) => Err(failed("the server ended", &error)),
+        },
+        () = signals.twice(stop) => Ok(Exit::Interrupted),
+    }
+}
+
+async fn bind(endpoints: &[Endpoint]) -> Result<Server, Failure> {
+    let stdio = endpoints.iter().filter(|endpoint| matches!(endpoint, Endpoint::Stdio { .. }));
+    if stdio.count() > 1 {
+        return Err(Failure::usage("there is only one stdin; name stdio: once"));
+    }
+    endpoints.iter().try_for_each(spare_files)?;
+    let mut server = None;
+    for endpoint in endpoints.iter().map(Endpoint::to_string) {
+        let bound = match server {
+            None => Server::bind(&endpoint).await,
+            Some(server) => Server::and(server, &endpoint).await,
+        };
+        server = Some(bound.map_err(|error| not_bound(&error))?);
+    }
+    server.ok_or_else(|| Failure::usage("there is no endpoint to listen on"))
+}
+
+/// A socket that a dead server left behind is taken over. Any other file is somebody's.
+fn spare_files(endpoint: &Endpoint) -> Result<(), Failure> {
+    let Endpoint::Unix { path, .. } = endpoint else { return Ok(()) };
+    match std::fs::symlink_metadata(path) {
+        Ok(there) if !there.file_type().is_socket() => {
+            let what = format!("cannot listen on {endpoint}: there is a file that is no socket");
+            Err(Failure::new(Exit::Transport, what).hint("choose another path"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn not_bound(error: &BindError) -> Failure {
+    let BindError::Failed { endpoint, source } = error else {
+        return Failure::usage(error.to_string());
+    };
+    let failure = Failure::new(Exit::Transport, format!("cannot listen on {endpoint}: {source}"));
+    match source.kind() {
+        io::ErrorKind::AddrInUse if endpoint.starts_with("unix") => {
+            failure.hint("something is there already; choose another path, or stop who listens")
+        }
+        io::ErrorKind::AddrInUse => {
+            failure.hint("choose another port, or :0 for a free one, or stop who listens there")
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            failure.hint("no interface of this machine has that address; 0.0.0.0 is all of them")
+        }
+        io::ErrorKind::PermissionDenied => failure.hint("choose a port over 1023, or another path"),
+        _ => failure,
+    }
+}
+
+fn failed(what: &str, error: &io::Error) -> Failure {
+    Failure::new(Exit::Transport, format!("{what}: {error}"))
+}
+
+/// One line for each endpoint, for programs to read; then lines for people to try.
+fn announce(endpoints: &[&Endpoint]) {
+    for endpoint in endpoints {
+        output::note(&format!("listening on {endpoint}"));
+    }
+    if let Some(http) = endpoints.iter().find(|endpoint| matches!(endpoint, Endpoint::Http { .. }))
+    {
+        output::note(&format!("try: curl {http} -H 'Content-Type: application/json' -d '{TRY}'"));
+        output::note(&format!("try: antiphon call {http} subtract 42 23"));
+    }
+}
+
+const TRY: &str = r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#;
+
+/// Ctrl-C and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Asks for a stop at the first signal; done at the second.
+    async fn twice(mut self, stop: oneshot::Sender<()>) {
+        self.next().await;
+        output::note("shutting down; once more stops at once");
+        let _ = stop.send(());
+        self.next().await;
+    }
+}
