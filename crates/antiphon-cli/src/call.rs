@@ -48,7 +48,7 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let id = args.id.or_else(|| args.raw.then(|| Id::from(1)));
     let call = Invocation { id: id.clone(), ..Invocation::new(&args.method, params) };
     let response = Arc::new(Response::to(id.filter(|_| args.raw)));
-    let (seen, response) = (response.clone(), response);
+    let seen = response.clone();
     args.remote
         .talk(
             move |direction, message| seen.see(direction, message),

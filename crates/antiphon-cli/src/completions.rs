@@ -22,9 +22,9 @@ Examples:
   antiphon completions fish > ~/.config/fish/completions/antiphon.fish
   source <(antiphon completions bash)                for this shell only";
 
-pub(crate) fn run(args: &CompletionsArgs) -> Exit {
+pub(crate) fn run(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     generate(args.shell, &mut Cli::command(), "antiphon", &mut script);
-    let written = output::line(String::from_utf8_lossy(&script).trim_end());
-    written.map_or_else(Failure::report, |()| Exit::Success)
+    output::line(String::from_utf8_lossy(&script).trim_end())?;
+    Ok(Exit::Success)
 }

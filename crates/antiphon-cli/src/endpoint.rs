@@ -27,10 +27,9 @@ pub(crate) fn servable(text: &str) -> Result<Endpoint, String> {
 }
 
 fn parse(text: &str) -> Result<Endpoint, String> {
-    match text.parse() {
-        Ok(Endpoint::Memory { .. }) => Err(IN_PROCESS.to_owned()),
-        Ok(endpoint) => Ok(endpoint),
-        Err(error) => Err(antiphon::EndpointError::to_string(&error)),
+    match text.parse::<Endpoint>().map_err(|error| error.to_string())? {
+        Endpoint::Memory { .. } => Err(IN_PROCESS.to_owned()),
+        endpoint => Ok(endpoint),
     }
 }
 

@@ -27,12 +27,13 @@ pub(crate) enum Exit {
 
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0  there is a result, or nothing was asked for
-  1  the other side answered with an error
-  2  the command line or the input makes no sense
-  3  the other side cannot be reached, or the endpoint cannot be listened on
-  4  no answer came in time
-  5  the other side broke the protocol";
+    0  there is a result, or nothing was asked for
+    1  the other side answered with an error
+    2  the command line or the input makes no sense
+    3  the other side cannot be reached, or the endpoint cannot be listened on
+    4  no answer came in time
+    5  the other side broke the protocol
+  130  `serve` was stopped by a second Ctrl-C before it had shut down";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

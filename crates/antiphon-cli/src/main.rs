@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
-        Command::Completions(args) => Ok(completions::run(&args)),
+        Command::Completions(args) => completions::run(&args),
         Command::Serve(args) => in_runtime(serve::run(args)),
         Command::Call(args) => in_runtime(call::run(args)),
         Command::Notify(args) => in_runtime(notify::run(args)),

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
-use tokio::time::{Instant, interval};
+use tokio::time::interval;
 
 use crate::output;
 
@@ -17,20 +17,19 @@ pub(crate) async fn shown<T>(what: &str, work: impl Future<Output = T>) -> T {
     let mut work = Box::pin(work);
     let mut ticks = interval(SECOND);
     ticks.tick().await;
-    let start = Instant::now();
-    let mut drawn = false;
+    let mut seconds = 0;
     loop {
         tokio::select! {
             done = &mut work => {
-                if drawn {
+                if seconds > 0 {
                     output::draw("\r\x1b[K");
                 }
                 return done;
             }
             _ = ticks.tick() => {
-                let text = format!("waiting for {what}, {}s", start.elapsed().as_secs());
+                seconds += 1;
+                let text = format!("waiting for {what}, {seconds}s");
                 output::draw(&format!("\r\x1b[K{}", output::dim(&text)));
-                drawn = true;
             }
         }
     }

@@ -34,7 +34,7 @@ impl Invocation {
     }
 }
 
-/// One entry of a batch to be sent.
+/// One entry of a batch to be sent. Its id is always the caller's own.
 #[derive(Clone, Debug)]
 pub enum BatchEntry {
     /// Wants an answer.

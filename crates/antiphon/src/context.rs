@@ -37,7 +37,7 @@ impl Context {
     pub fn peer(&self) -> Result<&Peer, CallError> {
         self.0.peer.as_ref().ok_or_else(|| {
             let transport = self.0.connection.transport;
-            CallError::closed(format!(
+            CallError::Transport(format!(
                 "{transport} cannot call back; connect by WebSocket or a stream"
             ))
         })

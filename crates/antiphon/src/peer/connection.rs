@@ -219,7 +219,7 @@ impl<T: Transport> Connection<T> {
                 }
                 Poll::Ready(Some(Ok(frame))) => reader::receive(&frame, &self.rules, &self.shared),
                 Poll::Ready(Some(Err(TransportError::Frame(error)))) => {
-                    Some(reader::unreadable(&error))
+                    reader::unreadable(&error, &self.shared)
                 }
                 Poll::Ready(Some(Err(error))) => return Err(error.to_string().into()),
             };

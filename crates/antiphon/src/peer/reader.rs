@@ -29,13 +29,23 @@ pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Option<P
     }
 }
 
-/// A frame that could not be taken is answered like a message that could not be read.
-pub(super) fn unreadable(error: &FrameError) -> Payload {
-    let error = match error {
+/// A frame that could not be taken is answered like a message that could not be read; unless just
+/// one message of ours waits for its answer: then it was most likely that.
+pub(super) fn unreadable(error: &FrameError, shared: &Shared) -> Option<Payload> {
+    let answer = match error {
         FrameError::TooLarge { limit } => ErrorObject::request_too_large(*limit),
         other => ErrorObject::parse_error().with_data(&other.to_string()),
     };
-    Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
+    let waiters = shared.state().session.answer_only_exchange();
+    if waiters.is_empty() {
+        let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
+        return Some(Payload::One(Err(invalid)));
+    }
+    for waiter in waiters {
+        let _ =
+            waiter.send(Err(CallError::Transport(format!("the answer cannot be taken: {error}"))));
+    }
+    None
 }
 
 fn deliver(entry: Entry, shared: &Shared) -> Option<Entry> {

@@ -1,8 +1,11 @@
 //! Unix domain sockets.
 //!
-//! A socket file that a dead server left behind is taken over; one that somebody listens on is not.
+//! A socket file that a dead server left behind is taken over; one that somebody listens on is not,
+//! and a file that is no socket is never touched.
 
+use std::fs;
 use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use antiphon_core::Limits;
@@ -21,11 +24,17 @@ pub(crate) type UnixTransport = FramedStream<Metered<UnixStream>>;
 pub(crate) struct Listener {
     pub(crate) socket: UnixListener,
     path: PathBuf,
+    file: Option<FileId>,
 }
+
+/// Device and inode: what tells our file from one that has taken its place.
+type FileId = (u64, u64);
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        if self.file.is_some() && self.file == socket_at(&self.path) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -33,17 +42,23 @@ impl Drop for Listener {
 pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
     let socket = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
-            std::fs::remove_file(path)?;
+            fs::remove_file(path)?;
             UnixListener::bind(path)?
         }
         other => other?,
     };
-    Ok(Listener { socket, path: path.to_owned() })
+    Ok(Listener { socket, path: path.to_owned(), file: socket_at(path) })
 }
 
+fn socket_at(path: &Path) -> Option<FileId> {
+    let found = fs::symlink_metadata(path).ok()?;
+    found.file_type().is_socket().then(|| (found.dev(), found.ino()))
+}
+
+/// A connection to what is no socket is refused too, so the kind of the file is asked first.
 async fn is_left_behind(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    UnixStream::connect(path).await.is_err_and(refused)
+    socket_at(path).is_some() && UnixStream::connect(path).await.is_err_and(refused)
 }
 
 /// A wire of a connected stream.

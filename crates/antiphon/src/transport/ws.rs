@@ -32,6 +32,8 @@ const MAX_UNSENT_PONGS: usize = 1_024;
 pub(crate) struct WsTransport<S> {
     socket: WebSocketStream<Metered<S>>,
     unsent_pongs: usize,
+    /// Why we close, once the goodbye is said.
+    fault: Option<String>,
 }
 
 fn config() -> Config {
@@ -49,7 +51,7 @@ where
 {
     let (stream, meter) = Metered::new(stream);
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
-    let transport = WsTransport { socket, unsent_pongs: 0 };
+    let transport = WsTransport { socket, unsent_pongs: 0, fault: None };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
 }
 
@@ -73,8 +75,17 @@ pub(crate) async fn connect(
         builder = builder.add_header(name.clone(), value.clone()).map_err(io::Error::other)?;
     }
     let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
-    let transport = WsTransport { socket, unsent_pongs: 0 };
+    let transport = WsTransport { socket, unsent_pongs: 0, fault: None };
     Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
+}
+
+fn reason(error: &tokio_websockets::Error) -> String {
+    match error {
+        tokio_websockets::Error::PayloadTooLong { max_len, .. } => {
+            format!("a message is over the limit of {max_len} bytes; raise the frame limit")
+        }
+        other => format!("the other side broke the WebSocket protocol: {other}"),
+    }
 }
 
 fn broken(error: tokio_websockets::Error) -> TransportError {
@@ -90,14 +101,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
-                None => return Poll::Ready(None),
+                None => {
+                    let fault = self.fault.take();
+                    return Poll::Ready(fault.map(|fault| Err(TransportError::Broken(fault))));
+                }
                 Some(Ok(message)) => message,
                 Some(Err(tokio_websockets::Error::Io(error))) => {
                     return Poll::Ready(Some(Err(TransportError::Io(error))));
                 }
                 // The close frame that says why is queued: the next polls send it, then end.
                 Some(Err(error)) => {
-                    tracing::debug!(%error, "closing a WebSocket");
+                    self.fault = Some(reason(&error));
                     continue;
                 }
             };

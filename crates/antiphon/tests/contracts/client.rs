@@ -3,9 +3,9 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Id, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, ErrorObject, Id, Limits, RawJson, Router};
 
-use crate::support::{Raw, within};
+use crate::support::{Raw, serve, within};
 
 #[tokio::test]
 async fn answers_come_in_any_order() {
@@ -138,5 +138,28 @@ async fn errors_name_the_address_and_the_cause() {
     ] {
         let error = Client::connect(endpoint).await.unwrap_err();
         assert!(error.to_string().starts_with(text), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_ends_its_call_and_says_why() {
+    let echo = || {
+        Router::new().method("big", |(size,): (usize,), _cx: Context| async move {
+            Ok::<_, ErrorObject>("x".repeat(size))
+        })
+    };
+    let mut endpoints = vec!["tcp://127.0.0.1:0", "tcp+header://127.0.0.1:0"];
+    if cfg!(feature = "ws") {
+        endpoints.extend(["http://127.0.0.1:0", "ws://127.0.0.1:0"]);
+    }
+    for endpoint in endpoints {
+        let address = serve(endpoint, Limits::default(), echo()).await;
+        let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+        let client = Client::builder().limits(limits).connect(&address).await.unwrap();
+        let error = within(client.call::<String>("big", (5_000,)).into_future()).await.unwrap_err();
+        assert!(error.to_string().contains("limit of 1000 bytes"), "{endpoint}: {error}");
+        if !endpoint.starts_with("ws") {
+            assert_eq!(client.call::<String>("big", (1,)).await.unwrap(), "x");
+        }
     }
 }

@@ -229,3 +229,26 @@ async fn what_is_attached_to_a_connection_reaches_its_handlers() {
         assert_eq!(tenant.as_deref(), endpoint.split(':').next());
     }
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
+    use std::os::unix::net::UnixListener;
+    let file = scratch("file");
+    std::fs::write(&file, "precious").unwrap();
+    assert!(Server::bind(&format!("unix:{file}")).await.is_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    std::fs::remove_file(&file).unwrap();
+
+    let socket = scratch("taken.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    assert!(Server::bind(&format!("unix:{socket}")).await.is_err());
+    drop(listener);
+    let server = Server::bind(&format!("unix:{socket}")).await.unwrap();
+    // Somebody else's file in its place stays when the server goes.
+    std::fs::remove_file(&socket).unwrap();
+    std::fs::write(&socket, "precious").unwrap();
+    drop(server);
+    assert_eq!(std::fs::read_to_string(&socket).unwrap(), "precious");
+    std::fs::remove_file(&socket).unwrap();
+}

@@ -77,7 +77,10 @@ impl HttpCaller {
         let status = response.status();
         let body = Limited::new(response.into_body(), self.limit).collect().await;
         let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => CallError::Protocol(format!("the answer is over {} bytes", self.limit)),
+            Some(_) => CallError::Transport(format!(
+                "the answer is over the limit of {} bytes; raise the frame limit",
+                self.limit
+            )),
             None => CallError::Transport(format!("the answer of {} broke off: {error}", self.uri)),
         })?;
         let body = body.to_bytes();
@@ -102,11 +105,16 @@ impl HttpCaller {
         }
         let payload = decode(&body, &self.rules);
         if !status.is_success() && !is_answer(&payload) {
-            let text: String = String::from_utf8_lossy(&body).chars().take(200).collect();
-            let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
-            return Err(CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned()));
+            return Err(self.refused(status, &body));
         }
         Ok(payload)
+    }
+
+    /// A status that says no, and what the body says to it.
+    fn refused(&self, status: StatusCode, body: &Bytes) -> CallError {
+        let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
+        let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
+        CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }
 }
 
@@ -140,7 +148,7 @@ impl Caller for HttpCaller {
                     tracing::warn!(%status, "a notification was answered");
                     Ok(())
                 }
-                _ => Err(CallError::Transport(format!("{} answered HTTP {status}", self.uri))),
+                _ => Err(self.refused(status, &body)),
             }
         })
     }
@@ -157,9 +165,9 @@ impl Caller for HttpCaller {
             }
             match self.exchange(message).await? {
                 Payload::Batch(answers) => Ok(in_order(&ids, answers)),
-                // The whole batch was refused.
+                // The whole batch was refused, and so was each of its calls.
                 Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
-                    Err(CallError::Rpc(error))
+                    Ok(ids.iter().map(|_| Err(CallError::Rpc(error.clone()))).collect())
                 }
                 Payload::One(Err(invalid)) => Err(broken(&invalid)),
                 Payload::One(Ok(_)) => {
