@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use crate::decode::Rules;
 
-/// The bounds of a connection, a server or a client. The defaults are safe on the open network.
+/// The bounds of a connection, a server or a client.
+///
+/// The defaults bound what any one connection can cost. A connection that is merely silent is kept,
+/// as an editor's or a subscriber's is; on the open network, set `idle_timeout` too.
 ///
 /// ```
 /// use antiphon_core::Limits;
@@ -39,7 +42,8 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// How long a message once begun, in or out, may make no progress. Enforced by the connection.
     pub stall_timeout: Duration,
-    /// How long a connection may carry nothing at all. Enforced by the connection.
+    /// How long a connection may carry nothing at all. Enforced by the connection; between HTTP
+    /// requests it is 75 seconds where none is set.
     pub idle_timeout: Option<Duration>,
     /// How long a shutdown waits for what runs. Enforced by the server.
     pub shutdown_timeout: Duration,

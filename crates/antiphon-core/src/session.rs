@@ -13,6 +13,9 @@ use std::ops::Range;
 
 use crate::id::Id;
 
+/// Numbers from here on are not to be chosen: our own are counted up and must not run out.
+const MAX_ID: u64 = 1 << 63;
+
 /// One connection's memory of what is open, with waiters `W` for our calls and tokens `T` for the
 /// requests of the other side.
 #[derive(Debug)]
@@ -49,8 +52,8 @@ pub enum Refused {
         "{0} calls wait for an answer already; raise the limit of pending calls or call less at once"
     )]
     TooMany(usize),
-    /// A call with this id waits already.
-    #[error("a call with this id waits for its answer; choose another id")]
+    /// A call with this id waits already, or the id is too large to be told from ours.
+    #[error("a call with this id waits for its answer, or it is 2^63 or more; choose another id")]
     IdInUse,
 }
 
@@ -88,9 +91,15 @@ impl<W, T> Session<W, T> {
         Ok(id)
     }
 
-    /// Opens one call under an id of the caller's choice.
+    /// Opens one call under an id of the caller's choice. Ids of our own stay clear of it.
     pub fn call_as(&mut self, id: Id, waiter: W) -> Result<(), Refused> {
         self.admit(1)?;
+        match id.as_u64() {
+            Some(number) if self.pending.contains_key(&number) => return Err(Refused::IdInUse),
+            Some(number) if number >= MAX_ID => return Err(Refused::IdInUse),
+            Some(number) => self.next = self.next.max(number + 1),
+            None => {}
+        }
         match self.named.entry(id) {
             Entry::Occupied(_) => Err(Refused::IdInUse),
             Entry::Vacant(place) => {
@@ -195,6 +204,11 @@ impl<W, T> Session<W, T> {
     /// The tokens of the running requests with this id.
     pub fn running(&self, id: &Id) -> impl Iterator<Item = &T> {
         self.running.get(id).into_iter().flatten().map(|(_, token)| token)
+    }
+
+    /// The tokens of all running requests.
+    pub fn all_running(&self) -> impl Iterator<Item = &T> {
+        self.running.values().flatten().map(|(_, token)| token)
     }
 
     /// Ends the calling: gives back every waiter, and admits no more calls.

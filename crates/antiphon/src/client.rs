@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Params, RawJson};
+use antiphon_core::{ErrorObject, Limits, Params, RawJson, Rules};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::task::JoinHandle;
@@ -15,8 +15,7 @@ use crate::call::{Batch, Call, CallError, Caller, Invocation};
 use crate::context::Context;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::handler::Handler;
-use crate::peer::{self, Direction, Peer, Stop, Tap, Wire};
-use crate::router::Router;
+use crate::peer::{self, Direction, Peer, Side, Stop, Tap, Wire};
 use crate::transport::{self, Transport};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
@@ -126,7 +125,7 @@ pub struct ClientBuilder {
     limits: Limits,
     timeout: Option<Duration>,
     headers: HeaderMap,
-    handler: Arc<dyn Handler>,
+    handler: Option<Arc<dyn Handler>>,
     tap: Option<Tap>,
 }
 
@@ -136,7 +135,7 @@ impl Default for ClientBuilder {
             limits: Limits::default(),
             timeout: None,
             headers: HeaderMap::new(),
-            handler: Arc::new(Router::new()),
+            handler: None,
             tap: None,
         }
     }
@@ -163,7 +162,7 @@ impl ClientBuilder {
 
     /// Serves what the other side calls; without it, every call from there is answered -32601.
     pub fn handler(mut self, handler: impl Handler) -> Self {
-        self.handler = Arc::new(handler);
+        self.handler = Some(Arc::new(handler));
         self
     }
 
@@ -261,9 +260,13 @@ impl ClientBuilder {
         wire: Wire<impl Transport>,
         after: impl Future<Output = ()> + Send + 'static,
     ) -> Client {
-        let rules = self.limits.rules();
-        let (peer, connection) =
-            peer::connect(wire, self.handler, Arc::new(self.limits), rules, self.tap);
+        let side = Side {
+            handler: self.handler,
+            rules: client_rules(&self.limits),
+            limits: Arc::new(self.limits),
+            tap: self.tap,
+        };
+        let (peer, connection) = peer::connect(wire, side);
         let task = tokio::spawn(async move {
             connection.await;
             after.await;
@@ -271,6 +274,12 @@ impl ClientBuilder {
         let line = Line { peer: peer.clone(), task: Mutex::new(Some(task)) };
         Client { caller: Arc::new(peer), timeout: self.timeout, line: Some(Arc::new(line)) }
     }
+}
+
+/// What a client takes in: the answer to a batch is as long as the batch was.
+pub(crate) fn client_rules(limits: &Limits) -> Rules {
+    let rules = limits.rules();
+    Rules { batch_entries: rules.batch_entries.max(limits.pending_calls), ..rules }
 }
 
 const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;

@@ -67,12 +67,16 @@ impl HeaderDeframer {
         }
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
-        let inside_frame = match &self.state {
-            State::Block(block) => block.has_begun() || !buf.is_empty(),
+    pub(super) fn is_under_way(&self, buffered: usize) -> bool {
+        match &self.state {
+            State::Block(block) => block.has_begun() || buffered > 0,
             State::Body { .. } | State::Skipping { .. } => true,
             State::Lost => false,
-        };
+        }
+    }
+
+    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        let inside_frame = self.is_under_way(buf.len());
         buf.clear();
         self.open_block();
         inside_frame.then_some(Err(FrameError::Truncated))

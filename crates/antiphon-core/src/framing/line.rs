@@ -33,6 +33,10 @@ impl LineDeframer {
         }
     }
 
+    pub(super) fn is_under_way(&self) -> bool {
+        self.text.is_under_way()
+    }
+
     pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.line_has_text = false;
         self.text.rest(buf)

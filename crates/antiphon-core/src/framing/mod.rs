@@ -195,6 +195,16 @@ impl Deframer {
         })
     }
 
+    /// Whether a frame has begun and not ended, of which this many bytes are buffered.
+    pub fn is_under_way(&self, buffered: usize) -> bool {
+        match &self.mode {
+            Mode::Detecting => false,
+            Mode::Line(line) => line.is_under_way(),
+            Mode::Header(header) => header.is_under_way(buffered),
+            Mode::Values(values) => values.is_under_way(),
+        }
+    }
+
     /// How many more bytes than the `buffered` ones the frame under way surely needs, as far as
     /// that is known, and at most 64 KiB: a hint for the size of the next read.
     pub fn wanted(&self, buffered: usize) -> usize {

@@ -35,6 +35,10 @@ impl ValuesDeframer {
         Step::Continue
     }
 
+    pub(super) fn is_under_way(&self) -> bool {
+        self.text.is_under_way()
+    }
+
     pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.text.rest(buf)
     }

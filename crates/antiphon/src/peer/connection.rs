@@ -2,35 +2,36 @@
 //! of its own.
 //!
 //! One turn: collect what tasks have queued, write what is ready, read what has come, dispatch it.
-//! Replies gather while there is something to read, and go out in one write.
+//! Answers gather while there is something to read, and go out in one write.
 //!
-//! When does the reader pause? Only while no call of ours waits for an answer: a handler that waits
-//! for one would otherwise wait for us, and we for it. While calls wait and there is no room,
-//! requests are refused instead (contract 4).
+//! When does the reader pause? Only while nobody here waits for the other side: a handler that waits
+//! for an answer would otherwise wait for us, and we for it. While calls wait and there is no room,
+//! requests are held or refused instead (contract 4). A paused reader still looks one frame ahead,
+//! so that it sees the other side go.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Message, Payload, Rules};
-use futures_util::future::{AbortHandle, Abortable};
+use antiphon_core::{ErrorObject, Limits, Payload, Rules};
+use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
 
+use super::backlog::{Backlog, Held, is_requests_only};
 use super::dispatcher::{Dispatcher, Gate, Origin, Progress, Run};
-use super::reader;
+use super::leash::{Leash, Pull};
+use super::reader::{self, Received};
 use super::watchdog::{Meter, Waiting, Watchdog};
 use super::writer::Writer;
-use super::{Peer, Running, Shared, Stop, Tap};
+use super::{NeedsReader, Peer, Running, Shared, Stop, Tap};
 use crate::context::Connection as Facts;
 use crate::handler::Handler;
 use crate::transport::{Transport, TransportError};
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
-
 /// How long the other side has to take our goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -51,17 +52,26 @@ pub(crate) enum AtEnd {
     Cancel,
 }
 
+/// What a side of a connection does with it.
+pub(crate) struct Side {
+    /// Serves what the other side calls; without it, whatever comes in is an answer.
+    pub(crate) handler: Option<Arc<dyn Handler>>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) rules: Rules,
+    pub(crate) tap: Option<Tap>,
+}
+
 /// Makes a connection of a wire; the future must be driven for anything to happen.
 pub(crate) fn connect<T: Transport>(
     wire: Wire<T>,
-    handler: Arc<dyn Handler>,
-    limits: Arc<Limits>,
-    rules: Rules,
-    tap: Option<Tap>,
+    side: Side,
 ) -> (Peer, impl Future<Output = Arc<str>> + Send) {
+    let Side { handler, limits, rules, tap } = side;
     let watchdog = Watchdog::new(wire.meter, &limits);
-    let shared = Arc::new(Shared::new(wire.facts, limits.clone(), tap));
-    let peer = Peer { shared: shared.clone(), in_order: false };
+    let shared = Shared::new(wire.facts, limits.clone(), tap, handler.is_none());
+    let shared = Arc::new(shared);
+    let peer = Peer { shared: shared.clone() };
+    let handler = handler.unwrap_or_else(|| Arc::new(crate::Router::new()));
     let connection = Connection {
         transport: wire.transport,
         at_end: wire.at_end,
@@ -69,11 +79,12 @@ pub(crate) fn connect<T: Transport>(
         gate: Gate::new(limits.in_flight),
         dispatcher: Dispatcher { handler, limits },
         writer: Writer::default(),
-        watchdog,
         write_blocked: false,
+        watchdog,
         head: None,
-        backlog: VecDeque::new(),
-        refused: 0,
+        backlog: Backlog::default(),
+        ahead: None,
+        received: 0,
         phase: Phase::Open,
         drain: None,
         guard: EndGuard(shared.clone()),
@@ -81,6 +92,8 @@ pub(crate) fn connect<T: Transport>(
     };
     (peer, connection)
 }
+
+type Incoming = Result<Bytes, TransportError>;
 
 struct Connection<T> {
     transport: T,
@@ -90,14 +103,15 @@ struct Connection<T> {
     gate: Arc<Gate>,
     dispatcher: Dispatcher,
     writer: Writer,
-    watchdog: Watchdog,
     write_blocked: bool,
+    watchdog: Watchdog,
     /// The run that nothing may overtake.
     head: Option<Run>,
-    /// What came behind it, while the reader had to go on for the answers.
-    backlog: VecDeque<Payload>,
-    /// Requests refused since the writer last had room.
-    refused: usize,
+    /// What came behind it, while the reader had to go on.
+    backlog: Backlog,
+    /// What was read while the reader paused.
+    ahead: Option<Incoming>,
+    received: u64,
     phase: Phase,
     drain: Option<Pin<Box<Sleep>>>,
     guard: EndGuard,
@@ -111,6 +125,8 @@ enum Phase {
     Stopping,
     /// Nothing comes in any more; what runs is finished.
     Draining,
+    /// Time is up: what ran has been told to answer.
+    Expiring,
     /// The transport is being closed.
     Closing(Arc<str>),
 }
@@ -154,9 +170,6 @@ impl<T: Transport> Connection<T> {
                 return Poll::Ready(error.to_string().into());
             }
             self.write_blocked = sent.is_pending();
-            if !self.writer.is_full(&self.shared) {
-                self.refused = 0;
-            }
             if let Phase::Closing(reason) = &self.phase {
                 let reason = reason.clone();
                 return self.poll_close(poller).map(|()| reason);
@@ -168,35 +181,59 @@ impl<T: Transport> Connection<T> {
             };
             let closed = self.close_when_done();
             if !(advanced || read || closed || self.writer.owes_room(&self.shared)) {
-                return self.wait(poller);
+                match self.wait(poller) {
+                    Poll::Ready(Some(reason)) => return Poll::Ready(reason),
+                    Poll::Ready(None) => {}
+                    Poll::Pending => return Poll::Pending,
+                }
             }
         }
     }
 
-    /// Nothing can be done now: the clock may still say that it is over.
-    fn wait(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+    /// Nothing can be done now: the clock may still say that it is over, or that it is time to
+    /// answer.
+    fn wait(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Arc<str>>> {
         if let Some(drain) = &mut self.drain
             && drain.as_mut().poll(poller).is_ready()
         {
-            return Poll::Ready("what ran did not finish in time".into());
+            if self.phase == Phase::Expiring {
+                return Poll::Ready(Some("what ran did not finish in time".into()));
+            }
+            self.expire();
+            return Poll::Ready(None);
         }
         let waiting = Waiting {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
             busy: !self.gate.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
+            messages: self.received + self.writer.sent,
         };
-        self.watchdog.poll(poller, waiting).map(Into::into)
+        self.watchdog.poll(poller, waiting).map(|reason| Some(reason.into()))
     }
 
     fn heed_stop(&mut self) {
         let stop = self.shared.state().stop;
         match (stop, &self.phase) {
-            (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => {
-                self.head = None;
-                self.phase = Phase::Closing("stopped".into());
+            (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => self.expire(),
+            (Some(Stop::Gracefully), Phase::Open) => {
+                self.phase = Phase::Stopping;
+                self.drain = Some(Box::pin(sleep(self.shared.limits.shutdown_timeout)));
             }
-            (Some(Stop::Gracefully), Phase::Open) => self.phase = Phase::Stopping,
             _ => {}
+        }
+    }
+
+    /// Time is up: whatever waits for an answer gets one now.
+    fn expire(&mut self) {
+        let busy = ErrorObject::server_busy("shutting down");
+        self.phase = Phase::Expiring;
+        self.drain = Some(Box::pin(sleep(GOODBYE)));
+        self.shared.expire_running();
+        if let Some(mut head) = self.head.take() {
+            self.writer.answer(head.expire(&busy));
+        }
+        while let Some(payload) = self.backlog.pop() {
+            self.writer.answer(self.dispatcher.refuse(payload, &busy));
         }
     }
 
@@ -205,38 +242,72 @@ impl<T: Transport> Connection<T> {
         let mut read = false;
         for _ in 0..BURST {
             if !self.may_read() {
+                self.look_ahead(poller);
                 break;
             }
             // Full, and perhaps only for want of a turn: the writer goes first.
             if self.writer.is_full(&self.shared) && !self.write_blocked {
                 return Ok(true);
             }
-            let payload = match Pin::new(&mut self.transport).poll_next(poller) {
-                Poll::Pending => break,
-                Poll::Ready(None) => {
-                    self.at_end();
-                    return Ok(true);
-                }
-                Poll::Ready(Some(Ok(frame))) => reader::receive(&frame, &self.rules, &self.shared),
-                Poll::Ready(Some(Err(TransportError::Frame(error)))) => {
-                    reader::unreadable(&error, &self.shared)
-                }
-                Poll::Ready(Some(Err(error))) => return Err(error.to_string().into()),
+            let incoming = match self.ahead.take() {
+                Some(incoming) => Some(incoming),
+                None => match Pin::new(&mut self.transport).poll_next(poller) {
+                    Poll::Pending => break,
+                    Poll::Ready(incoming) => incoming,
+                },
             };
             read = true;
-            self.watchdog.frame();
-            if let Some(payload) = payload {
-                self.dispatch(payload, poller)?;
+            match incoming {
+                None => {
+                    self.at_end();
+                    break;
+                }
+                Some(incoming) => self.receive(incoming, poller)?,
             }
         }
         Ok(read)
     }
 
+    /// Takes one frame in.
+    fn receive(&mut self, incoming: Incoming, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+        self.received += 1;
+        let (received, bytes) = match incoming {
+            Ok(frame) => (reader::receive(&frame, &self.rules, &self.shared), frame.len()),
+            Err(TransportError::Frame(error)) => (reader::untaken(&error, &self.shared), 0),
+            Err(error) => return Err(error.to_string().into()),
+        };
+        match received {
+            Received::Nothing => Ok(()),
+            Received::Payload(payload) => self.dispatch(Held { payload, bytes }, poller),
+            Received::Lost(reason) => Err(reason.into()),
+        }
+    }
+
     fn may_read(&self) -> bool {
-        let open = matches!(self.phase, Phase::Open | Phase::Stopping);
+        if !matches!(self.phase, Phase::Open | Phase::Stopping) {
+            return false;
+        }
         let room =
             self.head.is_none() && self.backlog.is_empty() && !self.writer.is_full(&self.shared);
-        open && (room || self.shared.awaits_answers())
+        room || match self.shared.needs_reader() {
+            NeedsReader::ForAnswers => true,
+            NeedsReader::ForRoom => self.backlog.has_room(&self.shared.limits),
+            NeedsReader::No => false,
+        }
+    }
+
+    /// Reads one frame for later: a reader that pauses must still see the other side go.
+    fn look_ahead(&mut self, poller: &mut Poller<'_>) {
+        let open = matches!(self.phase, Phase::Open | Phase::Stopping);
+        if open
+            && self.ahead.is_none()
+            && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
+        {
+            match incoming {
+                Some(incoming) => self.ahead = Some(incoming),
+                None => self.at_end(),
+            }
+        }
     }
 
     /// Nothing more will come: no call can be answered, and what was accepted is finished.
@@ -256,29 +327,29 @@ impl<T: Transport> Connection<T> {
     ///
     /// Behind a full writer it is held: the other side is being read, so it can read us. Behind a
     /// full house it is refused: what runs may be waiting for the very thing that asks to come in.
-    fn dispatch(&mut self, payload: Payload, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+    fn dispatch(&mut self, held: Held, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
         if self.phase == Phase::Stopping {
-            return self.refuse(payload, "shutting down");
+            return self.refuse(held.payload, "shutting down");
         }
         match &self.head {
             None if self.backlog.is_empty() && !self.writer.is_full(&self.shared) => {
-                self.start(payload, poller);
+                self.start(held.payload, poller);
                 return Ok(());
             }
             Some(head) if !head.keeps_order() => {
-                return self.refuse(payload, "too many requests in flight");
+                return self.refuse(held.payload, "too many requests in flight");
             }
-            Some(_) if self.order_gives_way() && wants_answer(&payload) => {
-                self.start(payload, poller);
+            Some(_) if self.order_gives_way() && is_requests_only(&held.payload) => {
+                self.start(held.payload, poller);
                 return Ok(());
             }
             _ => {}
         }
-        if self.backlog.len() < self.shared.limits.in_flight {
-            self.backlog.push_back(payload);
+        if self.backlog.has_room(&self.shared.limits) {
+            self.backlog.push(held);
             Ok(())
-        } else if wants_answer(&payload) {
-            self.refuse(payload, "too many messages wait")
+        } else if is_requests_only(&held.payload) {
+            self.refuse(held.payload, "too many messages wait")
         } else {
             Err("too many notifications wait for one that does not finish".into())
         }
@@ -297,18 +368,16 @@ impl<T: Transport> Connection<T> {
         self.settle(progress, run, poller);
     }
 
-    fn settle(&mut self, progress: Progress, run: Run, poller: &mut Poller<'_>) {
+    fn settle(&mut self, progress: Progress, mut run: Run, poller: &mut Poller<'_>) {
         match progress {
-            Progress::Done(answer) => self.writer.extend(answer),
+            Progress::Done(answer) => self.writer.answer(answer),
             Progress::Detached => self.detach(run),
             Progress::Blocked if self.head.is_none() => self.head = Some(run),
-            // It overtook the head and is blocked itself: there is no room for it.
+            // Requests that overtook the head, and there is no room for all of them.
             Progress::Blocked => {
-                let mut run = run;
                 run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
-                let progress = run.poll(poller);
-                match progress {
-                    Progress::Done(answer) => self.writer.extend(answer),
+                match run.poll(poller) {
+                    Progress::Done(answer) => self.writer.answer(answer),
                     Progress::Detached | Progress::Blocked => self.detach(run),
                 }
             }
@@ -332,7 +401,7 @@ impl<T: Transport> Connection<T> {
         }
         while self.head.is_none()
             && !self.writer.is_full(&self.shared)
-            && let Some(payload) = self.backlog.pop_front()
+            && let Some(payload) = self.backlog.pop()
         {
             self.start(payload, poller);
             advanced = true;
@@ -345,11 +414,9 @@ impl<T: Transport> Connection<T> {
         if self.backlog.is_empty() || !self.order_gives_way() {
             return false;
         }
-        let (pass, stay): (VecDeque<_>, VecDeque<_>) =
-            std::mem::take(&mut self.backlog).into_iter().partition(wants_answer);
-        self.backlog = stay;
-        let any = !pass.is_empty();
-        for payload in pass {
+        let requests = self.backlog.take_requests();
+        let any = !requests.is_empty();
+        for payload in requests {
             self.start(payload, poller);
         }
         any
@@ -357,42 +424,45 @@ impl<T: Transport> Connection<T> {
 
     /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.
     fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), Arc<str>> {
-        let answer = self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason));
-        if answer.is_some() && self.writer.is_full(&self.shared) {
-            self.refused += 1;
-            if self.refused > self.shared.limits.in_flight {
-                return Err("the other side does not read its answers".into());
-            }
+        self.writer.answer(self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason)));
+        if self.writer.overflows(&self.shared) {
+            return Err("the other side does not read its answers".into());
         }
-        self.writer.extend(answer);
         Ok(())
     }
 
-    /// Makes a run that waits into a task, which the end of the connection aborts.
-    fn detach(&mut self, run: Run) {
-        let (task, registration) = AbortHandle::new_pair();
+    /// Makes a run that waits into a task, on a leash.
+    fn detach(&mut self, mut run: Run) {
+        let leash = Arc::new(Leash::default());
         let mut state = self.shared.state();
         let tickets: Vec<_> = run
             .running()
             .map(|(id, context)| {
-                let running = Running { context: context.clone(), task: task.clone() };
+                let running = Running { context: context.clone(), leash: leash.clone() };
                 (id.clone(), state.session.start(id.clone(), running))
             })
             .collect();
         drop(state);
         let shared = self.shared.clone();
-        tokio::spawn(Abortable::new(
-            async move {
-                let answer = run.await;
-                shared.finish(&tickets, answer);
-            },
-            registration,
-        ));
+        tokio::spawn(async move {
+            let answer = std::future::poll_fn(|poller| match leash.pulled(poller) {
+                Some(Pull::Abort) => Poll::Ready(None),
+                Some(Pull::Expire) => {
+                    Poll::Ready(run.expire(&ErrorObject::server_busy("shutting down")))
+                }
+                None => match run.poll(poller) {
+                    Progress::Done(answer) => Poll::Ready(answer),
+                    Progress::Detached | Progress::Blocked => Poll::Pending,
+                },
+            })
+            .await;
+            shared.finish(&tickets, answer);
+        });
     }
 
     /// True when the last thing to be done was just done.
     fn close_when_done(&mut self) -> bool {
-        let ending = matches!(self.phase, Phase::Stopping | Phase::Draining);
+        let ending = matches!(self.phase, Phase::Stopping | Phase::Draining | Phase::Expiring);
         let done = self.head.is_none()
             && self.backlog.is_empty()
             && self.writer.is_idle()
@@ -404,6 +474,7 @@ impl<T: Transport> Connection<T> {
             Phase::Draining => "the other side closed it",
             _ => "closed",
         };
+        self.drain = None;
         self.phase = Phase::Closing(reason.into());
         true
     }
@@ -415,13 +486,5 @@ impl<T: Transport> Connection<T> {
         }
         // How the close goes no longer matters to anybody.
         Pin::new(&mut self.transport).poll_close(poller).map(drop)
-    }
-}
-
-fn wants_answer(payload: &Payload) -> bool {
-    let wants = |entry: &antiphon_core::Entry| !matches!(entry, Ok(Message::Notification(_)));
-    match payload {
-        Payload::One(entry) => wants(entry),
-        Payload::Batch(entries) => entries.iter().any(wants),
     }
 }

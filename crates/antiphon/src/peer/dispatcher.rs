@@ -19,6 +19,7 @@ use antiphon_core::{Entry, ErrorObject, Id, Intent, Limits, Message, Outcome, Pa
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
+use futures_util::task::AtomicWaker;
 use tokio::time::{Sleep, sleep};
 
 use super::{Peer, Shared};
@@ -31,15 +32,27 @@ use crate::handler::Handler;
 pub(crate) struct Gate {
     running: AtomicUsize,
     limit: usize,
+    /// Who waits for room.
+    waiting: AtomicWaker,
 }
 
 impl Gate {
     pub(crate) fn new(limit: usize) -> Arc<Self> {
-        Arc::new(Self { running: AtomicUsize::new(0), limit: limit.max(1) })
+        let waiting = AtomicWaker::new();
+        Arc::new(Self { running: AtomicUsize::new(0), limit: limit.max(1), waiting })
     }
 
     pub(crate) fn is_full(&self) -> bool {
         self.running.load(Ordering::Acquire) >= self.limit
+    }
+
+    /// The same, and wakes whoever asks when it is full no more.
+    fn poll_full(&self, poller: &mut Poller<'_>) -> bool {
+        if !self.is_full() {
+            return false;
+        }
+        self.waiting.register(poller.waker());
+        self.is_full()
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -58,7 +71,9 @@ struct Pass(Arc<Gate>);
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == self.0.limit {
+            self.0.waiting.wake();
+        }
     }
 }
 
@@ -71,9 +86,14 @@ pub(crate) struct Origin {
 
 impl Origin {
     fn context(&self, id: Option<Id>) -> Context {
-        let in_order = id.is_none();
-        let peer = self.peer.clone().map(|shared| Peer { shared, in_order });
+        let peer = self.peer.clone().map(|shared| Peer { shared });
         Context::new(id, self.connection.clone(), peer)
+    }
+
+    /// Polls the handler of a notification: calls that it makes give up its place in the order.
+    fn poll_in_order(&self, poller: &mut Poller<'_>, notification: &mut Caught<()>) -> Poll<()> {
+        let _order = self.peer.as_ref().map(|shared| shared.keep_order());
+        notification.poll(poller).map(drop)
     }
 }
 
@@ -94,7 +114,7 @@ pub(crate) struct Run {
     answers: Vec<Answer>,
     /// Made for the first call that waits.
     calls: Option<FuturesUnordered<Served>>,
-    notification: Option<Caught<()>>,
+    notification: Option<(Caught<()>, Context)>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -161,15 +181,41 @@ fn entries_of(payload: Payload) -> (Vec<Entry>, bool) {
 impl Run {
     /// Goes as far as it can now.
     pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> Progress {
-        let started = self.poll_entries(poller);
-        self.poll_calls(poller);
+        // A call that ends makes room for an entry that waits.
+        let started = loop {
+            let started = self.poll_entries(poller);
+            if !self.poll_calls(poller) || started {
+                break started;
+            }
+        };
         if started && self.calls.as_ref().is_none_or(FuturesUnordered::is_empty) {
             return Progress::Done(self.encode());
         }
         if self.poll_deadline(poller) {
-            return Progress::Done(self.encode());
+            return Progress::Done(self.expire(&ErrorObject::timed_out()));
         }
         if started { Progress::Detached } else { Progress::Blocked }
+    }
+
+    /// Ends it now: what has not finished is cancelled, and answered with this error.
+    pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
+        self.refuse_rest(error);
+        self.cancel();
+        for answer in self.answers.iter_mut().filter(|answer| answer.outcome.is_none()) {
+            answer.outcome = Some(Err(error.clone()));
+        }
+        self.encode()
+    }
+
+    /// Drops what runs, and tells whatever it has set going.
+    fn cancel(&mut self) {
+        for (_, context) in self.running() {
+            context.cancel();
+        }
+        if let Some((_, context)) = self.notification.take() {
+            context.cancel();
+        }
+        self.calls = None;
     }
 
     /// Whether it waits for a notification, rather than for room.
@@ -197,15 +243,15 @@ impl Run {
     /// Enters entries until one must wait; true when all were entered and all notifications done.
     fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {
         loop {
-            if let Some(notification) = &mut self.notification {
-                match notification.poll(poller) {
-                    Poll::Pending => return false,
-                    Poll::Ready(_) => self.notification = None,
+            if let Some((notification, _)) = &mut self.notification {
+                if self.origin.poll_in_order(poller, notification).is_pending() {
+                    return false;
                 }
+                self.notification = None;
             }
             let next_is_request =
                 matches!(self.unstarted.as_slice().first(), Some(Ok(Message::Request(_))));
-            if next_is_request && self.gate.is_full() {
+            if next_is_request && self.gate.poll_full(poller) {
                 return false;
             }
             match self.unstarted.next() {
@@ -239,9 +285,10 @@ impl Run {
                     params: notification.params,
                     id: None,
                 };
-                let mut done = Caught::new(|| self.dispatcher.handler.notify(call, context));
-                if done.poll(poller).is_pending() {
-                    self.notification = Some(done);
+                let notify = || self.dispatcher.handler.notify(call, context.clone());
+                let mut done = Caught::new(notify);
+                if self.origin.poll_in_order(poller, &mut done).is_pending() {
+                    self.notification = Some((done, context));
                 }
             }
             Ok(Message::Response(_)) => {}
@@ -253,33 +300,24 @@ impl Run {
         }
     }
 
-    fn poll_calls(&mut self, poller: &mut Poller<'_>) {
-        let Some(calls) = &mut self.calls else { return };
+    /// True when a call has ended.
+    fn poll_calls(&mut self, poller: &mut Poller<'_>) -> bool {
+        let Some(calls) = &mut self.calls else { return false };
+        let mut ended = false;
         while let Poll::Ready(Some((place, outcome))) = Pin::new(&mut *calls).poll_next(poller) {
+            ended = true;
             if let Some(answer) = self.answers.get_mut(place) {
                 answer.outcome = Some(outcome);
             }
         }
+        ended
     }
 
-    /// True when time is up: then what runs is cancelled, and answered so.
+    /// True when time is up.
     fn poll_deadline(&mut self, poller: &mut Poller<'_>) -> bool {
         let Some(timeout) = self.dispatcher.limits.request_timeout else { return false };
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
-        if deadline.as_mut().poll(poller).is_pending() {
-            return false;
-        }
-        let late = ErrorObject::timed_out();
-        self.refuse_rest(&late);
-        self.notification = None;
-        self.calls = None;
-        for answer in self.answers.iter_mut().filter(|answer| answer.outcome.is_none()) {
-            answer.outcome = Some(Err(late.clone()));
-            if let Some(context) = &answer.context {
-                context.cancel();
-            }
-        }
-        true
+        deadline.as_mut().poll(poller).is_ready()
     }
 
     fn answer(&mut self, id: Id, outcome: Outcome) {
@@ -296,15 +334,10 @@ impl Run {
     }
 }
 
-/// A run to its end, for those that need no more than that.
-impl Future for Run {
-    type Output = Option<Bytes>;
-
-    fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Bytes>> {
-        match Run::poll(self.get_mut(), poller) {
-            Progress::Done(answer) => Poll::Ready(answer),
-            Progress::Detached | Progress::Blocked => Poll::Pending,
-        }
+/// A run that is dropped in the middle takes along what it has set going.
+impl Drop for Run {
+    fn drop(&mut self) {
+        self.cancel();
     }
 }
 

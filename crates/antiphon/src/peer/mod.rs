@@ -6,8 +6,11 @@
 //!
 //! Lock order: there is one lock. Wakers are called after it is released.
 
+mod backlog;
 mod connection;
 pub(crate) mod dispatcher;
+mod leash;
+mod order;
 mod reader;
 mod watchdog;
 mod writer;
@@ -16,6 +19,7 @@ use std::fmt::{self, Write as _};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, Waker};
 
 use antiphon_core::{
     Answered, Code, ErrorObject, Id, Invalid, Limits, Params, RawJson, Refused, Response, Session,
@@ -29,9 +33,10 @@ use crate::BoxFuture;
 use crate::call::{Batch, BatchEntry, Call, CallError, Caller, Invocation};
 use crate::context::{Connection, Context};
 
-pub(crate) use connection::{AtEnd, Wire, connect};
+pub(crate) use connection::{AtEnd, Side, Wire, connect};
+use leash::{Leash, Pull};
 pub(crate) use watchdog::Meter;
-use writer::Outbox;
+use writer::{Outbox, Outgoing};
 
 /// A handle to the other side of a connection. Cheap to clone; it does not keep the connection open.
 ///
@@ -45,8 +50,6 @@ use writer::Outbox;
 #[derive(Clone)]
 pub struct Peer {
     shared: Arc<Shared>,
-    /// Set in a notification's handler, whose calls give up its place in the order.
-    in_order: bool,
 }
 
 impl Peer {
@@ -87,7 +90,7 @@ impl Peer {
     pub(crate) fn tell(&self, error: &ErrorObject) {
         let mut message = BytesMut::new();
         encode::response(&Id::Null, &Err(error.clone()), &mut message);
-        let _ = self.shared.enqueue(message.freeze());
+        let _ = self.shared.enqueue(Outgoing::Answer(message.freeze()));
     }
 
     /// Waits until the queue takes more, so that nobody can fill it without bound.
@@ -95,11 +98,22 @@ impl Peer {
         std::future::poll_fn(|cx| {
             let mut state = self.shared.state();
             if let Some(reason) = &state.ended {
-                return std::task::Poll::Ready(Err(CallError::Closed(reason.clone())));
+                return Poll::Ready(Err(CallError::Closed(reason.clone())));
             }
-            state.outbox.poll_capacity(cx).map(Ok)
+            let Err(connection) = state.outbox.poll_capacity(cx) else {
+                return Poll::Ready(Ok(()));
+            };
+            drop(state);
+            wake(connection);
+            Poll::Pending
         })
         .await
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
     }
 }
 
@@ -109,7 +123,7 @@ impl Caller for Peer {
             let head = call_head(&call);
             self.capacity().await?;
             let (waiter, answer) = oneshot::channel();
-            let _pending = self.shared.open(head, call.id, waiter, self.in_order)?;
+            let _pending = self.shared.open(head, call.id, waiter)?;
             answer.await.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
         })
     }
@@ -119,7 +133,7 @@ impl Caller for Peer {
             let mut message = call_head(&notification);
             message.put_u8(b'}');
             self.capacity().await?;
-            self.shared.enqueue(message.freeze())
+            self.shared.enqueue(Outgoing::Own(message.freeze()))
         })
     }
 
@@ -129,7 +143,7 @@ impl Caller for Peer {
     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
         Box::pin(async move {
             self.capacity().await?;
-            let (_pending, answers) = self.shared.open_batch(&entries, self.in_order)?;
+            let (_pending, answers) = self.shared.open_batch(&entries)?;
             let mut results = Vec::with_capacity(answers.len());
             for answer in answers {
                 results.push(
@@ -168,12 +182,12 @@ impl Drop for Pending<'_> {
             self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
         }
         let mut state = self.shared.state();
-        for id in self.ids.clone() {
-            state.session.abandon(id);
-        }
-        if let Some(id) = &self.named {
-            state.session.abandon_named(id);
-        }
+        let abandoned: Vec<_> =
+            self.ids.clone().filter_map(|id| state.session.abandon(id)).collect();
+        let named = self.named.as_ref().and_then(|id| state.session.abandon_named(id));
+        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        drop(state);
+        drop((abandoned, named));
     }
 }
 
@@ -195,6 +209,8 @@ pub(crate) struct Shared {
     pub(crate) facts: Arc<Connection>,
     pub(crate) limits: Arc<Limits>,
     pub(crate) tap: Option<Tap>,
+    /// This side serves nothing: whatever comes in is an answer.
+    only_calls: bool,
 }
 
 /// Sees every message as it is on the wire.
@@ -232,11 +248,22 @@ impl State {
 /// A request of the other side whose handler has become a task.
 struct Running {
     context: Context,
-    task: futures_util::future::AbortHandle,
+    leash: Arc<Leash>,
+}
+
+/// Why a reader goes on although there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NeedsReader {
+    /// A call waits for an answer, which may be next.
+    ForAnswers,
+    /// A sender waits for room, which the other side may give only if we listen.
+    ForRoom,
+    /// It need not.
+    No,
 }
 
 impl Shared {
-    fn new(facts: Connection, limits: Arc<Limits>, tap: Option<Tap>) -> Self {
+    fn new(facts: Connection, limits: Arc<Limits>, tap: Option<Tap>, only_calls: bool) -> Self {
         let state = State {
             session: Session::new(limits.pending_calls),
             outbox: Outbox::new(limits.write_queue_bytes),
@@ -250,6 +277,7 @@ impl Shared {
             facts: Arc::new(facts),
             limits,
             tap,
+            only_calls,
         }
     }
 
@@ -260,22 +288,18 @@ impl Shared {
 
     fn wake(&self) {
         let waker = self.state().outbox.take_waker();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 
-    /// Queues one message for the writer.
-    fn enqueue(&self, message: Bytes) -> Result<(), CallError> {
+    /// Queues one message of our own.
+    fn enqueue(&self, message: Outgoing) -> Result<(), CallError> {
         let mut state = self.state();
         if let Some(reason) = &state.ended {
             return Err(CallError::Closed(reason.clone()));
         }
         let waker = state.outbox.push(message);
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
         Ok(())
     }
 
@@ -285,7 +309,6 @@ impl Shared {
         mut message: BytesMut,
         named: Option<Id>,
         waiter: Waiter,
-        in_order: bool,
     ) -> Result<Pending<'_>, CallError> {
         message.extend_from_slice(b",\"id\":");
         let mut state = self.state();
@@ -301,26 +324,29 @@ impl Shared {
             encode_id(ids.start, &mut message);
         }
         message.put_u8(b'}');
-        Ok(self.send_opened(
-            state,
-            message.freeze(),
-            Pending { shared: self, ids, named, in_order },
-        ))
+        Ok(self.send_opened(state, message.freeze(), self.pending(ids, named)))
     }
 
     /// Opens the calls of a batch and queues it.
     fn open_batch(
         &self,
         entries: &[BatchEntry],
-        in_order: bool,
     ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
         let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
         let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(|_| oneshot::channel()).unzip();
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         let message = encode_batch(entries, ids.clone());
-        let pending = Pending { shared: self, ids, named: None, in_order };
+        let pending = self.pending(ids, None);
         Ok((self.send_opened(state, message, pending), answers))
+    }
+
+    fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
+        let in_order = order::is_kept_by(self);
+        if in_order {
+            self.ordered_calls.fetch_add(1, Ordering::AcqRel);
+        }
+        Pending { shared: self, ids, named, in_order }
     }
 
     /// Queues the message of calls that were just opened, under the lock that opened them.
@@ -330,15 +356,38 @@ impl Shared {
         message: Bytes,
         pending: Pending<'a>,
     ) -> Pending<'a> {
-        if pending.in_order {
-            self.ordered_calls.fetch_add(1, Ordering::AcqRel);
-        }
-        let waker = state.outbox.push(message);
+        let waker = state.outbox.push(Outgoing::Own(message));
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
         pending
+    }
+
+    /// Marks this thread as polling the handler of a notification of this connection.
+    fn keep_order(&self) -> order::Kept {
+        order::keep(self)
+    }
+
+    /// Ends the only exchange that waits, if there is just one.
+    fn fail_only_exchange(&self, reason: &str) -> bool {
+        let waiters = self.state().session.answer_only_exchange();
+        let any = !waiters.is_empty();
+        for waiter in waiters {
+            let reason = format!("the answer cannot be read: {reason}");
+            let _ = waiter.send(Err(CallError::Transport(reason)));
+        }
+        any
+    }
+
+    /// What keeps the reader going when there is no room.
+    fn needs_reader(&self) -> NeedsReader {
+        let state = self.state();
+        if state.session.pending() > 0 {
+            NeedsReader::ForAnswers
+        } else if state.outbox.has_waiting_senders() {
+            NeedsReader::ForRoom
+        } else {
+            NeedsReader::No
+        }
     }
 
     /// Whether a call of ours waits for the other side.
@@ -407,13 +456,11 @@ impl Shared {
             state.session.finish(id, *ticket);
         }
         let waker = match answer {
-            Some(answer) if state.ended.is_none() => state.outbox.push(answer),
+            Some(answer) if state.ended.is_none() => state.outbox.push(Outgoing::Answer(answer)),
             _ => state.outbox.take_waker(),
         };
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake(waker);
     }
 
     /// Whether no request runs and no message waits.
@@ -438,6 +485,13 @@ impl Shared {
         }
     }
 
+    /// Tells every task to answer now.
+    fn expire_running(&self) {
+        let leashes: Vec<_> =
+            self.state().session.all_running().map(|running| running.leash.clone()).collect();
+        leashes.iter().for_each(|leash| leash.pull(Pull::Expire));
+    }
+
     /// The connection is over: nothing is left waiting, running or queued.
     fn end(&self, reason: Arc<str>) {
         self.end_calls(&reason);
@@ -448,9 +502,9 @@ impl Shared {
         drop(state);
         for running in running {
             running.context.cancel();
-            running.task.abort();
+            running.leash.pull(Pull::Abort);
         }
-        wakers.into_iter().for_each(std::task::Waker::wake);
+        wakers.into_iter().for_each(Waker::wake);
         self.ended.send_replace(Some(reason));
     }
 }

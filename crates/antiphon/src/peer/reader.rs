@@ -5,47 +5,77 @@
 
 use antiphon_core::framing::FrameError;
 use antiphon_core::{
-    Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, Rules, decode,
+    Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, Rules, decode,
 };
 use bytes::Bytes;
 
 use super::{Direction, Shared};
 use crate::call::CallError;
 
-/// Decodes a frame and delivers the answers in it; what is left is for the dispatcher.
-pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Option<Payload> {
+/// What is left of a frame when the answers in it are delivered.
+pub(super) enum Received {
+    /// Nothing.
+    Nothing,
+    /// Something for the dispatcher.
+    Payload(Payload),
+    /// An answer that cannot be read, and nobody knows whose it is: some call would wait for ever.
+    Lost(String),
+}
+
+/// Decodes a frame and delivers the answers in it.
+pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Received {
     if let Some(tap) = &shared.tap {
         tap(Direction::Received, frame);
     }
     match decode(frame, rules) {
-        Payload::One(entry) => deliver(entry, shared).map(Payload::One),
+        Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
+            unreadable_answer(&invalid.error.to_string(), shared)
+        }
+        Payload::One(entry) => deliver(entry, shared)
+            .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
         Payload::Batch(entries) => {
             let batch = AnsweredBatch::open(&entries, shared);
             let rest: Vec<Entry> =
                 entries.into_iter().filter_map(|entry| deliver(entry, shared)).collect();
             batch.close(shared);
-            (!rest.is_empty()).then_some(Payload::Batch(rest))
+            if rest.is_empty() {
+                return Received::Nothing;
+            }
+            Received::Payload(Payload::Batch(rest))
         }
     }
 }
 
-/// A frame that could not be taken is answered like a message that could not be read; unless just
-/// one message of ours waits for its answer: then it was most likely that.
-pub(super) fn unreadable(error: &FrameError, shared: &Shared) -> Option<Payload> {
+/// A frame that could not be taken at all.
+///
+/// It is answered like a message that could not be read. It may also have been an answer to us: if
+/// just one message of ours waits for one, that ends with the reason.
+pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
+    if shared.only_calls {
+        return unreadable_answer(&error.to_string(), shared);
+    }
     let answer = match error {
-        FrameError::TooLarge { limit } => ErrorObject::request_too_large(*limit),
+        FrameError::TooLarge { limit } => {
+            shared.fail_only_exchange(&error.to_string());
+            ErrorObject::request_too_large(*limit)
+        }
         other => ErrorObject::parse_error().with_data(&other.to_string()),
     };
-    let waiters = shared.state().session.answer_only_exchange();
-    if waiters.is_empty() {
-        let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
-        return Some(Payload::One(Err(invalid)));
+    let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
+    Received::Payload(Payload::One(Err(invalid)))
+}
+
+fn is_unreadable(invalid: &Invalid) -> bool {
+    [Code::PARSE_ERROR, Code::BATCH_TOO_LARGE].contains(&invalid.error.code)
+}
+
+/// To a side that only calls, whatever comes is an answer.
+fn unreadable_answer(reason: &str, shared: &Shared) -> Received {
+    if shared.fail_only_exchange(reason) || !shared.awaits_answers() {
+        tracing::warn!(reason, "an answer cannot be read");
+        return Received::Nothing;
     }
-    for waiter in waiters {
-        let _ =
-            waiter.send(Err(CallError::Transport(format!("the answer cannot be taken: {error}"))));
-    }
-    None
+    Received::Lost(format!("an answer cannot be read: {reason}"))
 }
 
 fn deliver(entry: Entry, shared: &Shared) -> Option<Entry> {

@@ -6,18 +6,24 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use antiphon_core::Limits;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Bytes that have moved on a connection; counted by the transport.
+/// What moves on a connection; kept by the transport.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     read: AtomicU64,
     written: AtomicU64,
+    /// What had been read when the last message was whole.
+    whole: AtomicU64,
+    /// A message is known to have begun, by a transport that knows.
+    begun: AtomicBool,
+    /// The last write was not taken.
+    blocked: AtomicBool,
 }
 
 impl Meter {
@@ -25,12 +31,30 @@ impl Meter {
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn wrote(&self, bytes: usize) {
-        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn wrote(&self, written: &Poll<std::io::Result<usize>>) {
+        self.blocked.store(written.is_pending(), Ordering::Relaxed);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.written.fetch_add(*bytes as u64, Ordering::Relaxed);
+        }
     }
 
-    fn now(&self) -> (u64, u64) {
-        (self.read.load(Ordering::Relaxed), self.written.load(Ordering::Relaxed))
+    /// All that was read belongs to whole messages, unless one has `begun`.
+    pub(crate) fn whole(&self, begun: bool) {
+        self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.begun.store(begun, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn moved(&self) -> u64 {
+        self.read.load(Ordering::Relaxed) + self.written.load(Ordering::Relaxed)
+    }
+
+    fn is_mid_message(&self) -> bool {
+        let read = self.read.load(Ordering::Relaxed);
+        self.begun.load(Ordering::Relaxed) || read > self.whole.load(Ordering::Relaxed)
     }
 }
 
@@ -43,6 +67,8 @@ pub(super) struct Waiting {
     pub(super) reading: bool,
     /// Requests run or calls wait.
     pub(super) busy: bool,
+    /// Messages that went in and out so far, for transports that count no bytes.
+    pub(super) messages: u64,
 }
 
 pub(super) struct Watchdog {
@@ -51,33 +77,26 @@ pub(super) struct Watchdog {
     idle: Option<Duration>,
     timer: Pin<Box<Sleep>>,
     period: Duration,
-    /// The counts when bytes last moved, and when that was.
-    moved: ((u64, u64), Instant),
-    write_moved: (u64, Instant),
-    read_at_frame: u64,
+    /// The count when something last moved, and when that was.
+    moved: (u64, Instant),
+    /// Since when the sink takes nothing.
+    blocked: Option<(u64, Instant)>,
 }
 
 impl Watchdog {
     pub(super) fn new(meter: Arc<Meter>, limits: &Limits) -> Self {
-        let shortest =
-            limits.idle_timeout.map_or(limits.stall_timeout, |idle| idle.min(limits.stall_timeout));
-        let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
-        let now = Instant::now();
+        let idle = limits.idle_timeout.unwrap_or(limits.stall_timeout);
+        let period = (idle.min(limits.stall_timeout) / 4)
+            .clamp(Duration::from_millis(5), Duration::from_secs(15));
         Self {
             meter,
             stall: limits.stall_timeout,
             idle: limits.idle_timeout,
             timer: Box::pin(sleep(period)),
             period,
-            moved: ((0, 0), now),
-            write_moved: (0, now),
-            read_at_frame: 0,
+            moved: (0, Instant::now()),
+            blocked: None,
         }
-    }
-
-    /// A whole frame has come.
-    pub(super) fn frame(&mut self) {
-        self.read_at_frame = self.meter.now().0;
     }
 
     /// Ready with a reason when the connection should end.
@@ -86,29 +105,36 @@ impl Watchdog {
             ready!(self.timer.as_mut().poll(cx));
             let now = Instant::now();
             self.timer.as_mut().reset(now + self.period);
-            let counts = self.meter.now();
-            if counts != self.moved.0 {
-                self.moved = (counts, now);
+            if let Some(reason) = self.look(now, waiting) {
+                return Poll::Ready(reason);
             }
-            if counts.1 != self.write_moved.0 || !waiting.write_blocked {
-                self.write_moved = (counts.1, now);
+        }
+    }
+
+    fn look(&mut self, now: Instant, waiting: Waiting) -> Option<String> {
+        let count = self.meter.moved() + waiting.messages;
+        if count != self.moved.0 {
+            self.moved = (count, now);
+        }
+        let written = self.meter.written.load(Ordering::Relaxed) + waiting.messages;
+        self.blocked = match self.blocked {
+            _ if !waiting.write_blocked => None,
+            Some((before, since)) if before == written => Some((before, since)),
+            _ => Some((written, now)),
+        };
+        let stall = self.stall;
+        if self.blocked.is_some_and(|(_, since)| now - since >= stall) {
+            return Some(format!("the other side has read nothing for {stall:?}"));
+        }
+        let still = now - self.moved.1;
+        if waiting.reading && still >= stall && self.meter.is_mid_message() {
+            return Some(format!("a message stood unfinished for {stall:?}"));
+        }
+        match self.idle {
+            Some(idle) if still >= idle && !waiting.busy => {
+                Some(format!("nothing was said for {idle:?}"))
             }
-            if now - self.write_moved.1 >= self.stall {
-                return Poll::Ready(format!(
-                    "the other side has read nothing for {:?}",
-                    self.stall
-                ));
-            }
-            let still = now - self.moved.1;
-            if waiting.reading && counts.0 > self.read_at_frame && still >= self.stall {
-                return Poll::Ready(format!("a message stood unfinished for {:?}", self.stall));
-            }
-            if let Some(idle) = self.idle
-                && still >= idle
-                && !waiting.busy
-            {
-                return Poll::Ready(format!("nothing was said for {idle:?}"));
-            }
+            _ => None,
         }
     }
 }

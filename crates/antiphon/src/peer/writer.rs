@@ -1,9 +1,12 @@
 //! A bounded queue to the sink: everything that is ready goes out in one write.
 //!
 //! [`Outbox`] is the end that handles and tasks push into, under the lock of `Shared`. [`Writer`] is
-//! the connection's own end, without a lock: replies that are ready at once go straight there.
-//! Senders wait while the outbox is over its limit; replies never wait, since the reader stops
-//! admitting requests instead.
+//! the connection's own end, without a lock: answers that are ready at once go straight there.
+//!
+//! Two kinds of messages are bounded in two ways. Calls and notifications of our own wait for room.
+//! Answers never wait, or a handler could hold what its own answer needs; the reader stops admitting
+//! requests instead. Were they counted together, two peers that both have much to say would both
+//! stop listening.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -14,11 +17,19 @@ use bytes::Bytes;
 use super::{Direction, Shared};
 use crate::transport::{Transport, TransportError};
 
+/// One message on its way out.
+pub(super) enum Outgoing {
+    /// To a request of the other side.
+    Answer(Bytes),
+    /// A call or notification of ours.
+    Own(Bytes),
+}
+
 /// Messages from anywhere, for the connection to collect.
 pub(super) struct Outbox {
-    messages: VecDeque<Bytes>,
-    /// Bytes in here and in the writer.
-    bytes: usize,
+    messages: VecDeque<Outgoing>,
+    /// Bytes of our own messages, in here and in the writer.
+    own: usize,
     limit: usize,
     /// The connection, when it sleeps.
     connection: Option<Waker>,
@@ -27,41 +38,42 @@ pub(super) struct Outbox {
 
 impl Outbox {
     pub(super) fn new(limit: usize) -> Self {
-        Self { messages: VecDeque::new(), bytes: 0, limit, connection: None, senders: Vec::new() }
+        let limit = limit.max(1);
+        Self { messages: VecDeque::new(), own: 0, limit, connection: None, senders: Vec::new() }
     }
 
     /// Queues a message and returns whom to wake once the lock is free.
     #[must_use]
-    pub(super) fn push(&mut self, message: Bytes) -> Option<Waker> {
-        self.bytes += message.len();
+    pub(super) fn push(&mut self, message: Outgoing) -> Option<Waker> {
+        if let Outgoing::Own(message) = &message {
+            self.own += message.len();
+        }
         self.messages.push_back(message);
         self.connection.take()
     }
 
-    /// Ready when a sender may push.
-    pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.bytes < self.limit {
-            return Poll::Ready(());
+    /// Ready when a sender may push. One that has to wait keeps the connection reading, so the
+    /// connection is woken to see it.
+    pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Result<(), Option<Waker>> {
+        if self.own < self.limit {
+            return Ok(());
         }
         if !self.senders.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.senders.push(cx.waker().clone());
         }
-        Poll::Pending
+        Err(self.connection.take())
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    pub(super) fn take_waker(&mut self) -> Option<Waker> {
-        self.connection.take()
+    pub(super) fn has_waiting_senders(&self) -> bool {
+        !self.senders.is_empty()
     }
 
-    pub(super) fn set_waker(&mut self, waker: &Waker) {
-        match &mut self.connection {
-            Some(current) => current.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
+    pub(super) fn take_waker(&mut self) -> Option<Waker> {
+        self.connection.take()
     }
 
     /// Drops what is queued and returns the senders that wait.
@@ -74,28 +86,38 @@ impl Outbox {
 /// The connection's end of the queue.
 #[derive(Default)]
 pub(super) struct Writer {
-    messages: VecDeque<Bytes>,
-    bytes: usize,
-    unflushed: bool,
-    /// How many bytes the outbox last heard are waiting here.
+    messages: VecDeque<Outgoing>,
+    answers: usize,
+    own: usize,
+    /// What the outbox last heard of `own`.
     reported: usize,
+    unflushed: bool,
+    /// Messages that the sink has taken.
+    pub(super) sent: u64,
 }
 
 impl Writer {
-    /// Queues a reply of the connection's own.
-    fn push(&mut self, message: Bytes) {
-        self.bytes += message.len();
+    /// Queues an answer, where there is one.
+    pub(super) fn answer(&mut self, answer: Option<Bytes>) {
+        answer.into_iter().for_each(|answer| self.push(Outgoing::Answer(answer)));
+    }
+
+    fn push(&mut self, message: Outgoing) {
+        match &message {
+            Outgoing::Answer(message) => self.answers += message.len(),
+            Outgoing::Own(message) => self.own += message.len(),
+        }
         self.messages.push_back(message);
     }
 
-    /// Queues a reply, where there is one.
-    pub(super) fn extend(&mut self, message: Option<Bytes>) {
-        message.into_iter().for_each(|message| self.push(message));
+    /// Whether so many answers wait that no more requests should be admitted.
+    pub(super) fn is_full(&self, shared: &Shared) -> bool {
+        self.answers >= shared.limits.write_queue_bytes.max(1)
     }
 
-    /// Whether so much waits that no more requests should be admitted.
-    pub(super) fn is_full(&self, shared: &Shared) -> bool {
-        self.bytes >= shared.limits.write_queue_bytes
+    /// Whether answers have piled up past what honest requests can cause.
+    pub(super) fn overflows(&self, shared: &Shared) -> bool {
+        self.answers >= shared.limits.write_queue_bytes.saturating_add(shared.limits.response_bytes)
     }
 
     /// Whether everything has gone out.
@@ -105,7 +127,8 @@ impl Writer {
 
     /// Whether senders wait for room that there is by now: they learn of it when it is collected.
     pub(super) fn owes_room(&self, shared: &Shared) -> bool {
-        self.reported >= shared.limits.write_queue_bytes && !self.is_full(shared)
+        let limit = shared.limits.write_queue_bytes.max(1);
+        self.reported >= limit && self.own < limit
     }
 
     /// Takes over what others have queued, gives back the room of what has gone out, and leaves the
@@ -113,18 +136,17 @@ impl Writer {
     pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) {
         let mut state = shared.state();
         let outbox = &mut state.outbox;
-        for message in outbox.messages.drain(..) {
-            self.bytes += message.len();
-            self.messages.push_back(message);
+        while let Some(message) = outbox.messages.pop_front() {
+            self.push(message);
         }
-        outbox.bytes = self.bytes;
-        self.reported = self.bytes;
-        outbox.set_waker(waker);
-        let senders = if self.bytes < outbox.limit && !outbox.senders.is_empty() {
-            std::mem::take(&mut outbox.senders)
-        } else {
-            Vec::new()
-        };
+        outbox.own = self.own;
+        self.reported = self.own;
+        match &mut outbox.connection {
+            Some(current) => current.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        let room = self.own < outbox.limit && !outbox.senders.is_empty();
+        let senders = if room { std::mem::take(&mut outbox.senders) } else { Vec::new() };
         drop(state);
         senders.into_iter().for_each(Waker::wake);
     }
@@ -138,8 +160,18 @@ impl Writer {
     ) -> Poll<Result<(), TransportError>> {
         while !self.messages.is_empty() {
             ready!(Pin::new(&mut *transport).poll_ready(cx))?;
-            let Some(message) = self.messages.pop_front() else { break };
-            self.bytes -= message.len();
+            let message = match self.messages.pop_front() {
+                None => break,
+                Some(Outgoing::Answer(message)) => {
+                    self.answers -= message.len();
+                    message
+                }
+                Some(Outgoing::Own(message)) => {
+                    self.own -= message.len();
+                    message
+                }
+            };
+            self.sent += 1;
             self.unflushed = true;
             if let Some(tap) = &shared.tap {
                 tap(Direction::Sent, &message);

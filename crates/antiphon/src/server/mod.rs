@@ -17,7 +17,7 @@ use crate::client::without_feature;
 use crate::context::{Connection, Context, OnConnect};
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
-use crate::peer::{Wire, connect};
+use crate::peer::{Side, Wire, connect};
 use crate::transport::{self, Transport};
 
 pub(crate) use peers::Peers;
@@ -145,6 +145,8 @@ impl Server {
             #[cfg(feature = "http")]
             guard: self.guard,
         };
+        // However this ends, dropped in the middle included, nothing is served after it.
+        let _guard = service.peers.end_guard();
         let mut acceptors = JoinSet::new();
         for (endpoint, listener) in self.listeners {
             acceptors.spawn(service.clone().accept(endpoint, listener));
@@ -290,7 +292,10 @@ impl Service {
         if let Some(complete) = &self.on_connect {
             complete(&mut wire.facts);
         }
-        let connect = |wire, handler| connect(wire, handler, self.limits.clone(), self.rules, None);
+        let connect = |wire, handler: Arc<dyn Handler>| {
+            let (limits, rules) = (self.limits.clone(), self.rules);
+            connect(wire, Side { handler: Some(handler), limits, rules, tap: None })
+        };
         if let Some(place) = self.peers.admit() {
             let (peer, connection) = connect(wire, self.handler.clone());
             let entered = self.peers.enter(&peer);
@@ -326,7 +331,7 @@ impl Service {
         .at_path(path)
         .among(self.peers.clone(), self.on_connect.clone());
         let service = if websocket_only { service.websocket_only() } else { service };
-        let server = transport::http::listener::HttpServer::new(&self.limits);
+        let server = transport::http::listener::HttpServer::new(self.limits.clone());
         loop {
             let accepted = accepted(socket.accept().await, &"http").await;
             let Some((stream, remote)) = accepted else { continue };

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use crate::peer::{Peer, Stop};
 
 /// How long a cancelled connection has to say goodbye.
-const GOODBYE: Duration = Duration::from_millis(250);
+const GOODBYE: Duration = Duration::from_secs(2);
 /// Connections over the limit that are being told so at one time.
 const REFUSALS: usize = 64;
 
@@ -29,6 +29,7 @@ struct Inner {
     peers: Mutex<(u64, HashMap<u64, Peer>)>,
     tasks: TaskTracker,
     stopping: CancellationToken,
+    expiring: CancellationToken,
     aborting: CancellationToken,
 }
 
@@ -54,6 +55,16 @@ impl Drop for Entered {
     }
 }
 
+/// The end of a server, whatever its cause.
+pub(super) struct EndGuard(Peers);
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        self.0.stop_all(Stop::Now);
+        self.0.0.aborting.cancel();
+    }
+}
+
 impl Peers {
     pub(super) fn new(limit: usize) -> Self {
         Self(Arc::new(Inner {
@@ -63,6 +74,7 @@ impl Peers {
             peers: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
+            expiring: CancellationToken::new(),
             aborting: CancellationToken::new(),
         }))
     }
@@ -102,6 +114,16 @@ impl Peers {
         Entered { peers: self.clone(), key, place: None }
     }
 
+    /// Ends whatever is left when it is dropped.
+    pub(super) fn end_guard(&self) -> EndGuard {
+        EndGuard(self.clone())
+    }
+
+    /// Cancelled when whoever waits for an answer should get one.
+    pub(crate) fn expiring(&self) -> CancellationToken {
+        self.0.expiring.clone()
+    }
+
     /// Cancelled when the shutdown begins.
     pub(super) fn stopping(&self) -> CancellationToken {
         self.0.stopping.clone()
@@ -136,6 +158,7 @@ impl Peers {
         }
         tracing::warn!(?limit, "what ran did not finish in time and is cancelled");
         self.stop_all(Stop::Now);
+        self.0.expiring.cancel();
         if timeout(GOODBYE, self.0.tasks.wait()).await.is_err() {
             self.0.aborting.cancel();
             self.0.tasks.wait().await;

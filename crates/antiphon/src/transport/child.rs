@@ -13,7 +13,6 @@ use tokio::io::{Join, join};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::Metered;
 use super::stream::FramedStream;
 use crate::context::Connection;
 use crate::peer::{AtEnd, Wire};
@@ -22,7 +21,7 @@ use crate::peer::{AtEnd, Wire};
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Frames over a child's stdin and stdout.
-pub(crate) type ChildTransport = FramedStream<Metered<Join<ChildStdout, ChildStdin>>>;
+pub(crate) type ChildTransport = FramedStream<Join<ChildStdout, ChildStdin>>;
 
 /// Starts a command and takes its stdin and stdout.
 pub(crate) fn spawn(
@@ -41,8 +40,8 @@ pub(crate) fn spawn(
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the child has no stdin and stdout"));
     };
-    let (stream, meter) = Metered::new(join(stdout, stdin));
-    let transport = FramedStream::new(stream, Some(framing), limits.frame_bytes);
+    let transport = FramedStream::new(join(stdout, stdin), Some(framing), limits.frame_bytes);
+    let meter = transport.meter();
     let wire = Wire {
         transport,
         facts: Connection::new("exec"),

@@ -81,6 +81,10 @@ impl<S> Metered<S> {
         let meter = Arc::new(Meter::default());
         (Self { stream, meter: meter.clone() }, meter)
     }
+
+    pub(crate) fn into_inner(self) -> S {
+        self.stream
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
@@ -103,9 +107,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write(cx, buf);
-        if let Poll::Ready(Ok(written)) = poll {
-            self.meter.wrote(written);
-        }
+        self.meter.wrote(&poll);
         poll
     }
 
@@ -115,9 +117,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        if let Poll::Ready(Ok(written)) = poll {
-            self.meter.wrote(written);
-        }
+        self.meter.wrote(&poll);
         poll
     }
 

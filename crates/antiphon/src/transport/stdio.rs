@@ -6,18 +6,17 @@ use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
 use tokio::io::{Join, Stdin, Stdout, join, stdin, stdout};
 
-use super::Metered;
 use super::stream::FramedStream;
 use crate::context::Connection;
 use crate::peer::{AtEnd, Wire};
 
 /// Frames over stdin and stdout.
-pub(crate) type StdioTransport = FramedStream<Metered<Join<Stdin, Stdout>>>;
+pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 
 /// The wire of this process. The end of stdin ends it when everything accepted has been answered,
 /// however long that takes: whoever closed stdin still reads.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
-    let (stream, meter) = Metered::new(join(stdin(), stdout()));
-    let transport = FramedStream::new(stream, framing, limits.frame_bytes);
+    let transport = FramedStream::new(join(stdin(), stdout()), framing, limits.frame_bytes);
+    let meter = transport.meter();
     Wire { transport, facts: Connection::new("stdio"), meter, at_end: AtEnd::Drain(None) }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::framing::{Deframer, Framing};
@@ -14,7 +15,7 @@ use futures_sink::Sink;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::io::poll_read_buf;
 
-use super::TransportError;
+use super::{Meter, TransportError};
 
 /// Room for a read when nothing is known of what comes.
 const READ: usize = 8 * 1024;
@@ -31,6 +32,7 @@ pub struct FramedStream<S> {
     incoming: BytesMut,
     outgoing: BytesMut,
     ended: bool,
+    meter: Arc<Meter>,
 }
 
 impl<S> FramedStream<S> {
@@ -44,7 +46,12 @@ impl<S> FramedStream<S> {
             incoming: BytesMut::new(),
             outgoing: BytesMut::new(),
             ended: false,
+            meter: Arc::default(),
         }
+    }
+
+    pub(crate) fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
     }
 }
 
@@ -69,12 +76,17 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
             this.incoming.reserve(wanted.max(READ));
             match poll_read_buf(Pin::new(&mut this.io), cx, &mut this.incoming) {
                 Poll::Pending => {
+                    this.meter.whole(this.deframer.is_under_way(this.incoming.len()));
                     if this.incoming.is_empty() {
                         this.incoming = BytesMut::new();
                     }
                     return Poll::Pending;
                 }
-                Poll::Ready(read) => this.ended = read? == 0,
+                Poll::Ready(read) => {
+                    let read = read?;
+                    this.meter.read(read);
+                    this.ended = read == 0;
+                }
             }
         }
     }
@@ -83,7 +95,9 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
 impl<S: AsyncWrite + Unpin> FramedStream<S> {
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.outgoing.is_empty() {
-            let written = ready!(Pin::new(&mut self.io).poll_write(cx, &self.outgoing))?;
+            let written = Pin::new(&mut self.io).poll_write(cx, &self.outgoing);
+            self.meter.wrote(&written);
+            let written = ready!(written)?;
             if written == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }

@@ -6,13 +6,12 @@ use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
 use tokio::net::TcpStream;
 
-use super::Metered;
 use super::stream::FramedStream;
 use crate::context::Connection;
 use crate::peer::{AtEnd, Wire};
 
 /// Frames over a TCP connection.
-pub(crate) type TcpTransport = FramedStream<Metered<TcpStream>>;
+pub(crate) type TcpTransport = FramedStream<TcpStream>;
 
 /// Connects, without Nagle's delay.
 pub(crate) async fn connect(authority: &str) -> io::Result<TcpStream> {
@@ -28,7 +27,7 @@ pub(crate) fn wire(
     limits: &Limits,
 ) -> Wire<TcpTransport> {
     let facts = Connection::new("tcp").from(stream.peer_addr().ok());
-    let (stream, meter) = Metered::new(stream);
     let transport = FramedStream::new(stream, framing, limits.frame_bytes);
+    let meter = transport.meter();
     Wire { transport, facts, meter, at_end: AtEnd::Drain(Some(limits.shutdown_timeout)) }
 }

@@ -12,13 +12,12 @@ use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
 use tokio::net::{UnixListener, UnixStream};
 
-use super::Metered;
 use super::stream::FramedStream;
 use crate::context::Connection;
 use crate::peer::{AtEnd, Wire};
 
 /// Frames over a Unix socket.
-pub(crate) type UnixTransport = FramedStream<Metered<UnixStream>>;
+pub(crate) type UnixTransport = FramedStream<UnixStream>;
 
 /// A listener that removes its file when it is dropped.
 pub(crate) struct Listener {
@@ -67,8 +66,8 @@ pub(crate) fn wire(
     framing: Option<Framing>,
     limits: &Limits,
 ) -> Wire<UnixTransport> {
-    let (stream, meter) = Metered::new(stream);
     let transport = FramedStream::new(stream, framing, limits.frame_bytes);
+    let meter = transport.meter();
     let at_end = AtEnd::Drain(Some(limits.shutdown_timeout));
     Wire { transport, facts: Connection::new("unix"), meter, at_end }
 }

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::Limits as Bounds;
@@ -15,10 +16,10 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_websockets::{
-    ClientBuilder, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
+    ClientBuilder, CloseCode, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
 };
 
-use super::{Metered, TransportError, tcp};
+use super::{Meter, Metered, TransportError, tcp};
 use crate::context::Connection;
 use crate::endpoint::Authority;
 use crate::peer::{AtEnd, Wire};
@@ -31,6 +32,7 @@ const MAX_UNSENT_PONGS: usize = 1_024;
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
     socket: WebSocketStream<Metered<S>>,
+    meter: Arc<Meter>,
     unsent_pongs: usize,
     /// Why we close, once the goodbye is said.
     fault: Option<String>,
@@ -51,7 +53,7 @@ where
 {
     let (stream, meter) = Metered::new(stream);
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
-    let transport = WsTransport { socket, unsent_pongs: 0, fault: None };
+    let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
 }
 
@@ -75,7 +77,7 @@ pub(crate) async fn connect(
         builder = builder.add_header(name.clone(), value.clone()).map_err(io::Error::other)?;
     }
     let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
-    let transport = WsTransport { socket, unsent_pongs: 0, fault: None };
+    let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
     Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
 }
 
@@ -100,34 +102,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let message = match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
-                None => {
-                    let fault = self.fault.take();
-                    return Poll::Ready(fault.map(|fault| Err(TransportError::Broken(fault))));
+            if let Some(fault) = &self.fault {
+                // The goodbye that says why goes out first.
+                let fault = TransportError::Broken(fault.clone());
+                let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
+                return Poll::Ready(Some(flushed.map_err(broken).and(Err(fault))));
+            }
+            match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
+                None => return Poll::Ready(None),
+                Some(Ok(message)) if message.is_text() || message.is_binary() => {
+                    self.meter.whole(false);
+                    return Poll::Ready(Some(Ok(message.into_payload().into())));
                 }
-                Some(Ok(message)) => message,
+                Some(Ok(message)) => {
+                    self.meter.whole(false);
+                    if message.is_ping() {
+                        self.pong(cx)?;
+                    }
+                }
                 Some(Err(tokio_websockets::Error::Io(error))) => {
                     return Poll::Ready(Some(Err(TransportError::Io(error))));
                 }
-                // The close frame that says why is queued: the next polls send it, then end.
-                Some(Err(error)) => {
-                    self.fault = Some(reason(&error));
-                    continue;
-                }
-            };
-            if message.is_text() || message.is_binary() {
-                return Poll::Ready(Some(Ok(message.into_payload().into())));
+                Some(Err(error)) => self.close_for(&error),
             }
-            if message.is_ping() {
-                self.unsent_pongs += 1;
-                if self.unsent_pongs > MAX_UNSENT_PONGS {
-                    let flood = "pings come faster than pongs are taken".to_owned();
-                    return Poll::Ready(Some(Err(TransportError::Broken(flood))));
-                }
-                if Pin::new(&mut self.socket).poll_flush(cx).map_err(broken)?.is_ready() {
-                    self.unsent_pongs = 0;
-                }
-            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
+    /// The pong is queued by then; it goes out, or it counts.
+    fn pong(&mut self, cx: &mut Context<'_>) -> Result<(), TransportError> {
+        self.unsent_pongs += 1;
+        if self.unsent_pongs > MAX_UNSENT_PONGS {
+            let flood = "pings come faster than pongs are taken".to_owned();
+            return Err(TransportError::Broken(flood));
+        }
+        if let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(cx) {
+            flushed.map_err(broken)?;
+            self.unsent_pongs = 0;
+        }
+        Ok(())
+    }
+
+    /// Most faults have queued their close frame; a message that grew too large by fragments has
+    /// not.
+    fn close_for(&mut self, error: &tokio_websockets::Error) {
+        self.fault = Some(reason(error));
+        if let tokio_websockets::Error::PayloadTooLong { .. } = error {
+            let goodbye = Message::close(Some(CloseCode::MESSAGE_TOO_BIG), "message too big");
+            let _ = Pin::new(&mut self.socket).start_send(goodbye);
         }
     }
 }

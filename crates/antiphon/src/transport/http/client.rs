@@ -15,6 +15,7 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
+use crate::client::client_rules;
 use crate::endpoint::Authority;
 use crate::peer::{Direction, Tap};
 
@@ -46,7 +47,7 @@ impl HttpCaller {
             uri: format!("http://{authority}{path}").parse()?,
             headers: headers.clone(),
             limit: limits.frame_bytes,
-            rules: limits.rules(),
+            rules: client_rules(limits),
             next: AtomicU64::new(1),
             tap,
         })
@@ -179,17 +180,18 @@ impl Caller for HttpCaller {
 }
 
 impl HttpCaller {
+    /// The ids of a batch follow each other: the answers are placed by them.
     fn encode_batch(&self, entries: &[BatchEntry]) -> (Bytes, Vec<Id>) {
+        let calls =
+            entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count() as u64;
+        let first = self.next.fetch_add(calls, Ordering::Relaxed);
+        let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
+        let mut own = ids.iter();
         let mut out = BytesMut::with_capacity(entries.len() * 96);
-        let mut ids = Vec::new();
         for entry in entries {
             out.put_u8(if out.is_empty() { b'[' } else { b',' });
             match entry {
-                BatchEntry::Call(call) => {
-                    let id = self.next_id();
-                    encode_entry(call, Some(&id), &mut out);
-                    ids.push(id);
-                }
+                BatchEntry::Call(call) => encode_entry(call, own.next(), &mut out),
                 BatchEntry::Notification(call) => encode_entry(call, None, &mut out),
             }
         }

@@ -1,5 +1,6 @@
 //! Connections of an HTTP port: hyper speaks HTTP/1.1 and HTTP/2 on them, whichever the client does.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, encode};
@@ -9,16 +10,23 @@ use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::service::HttpService;
+use super::service::{Activity, HttpService};
+use crate::transport::{Meter, Metered};
+
+/// How long a connection may rest between requests where no idle timeout is set.
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// How to serve a connection; one for all of a port.
-pub(crate) struct HttpServer(Builder<TokioExecutor>);
+pub(crate) struct HttpServer {
+    builder: Builder<TokioExecutor>,
+    limits: Arc<Limits>,
+}
 
 impl HttpServer {
-    pub(crate) fn new(limits: &Limits) -> Self {
+    pub(crate) fn new(limits: Arc<Limits>) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
@@ -29,9 +37,8 @@ impl HttpServer {
         builder
             .http2()
             .timer(TokioTimer::new())
-            .keep_alive_interval(limits.idle_timeout)
             .max_concurrent_streams(u32::try_from(limits.in_flight).unwrap_or(u32::MAX));
-        Self(builder)
+        Self { builder, limits }
     }
 
     /// Serves one connection until it ends, or until that token is cancelled and what runs is done.
@@ -41,21 +48,62 @@ impl HttpServer {
         service: HttpService,
         stopping: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let builder = self.0.clone();
+        let builder = self.builder.clone();
+        let limits = self.limits.clone();
         async move {
+            let (stream, meter) = Metered::new(stream);
+            let watch = watch(meter, service.activity(), limits);
             let service = TowerToHyperService::new(service);
             let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-            tokio::pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stopping.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
+            let serving = async {
+                tokio::pin!(connection);
+                tokio::select! {
+                    ended = connection.as_mut() => ended,
+                    () = stopping.cancelled() => {
+                        connection.as_mut().graceful_shutdown();
+                        connection.await
+                    }
                 }
             };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "an HTTP connection ended badly");
+            tokio::select! {
+                ended = serving => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "an HTTP connection ended badly");
+                    }
+                }
+                reason = watch => tracing::debug!(reason, "an HTTP connection is ended"),
             }
+        }
+    }
+}
+
+/// Ready with a reason when the other side has stopped moving: before its first request, between
+/// two, or with an answer that it does not read. hyper itself watches only a head that has begun.
+async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) -> &'static str {
+    let idle = limits.idle_timeout.unwrap_or(KEEP_ALIVE);
+    let shortest = idle.min(limits.stall_timeout).min(limits.handshake_timeout);
+    let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
+    let start = Instant::now();
+    let mut last = ((0, 0), start);
+    loop {
+        sleep(period).await;
+        let now = Instant::now();
+        let state = (meter.moved(), activity.served());
+        if state != last.0 {
+            last = (state, now);
+        }
+        let still = now - last.1;
+        if meter.is_blocked() && still >= limits.stall_timeout {
+            return "the answer is not being read";
+        }
+        if activity.is_busy() {
+            continue;
+        }
+        if activity.served() == 0 && now - start >= limits.handshake_timeout {
+            return "no request came";
+        }
+        if still >= idle {
+            return "no further request came";
         }
     }
 }

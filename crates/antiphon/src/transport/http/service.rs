@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
@@ -42,6 +43,39 @@ use crate::server::Peers;
 pub struct HttpService {
     inner: Arc<Inner>,
     remote: Option<SocketAddr>,
+    activity: Arc<Activity>,
+}
+
+/// What goes on on one connection.
+#[derive(Debug, Default)]
+pub(super) struct Activity {
+    running: AtomicUsize,
+    served: AtomicU64,
+}
+
+impl Activity {
+    pub(super) fn is_busy(&self) -> bool {
+        self.running.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn served(&self) -> u64 {
+        self.served.load(Ordering::Relaxed)
+    }
+
+    fn begin(self: &Arc<Self>) -> Busy {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Busy(self.clone())
+    }
+}
+
+/// One request under way.
+struct Busy(Arc<Activity>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.served.fetch_add(1, Ordering::Relaxed);
+        self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 pub(super) struct Inner {
@@ -83,7 +117,7 @@ impl HttpService {
             peers: None,
             on_connect: None,
         };
-        Self { inner: Arc::new(inner), remote: None }
+        Self { inner: Arc::new(inner), remote: None, activity: Arc::default() }
     }
 
     /// Serves these Hosts and Origins.
@@ -112,7 +146,11 @@ impl HttpService {
 
     /// The same service for one connection.
     pub(crate) fn for_remote(&self, remote: Option<SocketAddr>) -> Self {
-        Self { inner: self.inner.clone(), remote }
+        Self { inner: self.inner.clone(), remote, activity: Arc::default() }
+    }
+
+    pub(super) fn activity(&self) -> Arc<Activity> {
+        self.activity.clone()
     }
 
     /// Called while the service is built and nobody shares it yet.
@@ -173,7 +211,15 @@ impl HttpService {
         let payload = decode(body, rules);
         let connection = Arc::new(self.connection(head));
         let gate = Gate::new(dispatcher.limits.in_flight);
-        answer::answered(run(dispatcher, payload, &gate, Origin { connection, peer: None }).await)
+        let run = run(dispatcher, payload, &gate, Origin { connection, peer: None });
+        tokio::select! {
+            biased;
+            answer = run => answer::answered(answer),
+            () = self.inner.expired() => {
+                let busy = ErrorObject::server_busy("shutting down");
+                answer::error(StatusCode::SERVICE_UNAVAILABLE, busy)
+            }
+        }
     }
 
     fn connection(&self, head: request::Parts) -> Connection {
@@ -188,6 +234,14 @@ impl HttpService {
 }
 
 impl Inner {
+    /// Ready when a shutdown waits no longer.
+    async fn expired(&self) {
+        match &self.peers {
+            Some(peers) => peers.expiring().cancelled_owned().await,
+            None => std::future::pending().await,
+        }
+    }
+
     pub(super) fn complete(&self, mut connection: Connection) -> Connection {
         if let Some(complete) = &self.on_connect {
             complete(&mut connection);
@@ -294,7 +348,11 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        Box::pin(async move { Ok(service.respond(request).await) })
+        let busy = self.activity.begin();
+        Box::pin(async move {
+            let _busy = busy;
+            Ok(service.respond(request).await)
+        })
     }
 }
 

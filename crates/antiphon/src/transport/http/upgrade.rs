@@ -16,8 +16,9 @@ use tokio::net::TcpStream;
 use super::answer::{self, HttpResponse};
 use super::service::Inner;
 use crate::context::Connection;
-use crate::peer::{Wire, connect};
-use crate::transport::{Transport, ws};
+use crate::peer::dispatcher::Dispatcher;
+use crate::peer::{Side, Wire, connect};
+use crate::transport::{Metered, Transport, ws};
 
 /// The text that RFC 6455 adds to a key to prove that it was read.
 const PROOF: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
@@ -89,9 +90,9 @@ async fn serve_upgraded(upgrade: hyper::upgrade::OnUpgrade, facts: Connection, i
     };
     let limits = &inner.dispatcher.limits;
     // The bare socket takes many frames in one system call; the wrapper around it cannot.
-    match downcast::<TokioIo<TcpStream>>(upgraded) {
+    match downcast::<TokioIo<Metered<TcpStream>>>(upgraded) {
         Ok(parts) => {
-            let stream = ws::Resumed::new(parts.read_buf, parts.io.into_inner());
+            let stream = ws::Resumed::new(parts.read_buf, parts.io.into_inner().into_inner());
             serve(ws::serve(stream, facts, limits), &inner).await;
         }
         Err(upgraded) => serve(ws::serve(TokioIo::new(upgraded), facts, limits), &inner).await,
@@ -99,9 +100,9 @@ async fn serve_upgraded(upgrade: hyper::upgrade::OnUpgrade, facts: Connection, i
 }
 
 async fn serve<T: Transport>(wire: Wire<T>, inner: &Arc<Inner>) {
-    let dispatcher = &inner.dispatcher;
-    let (peer, connection) =
-        connect(wire, dispatcher.handler.clone(), dispatcher.limits.clone(), inner.rules, None);
+    let Dispatcher { handler, limits } = inner.dispatcher.clone();
+    let side = Side { handler: Some(handler), limits, rules: inner.rules, tap: None };
+    let (peer, connection) = connect(wire, side);
     let _place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     connection.await;
 }

@@ -1,0 +1,58 @@
+//! What came in and may not start yet, in arrival order; bounded by count and by bytes.
+
+use std::collections::VecDeque;
+
+use antiphon_core::{Entry, Limits, Message, Payload};
+
+/// A payload and the size of the frame it came in.
+pub(super) struct Held {
+    pub(super) payload: Payload,
+    pub(super) bytes: usize,
+}
+
+#[derive(Default)]
+pub(super) struct Backlog {
+    queue: VecDeque<Held>,
+    bytes: usize,
+}
+
+impl Backlog {
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Whether one more may wait here.
+    pub(super) fn has_room(&self, limits: &Limits) -> bool {
+        self.queue.len() < limits.in_flight.max(1) && self.bytes < limits.frame_bytes
+    }
+
+    pub(super) fn push(&mut self, held: Held) {
+        self.bytes += held.bytes;
+        self.queue.push_back(held);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Payload> {
+        let held = self.queue.pop_front()?;
+        self.bytes -= held.bytes;
+        Some(held.payload)
+    }
+
+    /// Takes out what consists of requests only.
+    pub(super) fn take_requests(&mut self) -> Vec<Payload> {
+        let (pass, stay): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.queue)
+            .into_iter()
+            .partition(|held| is_requests_only(&held.payload));
+        self.queue = stay;
+        self.bytes = self.queue.iter().map(|held| held.bytes).sum();
+        pass.into_iter().map(|held| held.payload).collect()
+    }
+}
+
+/// Whether nothing in it must keep the order.
+pub(super) fn is_requests_only(payload: &Payload) -> bool {
+    let free = |entry: &Entry| !matches!(entry, Ok(Message::Notification(_)));
+    match payload {
+        Payload::One(entry) => free(entry),
+        Payload::Batch(entries) => entries.iter().all(free),
+    }
+}
