@@ -69,21 +69,28 @@ pub enum TransportError {
     Broken(String),
 }
 
-/// A byte stream whose progress is counted.
+/// A byte stream whose progress is counted, and to which bytes can be given back.
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,
     meter: Arc<Meter>,
+    unread: Bytes,
 }
 
 impl<S> Metered<S> {
-    pub(crate) fn new(stream: S) -> (Self, Arc<Meter>) {
-        let meter = Arc::new(Meter::default());
-        (Self { stream, meter: meter.clone() }, meter)
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream, meter: Arc::default(), unread: Bytes::new() }
     }
 
-    pub(crate) fn into_inner(self) -> S {
-        self.stream
+    pub(crate) fn meter(&self) -> Arc<Meter> {
+        self.meter.clone()
+    }
+
+    /// Gives back what was read too much; it is read again first.
+    #[cfg(feature = "ws")]
+    pub(crate) fn unread(mut self, bytes: Bytes) -> Self {
+        self.unread = bytes;
+        self
     }
 }
 
@@ -93,6 +100,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.unread.is_empty() {
+            let taken = self.unread.len().min(buf.remaining());
+            buf.put_slice(&self.unread.split_to(taken));
+            return Poll::Ready(Ok(()));
+        }
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
         self.meter.read(buf.filled().len() - before);

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 use http::HeaderMap;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_websockets::{
     ClientBuilder, CloseCode, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
@@ -47,11 +47,15 @@ fn limits(bounds: &Bounds) -> Limits {
 }
 
 /// Takes over a stream whose handshake is done.
-pub(crate) fn serve<S>(stream: S, facts: Connection, bounds: &Bounds) -> Wire<WsTransport<S>>
+pub(crate) fn serve<S>(
+    stream: Metered<S>,
+    facts: Connection,
+    bounds: &Bounds,
+) -> Wire<WsTransport<S>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let (stream, meter) = Metered::new(stream);
+    let meter = stream.meter();
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
     let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
@@ -66,7 +70,8 @@ pub(crate) async fn connect(
 ) -> io::Result<Wire<WsTransport<TcpStream>>> {
     let stream = tcp::connect(&authority.with_default_port(80)).await?;
     let facts = Connection::new("ws").from(stream.peer_addr().ok());
-    let (stream, meter) = Metered::new(stream);
+    let stream = Metered::new(stream);
+    let meter = stream.meter();
     let uri = format!("ws://{authority}{path}");
     let mut builder = ClientBuilder::new()
         .uri(&uri)
@@ -175,62 +180,5 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         Pin::new(&mut self.socket).poll_close(cx).map_err(broken)
-    }
-}
-
-/// A stream of which some bytes were read already.
-pub(crate) struct Resumed<S> {
-    early: Bytes,
-    stream: S,
-}
-
-impl<S> Resumed<S> {
-    pub(crate) fn new(early: Bytes, stream: S) -> Self {
-        Self { early, stream }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Resumed<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.early.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(cx, buf);
-        }
-        let taken = self.early.len().min(buf.remaining());
-        buf.put_slice(&self.early.split_to(taken));
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Resumed<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

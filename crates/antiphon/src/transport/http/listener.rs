@@ -51,8 +51,8 @@ impl HttpServer {
         let builder = self.builder.clone();
         let limits = self.limits.clone();
         async move {
-            let (stream, meter) = Metered::new(stream);
-            let watch = watch(meter, service.activity(), limits);
+            let stream = Metered::new(stream);
+            let watch = watch(stream.meter(), service.activity(), limits);
             let service = TowerToHyperService::new(service);
             let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
             let serving = async {

@@ -92,10 +92,13 @@ async fn serve_upgraded(upgrade: hyper::upgrade::OnUpgrade, facts: Connection, i
     // The bare socket takes many frames in one system call; the wrapper around it cannot.
     match downcast::<TokioIo<Metered<TcpStream>>>(upgraded) {
         Ok(parts) => {
-            let stream = ws::Resumed::new(parts.read_buf, parts.io.into_inner().into_inner());
+            let stream = parts.io.into_inner().unread(parts.read_buf);
             serve(ws::serve(stream, facts, limits), &inner).await;
         }
-        Err(upgraded) => serve(ws::serve(TokioIo::new(upgraded), facts, limits), &inner).await,
+        Err(upgraded) => {
+            let stream = Metered::new(TokioIo::new(upgraded));
+            serve(ws::serve(stream, facts, limits), &inner).await;
+        }
     }
 }
 
