@@ -1,7 +1,6 @@
 //! `antiphon serve`: the demonstration service, on any number of endpoints.
 
 use std::io;
-use std::os::unix::fs::FileTypeExt as _;
 
 use antiphon::transport::http::Guard;
 use antiphon::{BindError, Endpoint, Server};
@@ -71,7 +70,6 @@ async fn bind(endpoints: &[Endpoint]) -> Result<Server, Failure> {
     if stdio.count() > 1 {
         return Err(Failure::usage("there is only one stdin; name stdio: once"));
     }
-    endpoints.iter().try_for_each(spare_files)?;
     let mut server = None;
     for endpoint in endpoints.iter().map(Endpoint::to_string) {
         let bound = match server {
@@ -81,18 +79,6 @@ async fn bind(endpoints: &[Endpoint]) -> Result<Server, Failure> {
         server = Some(bound.map_err(|error| not_bound(&error))?);
     }
     server.ok_or_else(|| Failure::usage("there is no endpoint to listen on"))
-}
-
-/// A socket that a dead server left behind is taken over. Any other file is somebody's.
-fn spare_files(endpoint: &Endpoint) -> Result<(), Failure> {
-    let Endpoint::Unix { path, .. } = endpoint else { return Ok(()) };
-    match std::fs::symlink_metadata(path) {
-        Ok(there) if !there.file_type().is_socket() => {
-            let what = format!("cannot listen on {endpoint}: there is a file that is no socket");
-            Err(Failure::new(Exit::Transport, what).hint("choose another path"))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn not_bound(error: &BindError) -> Failure {

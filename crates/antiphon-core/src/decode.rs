@@ -9,13 +9,14 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::error::{Code, ErrorObject};
+use crate::escape::unescape;
 use crate::id::{Id, whole};
 use crate::json::RawJson;
 use crate::message::{
     Entry, Intent, Invalid, Message, Method, Notification, Outcome, Params, Payload, Request,
     Response,
 };
-use crate::scan::{Fault, Kind, Scanner, unescape};
+use crate::scan::{Fault, Kind, Scanner};
 
 /// How much a payload may hold, and where it may bend the specification.
 #[derive(Clone, Copy, Debug)]

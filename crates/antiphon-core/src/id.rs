@@ -8,8 +8,9 @@ use std::hash::{Hash, Hasher};
 
 use bytes::Bytes;
 
+use crate::escape::unescape;
 use crate::json::RawJson;
-use crate::scan::{Kind, unescape};
+use crate::scan::Kind;
 
 /// The `id` of a Request or Response (section 4).
 ///

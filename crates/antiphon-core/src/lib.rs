@@ -21,6 +21,7 @@
 mod decode;
 pub mod encode;
 mod error;
+mod escape;
 pub mod framing;
 mod id;
 mod json;

@@ -8,9 +8,10 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::error::ErrorObject;
+use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
-use crate::scan::{Fault, Kind, unescape};
+use crate::scan::{Fault, Kind};
 
 /// A call that wants an answer (section 4).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,386 @@
+//! What the handles of a connection and the connection itself share: the session and the outbox.
+//!
+//! One lock, held for a few instructions and never across a wait; whoever is to be woken is woken
+//! after it is released.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use antiphon_core::{
+    Answered, Code, ErrorObject, Id, Invalid, Limits, RawJson, Refused, Response, Session, Ticket,
+    encode,
+};
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::{oneshot, watch};
+
+use super::leash::{Leash, Pull};
+use super::writer::{Outbox, Outgoing};
+use super::{Tap, order};
+use crate::call::{BatchEntry, CallError};
+use crate::context::{Connection, Context};
+
+/// How a connection is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
+    /// Refuse new requests, finish what runs, send what is queued.
+    Gracefully,
+    /// Cancel what runs.
+    Now,
+}
+
+/// What the handles and the connection share.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    /// Calls made by the handlers of notifications: while there are any, the order gives way.
+    pub(super) ordered_calls: AtomicUsize,
+    pub(super) ended: watch::Sender<Option<Arc<str>>>,
+    pub(crate) facts: Arc<Connection>,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) tap: Option<Tap>,
+    /// This side serves nothing: whatever comes in is an answer.
+    pub(super) only_calls: bool,
+}
+
+pub(super) type Answer = Result<RawJson, CallError>;
+pub(super) type Waiter = oneshot::Sender<Answer>;
+
+pub(super) struct State {
+    pub(super) session: Session<Waiter, Running>,
+    pub(super) outbox: Outbox,
+    pub(super) stop: Option<Stop>,
+    pub(super) ended: Option<Arc<str>>,
+}
+
+impl State {
+    fn refused(&self, refused: Refused) -> CallError {
+        match (refused, &self.ended) {
+            (Refused::Closed, Some(reason)) => CallError::Closed(reason.clone()),
+            (Refused::Closed, None) => CallError::closed("no answer can come any more"),
+            (refused, _) => CallError::Refused(refused),
+        }
+    }
+}
+
+/// A request of the other side whose handler has become a task.
+pub(super) struct Running {
+    pub(super) context: Context,
+    pub(super) leash: Arc<Leash>,
+}
+
+/// Why a reader goes on although there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NeedsReader {
+    /// A call waits for an answer, which may be next.
+    ForAnswers,
+    /// A sender waits for room, which the other side may give only if we listen.
+    ForRoom,
+    /// It need not.
+    No,
+}
+
+impl Shared {
+    pub(super) fn new(
+        facts: Connection,
+        limits: Arc<Limits>,
+        tap: Option<Tap>,
+        only_calls: bool,
+    ) -> Self {
+        let state = State {
+            session: Session::new(limits.pending_calls),
+            outbox: Outbox::new(limits.write_queue_bytes),
+            stop: None,
+            ended: None,
+        };
+        Self {
+            state: Mutex::new(state),
+            ordered_calls: AtomicUsize::new(0),
+            ended: watch::Sender::new(None),
+            facts: Arc::new(facts),
+            limits,
+            tap,
+            only_calls,
+        }
+    }
+
+    /// A panic while the lock is held leaves nothing half done: each holder makes one change.
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn wake(&self) {
+        let waker = self.state().outbox.take_waker();
+        wake(waker);
+    }
+
+    /// Queues one message of our own.
+    pub(super) fn enqueue(&self, message: Outgoing) -> Result<(), CallError> {
+        let mut state = self.state();
+        if let Some(reason) = &state.ended {
+            return Err(CallError::Closed(reason.clone()));
+        }
+        let waker = state.outbox.push(message);
+        drop(state);
+        wake(waker);
+        Ok(())
+    }
+
+    /// Opens one call and queues it.
+    pub(super) fn open(
+        &self,
+        mut message: BytesMut,
+        named: Option<Id>,
+        waiter: Waiter,
+    ) -> Result<Pending<'_>, CallError> {
+        message.extend_from_slice(b",\"id\":");
+        let mut state = self.state();
+        let ids = match &named {
+            Some(id) => {
+                message.extend_from_slice(id.as_bytes());
+                state.session.call_as(id.clone(), waiter).map(|()| 0..0)
+            }
+            None => state.session.call(waiter).map(|id| id..id + 1),
+        };
+        let ids = ids.map_err(|refused| state.refused(refused))?;
+        if named.is_none() {
+            encode_id(ids.start, &mut message);
+        }
+        message.put_u8(b'}');
+        Ok(self.send_opened(state, message.freeze(), self.pending(ids, named)))
+    }
+
+    /// Opens the calls of a batch and queues it.
+    pub(super) fn open_batch(
+        &self,
+        entries: &[BatchEntry],
+    ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
+        let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(|_| oneshot::channel()).unzip();
+        let mut state = self.state();
+        let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
+        let message = encode_batch(entries, ids.clone());
+        let pending = self.pending(ids, None);
+        Ok((self.send_opened(state, message, pending), answers))
+    }
+
+    fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
+        let in_order = order::is_kept_by(self);
+        if in_order {
+            self.ordered_calls.fetch_add(1, Ordering::AcqRel);
+        }
+        Pending { shared: self, ids, named, in_order }
+    }
+
+    /// Queues the message of calls that were just opened, under the lock that opened them.
+    fn send_opened<'a>(
+        &'a self,
+        mut state: MutexGuard<'_, State>,
+        message: Bytes,
+        pending: Pending<'a>,
+    ) -> Pending<'a> {
+        let waker = state.outbox.push(Outgoing::Own(message));
+        drop(state);
+        wake(waker);
+        pending
+    }
+
+    /// Marks this thread as polling the handler of a notification of this connection.
+    pub(super) fn keep_order(&self) -> order::Kept {
+        order::keep(self)
+    }
+
+    /// Ends the only exchange that waits, if there is just one.
+    pub(super) fn fail_only_exchange(&self, reason: &str) -> bool {
+        let waiters = self.state().session.answer_only_exchange();
+        let any = !waiters.is_empty();
+        for waiter in waiters {
+            let reason = format!("the answer cannot be read: {reason}");
+            let _ = waiter.send(Err(CallError::Transport(reason)));
+        }
+        any
+    }
+
+    /// What keeps the reader going when there is no room.
+    pub(super) fn needs_reader(&self) -> NeedsReader {
+        let state = self.state();
+        if state.session.pending() > 0 {
+            NeedsReader::ForAnswers
+        } else if state.outbox.has_waiting_senders() {
+            NeedsReader::ForRoom
+        } else {
+            NeedsReader::No
+        }
+    }
+
+    /// Whether a call of ours waits for the other side.
+    pub(super) fn awaits_answers(&self) -> bool {
+        self.state().session.pending() > 0
+    }
+
+    /// Gives an answer to whom it is for. An answer that nobody asked for is reported and ends there.
+    pub(super) fn answer(&self, response: Response) {
+        let answered = self.state().session.answer(&response.id);
+        match answered {
+            Answered::Waiter(waiter) => {
+                let _ = waiter.send(response.outcome.map_err(CallError::Rpc));
+            }
+            Answered::Late => tracing::debug!(id = %response.id, "an answer came too late"),
+            Answered::Unknown => self.answer_without_id(&response),
+        }
+    }
+
+    /// An error with a null id can only be about the one message that waits, if there is just one.
+    fn answer_without_id(&self, response: &Response) {
+        let about_a_message = |error: &ErrorObject| {
+            [
+                Code::PARSE_ERROR,
+                Code::INVALID_REQUEST,
+                Code::BATCHES_NOT_SUPPORTED,
+                Code::REQUEST_TOO_LARGE,
+                Code::BATCH_TOO_LARGE,
+                Code::SERVER_BUSY,
+            ]
+            .contains(&error.code)
+        };
+        let waiters = match &response.outcome {
+            Err(error) if response.id == Id::Null && about_a_message(error) => {
+                self.state().session.answer_only_exchange()
+            }
+            _ => Vec::new(),
+        };
+        if waiters.is_empty() {
+            tracing::warn!(id = %response.id, outcome = ?response.outcome, "an answer that nobody asked for");
+        }
+        for waiter in waiters {
+            let _ = waiter.send(response.outcome.clone().map_err(CallError::Rpc));
+        }
+    }
+
+    /// A response that is none: its call, if it names one, learns so; the connection goes on.
+    pub(super) fn answer_invalid(&self, invalid: &Invalid) {
+        let reason = invalid.error.to_string();
+        let answered = self.state().session.answer(&invalid.id);
+        match answered {
+            Answered::Waiter(waiter) => {
+                let _ = waiter.send(Err(CallError::Protocol(reason)));
+            }
+            Answered::Late | Answered::Unknown => {
+                tracing::warn!(id = %invalid.id, %reason, "an answer that is no valid Response");
+            }
+        }
+    }
+
+    /// Retires requests and queues their answer, in one step: a connection that is closing must not
+    /// find neither.
+    pub(super) fn finish(&self, tickets: &[(Id, Ticket)], answer: Option<Bytes>) {
+        let mut state = self.state();
+        for (id, ticket) in tickets {
+            state.session.finish(id, *ticket);
+        }
+        let waker = match answer {
+            Some(answer) if state.ended.is_none() => state.outbox.push(Outgoing::Answer(answer)),
+            _ => state.outbox.take_waker(),
+        };
+        drop(state);
+        wake(waker);
+    }
+
+    /// Whether no request runs and no message waits.
+    pub(super) fn is_done(&self) -> bool {
+        let state = self.state();
+        state.session.is_idle() && state.outbox.is_empty()
+    }
+
+    /// Asks the connection to end; a later, sharper way replaces an earlier one.
+    pub(super) fn stop(&self, how: Stop) {
+        let mut state = self.state();
+        state.stop = state.stop.max(Some(how));
+        drop(state);
+        self.wake();
+    }
+
+    /// No answer can come any more: every call ends, and none can be made.
+    pub(super) fn end_calls(&self, reason: &Arc<str>) {
+        let waiters = self.state().session.close_calls();
+        for waiter in waiters {
+            let _ = waiter.send(Err(CallError::Closed(reason.clone())));
+        }
+    }
+
+    /// Tells every task to answer now.
+    pub(super) fn expire_running(&self) {
+        let leashes: Vec<_> =
+            self.state().session.all_running().map(|running| running.leash.clone()).collect();
+        leashes.iter().for_each(|leash| leash.pull(Pull::Expire));
+    }
+
+    /// The connection is over: nothing is left waiting, running or queued.
+    pub(super) fn end(&self, reason: Arc<str>) {
+        self.end_calls(&reason);
+        let mut state = self.state();
+        state.ended = Some(reason.clone());
+        let running = state.session.close_running();
+        let wakers = state.outbox.close();
+        drop(state);
+        for running in running {
+            running.context.cancel();
+            running.leash.pull(Pull::Abort);
+        }
+        wakers.into_iter().for_each(Waker::wake);
+        self.ended.send_replace(Some(reason));
+    }
+}
+
+/// Calls that somebody waits for; dropped early, it abandons them.
+pub(super) struct Pending<'a> {
+    shared: &'a Shared,
+    ids: Range<u64>,
+    named: Option<Id>,
+    in_order: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.in_order {
+            self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
+        }
+        let mut state = self.shared.state();
+        let abandoned: Vec<_> =
+            self.ids.clone().filter_map(|id| state.session.abandon(id)).collect();
+        let named = self.named.as_ref().and_then(|id| state.session.abandon_named(id));
+        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        drop(state);
+        drop((abandoned, named));
+    }
+}
+
+pub(super) fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
+    let mut out = BytesMut::with_capacity(entries.len() * 96);
+    for entry in entries {
+        out.put_u8(if out.is_empty() { b'[' } else { b',' });
+        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+        encode::call_head(&call.method, call.params.as_ref(), &mut out);
+        if let BatchEntry::Call(_) = entry
+            && let Some(id) = ids.next()
+        {
+            out.extend_from_slice(b",\"id\":");
+            encode_id(id, &mut out);
+        }
+        out.put_u8(b'}');
+    }
+    out.put_u8(b']');
+    out.freeze()
+}
+
+fn encode_id(id: u64, out: &mut BytesMut) {
+    // A `BytesMut` grows as needed, so writing to it cannot fail.
+    let _ = write!(out, "{id}");
+}
