@@ -163,6 +163,10 @@ impl<T: Transport> Future for Connection<T> {
 
 impl<T: Transport> Connection<T> {
     fn turns(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+        // Under a flood there is always something to do, and `wait` would never look at the clock.
+        if let Poll::Ready(Some(reason)) = self.wait(poller) {
+            return Poll::Ready(reason);
+        }
         loop {
             self.writer.collect(&self.shared, poller.waker());
             self.heed_stop();
@@ -207,7 +211,8 @@ impl<T: Transport> Connection<T> {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
             busy: !self.gate.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
-            messages: self.received + self.writer.sent,
+            received: self.received,
+            sent: self.writer.sent,
         };
         self.watchdog.poll(poller, waiting).map(|reason| Some(reason.into()))
     }

@@ -67,8 +67,10 @@ pub(super) struct Waiting {
     pub(super) reading: bool,
     /// Requests run or calls wait.
     pub(super) busy: bool,
-    /// Messages that went in and out so far, for transports that count no bytes.
-    pub(super) messages: u64,
+    /// Messages that came in so far, for transports that count no bytes.
+    pub(super) received: u64,
+    /// Messages that the sink has taken so far.
+    pub(super) sent: u64,
 }
 
 pub(super) struct Watchdog {
@@ -112,11 +114,11 @@ impl Watchdog {
     }
 
     fn look(&mut self, now: Instant, waiting: Waiting) -> Option<String> {
-        let count = self.meter.moved() + waiting.messages;
+        let count = self.meter.moved() + waiting.received + waiting.sent;
         if count != self.moved.0 {
             self.moved = (count, now);
         }
-        let written = self.meter.written.load(Ordering::Relaxed) + waiting.messages;
+        let written = self.meter.written.load(Ordering::Relaxed) + waiting.sent;
         self.blocked = match self.blocked {
             _ if !waiting.write_blocked => None,
             Some((before, since)) if before == written => Some((before, since)),

@@ -26,6 +26,10 @@ pub(super) fn error(status: StatusCode, error: ErrorObject) -> HttpResponse {
     json(status, body.freeze())
 }
 
+pub(super) fn too_large(limit: usize) -> HttpResponse {
+    error(StatusCode::PAYLOAD_TOO_LARGE, ErrorObject::request_too_large(limit))
+}
+
 pub(super) fn method_not_allowed() -> HttpResponse {
     let hint = "send a JSON-RPC message by POST, or upgrade to WebSocket by GET\n";
     let mut response = text(StatusCode::METHOD_NOT_ALLOWED, hint);

@@ -32,7 +32,6 @@ impl HttpServer {
             .http1()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.handshake_timeout)
-            .pipeline_flush(true)
             .max_buf_size(64 * 1024);
         builder
             .http2()

@@ -8,9 +8,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
+use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
 use bytes::{Bytes, BytesMut};
+use http::header::EXPECT;
+use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, request};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -23,6 +26,11 @@ use crate::context::{Connection, OnConnect};
 use crate::handler::Handler;
 use crate::peer::dispatcher::{Dispatcher, Gate, Origin, Progress};
 use crate::server::Peers;
+
+/// What is let by of a body that nobody will look at.
+const SMALL: usize = 64 * 1024;
+/// How long the next piece of it is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
@@ -167,43 +175,55 @@ impl HttpService {
         B::Error: std::fmt::Display,
     {
         let inner = &self.inner;
-        if let Err(reason) = inner.guard.check(request.uri(), request.headers()) {
-            return answer::text(StatusCode::FORBIDDEN, reason);
+        let limits = &inner.dispatcher.limits;
+        let cors = inner.guard.cors(request.headers());
+        let asks = request.headers().contains_key(EXPECT);
+        if let Some(response) = self.without_body(&mut request) {
+            if !asks {
+                let_by(request.into_body(), SMALL).await;
+            }
+            return response;
         }
-        if inner
-            .path
-            .as_ref()
-            .is_some_and(|path| request.uri().path_and_query().is_none_or(|at| at != path.as_str()))
-        {
-            return answer::text(StatusCode::NOT_FOUND, "there is no endpoint at this path\n");
+        let too_large = request.body().size_hint().lower() > limits.frame_bytes as u64;
+        if too_large && asks {
+            return answer::too_large(limits.frame_bytes);
         }
-        #[cfg(feature = "ws")]
-        if super::upgrade::is_wanted(request.headers()) {
-            return super::upgrade::accept(&mut request, inner, self.remote);
-        }
-        if inner.websocket_only {
-            return answer::upgrade_required();
-        }
-        let headers = request.headers();
-        if request.method() == Method::OPTIONS
-            && let Some(headers) = inner.guard.preflight(headers)
-        {
-            return answer::with_headers(StatusCode::NO_CONTENT, headers);
-        }
-        if request.method() != Method::POST {
-            return answer::method_not_allowed();
-        }
-        if !answer::is_json(headers) {
-            return answer::unsupported_media_type();
-        }
-        let cors = inner.guard.cors(headers);
         let (head, body) = request.into_parts();
-        let mut response = match read_body(body, &inner.dispatcher.limits).await {
+        let mut response = match read_body(body, limits).await {
             Ok(body) => self.serve(head, &body).await,
             Err(response) => response,
         };
         response.headers_mut().extend(cors);
         response
+    }
+
+    /// The answer to what is no message by POST.
+    fn without_body<B>(&self, request: &mut Request<B>) -> Option<HttpResponse> {
+        let inner = &self.inner;
+        if let Err(reason) = inner.guard.check(request.uri(), request.headers()) {
+            return Some(answer::text(StatusCode::FORBIDDEN, reason));
+        }
+        let path = request.uri().path_and_query().map(PathAndQuery::as_str);
+        if inner.path.is_some() && inner.path.as_deref() != path {
+            let reason = "there is no endpoint at this path\n";
+            return Some(answer::text(StatusCode::NOT_FOUND, reason));
+        }
+        #[cfg(feature = "ws")]
+        if super::upgrade::is_wanted(request.headers()) {
+            return Some(super::upgrade::accept(request, inner, self.remote));
+        }
+        if inner.websocket_only {
+            return Some(answer::upgrade_required());
+        }
+        if request.method() == Method::OPTIONS
+            && let Some(headers) = inner.guard.preflight(request.headers())
+        {
+            return Some(answer::with_headers(StatusCode::NO_CONTENT, headers));
+        }
+        if request.method() != Method::POST {
+            return Some(answer::method_not_allowed());
+        }
+        (!answer::is_json(request.headers())).then(answer::unsupported_media_type)
     }
 
     async fn serve(&self, head: request::Parts, body: &Bytes) -> HttpResponse {
@@ -283,28 +303,24 @@ where
     B::Error: std::fmt::Display,
 {
     let limit = limits.frame_bytes;
-    if body.size_hint().lower() > limit as u64 {
-        drain(body, limits).await;
-        return Err(too_large(limit));
-    }
+    let mut size = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
-    loop {
+    while size <= limit {
         let chunk = match timeout(limits.stall_timeout, body.frame()).await {
             Err(_) => {
                 return Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body never came\n"));
             }
-            Ok(None) => break,
+            Ok(None) => return Ok(if whole.is_empty() { first } else { whole.freeze() }),
             Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "a body broke off");
                 return Err(answer::text(StatusCode::BAD_REQUEST, "the body broke off\n"));
             }
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
         };
-        if first.len() + whole.len() + chunk.len() > limit {
-            drop((first, whole));
-            drain(body, limits).await;
-            return Err(too_large(limit));
+        size = first.len() + whole.len() + chunk.len();
+        if size > limit {
+            break;
         }
         if whole.is_empty() && first.is_empty() {
             first = chunk;
@@ -313,24 +329,21 @@ where
             whole.extend_from_slice(&chunk);
         }
     }
-    Ok(if whole.is_empty() { first } else { whole.freeze() })
+    drop((first, whole));
+    let_by(body, 4 * limit.min(16 << 20)).await;
+    Err(answer::too_large(limit))
 }
 
 /// Lets some more of a refused body go by: a connection that is closed while its client still
 /// sends is reset, and the client would not see why.
-async fn drain<B: Body<Data = Bytes> + Unpin>(mut body: B, limits: &Limits) {
-    let mut left = 4 * limits.frame_bytes.min(16 << 20);
-    while let Ok(Some(Ok(frame))) = timeout(limits.stall_timeout, body.frame()).await {
+async fn let_by<B: Body<Data = Bytes> + Unpin>(mut body: B, mut bytes: usize) {
+    while let Ok(Some(Ok(frame))) = timeout(PATIENCE, body.frame()).await {
         let len = frame.data_ref().map_or(0, Bytes::len);
-        if len > left {
+        if len > bytes {
             return;
         }
-        left -= len;
+        bytes -= len;
     }
-}
-
-fn too_large(limit: usize) -> HttpResponse {
-    answer::error(StatusCode::PAYLOAD_TOO_LARGE, ErrorObject::request_too_large(limit))
 }
 
 impl<B> tower_service::Service<Request<B>> for HttpService

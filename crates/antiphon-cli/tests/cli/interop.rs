@@ -1,0 +1,207 @@
+//! Other people's clients against `antiphon serve`, and `antiphon call` against their servers.
+//!
+//! The scripts are in `interop/`. Where a part of them is not installed, the test fails in CI and
+//! says elsewhere what to install.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::{Ended, Server, antiphon, missing, run, workspace};
+
+const SETUP: &str = "run interop/setup";
+
+fn script(name: &str) -> PathBuf {
+    workspace().join("interop").join(name)
+}
+
+/// Whether a program starts.
+fn runs(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Node with a script of `interop/`, if both are there.
+fn node(name: &str) -> Option<Command> {
+    if !runs("node") || !script("node_modules/.installed").exists() {
+        missing("node, or what the scripts need of npm,", SETUP);
+        return None;
+    }
+    let mut command = Command::new("node");
+    command.arg(script(name));
+    Some(command)
+}
+
+/// Python with a script of `interop/`, if both are there.
+fn python(name: &str) -> Option<Command> {
+    if !script(".venv/.installed").exists() {
+        missing("python, or what the scripts need of pip,", SETUP);
+        return None;
+    }
+    let mut command = Command::new(script(".venv/bin/python"));
+    command.arg(script(name));
+    Some(command)
+}
+
+/// Runs a check, each of whose assertions is a line `ok`.
+#[track_caller]
+fn passes(check: &mut Command, assertions: usize) {
+    let Ended { code, stdout, stderr } = run(check, b"");
+    assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+    let held = stdout.lines().filter(|line| line.starts_with("ok")).count();
+    assert!(held >= assertions, "only {held} assertions were made:\n{stdout}");
+}
+
+#[test]
+fn curl() {
+    if !runs("curl") {
+        return missing("curl", "install curl");
+    }
+    let mut check = Command::new(script("curl.sh"));
+    passes(check.arg("http://127.0.0.1:0").arg(antiphon().get_program()), 40);
+}
+
+#[test]
+fn ws_of_node() {
+    let Some(mut check) = node("ws_client.mjs") else { return };
+    let server = Server::start("http://127.0.0.1:0", "");
+    passes(check.arg(server.endpoint("http")), 14);
+}
+
+#[test]
+fn ws_of_node_on_a_port_of_its_own() {
+    let Some(mut check) = node("ws_client.mjs") else { return };
+    let server = Server::start("ws://127.0.0.1:0", "");
+    passes(check.arg(server.endpoint("ws")), 14);
+}
+
+#[test]
+fn websockets_of_python() {
+    let Some(mut check) = python("ws_client.py") else { return };
+    let server = Server::start("http://127.0.0.1:0", "");
+    passes(check.arg(server.endpoint("http")), 12);
+}
+
+#[test]
+fn vscode_jsonrpc_as_client() {
+    for endpoint in ["stdio+header:", "stdio:"] {
+        let Some(mut check) = node("vscode_client.mjs") else { return };
+        passes(check.arg(antiphon().get_program()).args(["serve", endpoint]), 16);
+    }
+}
+
+#[test]
+fn vscode_jsonrpc_as_server() {
+    let Some(_) = node("vscode_server.mjs") else { return };
+    let endpoint = format!("exec+header:node '{}'", script("vscode_server.mjs").display());
+    answers(&endpoint);
+    // It calls its caller, who has no such method, and passes that on instead of waiting for ever.
+    let ended = call(&[&endpoint, "ask"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
+}
+
+#[test]
+fn jayson_over_http() {
+    let Some(mut server) = node("jayson_server.mjs") else { return };
+    let server = Foreign::start(server.args(["http", "0"]));
+    answers(&format!("http://127.0.0.1:{}", server.port));
+    batches(&format!("http://127.0.0.1:{}", server.port));
+}
+
+/// Its replies follow each other without a newline.
+#[test]
+fn jayson_over_tcp() {
+    let Some(mut server) = node("jayson_server.mjs") else { return };
+    let server = Foreign::start(server.args(["tcp", "0"]));
+    answers(&format!("tcp://127.0.0.1:{}", server.port));
+    batches(&format!("tcp://127.0.0.1:{}", server.port));
+}
+
+#[test]
+fn jsonrpcserver_of_python() {
+    let Some(mut server) = python("jsonrpcserver_http.py") else { return };
+    let server = Foreign::start(server.arg("0"));
+    answers(&format!("http://127.0.0.1:{}", server.port));
+    batches(&format!("http://127.0.0.1:{}", server.port));
+}
+
+#[test]
+fn clangd() {
+    if !runs("clangd") {
+        return missing("clangd", SETUP);
+    }
+    let ended = call(&[
+        "exec+header:clangd --log=error",
+        "initialize",
+        "processId:=null",
+        "rootUri:=null",
+        "capabilities:={}",
+    ]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let result: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(result["serverInfo"]["name"], "clangd");
+    assert!(result["capabilities"]["hoverProvider"].as_bool().unwrap_or_default(), "{result}");
+}
+
+fn call(words: &[&str]) -> Ended {
+    run(antiphon().arg("call").args(words), b"")
+}
+
+/// What every one of these servers can do.
+#[track_caller]
+fn answers(endpoint: &str) {
+    for (words, result) in [
+        (&["subtract", "42", "23"][..], "19\n"),
+        (&["subtract", "minuend:=42", "subtrahend:=23"], "19\n"),
+        (&["sum", "1", "2", "4"], "7\n"),
+    ] {
+        let ended = call(&[&[endpoint], words].concat());
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), result), "{ended:?}");
+    }
+    let ended = call(&[endpoint, "fail", "-32050", "out of tea", "{\"cups\":0}"]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{ended:?}");
+    for part in ["-32050", "out of tea", "cups"] {
+        assert!(ended.stderr.contains(part), "{part} is missing: {}", ended.stderr);
+    }
+    let unknown = call(&[endpoint, "no_such_method"]);
+    assert_eq!(unknown.code, Some(1), "{unknown:?}");
+    assert!(unknown.stderr.contains("-32601"), "{unknown:?}");
+    let notified = run(antiphon().args(["notify", endpoint, "sum", "1"]), b"");
+    assert_eq!((notified.code, &*notified.stdout), (Some(0), ""), "{notified:?}");
+}
+
+#[track_caller]
+fn batches(endpoint: &str) {
+    let calls = "{\"method\":\"sum\",\"params\":[1,2]}\n{\"method\":\"subtract\",\"params\":[3,2]}";
+    let ended = run(antiphon().args(["batch", endpoint]), calls.as_bytes());
+    let responses: Vec<_> = ended.stdout.lines().collect();
+    assert_eq!(
+        responses,
+        [r#"{"jsonrpc":"2.0","result":3,"id":1}"#, r#"{"jsonrpc":"2.0","result":1,"id":2}"#],
+        "{ended:?}"
+    );
+}
+
+/// A server that prints `listening PORT`, killed when it is dropped.
+struct Foreign {
+    child: Child,
+    port: u16,
+}
+
+impl Foreign {
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().strip_prefix("listening ").and_then(|port| port.parse().ok());
+        Self { child, port: port.unwrap_or_else(|| panic!("{line:?} names no port")) }
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,19 @@
+//! The `antiphon` binary from outside: a process, its wires, and what other people's programs make
+//! of it.
+//!
+//! Nothing here links the library. What is sent is written by hand, byte by byte, so that a fault of
+//! the engine cannot be on both sides. No test sleeps, and every wait ends after [`support::PATIENCE`].
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+mod wire;
+
+mod choices;
+mod commands;
+mod flood;
+mod hostile;
+mod interop;
+mod serving;
+mod transcripts;

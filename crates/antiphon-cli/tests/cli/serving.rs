@@ -1,0 +1,198 @@
+//! How `antiphon serve` starts and ends.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::UnixListener;
+
+use rustix::process::Signal;
+
+use crate::support::{Connection, Framing, Http, Scratch, Server, Stream, Ws, antiphon, run};
+
+const SLEEP: &str = r#"{"jsonrpc":"2.0","method":"sleep","params":[300],"id":"slow"}"#;
+const SLEPT: &str = r#"{"jsonrpc":"2.0","result":300,"id":"slow"}"#;
+const FOREVER: &str = r#"{"jsonrpc":"2.0","method":"sleep","params":[600000],"id":"slow"}"#;
+
+/// Starts a call that takes a while. What follows it has been answered, so it runs.
+fn start(connection: &mut impl Connection, slow: &str) {
+    connection.send(slow.as_bytes()).unwrap();
+    connection.works();
+}
+
+fn received(connection: &mut impl Connection) -> String {
+    String::from_utf8(connection.receive().unwrap()).unwrap()
+}
+
+fn lines(server: &Server) -> Stream {
+    Stream::tcp(server.address("tcp"), Framing::Line)
+}
+
+#[test]
+fn it_says_where_it_listens_and_what_to_try() {
+    let server = Server::start("http://127.0.0.1:0", "");
+    let http = server.endpoint("http").to_owned();
+    let curl = server.stderr_line();
+    assert!(curl.contains(&format!("curl {http} ")), "{curl}");
+    assert!(server.stderr_line().contains(&format!("antiphon call {http} subtract 42 23")));
+    // The line works as it stands, in a shell.
+    let command = curl.split_once("try: ").unwrap().1;
+    assert!(command.ends_with('\''), "{command}");
+}
+
+#[test]
+fn an_interrupt_lets_what_runs_finish() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "");
+        let (mut stream, mut ws) = (lines(&server), Ws::connect(server.address("http")));
+        let mut http = Http::connect(server.address("http"));
+        start(&mut stream, SLEEP);
+        start(&mut ws, SLEEP);
+        // The server asks for the body, so it is at work on this request too.
+        let headers = "content-type: application/json\r\nexpect: 100-continue\r\n";
+        http.head("POST", headers, SLEEP.len()).unwrap();
+        assert_eq!(http.answer().unwrap().status, 100);
+        server.process().signal(signal);
+        http.raw(SLEEP.as_bytes()).unwrap();
+
+        assert_eq!(received(&mut stream), SLEPT);
+        assert_eq!(received(&mut ws), SLEPT);
+        assert_eq!(http.answer().unwrap().body, SLEPT);
+        assert!(stream.receive().unwrap_err().contains("closed"));
+        assert!(ws.receive().unwrap_err().contains("Close("));
+        let address = server.address("tcp").to_owned();
+        let (code, stderr) = server.end();
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stderr.contains("shutting down"), "{stderr}");
+        assert!(TcpStream::connect(address).is_err(), "somebody still listens");
+    }
+}
+
+#[test]
+fn while_it_shuts_down_new_calls_are_refused() {
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let mut stream = lines(&server);
+    start(&mut stream, SLEEP);
+    server.process().signal(Signal::INT);
+    while !server.stderr_line().contains("shutting down") {}
+    // The connection learns of it in its own time; until then a call is answered as ever.
+    let refused = loop {
+        let answer = stream.ask(r#"{"jsonrpc":"2.0","method":"echo","id":1}"#);
+        if !answer.contains("\"result\":null") {
+            break answer;
+        }
+    };
+    assert!(refused.contains("\"code\":-32009") && refused.contains("\"id\":1"), "{refused}");
+    assert_eq!(received(&mut stream), SLEPT);
+    assert_eq!(server.end().0, Some(0));
+}
+
+/// Every request gets one answer, shutdown included.
+#[test]
+fn what_does_not_finish_in_time_is_cancelled_and_told_so() {
+    let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "--shutdown-timeout 200ms");
+    let (mut stream, mut ws) = (lines(&server), Ws::connect(server.address("http")));
+    start(&mut stream, FOREVER);
+    start(&mut ws, FOREVER);
+    server.process().signal(Signal::INT);
+    for answer in [received(&mut stream), received(&mut ws)] {
+        assert!(answer.contains("\"error\":{") && answer.contains("\"id\":\"slow\""), "{answer}");
+    }
+    let (code, stderr) = server.end();
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
+fn a_second_interrupt_ends_it_at_once() {
+    let server = Server::start("tcp://127.0.0.1:0", "--shutdown-timeout 10m");
+    let mut stream = lines(&server);
+    start(&mut stream, FOREVER);
+    server.process().signal(Signal::INT);
+    while !server.stderr_line().contains("shutting down") {}
+    server.process().signal(Signal::INT);
+    assert_eq!(server.end().0, Some(130));
+}
+
+#[test]
+fn the_end_of_stdin_ends_it_when_all_is_answered() {
+    for framing in [Framing::Line, Framing::Header] {
+        let (server, mut stream) = Stream::stdio("stdio:", framing);
+        stream.send(SLEEP.as_bytes()).unwrap();
+        stream.finish();
+        assert_eq!(received(&mut stream), SLEPT);
+        assert!(stream.receive().unwrap_err().contains("closed"));
+        assert_eq!(server.end(), (Some(0), String::new()));
+    }
+}
+
+#[test]
+fn the_end_of_a_stream_is_not_the_end_of_its_calls() {
+    let scratch = Scratch::new();
+    let unix = format!("unix:{}", scratch.path("a.sock").display());
+    let server = Server::start(&format!("tcp://127.0.0.1:0 {unix}"), "");
+    for mut stream in [lines(&server), Stream::unix(server.address("unix"), Framing::Line)] {
+        stream.send(SLEEP.as_bytes()).unwrap();
+        stream.finish();
+        assert_eq!(received(&mut stream), SLEPT);
+        assert!(stream.receive().unwrap_err().contains("closed"));
+    }
+}
+
+#[test]
+fn a_socket_file_is_removed_at_the_end() {
+    let scratch = Scratch::new();
+    let path = scratch.path("a.sock");
+    let server = Server::start(&format!("unix:{}", path.display()), "");
+    Stream::unix(server.address("unix"), Framing::Line).works();
+    server.process().signal(Signal::TERM);
+    assert_eq!(server.end().0, Some(0));
+    assert!(!path.exists(), "the socket file is left behind");
+}
+
+#[test]
+fn a_socket_file_of_the_dead_is_taken_over() {
+    let scratch = Scratch::new();
+    let path = scratch.path("a.sock");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let server = Server::start(&format!("unix:{}", path.display()), "");
+    Stream::unix(server.address("unix"), Framing::Line).works();
+}
+
+#[test]
+fn a_socket_file_of_the_living_is_left_alone_and_so_is_any_other_file() {
+    let scratch = Scratch::new();
+    let (socket, file) = (scratch.path("a.sock"), scratch.path("file"));
+    let _living = UnixListener::bind(&socket).unwrap();
+    std::fs::write(&file, "precious").unwrap();
+    for path in [&socket, &file] {
+        let ended = run(antiphon().arg("serve").arg(format!("unix:{}", path.display())), b"");
+        assert_eq!(ended.code, Some(3), "{ended:?}");
+        assert!(ended.stderr.contains("choose another path"), "{}", ended.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert!(socket.exists());
+}
+
+#[test]
+fn a_port_in_use_is_named_with_the_remedy() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    for scheme in ["http", "ws", "tcp"] {
+        let endpoint = format!("{scheme}://{}", taken.local_addr().unwrap());
+        let ended = run(antiphon().args(["serve", &endpoint]), b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
+        assert!(ended.stderr.contains(&endpoint) && ended.stderr.contains(":0 for a free one"));
+    }
+}
+
+/// stdout is the protocol's: neither the log nor a panic may break into it.
+#[test]
+fn what_is_logged_stays_on_stderr() {
+    let mut command = antiphon();
+    command.args(["serve", "stdio:", "--log", "trace", "--log-format", "json"]);
+    let calls = "{\"jsonrpc\":\"2.0\",\"method\":\"panic\",\"id\":1}\n";
+    let ended = run(&mut command, calls.as_bytes());
+    let answer = r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":1}"#;
+    assert_eq!((ended.code, ended.stdout.trim_end()), (Some(0), answer));
+    let logged = ended.stderr.lines().filter(|line| line.starts_with('{'));
+    let logged: Vec<serde_json::Value> =
+        logged.map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(logged.iter().any(|line| line["level"] == "ERROR"), "{}", ended.stderr);
+}

@@ -1,0 +1,156 @@
+//! HTTP/1.1, as little of it as a POST takes.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::{Connection, PATIENCE, fault};
+
+/// One connection, kept alive.
+pub(crate) struct Http {
+    reader: BufReader<TcpStream>,
+    /// What came in bodies and was not asked for yet.
+    arrived: VecDeque<Vec<u8>>,
+    address: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The value of a header, whose name is given in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
+    }
+}
+
+impl Http {
+    pub(crate) fn connect(address: &str) -> Self {
+        let socket = TcpStream::connect(address).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        let reader = BufReader::new(socket);
+        Self { reader, arrived: VecDeque::new(), address: address.to_owned() }
+    }
+
+    /// One request with these header lines, and what comes back.
+    pub(crate) fn request(&mut self, verb: &str, headers: &str, body: &[u8]) -> Answer {
+        let sent = self.send_whole(verb, headers, body);
+        // A server that has refused may not read on: its answer is there all the same.
+        let answer = self.answer();
+        answer.unwrap_or_else(|fault| panic!("{fault}; {verb} {headers:?} was sent: {sent:?}"))
+    }
+
+    /// Head and body in one write, as clients do: a refusal then finds nothing on its way.
+    fn send_whole(&mut self, verb: &str, headers: &str, body: &[u8]) -> Result<(), String> {
+        let head = self.head_of(verb, headers, body.len());
+        self.raw(&[head.as_bytes(), body].concat())
+    }
+
+    /// A POST as a client sends it.
+    pub(crate) fn post(&mut self, body: &[u8]) -> Answer {
+        self.request("POST", "content-type: application/json\r\n", body)
+    }
+
+    /// Sends the head of a request alone.
+    pub(crate) fn head(&mut self, verb: &str, headers: &str, length: usize) -> Result<(), String> {
+        let head = self.head_of(verb, headers, length);
+        self.raw(head.as_bytes())
+    }
+
+    /// Its headers may name a Host of their own.
+    fn head_of(&self, verb: &str, headers: &str, length: usize) -> String {
+        let host = match headers.to_ascii_lowercase().contains("host:") {
+            true => String::new(),
+            false => format!("host: {}\r\n", self.address),
+        };
+        format!("{verb} / HTTP/1.1\r\n{host}{headers}content-length: {length}\r\n\r\n")
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.reader.get_mut().write_all(bytes).map_err(|error| fault(&error))
+    }
+
+    /// A second handle to send on.
+    pub(crate) fn sender(&self) -> TcpStream {
+        self.reader.get_ref().try_clone().unwrap()
+    }
+
+    /// The next answer.
+    pub(crate) fn answer(&mut self) -> Result<Answer, String> {
+        self.read_answer().map_err(|error| fault(&error))
+    }
+
+    /// Sends a little more, and looks for a moment whether the server has ended the connection.
+    pub(crate) fn ends_after_one_more(&mut self, bytes: &[u8]) -> bool {
+        let socket = self.reader.get_mut();
+        socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let end = socket.write_all(bytes).and_then(|()| socket.read(&mut [0; 4096]));
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        match end {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
+    }
+
+    fn read_answer(&mut self) -> io::Result<Answer> {
+        let first = self.line()?;
+        let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| io::Error::other(format!("{first:?} is no status")))?;
+        let mut headers = Vec::new();
+        loop {
+            let line = self.line()?;
+            match line.split_once(": ") {
+                Some((name, value)) => headers.push((name.to_ascii_lowercase(), value.to_owned())),
+                None => break,
+            }
+        }
+        let mut answer = Answer { status, headers, body: String::new() };
+        let length = answer.header("content-length").map_or(0, |length| length.parse().unwrap());
+        let mut body = vec![0; length];
+        self.reader.read_exact(&mut body)?;
+        answer.body = String::from_utf8(body).map_err(io::Error::other)?;
+        Ok(answer)
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        match line.strip_suffix("\r\n") {
+            Some(line) => Ok(line.to_owned()),
+            None => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// Each message is one POST; what its body holds is what comes.
+impl Connection for Http {
+    fn send(&mut self, message: &[u8]) -> Result<(), String> {
+        if let Some(left) = self.arrived.pop_front() {
+            return Err(format!("nobody expected {}", String::from_utf8_lossy(&left)));
+        }
+        self.send_whole("POST", "content-type: application/json\r\n", message)?;
+        let answer = self.answer()?;
+        let kind = answer.header("content-type");
+        match (answer.status, kind, &*answer.body) {
+            (204, None, "") => {}
+            (200, Some("application/json"), body) if !body.is_empty() => {
+                self.arrived.push_back(body.as_bytes().to_vec());
+            }
+            _ => return Err(format!("neither 200 with JSON nor 204 with nothing: {answer:?}")),
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>, String> {
+        self.arrived.pop_front().ok_or_else(|| "status 204, and no answer".to_owned())
+    }
+}

@@ -1,0 +1,212 @@
+//! The real binary in a process of its own, which never outlives its test.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Framing, PATIENCE, Stream};
+
+/// The binary under test.
+pub(crate) fn antiphon() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
+    command.env_remove("RUST_LOG").env("NO_COLOR", "1");
+    command
+}
+
+/// How a process ended, and what it wrote.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
+    let shown = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{shown} does not start: {error}"));
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // A process that does not read its input must not hold us up: it may have ended long ago.
+    thread::spawn(move || drop(stdin.write_all(&input)));
+    let process = Process::of(&child);
+    let (done, output) = channel();
+    thread::spawn(move || drop(done.send(child.wait_with_output())));
+    let Ok(output) = output.recv_timeout(3 * PATIENCE) else {
+        process.signal(Signal::KILL);
+        panic!("{shown} does not end");
+    };
+    let output = output.unwrap();
+    Ended {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// A process that runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Process(Pid);
+
+impl Process {
+    pub(crate) fn of(child: &Child) -> Self {
+        Self(Pid::from_child(child))
+    }
+
+    pub(crate) fn with_id(id: i32) -> Option<Self> {
+        Pid::from_raw(id).map(Self)
+    }
+
+    pub(crate) fn id(self) -> i32 {
+        self.0.as_raw_nonzero().get()
+    }
+
+    pub(crate) fn signal(self, signal: Signal) {
+        let _ = kill_process(self.0, signal);
+    }
+
+    /// The most memory it ever held, in bytes; nothing where the system does not tell.
+    pub(crate) fn peak_memory(self) -> Option<usize> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kib: usize = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+        Some(kib << 10)
+    }
+}
+
+/// `antiphon serve`, killed when it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    endpoints: Vec<String>,
+    stderr: Receiver<String>,
+}
+
+impl Server {
+    /// Serves on these endpoints, both separated by spaces: `("tcp://127.0.0.1:0", "--log debug")`.
+    pub(crate) fn start(endpoints: &str, flags: &str) -> Self {
+        let mut command = antiphon();
+        command.arg("serve").args(endpoints.split_whitespace()).args(flags.split_whitespace());
+        Self::spawn(command.stdin(Stdio::null()), endpoints.split_whitespace().count())
+    }
+
+    /// Starts a command that serves, and waits until it has named that many endpoints.
+    pub(crate) fn spawn(command: &mut Command, endpoints: usize) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = lines(child.stderr.take().unwrap());
+        let mut server = Self { child, endpoints: Vec::new(), stderr };
+        while server.endpoints.len() < endpoints {
+            let line = server.stderr_line();
+            if let Some((_, endpoint)) = line.split_once("listening on ") {
+                server.endpoints.push(endpoint.trim().to_owned());
+            }
+        }
+        server
+    }
+
+    /// The next line on stderr.
+    pub(crate) fn stderr_line(&self) -> String {
+        self.stderr.recv_timeout(PATIENCE).expect("the server says more on stderr")
+    }
+
+    /// Where it listens.
+    pub(crate) fn endpoints(&self) -> &[String] {
+        &self.endpoints
+    }
+
+    /// Where it listens, the first of this scheme: `tcp`, `tcp+header`, `http`.
+    pub(crate) fn endpoint(&self, scheme: &str) -> &str {
+        let of_scheme =
+            |text: &&String| text.split_once(':').is_some_and(|(found, _)| found == scheme);
+        self.endpoints.iter().find(of_scheme).unwrap_or_else(|| {
+            panic!("the server does not listen on {scheme}: {:?}", self.endpoints)
+        })
+    }
+
+    /// The host and port of that endpoint, or its path.
+    pub(crate) fn address(&self, scheme: &str) -> &str {
+        let (_, address) = self.endpoint(scheme).split_once(':').unwrap();
+        address.trim_start_matches("//")
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        Process::of(&self.child)
+    }
+
+    /// Fails if it ever held more memory than this.
+    pub(crate) fn held_at_most(&self, bytes: usize) {
+        if let Some(peak) = self.process().peak_memory() {
+            assert!(peak <= bytes, "the server held {} KiB of memory", peak >> 10);
+        }
+    }
+
+    /// Waits for its end, and gives its code and the rest of what it wrote on stderr.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let mut stderr = String::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) => stderr.push_str(&format!("{line}\n")),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the server does not end: {stderr}"),
+            }
+        }
+        (self.child.wait().unwrap().code(), stderr)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A server on its stdin and stdout, and the connection to it.
+impl Stream {
+    pub(crate) fn stdio(endpoint: &str, framing: Framing) -> (Server, Self) {
+        let mut command = antiphon();
+        command.args(["serve", endpoint]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut server = Server::spawn(&mut command, 1);
+        let mut stdin = server.child.stdin.take().unwrap();
+        let mut stdout = server.child.stdout.take().unwrap();
+        // A pipe knows no timeout; a socket does. Each direction is passed on until it ends.
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut to_stdin, mut from_stdout) = (theirs.try_clone().unwrap(), theirs);
+        thread::spawn(move || pass_on(&mut to_stdin, &mut stdin));
+        thread::spawn(move || {
+            pass_on(&mut stdout, &mut from_stdout);
+            from_stdout.shutdown(Shutdown::Write)
+        });
+        (server, Self::over_unix(ours, framing))
+    }
+}
+
+/// Not `io::copy`: where that splices, a few bytes may wait for more.
+fn pass_on(from: &mut impl Read, to: &mut impl Write) {
+    let mut buffer = [0; 64 << 10];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+}
+
+/// The lines of a stream as they come; reading goes on when nobody wants them, so that nobody blocks.
+fn lines(stream: ChildStderr) -> Receiver<String> {
+    let (line, lines) = channel();
+    thread::spawn(move || {
+        for text in BufReader::new(stream).lines().map_while(Result::ok) {
+            let _ = line.send(text);
+        }
+    });
+    lines
+}

@@ -1,0 +1,141 @@
+//! A raw stream with one of the framings.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
+
+use super::{Connection, PATIENCE, fault};
+
+/// How messages are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// Each is followed by a newline.
+    Line,
+    /// Each is preceded by its `Content-Length`.
+    Header,
+}
+
+/// A stream of bytes, both ways.
+pub(crate) struct Stream {
+    reader: BufReader<Socket>,
+    framing: Framing,
+}
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    pub(crate) fn tcp(address: &str, framing: Framing) -> Self {
+        let socket = TcpStream::connect(address).unwrap();
+        socket.set_nodelay(true).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self { reader: BufReader::new(Socket::Tcp(socket)), framing }
+    }
+
+    pub(crate) fn unix(path: &str, framing: Framing) -> Self {
+        Self::over_unix(UnixStream::connect(path).unwrap(), framing)
+    }
+
+    pub(crate) fn over_unix(socket: UnixStream, framing: Framing) -> Self {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self { reader: BufReader::new(Socket::Unix(socket)), framing }
+    }
+
+    /// Sends bytes as they are.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), String> {
+        self.reader.get_mut().write_all(bytes).map_err(|error| fault(&error))
+    }
+
+    /// Says that nothing more will be sent.
+    pub(crate) fn finish(&mut self) {
+        match self.reader.get_ref() {
+            Socket::Tcp(socket) => socket.shutdown(Shutdown::Write).unwrap(),
+            Socket::Unix(socket) => socket.shutdown(Shutdown::Write).unwrap(),
+        }
+    }
+
+    /// A second handle to send on, while this one is read from another thread.
+    pub(crate) fn sender(&self) -> TcpStream {
+        match self.reader.get_ref() {
+            Socket::Tcp(socket) => socket.try_clone().unwrap(),
+            Socket::Unix(_) => panic!("only TCP is needed"),
+        }
+    }
+
+    /// A message as it stands on this stream.
+    pub(crate) fn framed(&self, message: &[u8]) -> Vec<u8> {
+        match self.framing {
+            Framing::Line => [message, b"\n"].concat(),
+            Framing::Header => {
+                [format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes(), message].concat()
+            }
+        }
+    }
+
+    fn line(&mut self) -> io::Result<Vec<u8>> {
+        let mut line = Vec::new();
+        self.reader.read_until(b'\n', &mut line)?;
+        if line.pop() != Some(b'\n') {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line)
+    }
+
+    fn body(&mut self) -> io::Result<Vec<u8>> {
+        let mut length = None;
+        loop {
+            let line = String::from_utf8_lossy(&self.line()?).into_owned();
+            match line.strip_suffix('\r').and_then(|line| line.split_once(": ")) {
+                Some(("Content-Length", digits)) => length = digits.parse().ok(),
+                Some(_) => {}
+                None if line == "\r" => break,
+                None => return Err(io::Error::other(format!("{line:?} is no header line"))),
+            }
+        }
+        let length = length.ok_or_else(|| io::Error::other("no Content-Length"))?;
+        let mut body = vec![0; length];
+        self.reader.read_exact(&mut body)?;
+        Ok(body)
+    }
+}
+
+impl Connection for Stream {
+    fn send(&mut self, message: &[u8]) -> Result<(), String> {
+        let framed = self.framed(message);
+        self.raw(&framed)
+    }
+
+    fn receive(&mut self) -> Result<Vec<u8>, String> {
+        let message = match self.framing {
+            Framing::Line => self.line(),
+            Framing::Header => self.body(),
+        };
+        message.map_err(|error| fault(&error))
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => socket.read(buffer),
+            Self::Unix(socket) => socket.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(socket) => socket.write(bytes),
+            Self::Unix(socket) => socket.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

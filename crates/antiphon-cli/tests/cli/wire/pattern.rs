@@ -1,0 +1,328 @@
+//! Is this message the one that was expected?
+//!
+//! It never guesses: everything that an expectation spells out must be there, and nothing else may
+//! be, except what an `error` leaves open (section 5.1 fixes the code; the words are the server's).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::json::{Json, Value};
+
+/// What a message from the server must look like.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern(Json);
+
+impl Pattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Json::parse(text).map(Self)
+    }
+
+    /// Compares one whole message. What the names stand for is kept only if all of it matches.
+    pub(crate) fn matches(&self, message: &[u8], bindings: &mut Bindings) -> Result<(), String> {
+        let found = std::str::from_utf8(message)
+            .map_err(|_| "it is not UTF-8".to_owned())
+            .and_then(Json::parse)
+            .map_err(|fault| self.mismatch(&fault, &String::from_utf8_lossy(message)))?;
+        let mut bound = bindings.clone();
+        self.payload(&found, &mut bound)
+            .map_err(|fault| self.mismatch(&fault, &found.to_string()))?;
+        *bindings = bound;
+        Ok(())
+    }
+
+    fn mismatch(&self, fault: &str, found: &str) -> String {
+        format!("{fault}\n  expected: {self}\n  found:    {found}")
+    }
+
+    fn payload(&self, found: &Json, bindings: &mut Bindings) -> Result<(), String> {
+        match (&self.0.value, &found.value) {
+            (Value::Array(expected), Value::Array(entries)) => {
+                same_length(expected, entries, "the batch")?;
+                for (index, (expected, entry)) in expected.iter().zip(entries).enumerate() {
+                    self::message(expected, entry, &format!("[{index}]"), bindings)?;
+                }
+                Ok(())
+            }
+            _ => message(&self.0, found, "", bindings),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What the names of one case stand for: the text of the value that stood in their place.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bindings(BTreeMap<String, Json>);
+
+impl Bindings {
+    /// The message with each `"<name>"` that has been bound replaced, quotes and all.
+    pub(crate) fn fill(&self, message: &[u8]) -> Vec<u8> {
+        let Ok(text) = std::str::from_utf8(message) else {
+            return message.to_vec();
+        };
+        let replaced = self.0.iter().fold(text.to_owned(), |text, (name, json)| {
+            text.replace(&format!("\"<{name}>\""), &json.text)
+        });
+        replaced.into_bytes()
+    }
+
+    fn bind(&mut self, name: &str, found: &Json) -> Result<(), String> {
+        match self.0.get(name) {
+            Some(bound) if bound != found => {
+                Err(format!("expected <{name}> to be {bound} again, found {found}"))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.0.insert(name.to_owned(), found.clone());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What a String of an expectation stands for, if it is written `"<...>"`.
+enum Hole<'a> {
+    Any,
+    Absent,
+    Name(&'a str),
+}
+
+fn hole(expected: &Json) -> Option<Hole<'_>> {
+    let name = expected.text.strip_prefix("\"<")?.strip_suffix(">\"")?;
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match name {
+        "any" => Some(Hole::Any),
+        "none" => Some(Hole::Absent),
+        _ if !name.is_empty() && name.chars().all(plain) => Some(Hole::Name(name)),
+        _ => None,
+    }
+}
+
+/// A Request, a Response or an entry of a batch: only here is a member `error` an Error object.
+fn message(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
+    let (Some(expected_error), Some(found_error)) =
+        (expected.member("error"), found.member("error"))
+    else {
+        return value(expected, found, at, bindings);
+    };
+    let rest = |json: &Json| match &json.value {
+        Value::Object(members) => {
+            let others = members.iter().filter(|(name, _)| name != "error").cloned().collect();
+            Json { text: json.text.clone(), value: Value::Object(others) }
+        }
+        _ => json.clone(),
+    };
+    value(&rest(expected), &rest(found), at, bindings)?;
+    error_object(expected_error, found_error, &join(at, "error"), bindings)
+}
+
+fn error_object(
+    expected: &Json,
+    found: &Json,
+    at: &str,
+    bindings: &mut Bindings,
+) -> Result<(), String> {
+    let (Value::Object(_), Value::Object(members)) = (&expected.value, &found.value) else {
+        return value(expected, found, at, bindings);
+    };
+    if !found.member("code").is_some_and(Json::is_integer) {
+        return Err(format!("at `{at}.code`: an error must have an integer code"));
+    }
+    if !found.member("message").is_some_and(Json::is_string) {
+        return Err(format!("at `{at}.message`: an error must have a String message"));
+    }
+    let open = |name: &str| matches!(name, "message" | "data") && expected.member(name).is_none();
+    let spelled = members.iter().filter(|(name, _)| !open(name)).cloned().collect();
+    let spelled = Json { text: found.text.clone(), value: Value::Object(spelled) };
+    value(expected, &spelled, at, bindings)
+}
+
+fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
+    match hole(expected) {
+        Some(Hole::Any) => return Ok(()),
+        Some(Hole::Name(name)) => return bindings.bind(name, found),
+        Some(Hole::Absent) | None => {}
+    }
+    match (&expected.value, &found.value) {
+        (Value::Object(_), Value::Object(_)) => object(expected, found, at, bindings),
+        (Value::Array(one), Value::Array(two)) => {
+            same_length(one, two, &place(at))?;
+            let mut items = one.iter().zip(two).enumerate();
+            items.try_for_each(|(index, (one, two))| {
+                value(one, two, &format!("{at}[{index}]"), bindings)
+            })
+        }
+        _ if expected == found => Ok(()),
+        _ => Err(format!("at {}: expected {expected}, found {found}", place(at))),
+    }
+}
+
+fn object(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
+    let (Value::Object(wanted), Value::Object(members)) = (&expected.value, &found.value) else {
+        return Ok(());
+    };
+    for (name, json) in wanted {
+        let absent = matches!(hole(json), Some(Hole::Absent));
+        match found.member(name) {
+            Some(member) if !absent => value(json, member, &join(at, name), bindings)?,
+            Some(member) => {
+                return Err(format!(
+                    "at `{}`: expected no such member, found {member}",
+                    join(at, name)
+                ));
+            }
+            None if absent => {}
+            None => {
+                return Err(format!(
+                    "at `{}`: expected {json}, found no such member",
+                    join(at, name)
+                ));
+            }
+        }
+    }
+    match members.iter().find(|(name, _)| expected.member(name).is_none()) {
+        Some((name, json)) => {
+            Err(format!("at `{}`: expected no such member, found {json}", join(at, name)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn same_length(expected: &[Json], found: &[Json], what: &str) -> Result<(), String> {
+    if expected.len() == found.len() {
+        return Ok(());
+    }
+    Err(format!("at {what}: expected {} entries, found {}", expected.len(), found.len()))
+}
+
+fn join(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+fn place(at: &str) -> String {
+    if at.is_empty() { "the message".to_owned() } else { format!("`{at}`") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(expected: &str, found: &str) -> Result<(), String> {
+        Pattern::parse(expected).unwrap().matches(found.as_bytes(), &mut Bindings::default())
+    }
+
+    #[test]
+    fn a_response_is_compared_whole() {
+        let expected = r#"{"jsonrpc": "2.0", "result": [1.50], "id": 1}"#;
+        assert_eq!(check(expected, r#"{"id":1,"result":[1.50],"jsonrpc":"2.0"}"#), Ok(()));
+        for wrong in [
+            r#"{"id":1,"result":[1.5],"jsonrpc":"2.0"}"#,
+            r#"{"id":"1","result":[1.50],"jsonrpc":"2.0"}"#,
+            r#"{"id":1,"result":[1.50]}"#,
+            r#"{"id":1,"result":[1.50],"error":null,"jsonrpc":"2.0"}"#,
+            r#"[{"id":1,"result":[1.50],"jsonrpc":"2.0"}]"#,
+            "",
+        ] {
+            assert!(check(expected, wrong).is_err(), "{wrong}");
+        }
+        assert!(
+            Pattern::parse(expected).unwrap().matches(b"\xFF", &mut Bindings::default()).is_err()
+        );
+    }
+
+    #[test]
+    fn an_error_may_leave_words_open() {
+        let expected = r#"{"error":{"code":-32600},"id":null}"#;
+        assert_eq!(check(expected, r#"{"error":{"code":-32600,"message":"m"},"id":null}"#), Ok(()));
+        assert_eq!(
+            check(expected, r#"{"error":{"code":-32600,"message":"","data":[1]},"id":null}"#),
+            Ok(())
+        );
+        for wrong in [
+            r#"{"error":{"code":-32600},"id":null}"#,
+            r#"{"error":{"code":-32600,"message":1},"id":null}"#,
+            r#"{"error":{"code":-32600.0,"message":"m"},"id":null}"#,
+            r#"{"error":{"code":-32700,"message":"m"},"id":null}"#,
+            r#"{"error":{"code":-32600,"message":"m","name":"x"},"id":null}"#,
+            r#"{"error":"-32600","id":null}"#,
+        ] {
+            assert!(check(expected, wrong).is_err(), "{wrong}");
+        }
+        let in_batch = format!("[{expected}]");
+        assert_eq!(
+            check(&in_batch, r#"[{"error":{"code":-32600,"message":"m"},"id":null}]"#),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn words_that_are_spelled_out_are_compared() {
+        let expected = r#"{"error":{"code":1,"message":"m","data":"<none>"},"id":1}"#;
+        assert_eq!(check(expected, r#"{"error":{"code":1,"message":"m"},"id":1}"#), Ok(()));
+        assert!(check(expected, r#"{"error":{"code":1,"message":"n"},"id":1}"#).is_err());
+        assert!(
+            check(expected, r#"{"error":{"code":1,"message":"m","data":null},"id":1}"#).is_err()
+        );
+    }
+
+    #[test]
+    fn any_error_is_still_an_error_object() {
+        let expected = r#"{"error":{"code":"<any>"},"id":1}"#;
+        assert_eq!(check(expected, r#"{"error":{"code":7,"message":"m"},"id":1}"#), Ok(()));
+        assert!(check(expected, r#"{"error":{"code":"7","message":"m"},"id":1}"#).is_err());
+    }
+
+    #[test]
+    fn an_error_inside_a_result_is_plain_data() {
+        let expected = r#"{"result":{"error":{"code":1}},"id":1}"#;
+        assert!(
+            check(expected, r#"{"result":{"error":{"code":1,"message":"m"}},"id":1}"#).is_err()
+        );
+        assert_eq!(check(expected, expected), Ok(()));
+    }
+
+    #[test]
+    fn names_are_bound_and_filled() {
+        let mut bindings = Bindings::default();
+        let pattern = Pattern::parse(r#"{"method":"m","id":"<a>"}"#).unwrap();
+        pattern.matches(br#"{"method":"m","id":1.50}"#, &mut bindings).unwrap();
+        assert_eq!(bindings.fill(br#"{"id":"<a>","x":"<b>"}"#), br#"{"id":1.50,"x":"<b>"}"#);
+        assert_eq!(bindings.fill(b"\"<a>\"\xFF"), b"\"<a>\"\xFF");
+        assert!(pattern.matches(br#"{"method":"m","id":1.5}"#, &mut bindings).is_err());
+        assert!(pattern.matches(br#"{"method":"m","id":1.50}"#, &mut bindings).is_ok());
+    }
+
+    #[test]
+    fn a_mismatch_binds_nothing() {
+        let mut bindings = Bindings::default();
+        let pattern = Pattern::parse(r#"{"id":"<a>","method":"m"}"#).unwrap();
+        assert!(pattern.matches(br#"{"id":1,"method":"n"}"#, &mut bindings).is_err());
+        assert!(pattern.matches(br#"{"id":2,"method":"m"}"#, &mut bindings).is_ok());
+    }
+
+    #[test]
+    fn an_escaped_bracket_is_text() {
+        assert!(check(r#"["\u003cany>"]"#, "[1]").is_err());
+        assert_eq!(check(r#"["\u003cany>"]"#, r#"["<any>"]"#), Ok(()));
+    }
+
+    #[test]
+    fn a_mismatch_shows_the_place_and_both_sides() {
+        let fault = check(
+            r#"{"error":{"code":-32700},"id":null}"#,
+            r#"{"error":{"code":-32600,"message":"m"},"id":null}"#,
+        );
+        let fault = fault.unwrap_err();
+        for part in [
+            "`error.code`: expected -32700, found -32600",
+            "expected: {\"error\"",
+            "found:    {\"error\"",
+        ] {
+            assert!(fault.contains(part), "{fault}");
+        }
+    }
+}
