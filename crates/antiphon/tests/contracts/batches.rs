@@ -4,10 +4,10 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon::{CallError, Context, ErrorObject, Limits, Router};
+use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
 use tokio::sync::Barrier;
 
-use crate::support::{Raw, both, request, within};
+use crate::support::{FOREVER, Raw, both, elsewhere, request, serve, wires_and_http, within};
 
 #[tokio::test]
 async fn entries_run_at_once() {
@@ -110,4 +110,47 @@ async fn a_batch_that_is_refused_whole_fails_each_call() {
     let message = raw.next().await;
     raw.send(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, message["id"])).await;
     assert_eq!(within(again).await.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
+    let work = Router::new().method("work", |(n,): (u64,), _cx: Context| async move {
+        elsewhere().await;
+        Ok::<_, ErrorObject>(n)
+    });
+    for wire in wires_and_http() {
+        for (in_flight, entries) in [(1, 2), (2, 3), (2, 50), (1_024, 1_100)] {
+            let limits = Limits { in_flight, stall_timeout: FOREVER, ..Limits::default() };
+            let address = serve(wire, limits, work.clone()).await;
+            let client = Client::connect(&address).await.unwrap();
+            let mut batch = client.batch();
+            let slots: Vec<_> = (0..entries).map(|n| batch.call::<u64>("work", (n,))).collect();
+            let mut replies = within(batch.send()).await.unwrap();
+            for (n, slot) in slots.into_iter().enumerate() {
+                assert_eq!(replies.take(slot).unwrap(), n as u64, "{wire} {in_flight}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_takes_an_answer_as_long_as_its_batch() {
+    // What a client would take from others does not bound what it asked for itself.
+    let few = Limits { batch_entries: 3, ..Limits::default() };
+    let service =
+        Router::new().method("one", |(): (), _cx: Context| async { Ok::<_, ErrorObject>(1) });
+    for wire in wires_and_http() {
+        let address = serve(wire, Limits::default(), service.clone()).await;
+        let only_calls = Client::builder().limits(few.clone());
+        let serves_too = Client::builder().limits(few.clone()).handler(Router::new());
+        for builder in [only_calls, serves_too] {
+            let client = builder.connect(&address).await.unwrap();
+            let mut batch = client.batch();
+            let slots: Vec<_> = (0..20).map(|_| batch.call::<u64>("one", ())).collect();
+            let mut replies = within(batch.send()).await.unwrap();
+            for slot in slots {
+                assert_eq!(replies.take(slot).unwrap(), 1, "{wire}");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon::{CallError, Client, Context, ErrorObject, Id, Limits, RawJson, Router};
 
-use crate::support::{Raw, serve, within};
+use crate::support::{Raw, answer, serve, wires_and_http, within};
 
 #[tokio::test]
 async fn answers_come_in_any_order() {
@@ -161,5 +161,78 @@ async fn an_answer_over_the_limit_ends_its_call_and_says_why() {
         if !endpoint.starts_with("ws") {
             assert_eq!(client.call::<String>("big", (1,)).await.unwrap(), "x");
         }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_nested_too_deeply_ends_its_call() {
+    let deep = || {
+        Router::new().method("nest", |(depth,): (usize,), _cx: Context| async move {
+            let nested = "[".repeat(depth) + &"]".repeat(depth);
+            Ok::<_, ErrorObject>(RawJson::parse(nested).unwrap())
+        })
+    };
+    for endpoint in wires_and_http() {
+        let address = serve(endpoint, Limits::default(), deep()).await;
+        let limits = Limits { depth: 10, ..Limits::default() };
+        let client = Client::builder().limits(limits).connect(&address).await.unwrap();
+        let error = within(client.call::<RawJson>("nest", (11,)).into_future()).await.unwrap_err();
+        assert!(!matches!(error, CallError::Closed(_)), "{endpoint}: {error}");
+        let result = within(client.call::<RawJson>("nest", (5,)).into_future()).await.unwrap();
+        assert_eq!(result.as_str(), "[[[[[]]]]]");
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_answer_to_one_of_many_calls_ends_them_all() {
+    // Nobody knows whose answer it was, and none may wait for ever.
+    let limits = Limits { depth: 10, ..Limits::default() };
+    let (ours, theirs) = antiphon::transport::memory::pair();
+    let client = Client::builder().limits(limits).over(theirs);
+    let mut raw = Raw(ours);
+    let calls: Vec<_> =
+        (0..3).map(|_| tokio::spawn(client.call::<RawJson>("a", ()).into_future())).collect();
+    let mut id = serde_json::Value::Null;
+    for _ in 0..3 {
+        id = raw.next().await["id"].clone();
+    }
+    raw.send(&answer(&id, &("[".repeat(20) + &"]".repeat(20)))).await;
+    for call in calls {
+        within(call).await.unwrap().unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn chosen_ids_and_our_own_never_meet() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let chosen = |id: String| Id::from_json(RawJson::parse(id).unwrap()).unwrap();
+    let own = tokio::spawn(client.call::<u64>("own", ()).into_future());
+    let own_id = raw.next().await["id"].clone();
+    // An id that waits already, however it is written, is refused.
+    for taken in [own_id.to_string(), format!("{own_id}.0")] {
+        let call = client.call::<u64>("chosen", ()).id(chosen(taken.clone()));
+        let refused = within(call.into_future()).await.unwrap_err();
+        assert!(matches!(refused, CallError::Refused(_)), "{taken}: {refused}");
+    }
+    // And our own stay clear of what was chosen.
+    let ahead: Vec<_> = (2..6)
+        .map(|id| tokio::spawn(client.call::<u64>("chosen", ()).id(id.into()).into_future()))
+        .collect();
+    let mut ids = vec![own_id];
+    for _ in 2..6 {
+        ids.push(raw.next().await["id"].clone());
+    }
+    let more: Vec<_> =
+        (0..6).map(|_| tokio::spawn(client.call::<u64>("own", ()).into_future())).collect();
+    for _ in 0..6 {
+        let id = raw.next().await["id"].clone();
+        assert!(!ids.contains(&id), "{id}");
+        ids.push(id);
+    }
+    for (n, id) in ids.iter().enumerate().rev() {
+        raw.send(&answer(id, &n.to_string())).await;
+    }
+    for (n, call) in [own].into_iter().chain(ahead).chain(more).enumerate() {
+        assert_eq!(within(call).await.unwrap().unwrap(), n as u64);
     }
 }

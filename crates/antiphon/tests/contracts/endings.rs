@@ -1,41 +1,20 @@
 //! Contracts 9 and 10: disconnect, end of input, shutdown; and nothing left behind.
 
 use std::future::IntoFuture;
-use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router, Server};
+use antiphon::{CallError, Client, Context, Limits, Router, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::support::{Raw, request, serve, within};
-
-/// `hold` announces itself and waits until the test lets it go; `gone` hears of its cancellation.
-fn holding() -> (Router, mpsc::Receiver<()>, Arc<Notify>, mpsc::Receiver<()>) {
-    let (entered, seen_entered) = mpsc::channel(8);
-    let (gone, seen_gone) = mpsc::channel(8);
-    let release = Arc::new(Notify::new());
-    let go = release.clone();
-    let router = Router::new().method("hold", move |(): (), cx: Context| {
-        let (entered, gone, go) = (entered.clone(), gone.clone(), go.clone());
-        async move {
-            let token = cx.cancellation().clone();
-            tokio::spawn(async move {
-                token.cancelled().await;
-                let _ = gone.send(()).await;
-            });
-            entered.send(()).await.unwrap();
-            go.notified().await;
-            Ok::<_, ErrorObject>("held")
-        }
-    });
-    (router, seen_entered, release, seen_gone)
-}
+#[cfg(feature = "http")]
+use crate::support::rest;
+use crate::support::{Holding, Raw, dial, holding, notification, request, serve, within};
 
 #[tokio::test]
 async fn a_disconnect_cancels_what_runs() {
-    let (router, mut entered, _release, mut gone) = holding();
+    let Holding { router, mut entered, mut gone, .. } = holding();
     let (mut raw, served) = Raw::served(Limits::default(), router);
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
@@ -46,7 +25,7 @@ async fn a_disconnect_cancels_what_runs() {
 
 #[tokio::test]
 async fn the_end_of_input_drains_what_was_accepted() {
-    let (router, mut entered, release, _gone) = holding();
+    let Holding { router, mut entered, release, .. } = holding();
     let address = serve("tcp://127.0.0.1:0", Limits::default(), router).await;
     let mut stream = TcpStream::connect(address.trim_start_matches("tcp://")).await.unwrap();
     stream.write_all(request(1, "hold", "[]").as_bytes()).await.unwrap();
@@ -61,7 +40,7 @@ async fn the_end_of_input_drains_what_was_accepted() {
 #[tokio::test]
 async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
     for endpoint in ["tcp://127.0.0.1:0", "memory:shutdown"] {
-        let (router, mut entered, release, _gone) = holding();
+        let Holding { router, mut entered, release, .. } = holding();
         let server = Server::bind(endpoint).await.unwrap();
         let address = server.endpoints()[0].to_string();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -90,7 +69,7 @@ async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
 
 #[tokio::test]
 async fn a_shutdown_over_its_time_cancels() {
-    let (router, mut entered, _release, mut gone) = holding();
+    let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits);
     let address = server.endpoints()[0].to_string();
@@ -127,7 +106,7 @@ async fn a_closed_client_has_sent_what_was_queued() {
 
 #[tokio::test]
 async fn dropping_the_last_client_ends_the_connection() {
-    let (router, ..) = holding();
+    let Holding { router, .. } = holding();
     let (raw, served) = Raw::served(Limits::default(), router);
     let peer = served.peer().unwrap().clone();
     let clone = served.clone();
@@ -140,8 +119,7 @@ async fn dropping_the_last_client_ends_the_connection() {
 
 #[tokio::test]
 async fn tasks_end_with_their_connection() {
-    let (router, mut entered, _release, gone) = holding();
-    drop(gone);
+    let Holding { router, mut entered, .. } = holding();
     // What is still accepted after the end of input is drained for this long at most.
     let limits = Limits { shutdown_timeout: Duration::from_millis(50), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, router).await;
@@ -162,4 +140,151 @@ async fn tasks_end_with_their_connection() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_notification_over_its_time_is_cancelled() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { request_timeout: Some(Duration::from_millis(20)), ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    within(gone.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_input_cancels_a_notification_that_goes_on() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, router).await;
+    let mut stream = dial(&address).await;
+    stream.write_all(notification("hold_note", "[]").as_bytes()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    drop(stream);
+    within(gone.recv()).await.unwrap();
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_disconnect_cancels_what_an_http_request_runs() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
+    let entries = format!("[{},{}]", request(1, "hold", "[]"), request(2, "hold", "[]"));
+    for (body, runs) in
+        [(request(1, "hold", "[]"), 1), (entries, 2), (notification("hold_note", "[]"), 1)]
+    {
+        let mut stream = dial(&address).await;
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        let message = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(message.as_bytes()).await.unwrap();
+        for _ in 0..runs {
+            within(entered.recv()).await.unwrap();
+        }
+        drop(stream);
+        for _ in 0..runs {
+            within(gone.recv()).await.unwrap();
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_shutdown_over_its_time_answers_over_http_too() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
+    let address = server.endpoints()[0].to_string();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    let mut stream = dial(&address).await;
+    let body = request(1, "hold", "[]");
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let message = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(message.as_bytes()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    stop.send(()).unwrap();
+    let response = String::from_utf8(rest(&mut stream).await).unwrap();
+    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+    assert!(response.contains("-32009"), "{response}");
+    within(gone.recv()).await.unwrap();
+    within(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_ends_its_connections() {
+    let mut endpoints = vec!["tcp://127.0.0.1:0", "memory:dropped"];
+    if cfg!(feature = "ws") {
+        endpoints.push("ws://127.0.0.1:0");
+    }
+    for endpoint in endpoints {
+        let Holding { router, mut entered, mut gone, .. } = holding();
+        let server = Server::bind(endpoint).await.unwrap();
+        let address = server.endpoints()[0].to_string();
+        let serving = tokio::spawn(server.serve(router));
+        let client = Client::connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+        within(entered.recv()).await.unwrap();
+        serving.abort();
+        within(client.peer().unwrap().closed()).await;
+        within(gone.recv()).await.unwrap();
+        within(call).await.unwrap().unwrap_err();
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_server_that_is_dropped_ends_its_http_connections() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap();
+    let address = server.endpoints()[0].to_string();
+    let serving = tokio::spawn(server.serve(router));
+    let mut resting = dial(&address).await;
+    let client = Client::connect(&address).await.unwrap();
+    let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    serving.abort();
+    within(gone.recv()).await.unwrap();
+    within(call).await.unwrap().unwrap_err();
+    rest(&mut resting).await;
+}
+
+#[tokio::test]
+async fn a_client_closes_although_its_handler_does_not_end() {
+    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+    let asks = Router::new().method("work", |(): (), cx: Context| async move {
+        cx.peer()?.call::<String>("ask", ()).await
+    });
+    let (mut raw, served) = Raw::served(limits.clone(), asks);
+    raw.send(&request(1, "work", "[]")).await;
+    assert_eq!(raw.next().await["method"], "ask");
+    within(served.close()).await;
+    assert_eq!(raw.next().await["error"]["code"], -32009);
+    // The same for the handler of a notification, and what waits behind it.
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let (mut raw, served) = Raw::served(limits, router);
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    within(served.close()).await;
+    within(gone.recv()).await.unwrap();
+}
+
+#[cfg(all(feature = "child", unix))]
+#[tokio::test]
+async fn the_child_of_a_dropped_client_leaves() {
+    let left = std::env::temp_dir().join(format!("antiphon-{}-left", std::process::id()));
+    // It calls, hears no more than the end of its stdin, and leaves word.
+    let call = request(1, "hold", "[]").replace('"', "\\\"");
+    let child = format!("exec:sh -c 'echo \"{call}\"; cat >&2; echo > {}'", left.display());
+    let Holding { router, mut entered, .. } = holding();
+    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+    let client = Client::builder().limits(limits).handler(router).connect(&child).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    drop(client);
+    within(async {
+        while !left.exists() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    std::fs::remove_file(left).unwrap();
 }

@@ -1,7 +1,10 @@
 //! What only HTTP does.
 
+use std::future::IntoFuture;
+
 use antiphon::transport::http::HttpService;
 use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
+use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -124,4 +127,33 @@ async fn an_origin_that_is_allowed_is_served_with_cors() {
     let response = exchange(&address, preflight).await;
     assert!(response.starts_with("HTTP/1.1 204"), "{response}");
     assert!(response.contains("access-control-allow-headers: content-type"), "{response}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_and_batches_at_once_get_their_own_results() {
+    let echo = Router::new()
+        .method("echo", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(n) });
+    let address = serve("http://127.0.0.1:0", Limits::default(), echo).await;
+    let client = Client::connect(&address).await.unwrap();
+    let batches = (0..4).map(|task| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            for round in 0..10 {
+                let mut batch = client.batch();
+                let numbers = (0..100).map(|n| n + 1_000 * round + 100_000 * task);
+                let slots: Vec<_> = numbers.map(|n| (n, batch.call::<u64>("echo", (n,)))).collect();
+                let mut replies = batch.send().await.unwrap();
+                for (n, slot) in slots {
+                    assert_eq!(replies.take(slot).unwrap(), n);
+                }
+            }
+        })
+    });
+    let batches = join_all(batches);
+    let calls = join_all((0..200u64).map(|n| client.call::<u64>("echo", (n,)).into_future()));
+    let (batches, calls) = within(async { tokio::join!(batches, calls) }).await;
+    for (n, result) in calls.into_iter().enumerate() {
+        assert_eq!(result.unwrap(), n as u64);
+    }
+    batches.into_iter().for_each(|ended| ended.unwrap());
 }

@@ -15,4 +15,8 @@ mod endings;
 mod http;
 mod order;
 mod reentry;
+mod room;
 mod serving;
+mod stalls;
+#[cfg(feature = "ws")]
+mod wires;

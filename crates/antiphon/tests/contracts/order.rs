@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use antiphon::{Context, ErrorObject, Limits, Router};
 use futures_util::future::join_all;
 
-use crate::support::{Raw, both, notification, request, within};
+use crate::support::{Holding, Raw, answer, both, holding, notification, request, within};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -83,4 +83,69 @@ async fn a_handler_that_does_not_wait_is_no_task() {
         let count: usize = within(client.call("tasks", ()).into_future()).await.unwrap();
         assert_eq!(count, before);
     }
+}
+
+#[tokio::test]
+async fn a_batch_that_holds_a_notification_overtakes_nothing() {
+    let log = Log::default();
+    let router = logging(&log).notification("call_back", |(): (), cx: Context| async move {
+        cx.peer().unwrap().call::<()>("ask", ()).await.unwrap();
+    });
+    let (mut raw, _served) = Raw::served(Limits::default(), router);
+    raw.send(&notification("call_back", "[]")).await;
+    let question = raw.next().await;
+    // While it waits for us a request overtakes it, but not a batch whose notification must not.
+    raw.send(&format!("[{},{}]", notification("note", "[1,20]"), request(1, "ask", "[1]"))).await;
+    raw.send(&request(2, "ask", "[2]")).await;
+    assert_eq!(raw.next().await["id"], 2);
+    raw.send(&answer(&question["id"], "null")).await;
+    let answers = raw.next().await;
+    assert_eq!((&answers[0]["id"], &answers[0]["result"]), (&1.into(), &1.into()));
+    assert_eq!(*log.lock().unwrap(), ["ask 2", "note 1", "ask 1"]);
+}
+
+#[tokio::test]
+async fn what_was_held_back_is_answered_by_a_connection_that_closes() {
+    let log = Log::default();
+    let router = logging(&log).notification("call_back", |(): (), cx: Context| async move {
+        cx.peer().unwrap().call::<()>("ask", ()).await.unwrap();
+    });
+    let (mut raw, served) = Raw::served(Limits::default(), router);
+    raw.send(&notification("call_back", "[]")).await;
+    let question = raw.next().await;
+    raw.send(&format!("[{},{}]", notification("note", "[1,20]"), request(1, "ask", "[1]"))).await;
+    raw.send(&request(2, "ask", "[2]")).await;
+    assert_eq!(raw.next().await["id"], 2);
+    let closing = tokio::spawn(served.close());
+    raw.send(&answer(&question["id"], "null")).await;
+    assert_eq!(raw.next().await[0]["result"], 1);
+    within(closing).await.unwrap();
+    assert_eq!(*log.lock().unwrap(), ["ask 2", "note 1", "ask 1"]);
+}
+
+#[tokio::test]
+async fn a_handle_kept_from_a_notification_does_not_loosen_the_order() {
+    let log = Log::default();
+    let (answered, mut hearing) = tokio::sync::mpsc::channel::<()>(1);
+    let Holding { router, mut entered, release, .. } = holding();
+    let router = router.merge(logging(&log)).notification("start", move |(): (), cx: Context| {
+        let (peer, answered) = (cx.peer().unwrap().clone(), answered.clone());
+        tokio::spawn(async move {
+            peer.call::<()>("later", ()).await.unwrap();
+            answered.send(()).await.unwrap();
+        });
+        async {}
+    });
+    let (mut raw, _served) = Raw::served(Limits::default(), router);
+    raw.send(&notification("start", "[]")).await;
+    let question = raw.next().await;
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&request(1, "ask", "[1]")).await;
+    // Once this is heard, what was said before it has been read, and nothing of it has started.
+    raw.send(&answer(&question["id"], "null")).await;
+    within(hearing.recv()).await.unwrap();
+    assert!(log.lock().unwrap().is_empty());
+    release.notify_one();
+    assert_eq!(raw.next().await["result"], 1);
 }

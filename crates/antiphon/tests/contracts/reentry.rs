@@ -1,8 +1,8 @@
 //! Contract 4: the reader never waits for a handler that may be waiting for the reader.
 
 use std::future::IntoFuture;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
 use futures_util::future::join_all;
@@ -162,4 +162,24 @@ async fn at_the_limit_the_reader_pauses_and_then_serves_all() {
     for (n, call) in calls.into_iter().enumerate() {
         assert_eq!(within(call).await.unwrap().unwrap(), n as u64);
     }
+}
+
+#[tokio::test]
+async fn a_notification_may_call_back_through_any_handle() {
+    // The handler of a notification calls through a client it was given; to answer, its side is
+    // called again.
+    let cell: Arc<OnceLock<Client>> = Arc::default();
+    let given = cell.clone();
+    let (done, mut finished) = tokio::sync::mpsc::channel::<u64>(1);
+    let ours = descend().notification("start", move |(): (), _cx: Context| {
+        let (client, done) = (given.get().unwrap().clone(), done.clone());
+        async move {
+            let depth = client.call::<u64>("descend", (5,)).await.unwrap();
+            done.send(depth).await.unwrap();
+        }
+    });
+    let (client, server) = both((Limits::default(), ours), (Limits::default(), descend()));
+    cell.set(client.clone()).unwrap();
+    server.notify("start", ()).await.unwrap();
+    assert_eq!(within(finished.recv()).await, Some(5));
 }

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router, Server};
 use futures_util::future::join_all;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{request, serve, within};
+use crate::support::{dial, line, request, serve, within};
 
 fn service() -> Router {
     Router::new()
@@ -79,24 +78,13 @@ async fn every_endpoint_serves_and_is_called() {
     }
 }
 
-async fn raw(address: &str) -> BufReader<TcpStream> {
-    let address = address.split("://").nth(1).unwrap();
-    BufReader::new(TcpStream::connect(address).await.unwrap())
-}
-
-async fn line(stream: &mut BufReader<TcpStream>) -> serde_json::Value {
-    let mut line = String::new();
-    within(stream.read_line(&mut line)).await.unwrap();
-    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
-}
-
 #[tokio::test]
 async fn a_listener_answers_in_the_framing_it_hears() {
     let address = serve("tcp://127.0.0.1:0", Limits::default(), service()).await;
-    let mut lines = raw(&address).await;
+    let mut lines = dial(&address).await;
     lines.write_all(request(1, "echo", "[1]").as_bytes()).await.unwrap();
     assert_eq!(line(&mut lines).await["id"], 1);
-    let mut headers = raw(&address).await;
+    let mut headers = dial(&address).await;
     let body = request(2, "echo", "[2]");
     let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
     headers.write_all(message.as_bytes()).await.unwrap();
@@ -109,7 +97,7 @@ async fn a_listener_answers_in_the_framing_it_hears() {
 async fn a_message_over_the_limit_is_refused_and_the_next_one_served() {
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
-    let mut stream = raw(&address).await;
+    let mut stream = dial(&address).await;
     let big = request(1, "echo", &format!("[\"{}\"]", "x".repeat(100_000)));
     stream.write_all(format!("{big}\n{}\n", request(2, "echo", "[2]")).as_bytes()).await.unwrap();
     let refused = line(&mut stream).await;
@@ -121,8 +109,8 @@ async fn a_message_over_the_limit_is_refused_and_the_next_one_served() {
 async fn a_message_that_stalls_ends_the_connection_and_idleness_does_not() {
     let limits = Limits { stall_timeout: Duration::from_millis(40), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
-    let mut quiet = raw(&address).await;
-    let mut stalled = raw(&address).await;
+    let mut quiet = dial(&address).await;
+    let mut stalled = dial(&address).await;
     stalled.write_all(b"{\"jsonrpc\":").await.unwrap();
     let mut rest = Vec::new();
     within(stalled.read_to_end(&mut rest)).await.unwrap();
@@ -134,7 +122,7 @@ async fn a_message_that_stalls_ends_the_connection_and_idleness_does_not() {
 async fn an_idle_connection_ends_when_it_is_told_to() {
     let limits = Limits { idle_timeout: Some(Duration::from_millis(40)), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
-    let mut idle = raw(&address).await;
+    let mut idle = dial(&address).await;
     within(idle.read_to_end(&mut Vec::new())).await.unwrap();
 }
 
@@ -146,7 +134,7 @@ async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
         ..Limits::default()
     };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
-    let mut deaf = raw(&address).await;
+    let mut deaf = dial(&address).await;
     let message = request(1, "echo", &format!("[\"{}\"]", "x".repeat(50_000)));
     // It writes until the server, which cannot answer, stops reading and then ends the connection.
     let ended = within(async {
@@ -169,19 +157,19 @@ async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
 async fn connections_over_the_limit_are_told_so() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
-    let mut first = raw(&address).await;
+    let mut first = dial(&address).await;
     first.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
     line(&mut first).await;
-    let mut second = raw(&address).await;
+    let mut second = dial(&address).await;
     second.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
     line(&mut second).await;
-    let mut third = raw(&address).await;
+    let mut third = dial(&address).await;
     assert_eq!(line(&mut third).await["error"]["code"], -32009);
     drop(first);
     // The place is free once the server has seen the end of the first.
     within(async {
         loop {
-            let mut next = raw(&address).await;
+            let mut next = dial(&address).await;
             next.write_all(request(1, "echo", "[]").as_bytes()).await.unwrap();
             if line(&mut next).await["error"].is_null() {
                 return;

@@ -1,16 +1,26 @@
 //! Two sides in one process, and a raw end to say anything to one of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::memory::{MemoryTransport, pair};
-use antiphon::{Client, ClientBuilder, Handler, Limits, Server};
+use antiphon::{Client, ClientBuilder, Context, ErrorObject, Handler, Limits, Router, Server};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc};
 
-/// Ends a test that hangs.
+/// Longer than any test. With it as the stall timeout, a connection that needs a timer to notice
+/// something does not notice in time.
+pub(crate) const FOREVER: Duration = Duration::from_secs(600);
+
+/// Ends a test that hangs, before the watchdog of a connection looks for the first time: what only
+/// its timer wakes is asleep for good.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), what).await.expect("the test hangs")
+    tokio::time::timeout(Duration::from_secs(10), what).await.expect("the test hangs")
 }
 
 /// Two clients of each other: both sides of one connection.
@@ -45,12 +55,114 @@ impl Raw {
     }
 }
 
-/// A server on a free port or name of this endpoint, serving until the test ends.
+/// The wires on which both sides can call.
+pub(crate) fn wires() -> Vec<&'static str> {
+    let mut wires = vec!["tcp://127.0.0.1:0", "memory:*"];
+    if cfg!(feature = "ws") {
+        wires.push("ws://127.0.0.1:0");
+    }
+    wires
+}
+
+/// The same, and HTTP.
+pub(crate) fn wires_and_http() -> Vec<&'static str> {
+    let mut wires = wires();
+    if cfg!(feature = "http") {
+        wires.push("http://127.0.0.1:0");
+    }
+    wires
+}
+
+/// A server on a free port or name of this endpoint, serving until the test ends. A `*` makes a
+/// name that is free.
 pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
-    let server = Server::bind(endpoint).await.unwrap().limits(limits);
+    static NAMES: AtomicUsize = AtomicUsize::new(0);
+    let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
+    let server = Server::bind(&endpoint.replace('*', &name)).await.unwrap().limits(limits);
     let address = server.endpoints()[0].to_string();
     tokio::spawn(server.serve(handler));
     address
+}
+
+/// A TCP connection to whatever this endpoint is.
+pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
+    let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
+    let stream = TcpStream::connect(authority).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    BufReader::new(stream)
+}
+
+/// The next line, as JSON.
+pub(crate) async fn line(stream: &mut BufReader<TcpStream>) -> Value {
+    let mut line = String::new();
+    within(stream.read_line(&mut line)).await.unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+}
+
+/// Everything until the other side ends the connection, with a reset or without.
+pub(crate) async fn rest(stream: &mut BufReader<TcpStream>) -> Vec<u8> {
+    let mut rest = Vec::new();
+    let _ = within(stream.read_to_end(&mut rest)).await;
+    rest
+}
+
+/// Lets the stall timeout of a TCP server go by more than once: connections that do stall are the
+/// clock.
+pub(crate) async fn stall_goes_by(address: &str) {
+    for _ in 0..2 {
+        let mut stalled = dial(address).await;
+        stalled.write_all(b"{\"jsonrpc\":").await.unwrap();
+        rest(&mut stalled).await;
+    }
+}
+
+/// Waits for another task, so that somebody else does the waking.
+pub(crate) async fn elsewhere() {
+    tokio::spawn(tokio::task::yield_now()).await.unwrap();
+}
+
+/// Methods that wait for the test, and what the test sees of them.
+pub(crate) struct Holding {
+    /// `hold` and the notification `hold_note` announce themselves and wait.
+    pub(crate) router: Router,
+    pub(crate) entered: mpsc::Receiver<()>,
+    pub(crate) release: Arc<Notify>,
+    /// Hears of each cancellation.
+    pub(crate) gone: mpsc::Receiver<()>,
+}
+
+pub(crate) fn holding() -> Holding {
+    let (enter, entered) = mpsc::channel(64);
+    let (leave, gone) = mpsc::channel(64);
+    let release = Arc::new(Notify::new());
+    let go = release.clone();
+    let hold = move |cx: Context| {
+        let (enter, leave, go) = (enter.clone(), leave.clone(), go.clone());
+        async move {
+            let token = cx.cancellation().clone();
+            tokio::spawn(async move {
+                token.cancelled().await;
+                let _ = leave.send(()).await;
+            });
+            enter.send(()).await.unwrap();
+            go.notified().await;
+        }
+    };
+    let held = hold.clone();
+    let router = Router::new()
+        .method("hold", move |(): (), cx: Context| {
+            let held = held(cx);
+            async move {
+                held.await;
+                Ok::<_, ErrorObject>("held")
+            }
+        })
+        .notification("hold_note", move |(): (), cx: Context| hold(cx));
+    Holding { router, entered, release, gone }
+}
+
+pub(crate) fn answer(id: &Value, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#)
 }
 
 pub(crate) fn request(id: u64, method: &str, params: &str) -> String {

@@ -1,0 +1,189 @@
+//! Contract 7 and what it must not break: whatever is bounded, both sides get on.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+
+use antiphon::{Client, Context, ErrorObject, Limits, Peer, Router};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::support::{
+    FOREVER, Holding, Raw, answer, elsewhere, holding, notification, request, serve, wires, within,
+};
+
+/// What the handler of a notification does before it is done.
+#[derive(Clone, Copy, Debug)]
+enum Handling {
+    AtOnce,
+    Waits,
+    NotifiesBack,
+}
+
+type Heard = mpsc::UnboundedReceiver<u64>;
+
+/// Hears `note` and `ack`, and tells the test of each in its own channel.
+fn hearing(handling: Handling) -> (Router, Heard, Heard) {
+    let (note, notes) = mpsc::unbounded_channel();
+    let (ack, acks) = mpsc::unbounded_channel();
+    let router = Router::new()
+        .notification("note", move |(n, _): (u64, String), cx: Context| {
+            let note = note.clone();
+            async move {
+                match handling {
+                    Handling::AtOnce => {}
+                    Handling::Waits if n % 16 == 0 => elsewhere().await,
+                    Handling::Waits => {}
+                    Handling::NotifiesBack => cx.peer().unwrap().notify("ack", (n,)).await.unwrap(),
+                }
+                note.send(n).unwrap();
+            }
+        })
+        .notification("ack", move |(n,): (u64,), _cx: Context| {
+            ack.send(n).unwrap();
+            async {}
+        });
+    (router, notes, acks)
+}
+
+async fn talk(peer: Peer, notes: u64) {
+    let text = "x".repeat(1_000);
+    for n in 0..notes {
+        peer.notify("note", (n, &text)).await.unwrap();
+    }
+}
+
+/// Both sides say much at once, and each hears all of it in order.
+async fn both_talk(endpoint: &str, write_queue_bytes: usize, handling: Handling, notes: u64) {
+    // Time must not come to anybody's help.
+    let limits = Limits { stall_timeout: FOREVER, write_queue_bytes, ..Limits::default() };
+    let (served, mut served_notes, mut served_acks) = hearing(handling);
+    let served = served.notification("talk", move |(): (), cx: Context| {
+        tokio::spawn(talk(cx.peer().unwrap().clone(), notes));
+        async {}
+    });
+    let address = serve(endpoint, limits.clone(), served).await;
+    let (ours, mut our_notes, mut our_acks) = hearing(handling);
+    let client = Client::builder().limits(limits).handler(ours).connect(&address).await.unwrap();
+    client.notify("talk", ()).await.unwrap();
+    tokio::spawn(talk(client.peer().unwrap().clone(), notes));
+    for heard in [&mut served_notes, &mut our_notes] {
+        for n in 0..notes {
+            assert_eq!(within(heard.recv()).await, Some(n), "{endpoint} {handling:?}");
+        }
+    }
+    if let Handling::NotifiesBack = handling {
+        for heard in [&mut served_acks, &mut our_acks] {
+            for n in 0..notes {
+                assert_eq!(within(heard.recv()).await, Some(n), "{endpoint} {handling:?}");
+            }
+        }
+    }
+    within(client.close()).await;
+}
+
+/// More than the default write queue holds.
+const MANY: u64 = 1_300;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sides_that_both_talk_both_hear() {
+    for wire in wires() {
+        both_talk(wire, Limits::default().write_queue_bytes, Handling::AtOnce, MANY).await;
+        both_talk(wire, 1, Handling::AtOnce, 300).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sides_that_both_talk_and_hear_slowly_both_hear() {
+    for wire in wires() {
+        both_talk(wire, Limits::default().write_queue_bytes, Handling::Waits, MANY).await;
+        both_talk(wire, 1, Handling::Waits, 300).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_sides_that_notify_back_both_hear() {
+    for wire in wires() {
+        // As many as may be held while handlers wait for room.
+        let notes = Limits::default().in_flight as u64 / 2;
+        both_talk(wire, Limits::default().write_queue_bytes, Handling::NotifiesBack, notes).await;
+        both_talk(wire, 1, Handling::NotifiesBack, 300).await;
+    }
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
+    let Holding { router, mut entered, .. } = holding();
+    let router = router.notification("note", |_: (String,), _cx: Context| async {});
+    let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
+    let (mut raw, served) = Raw::served(limits, router);
+    // A call of the served side waits, so that it goes on reading.
+    let _waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
+    raw.next().await;
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    let large = notification("note", &format!("[\"{}\"]", "x".repeat(20_000)));
+    for _ in 0..5 {
+        raw.send(&large).await;
+    }
+    // That is all it holds: a request is refused, and a notification, which cannot be, ends it.
+    raw.send(&request(1, "hold", "[]")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32009);
+    raw.send(&large).await;
+    let reason = within(served.peer().unwrap().closed()).await;
+    assert!(reason.contains("too many notifications"), "{reason}");
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let router = router
+        .notification("note", |_: (String,), _cx: Context| async {})
+        .method("echo", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(n) });
+    let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
+    let (mut raw, served) = Raw::served(limits, router);
+    let waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
+    let question = raw.next().await;
+    let large = notification("note", &format!("[\"{}\"]", "x".repeat(20_000)));
+    // What was held and is done counts no more.
+    for round in 0..5 {
+        raw.send(&notification("hold_note", "[]")).await;
+        within(entered.recv()).await.unwrap();
+        for _ in 0..4 {
+            raw.send(&large).await;
+        }
+        raw.send(&request(round, "echo", &format!("[{round}]"))).await;
+        release.notify_one();
+        assert_eq!(raw.next().await["result"], round);
+    }
+    raw.send(&answer(&question["id"], "null")).await;
+    within(waiting).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_batch_that_still_runs_gives_back_the_room_of_what_has_ended() {
+    let Holding { router, mut entered, .. } = holding();
+    let step = Arc::new(tokio::sync::Notify::new());
+    let go = step.clone();
+    let router = router
+        .method("step", move |(): (), _cx: Context| {
+            let go = go.clone();
+            async move {
+                go.notified().await;
+                Ok::<_, ErrorObject>(())
+            }
+        })
+        .method("quick", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("quick") });
+    let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    raw.send(&format!("[{},{}]", request(1, "step", "[]"), request(2, "hold", "[]"))).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&request(3, "quick", "[]")).await;
+    raw.send(&request(4, "quick", "[]")).await;
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    step.notify_one();
+    for id in [3, 4] {
+        assert_eq!(raw.next().await, json!({"jsonrpc": "2.0", "result": "quick", "id": id}));
+    }
+}

@@ -1,0 +1,232 @@
+//! Who is let go for standing still, and who is not.
+//!
+//! The clock of these tests is another connection that does stand still.
+
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use antiphon::{Client, Context, ErrorObject, Limits, Router};
+use tokio::io::AsyncWriteExt;
+
+use crate::support::{
+    Holding, dial, holding, line, request, rest, serve, stall_goes_by, wires, within,
+};
+
+const SOON: Duration = Duration::from_millis(40);
+
+fn stalling_soon() -> Limits {
+    Limits { stall_timeout: SOON, ..Limits::default() }
+}
+
+fn quick() -> Router {
+    Router::new().method("quick", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("quick") })
+}
+
+#[tokio::test]
+async fn a_newline_of_its_own_begins_no_message() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let address = serve("tcp://127.0.0.1:0", stalling_soon(), router).await;
+    let mut stream = dial(&address).await;
+    stream.write_all(request(1, "hold", "[]").as_bytes()).await.unwrap();
+    // The request runs before its newline has come.
+    within(entered.recv()).await.unwrap();
+    stream.write_all(b"\r\n").await.unwrap();
+    stall_goes_by(&address).await;
+    release.notify_one();
+    assert_eq!(line(&mut stream).await["result"], "held");
+}
+
+#[tokio::test]
+async fn a_request_that_runs_for_long_is_no_stall() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let address = serve("tcp://127.0.0.1:0", stalling_soon(), router).await;
+    for message in [
+        request(1, "hold", "[]"),
+        format!("{}\n", request(1, "hold", "[]")),
+        format!("Content-Length: 58\r\n\r\n{:58}", request(1, "hold", "[]")),
+    ] {
+        let mut stream = dial(&address).await;
+        stream.write_all(message.as_bytes()).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        stall_goes_by(&address).await;
+        release.notify_one();
+        stream.shutdown().await.unwrap();
+        let answer = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(answer.contains("held"), "{message}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn half_a_message_behind_a_whole_one_is_a_stall() {
+    let address = serve("tcp://127.0.0.1:0", stalling_soon(), quick()).await;
+    for half in ["{\"jsonrpc\":", "[", " {", "x"] {
+        let mut stream = dial(&address).await;
+        let both = format!("{}\n{half}", request(1, "quick", "[]"));
+        stream.write_all(both.as_bytes()).await.unwrap();
+        assert_eq!(line(&mut stream).await["result"], "quick");
+        rest(&mut stream).await;
+    }
+    let mut stream = dial(&address).await;
+    let body = request(1, "quick", "[]");
+    let both = format!("Content-Length: {}\r\n\r\n{body}Content-Le", body.len());
+    stream.write_all(both.as_bytes()).await.unwrap();
+    let answer = String::from_utf8(rest(&mut stream).await).unwrap();
+    assert!(answer.contains("quick"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_connection_in_use_is_not_idle() {
+    for endpoint in wires() {
+        let limits = Limits { idle_timeout: Some(SOON), ..Limits::default() };
+        let address = serve(endpoint, limits, quick()).await;
+        let used = Client::connect(&address).await.unwrap();
+        for _ in 0..2 {
+            let idle = Client::connect(&address).await.unwrap();
+            let ended = tokio::spawn(async move { idle.peer().unwrap().closed().await });
+            within(async {
+                while !ended.is_finished() {
+                    let result = used.call::<String>("quick", ()).await;
+                    assert_eq!(result.unwrap(), "quick", "{endpoint}");
+                }
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_long_is_not_idle() {
+    let Holding { router, mut entered, release, .. } = holding();
+    for endpoint in wires() {
+        let limits = Limits { idle_timeout: Some(SOON), ..Limits::default() };
+        let address = serve(endpoint, limits, router.clone()).await;
+        let client = Client::connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+        within(entered.recv()).await.unwrap();
+        for _ in 0..2 {
+            let idle = Client::connect(&address).await.unwrap();
+            within(idle.peer().unwrap().closed()).await;
+        }
+        release.notify_one();
+        assert_eq!(within(call).await.unwrap().unwrap(), "held");
+    }
+}
+
+/// HTTP, where only this one of the limits is near.
+#[cfg(feature = "http")]
+mod http {
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpSocket;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::support::FOREVER;
+
+    fn patient() -> Limits {
+        Limits {
+            handshake_timeout: FOREVER,
+            stall_timeout: FOREVER,
+            idle_timeout: Some(FOREVER),
+            ..Limits::default()
+        }
+    }
+
+    fn post(body: &str, length: usize) -> String {
+        format!(
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: {length}\r\n\r\n{body}"
+        )
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_never_becomes_a_request_is_ended() {
+        let limits = Limits { handshake_timeout: SOON, ..patient() };
+        let address = serve("http://127.0.0.1:0", limits, quick()).await;
+        for beginning in ["", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "POST / HTTP/1.1\r\n"]
+        {
+            let mut stream = dial(&address).await;
+            stream.write_all(beginning.as_bytes()).await.unwrap();
+            rest(&mut stream).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_rests_between_requests_is_ended() {
+        let limits = Limits { idle_timeout: Some(SOON), ..patient() };
+        let address = serve("http://127.0.0.1:0", limits, quick()).await;
+        let body = request(1, "quick", "[]");
+        let mut stream = dial(&address).await;
+        stream.write_all(post(&body, body.len()).as_bytes()).await.unwrap();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.contains("\"quick\""), "{response}");
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let address = serve("http://127.0.0.1:0", limits, quick()).await;
+        let mut stream = dial(&address).await;
+        stream.write_all(post("{", 100).as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        within(stream.read_exact(&mut status)).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 408");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_runs_for_long_is_none() {
+        let Holding { router, mut entered, release, .. } = holding();
+        let limits = Limits {
+            handshake_timeout: SOON,
+            stall_timeout: SOON,
+            idle_timeout: Some(SOON),
+            ..patient()
+        };
+        let address = serve("http://127.0.0.1:0", limits, router).await;
+        let body = request(1, "hold", "[]");
+        let mut stream = dial(&address).await;
+        stream.write_all(post(&body, body.len()).as_bytes()).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        for _ in 0..2 {
+            rest(&mut dial(&address).await).await;
+        }
+        release.notify_one();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.contains("\"held\""), "{response}");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_not_read_is_a_stall() {
+        let (enter, mut entered) = mpsc::channel(8);
+        let router = quick().method("big", move |(): (), _cx: Context| {
+            let enter = enter.clone();
+            async move {
+                enter.send(()).await.unwrap();
+                Ok::<_, ErrorObject>("x".repeat(8 << 20))
+            }
+        });
+        let limits = Limits { stall_timeout: SOON, connections: 1, ..patient() };
+        let address = serve("http://127.0.0.1:0", limits, router).await;
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4_096).unwrap();
+        let authority = address.trim_start_matches("http://").trim_end_matches('/');
+        let mut deaf = socket.connect(authority.parse().unwrap()).await.unwrap();
+        let body = request(1, "big", "[]");
+        deaf.write_all(post(&body, body.len()).as_bytes()).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        // There is room for one connection, and so for another once the first is ended.
+        within(async {
+            let body = request(2, "quick", "[]");
+            loop {
+                let mut next = dial(&address).await;
+                next.write_all(post(&body, body.len()).as_bytes()).await.unwrap();
+                let mut status = [0; 12];
+                next.read_exact(&mut status).await.unwrap();
+                if &status == b"HTTP/1.1 200" {
+                    return;
+                }
+                assert_eq!(&status, b"HTTP/1.1 503");
+            }
+        })
+        .await;
+    }
+}
