@@ -135,9 +135,13 @@ impl<W, T> Session<W, T> {
         if let Some(waiter) = self.named.remove(id) {
             return Answered::Waiter(waiter);
         }
-        let Some(id) = id.as_u64() else {
-            return Answered::Unknown;
-        };
+        let Some(id) = id.as_u64() else { return Answered::Unknown };
+        // A peer that keeps numbers as floats may have written `7.0` for the 7 that was chosen.
+        if !self.named.is_empty()
+            && let Some(waiter) = self.named.remove(&Id::from(id))
+        {
+            return Answered::Waiter(waiter);
+        }
         match self.pending.remove(&id) {
             Some(pending) => Answered::Waiter(pending.waiter),
             None if (1..self.next).contains(&id) => Answered::Late,

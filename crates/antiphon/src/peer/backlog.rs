@@ -3,6 +3,9 @@
 use std::collections::VecDeque;
 
 use antiphon_core::{Entry, Limits, Message, Payload};
+use bytes::Bytes;
+
+use crate::transport::TransportError;
 
 /// A payload and the size of the frame it came in.
 pub(super) struct Held {
@@ -54,5 +57,39 @@ pub(super) fn is_requests_only(payload: &Payload) -> bool {
     match payload {
         Payload::One(entry) => free(entry),
         Payload::Batch(entries) => entries.iter().all(free),
+    }
+}
+
+/// What a transport gives.
+pub(super) type Incoming = Result<Bytes, TransportError>;
+
+/// Frames that were read while nothing could be done with them.
+#[derive(Default)]
+pub(super) struct Ahead {
+    frames: VecDeque<Incoming>,
+    bytes: usize,
+}
+
+impl Ahead {
+    const FRAMES: usize = 64;
+    const BYTES: usize = 64 * 1024;
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.frames.len() < Self::FRAMES && self.bytes < Self::BYTES
+    }
+
+    pub(super) fn push(&mut self, incoming: Incoming) {
+        self.bytes += incoming.as_ref().map_or(0, Bytes::len);
+        self.frames.push_back(incoming);
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Incoming> {
+        let incoming = self.frames.pop_front()?;
+        self.bytes -= incoming.as_ref().map_or(0, Bytes::len);
+        Some(incoming)
     }
 }

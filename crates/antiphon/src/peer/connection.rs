@@ -6,8 +6,8 @@
 //!
 //! When does the reader pause? Only while nobody here waits for the other side: a handler that waits
 //! for an answer would otherwise wait for us, and we for it. While calls wait and there is no room,
-//! requests are held or refused instead (contract 4). A paused reader still looks one frame ahead,
-//! so that it sees the other side go.
+//! requests are held or refused instead (contract 4). A paused reader still looks a little ahead, so
+//! that it sees the other side go.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,10 +16,9 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Payload, Rules};
-use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
 
-use super::backlog::{Backlog, Held, is_requests_only};
+use super::backlog::{Ahead, Backlog, Held, Incoming, is_requests_only};
 use super::dispatcher::{Dispatcher, Gate, Origin, Progress, Run};
 use super::leash::{Leash, Pull};
 use super::reader::{self, Received};
@@ -33,6 +32,8 @@ use crate::transport::{Transport, TransportError};
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
+/// Why a connection ends that the other side has ended.
+const GONE: &str = "the other side closed it";
 /// How long the other side has to take our goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -84,7 +85,8 @@ pub(crate) fn connect<T: Transport>(
         watchdog,
         head: None,
         backlog: Backlog::default(),
-        ahead: None,
+        ahead: Ahead::default(),
+        ended: false,
         received: 0,
         phase: Phase::Open,
         drain: None,
@@ -93,8 +95,6 @@ pub(crate) fn connect<T: Transport>(
     };
     (peer, connection)
 }
-
-type Incoming = Result<Bytes, TransportError>;
 
 struct Connection<T> {
     transport: T,
@@ -111,7 +111,9 @@ struct Connection<T> {
     /// What came behind it, while the reader had to go on.
     backlog: Backlog,
     /// What was read while the reader paused.
-    ahead: Option<Incoming>,
+    ahead: Ahead,
+    /// Behind that, nothing more will come.
+    ended: bool,
     received: u64,
     phase: Phase,
     drain: Option<Pin<Box<Sleep>>>,
@@ -241,6 +243,14 @@ impl<T: Transport> Connection<T> {
         while let Some(payload) = self.backlog.pop() {
             self.writer.answer(self.dispatcher.refuse(payload, &busy));
         }
+        while let Some(incoming) = self.ahead.pop() {
+            if let Ok(frame) = incoming
+                && let Received::Payload(payload) =
+                    reader::receive(&frame, &self.rules, &self.shared)
+            {
+                self.writer.answer(self.dispatcher.refuse(payload, &busy));
+            }
+        }
     }
 
     /// Reads and dispatches until nothing more has come. True when anything was done.
@@ -248,15 +258,16 @@ impl<T: Transport> Connection<T> {
         let mut read = false;
         for _ in 0..BURST {
             if !self.may_read() {
-                self.look_ahead(poller);
+                read |= self.look_ahead(poller);
                 break;
             }
             // Full, and perhaps only for want of a turn: the writer goes first.
             if self.writer.is_full(&self.shared) && !self.write_blocked {
                 return Ok(true);
             }
-            let incoming = match self.ahead.take() {
+            let incoming = match self.ahead.pop() {
                 Some(incoming) => Some(incoming),
+                None if self.ended => None,
                 None => match Pin::new(&mut self.transport).poll_next(poller) {
                     Poll::Pending => break,
                     Poll::Ready(incoming) => incoming,
@@ -302,30 +313,49 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Reads one frame for later: a reader that pauses must still see the other side go.
-    fn look_ahead(&mut self, poller: &mut Poller<'_>) {
-        let open = matches!(self.phase, Phase::Open | Phase::Stopping);
-        if open
-            && self.ahead.is_none()
+    /// Reads a little for later: a reader that pauses must still see the other side go. True when
+    /// it has gone.
+    fn look_ahead(&mut self, poller: &mut Poller<'_>) -> bool {
+        let open = matches!(self.phase, Phase::Open | Phase::Stopping) && !self.ended;
+        while open
+            && self.ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
             match incoming {
-                Some(incoming) => self.ahead = Some(incoming),
-                None => self.at_end(),
+                Some(incoming) => self.ahead.push(incoming),
+                None if matches!(self.at_end, AtEnd::Cancel) => {
+                    self.at_end();
+                    return true;
+                }
+                // What was read ahead is still to be served.
+                None => {
+                    self.hear_end();
+                    break;
+                }
             }
         }
+        false
     }
 
-    /// Nothing more will come: no call can be answered, and what was accepted is finished.
+    /// Nothing more will come, and all that came is taken in: what was accepted is finished.
     fn at_end(&mut self) {
-        let reason: Arc<str> = "the other side closed it".into();
-        self.shared.end_calls(&reason);
-        match self.at_end {
-            AtEnd::Cancel => self.phase = Phase::Closing(reason),
-            AtEnd::Drain(limit) => {
-                self.phase = Phase::Draining;
-                self.drain = limit.map(|limit| Box::pin(sleep(limit)));
-            }
+        self.hear_end();
+        self.phase = match self.at_end {
+            AtEnd::Cancel => Phase::Closing(GONE.into()),
+            AtEnd::Drain(_) => Phase::Draining,
+        };
+    }
+
+    /// The other side has said its last: no call can be answered any more, and the time to finish
+    /// what was accepted begins.
+    fn hear_end(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.shared.end_calls(&GONE.into());
+        if let AtEnd::Drain(Some(limit)) = self.at_end {
+            self.drain = Some(Box::pin(sleep(limit)));
         }
     }
 
@@ -471,13 +501,14 @@ impl<T: Transport> Connection<T> {
         let ending = matches!(self.phase, Phase::Stopping | Phase::Draining | Phase::Expiring);
         let done = self.head.is_none()
             && self.backlog.is_empty()
+            && self.ahead.is_empty()
             && self.writer.is_idle()
             && self.shared.is_done();
         if !(ending && done) {
             return false;
         }
         let reason = match self.phase {
-            Phase::Draining => "the other side closed it",
+            Phase::Draining => GONE,
             _ => "closed",
         };
         self.drain = None;

@@ -31,6 +31,10 @@ pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Received
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             unreadable_answer(&invalid.error.to_string(), shared)
         }
+        Payload::One(Err(invalid)) if is_unreadable(&invalid) && !names_a_method(frame) => {
+            shared.fail_only_exchange(&invalid.error.to_string());
+            Received::Payload(Payload::One(Err(invalid)))
+        }
         Payload::One(entry) => deliver(entry, shared)
             .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
         Payload::Batch(entries) => {
@@ -67,6 +71,12 @@ pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
 
 fn is_unreadable(invalid: &Invalid) -> bool {
     [Code::PARSE_ERROR, Code::BATCH_TOO_LARGE].contains(&invalid.error.code)
+}
+
+/// Whether a frame that cannot be read may have been a request; otherwise it may be an answer.
+fn names_a_method(frame: &Bytes) -> bool {
+    let name = b"\"method\"";
+    frame.windows(name.len()).any(|window| window == name)
 }
 
 /// To a side that only calls, whatever comes is an answer.

@@ -56,6 +56,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let meter = stream.meter();
+    // The handshake is over, and nothing has been said yet.
+    meter.whole(false);
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
     let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
@@ -82,6 +84,7 @@ pub(crate) async fn connect(
         builder = builder.add_header(name.clone(), value.clone()).map_err(io::Error::other)?;
     }
     let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
+    meter.whole(false);
     let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
     Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
 }

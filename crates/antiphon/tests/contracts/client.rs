@@ -236,3 +236,26 @@ async fn chosen_ids_and_our_own_never_meet() {
         assert_eq!(within(call).await.unwrap().unwrap(), n as u64);
     }
 }
+
+#[tokio::test]
+async fn an_answer_nested_too_deeply_ends_the_call_of_a_client_that_serves() {
+    let limits = Limits { depth: 10, ..Limits::default() };
+    let (mut raw, client) = Raw::served(limits, Router::new());
+    let call = tokio::spawn(client.call::<RawJson>("a", ()).into_future());
+    let id = raw.next().await["id"].clone();
+    raw.send(&answer(&id, &("[".repeat(20) + &"]".repeat(20)))).await;
+    within(call).await.unwrap().unwrap_err();
+}
+
+#[tokio::test]
+async fn a_chosen_id_may_come_back_as_a_float() {
+    let (mut raw, client) = Raw::served(Limits::default(), Router::new());
+    let own = tokio::spawn(client.call::<u64>("a", ()).into_future());
+    raw.next().await;
+    raw.send(r#"{"jsonrpc":"2.0","result":1,"id":1.0}"#).await;
+    assert_eq!(within(own).await.unwrap().unwrap(), 1);
+    let call = tokio::spawn(client.call::<u64>("a", ()).id(7.into()).into_future());
+    raw.next().await;
+    raw.send(r#"{"jsonrpc":"2.0","result":1,"id":7.0}"#).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+}

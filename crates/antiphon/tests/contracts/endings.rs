@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 #[cfg(feature = "http")]
 use crate::support::rest;
-use crate::support::{Holding, Raw, dial, holding, notification, request, serve, within};
+use crate::support::{FOREVER, Holding, Raw, dial, holding, notification, request, serve, within};
 
 #[tokio::test]
 async fn a_disconnect_cancels_what_runs() {
@@ -287,4 +287,51 @@ async fn the_child_of_a_dropped_client_leaves() {
     })
     .await;
     std::fs::remove_file(left).unwrap();
+}
+
+#[tokio::test]
+async fn the_end_of_input_drains_what_was_read_ahead() {
+    // One runs, and the reader pauses; the others are read ahead, up to the end.
+    let Holding { router, mut entered, release, gone: _gone } = holding();
+    let limits = Limits { in_flight: 1, ..Limits::default() };
+    let address = serve("tcp://127.0.0.1:0", limits, router).await;
+    let mut stream = TcpStream::connect(address.trim_start_matches("tcp://")).await.unwrap();
+    for id in 1..=5 {
+        stream.write_all(request(id, "hold", "[]").as_bytes()).await.unwrap();
+    }
+    stream.shutdown().await.unwrap();
+    for _ in 1..=5 {
+        within(entered.recv()).await.unwrap();
+        release.notify_one();
+    }
+    let mut answers = String::new();
+    within(stream.read_to_string(&mut answers)).await.unwrap();
+    assert_eq!(answers.lines().count(), 5, "{answers}");
+    assert!(answers.lines().all(|answer| answer.contains("\"held\"")), "{answers}");
+}
+
+#[tokio::test]
+async fn a_disconnect_cancels_a_notification() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { stall_timeout: FOREVER, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    drop(raw);
+    within(gone.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_disconnect_cancels_what_runs_while_the_reader_pauses() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    for id in 0..4 {
+        raw.send(&request(id, "hold", "[]")).await;
+    }
+    for _ in 0..2 {
+        within(entered.recv()).await.unwrap();
+    }
+    drop(raw);
+    within(gone.recv()).await.unwrap();
 }

@@ -129,7 +129,7 @@ async fn an_origin_that_is_allowed_is_served_with_cors() {
     assert!(response.contains("access-control-allow-headers: content-type"), "{response}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_and_batches_at_once_get_their_own_results() {
     let echo = Router::new()
         .method("echo", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(n) });
@@ -138,9 +138,9 @@ async fn calls_and_batches_at_once_get_their_own_results() {
     let batches = (0..4).map(|task| {
         let client = client.clone();
         tokio::spawn(async move {
-            for round in 0..10 {
+            for round in 0..5 {
                 let mut batch = client.batch();
-                let numbers = (0..100).map(|n| n + 1_000 * round + 100_000 * task);
+                let numbers = (0..1_000).map(|n| n + 1_000 * round + 100_000 * task);
                 let slots: Vec<_> = numbers.map(|n| (n, batch.call::<u64>("echo", (n,)))).collect();
                 let mut replies = batch.send().await.unwrap();
                 for (n, slot) in slots {

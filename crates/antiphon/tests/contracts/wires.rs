@@ -195,3 +195,55 @@ async fn a_websocket_that_goes_cancels_what_runs_at_the_in_flight_limit() {
         within(gone.recv()).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn a_websocket_that_is_silent_from_the_start_lives() {
+    let address = serve("ws://127.0.0.1:0", stalling_soon(), echo()).await;
+    let mut silent = open(&address).await;
+    websocket_stall_goes_by(&address).await;
+    let message = frame(TEXT, true, request(1, "echo", "[1]").as_bytes());
+    silent.write_all(&message).await.unwrap();
+    assert_eq!(next(&mut silent).await.0, TEXT);
+}
+
+#[tokio::test]
+async fn a_websocket_client_that_hears_nothing_lives() {
+    let (client, server) = accepted().await;
+    stays(client, server).await;
+}
+
+#[tokio::test]
+async fn a_websocket_that_goes_cancels_what_runs_beyond_the_in_flight_limit() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
+    let address = serve("ws://127.0.0.1:0", limits, router).await;
+    let mut stream = open(&address).await;
+    for id in 0..3 {
+        let message = request(id, "hold", "[]");
+        stream.write_all(&frame(TEXT, true, message.as_bytes())).await.unwrap();
+    }
+    for _ in 0..2 {
+        within(entered.recv()).await.unwrap();
+    }
+    drop(stream);
+    for _ in 0..2 {
+        within(gone.recv()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_websocket_that_goes_cancels_what_runs_far_beyond_the_in_flight_limit() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
+    let address = serve("ws://127.0.0.1:0", limits, router).await;
+    let mut stream = open(&address).await;
+    for id in 0..4 {
+        let message = request(id, "hold", "[]");
+        stream.write_all(&frame(TEXT, true, message.as_bytes())).await.unwrap();
+    }
+    for _ in 0..2 {
+        within(entered.recv()).await.unwrap();
+    }
+    drop(stream);
+    within(gone.recv()).await.unwrap();
+}
