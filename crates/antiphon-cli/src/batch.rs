@@ -37,7 +37,8 @@ Each message is an Object on a line of its own, or an entry of one Array:
   {"method":"sum","params":[1,2]}                            a call; its id is its place, from 1
   {"method":"sum","params":[1,2],"id":"s"}                   a call with an id
   {"jsonrpc":"2.0","method":"update","params":[1]}           a Notification: whole, without an id
-The Responses are printed one a line, in the order of the calls. One error, and it fails."#;
+The batch goes out with ids of its own; the Responses are printed with yours, one a line, in the
+order of the calls. One error, and it fails."#;
 
 pub(crate) async fn run(args: BatchArgs) -> Result<Exit, Failure> {
     let (ids, entries) = read(&read_data(&args.data)?)?;

@@ -54,7 +54,8 @@ Endpoints:
   stdio:                   this process's stdin and stdout (serve only)
   exec:command args        a child process's stdin and stdout (call, notify, batch)
   A raw stream may name its framing: tcp+header://host:port, exec+header:clangd, stdio+line:
-  `line` is one message a line, `header` is Content-Length as language servers speak it.
+  `line` is one message a line, `header` is Content-Length as language servers speak it, `values`
+  is JSON values that follow each other.
   Without one, a server finds out, and a caller uses `line`.";
 
 #[cfg(test)]

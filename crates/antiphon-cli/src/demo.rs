@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use antiphon::{CallError, Caller as _, Context, ErrorObject, Invocation, Params, RawJson, Router};
+use antiphon::{Caller as _, Context, ErrorObject, Invocation, Params, RawJson, Router};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -28,14 +28,14 @@ pub(crate) fn router() -> Router {
             p.minuend.minus(p.subtrahend).ok_or_else(out_of_range)
         })
         .method("sum", |numbers: Vec<Number>, _: Context| async move { sum(numbers) })
-        .method("get_data", |(): (), _: Context| async { Ok::<_, ErrorObject>(("hello", 5)) })
+        .method("get_data", |(): (), _: Context| async { Ok(("hello", 5)) })
         .notification("notify_hello", hear)
         .notification("update", hear)
         .notification("notify_sum", |numbers: Vec<Number>, _: Context| async move {
             tracing::debug!(?numbers, "notified");
         })
         .method("echo", |params: Option<RawJson>, _: Context| async move {
-            Ok::<_, ErrorObject>(params.unwrap_or(RawJson::NULL))
+            Ok(params.unwrap_or(RawJson::NULL))
         })
         .method("sleep", sleep)
         .method("fail", |fail: Fail, _: Context| async move { Err::<(), _>(fail.into_error()) })
@@ -96,12 +96,11 @@ async fn panic(_: Option<RawJson>, _: Context) -> Result<(), ErrorObject> {
     panic!("the method `panic` was called")
 }
 
-async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, CallError> {
+async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, ErrorObject> {
     let params = back.params.map(Params::from_json).transpose();
-    let params = params.map_err(|error| {
-        CallError::Rpc(ErrorObject::invalid_params().with_data(&error.to_string()))
-    })?;
-    cx.peer()?.send(Invocation::new(&back.method, params)).await
+    let params =
+        params.map_err(|error| ErrorObject::invalid_params().with_data(&error.to_string()))?;
+    Ok(cx.peer()?.send(Invocation::new(&back.method, params)).await?)
 }
 
 impl Fail {

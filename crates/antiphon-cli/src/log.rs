@@ -10,9 +10,9 @@ use tracing_subscriber::EnvFilter;
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
     /// What to log on stderr: off, error, warn, info, debug, trace, or target=level, with commas
-    #[arg(long, global = true, env = "ANTIPHON_LOG", value_name = "LEVEL")]
-    #[arg(default_value = "warn", value_parser = filter)]
-    log: String,
+    /// [default: warn for serve, else error]
+    #[arg(long, global = true, env = "ANTIPHON_LOG", value_name = "LEVEL", value_parser = filter)]
+    log: Option<String>,
     /// How to log it
     #[arg(long, global = true, env = "ANTIPHON_LOG_FORMAT", value_name = "FORMAT")]
     #[arg(value_enum, default_value_t = Format::Text)]
@@ -27,10 +27,11 @@ enum Format {
     Json,
 }
 
-/// Starts logging. A panic is logged too: its text must not break a log of JSON lines.
-pub(crate) fn init(args: &LogArgs) {
+/// Starts logging, at this level where none is named. A panic is logged too: its text must not break
+/// a log of JSON lines.
+pub(crate) fn init(args: &LogArgs, default: &str) {
     let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(&args.log))
+        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         // A stderr that nobody reads is no reason to panic.

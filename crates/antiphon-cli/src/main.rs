@@ -26,7 +26,9 @@ use crate::exit::{Exit, Failure};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    log::init(&cli.log);
+    // Who calls gets one clear error; who serves wants to know more.
+    let level = if matches!(cli.command, Command::Serve(_)) { "warn" } else { "error" };
+    log::init(&cli.log, level);
     run(cli.command).unwrap_or_else(Failure::report).into()
 }
 

@@ -103,8 +103,17 @@ impl Remote {
 
     fn too_late(&self) -> Failure {
         let limit = self.timeout.0.map(Span).map(|span| span.to_string()).unwrap_or_default();
-        Failure::new(Exit::Timeout, format!("no answer from {} within {limit}", self.endpoint))
-            .hint("--timeout 2m waits longer, --timeout 0 for ever")
+        let late =
+            Failure::new(Exit::Timeout, format!("no answer from {} within {limit}", self.endpoint));
+        if let Endpoint::Exec { framing: None, .. }
+        | Endpoint::Tcp { framing: None, .. }
+        | Endpoint::Unix { framing: None, .. } = self.endpoint
+        {
+            return late.hint(
+                "--timeout 2m waits longer; a language server needs +header, as in exec+header:clangd",
+            );
+        }
+        late.hint("--timeout 2m waits longer, --timeout 0 for ever")
     }
 
     fn unreachable(&self, error: &ConnectError) -> Failure {
@@ -145,8 +154,12 @@ fn tell(direction: Direction, message: &[u8]) {
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) =
         text.split_once(':').ok_or("a header is `Name: value`; the colon is missing")?;
-    let name = name.trim().parse().map_err(|_| format!("`{name}` is no name of a header"))?;
+    let name: HeaderName =
+        name.trim().parse().map_err(|_| format!("`{name}` is no name of a header"))?;
     let value = value.trim().parse().map_err(|_| "its value holds a control character")?;
+    if [http::header::CONTENT_LENGTH, http::header::TRANSFER_ENCODING].contains(&name) {
+        return Err(format!("`{name}` says where the message ends and is set by itself"));
+    }
     Ok((name, value))
 }
 
@@ -158,7 +171,7 @@ mod tests {
     fn a_header_has_a_name_and_a_value() {
         let (name, value) = header("X-Key:  a:b ").unwrap();
         assert_eq!((name.as_str(), value.to_str().unwrap()), ("x-key", "a:b"));
-        for bad in ["X-Key", ": x", "a b: c", "a: b\nc"] {
+        for bad in ["X-Key", ": x", "a b: c", "a: b\nc", "Content-Length: 3"] {
             assert!(header(bad).is_err(), "{bad}");
         }
     }

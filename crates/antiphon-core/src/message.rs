@@ -7,11 +7,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::error::ErrorObject;
+use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
-use crate::scan::{Fault, Kind};
+use crate::scan::{Fault, Kind, TOO_DEEP};
 
 /// A call that wants an answer (section 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +77,15 @@ pub struct Invalid {
     pub error: ErrorObject,
     /// What it tried to be.
     pub intent: Intent,
+}
+
+impl Invalid {
+    /// Whether it might be valid to somebody with larger limits.
+    pub fn is_over_limit(&self) -> bool {
+        let says = |data: &RawJson| data.as_str().contains(TOO_DEEP);
+        self.error.code == Code::BATCH_TOO_LARGE
+            || (self.error.code == Code::PARSE_ERROR && self.error.data.as_ref().is_some_and(says))
+    }
 }
 
 /// What an invalid entry tried to be; it decides whether anybody is told.

@@ -67,6 +67,9 @@ impl fmt::Display for Kind {
     }
 }
 
+/// What a fault says of a text that may be JSON and is nested too deeply.
+pub(crate) const TOO_DEEP: &str = "nesting over the limit";
+
 /// A cursor over one JSON text.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
@@ -122,7 +125,7 @@ impl<'a> Scanner<'a> {
     /// Enters an Object or Array whose opening bracket is next.
     pub(crate) fn enter(&mut self, object: bool) -> Result<(), Fault> {
         if self.open.depth >= self.max_depth {
-            return self.fault("nesting over the limit");
+            return self.fault(TOO_DEEP);
         }
         self.open.push(object);
         self.pos += 1;

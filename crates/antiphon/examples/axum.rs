@@ -4,8 +4,8 @@
 //! `antiphon call http://127.0.0.1:3000/rpc greet name=Ada` or
 //! `antiphon call ws://127.0.0.1:3000/rpc greet name=Ada`.
 
-use antiphon::transport::http::HttpService;
-use antiphon::{Context, ErrorObject, Router};
+use antiphon::transport::http::{Guard, HttpService};
+use antiphon::{Context, Router};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -15,12 +15,12 @@ struct Greet {
 
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let rpc = Router::new().method("greet", |p: Greet, _cx: Context| async move {
-        Ok::<_, ErrorObject>(format!("hello, {}", p.name))
-    });
+    let rpc = Router::new()
+        .method("greet", |p: Greet, _cx: Context| async move { Ok(format!("hello, {}", p.name)) });
     let app: axum::Router = axum::Router::new()
         .route("/", axum::routing::get(|| async { "JSON-RPC is at /rpc\n" }))
-        .route_service("/rpc", HttpService::new(rpc));
+        // On a loopback address, so that no page of another Host reaches it by DNS rebinding.
+        .route_service("/rpc", HttpService::new(rpc).guard(Guard::new().loopback_only()));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     axum::serve(listener, app).await
 }

@@ -11,7 +11,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let upstream = Client::connect(&endpoint).await?;
     let router = Router::new().fallback(move |call: Invocation, cx: Context| {
         let upstream = upstream.clone();
-        async move { upstream.forward(call, &cx).await }
+        async move { Ok(upstream.forward(call, &cx).await?) }
     });
     let server = Server::bind("http://127.0.0.1:8651").await?;
     eprintln!("{} stands before {endpoint}", server.endpoints()[0]);

@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Id, Method, Params, ParamsError, RawJson, Refused};
+use antiphon_core::{ErrorObject, Id, Invalid, Method, Params, ParamsError, RawJson, Refused};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -65,7 +65,7 @@ pub enum CallError {
     /// The other side answered with an error.
     #[error("{0}")]
     Rpc(ErrorObject),
-    /// The connection is gone, or never allowed this.
+    /// The connection is gone.
     #[error("the connection is closed: {0}")]
     Closed(Arc<str>),
     /// No answer came in time.
@@ -85,6 +85,9 @@ pub enum CallError {
     /// The other side broke the protocol.
     #[error("the other side broke the protocol: {0}")]
     Protocol(String),
+    /// This transport has no way back to the caller.
+    #[error("{0} cannot call back; connect by WebSocket or a stream")]
+    NoWayBack(&'static str),
     /// What carries the calls failed, or answered something that is not JSON-RPC.
     #[error("{0}")]
     Transport(String),
@@ -94,6 +97,16 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// An answer that could not be read: over a limit of ours, or no JSON-RPC.
+    pub(crate) fn unreadable(invalid: &Invalid) -> Self {
+        let reason = invalid.error.to_string();
+        if invalid.is_over_limit() {
+            Self::Transport(format!("the answer is over a limit of ours; raise it: {reason}"))
+        } else {
+            Self::Protocol(reason)
+        }
+    }
+
     pub(crate) fn closed(reason: impl Into<Arc<str>>) -> Self {
         Self::Closed(reason.into())
     }
@@ -105,12 +118,17 @@ impl From<ErrorObject> for CallError {
     }
 }
 
-/// For `?` in a handler: the other side's error is passed on as it came, our own becomes -32603.
+/// For `?` in a handler: the other side's error is passed on as it came. Our own becomes -32603 and
+/// goes to the log: it may name addresses that the caller should not see.
 impl From<CallError> for ErrorObject {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Rpc(error) => error,
-            own => Self::internal_error().with_data(&own.to_string()),
+            CallError::NoWayBack(_) => Self::internal_error().with_data(&error.to_string()),
+            own => {
+                tracing::warn!(error = %own, "a call that a handler made failed");
+                Self::internal_error()
+            }
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::transport::{self, Transport};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let router = Router::new().method("subtract", |(a, b): (i64, i64), _cx: Context| async move {
-/// #     Ok::<_, antiphon::ErrorObject>(a - b)
+/// #     Ok(a - b)
 /// # });
 /// # tokio::spawn(Server::bind("memory:client-doc").await?.serve(router));
 /// let client = Client::connect("memory:client-doc").await?;
@@ -321,6 +321,7 @@ pub enum ConnectError {
 
 impl From<ConnectError> for ErrorObject {
     fn from(error: ConnectError) -> Self {
-        Self::internal_error().with_data(&error.to_string())
+        tracing::warn!(%error, "a handler could not connect");
+        Self::internal_error()
     }
 }

@@ -35,12 +35,7 @@ impl Context {
 
     /// The other side, to call back. Fails over HTTP, which has no way back.
     pub fn peer(&self) -> Result<&Peer, CallError> {
-        self.0.peer.as_ref().ok_or_else(|| {
-            let transport = self.0.connection.transport;
-            CallError::Transport(format!(
-                "{transport} cannot call back; connect by WebSocket or a stream"
-            ))
-        })
+        self.0.peer.as_ref().ok_or(CallError::NoWayBack(self.0.connection.transport))
     }
 
     /// Ends when the call is cancelled: by its timeout, by the other side going away, by shutdown.

@@ -114,7 +114,7 @@ fn parse(text: &str) -> Result<Endpoint, String> {
             (scheme, Some(framing.parse::<Framing>().map_err(|error| error.to_string())?))
         }
     };
-    match scheme {
+    match scheme.to_ascii_lowercase().as_str() {
         "http" | "ws" if framing.is_some() => {
             Err(format!("{scheme} has a framing of its own; leave the `+` away"))
         }
@@ -142,8 +142,8 @@ fn parse(text: &str) -> Result<Endpoint, String> {
         },
         "memory" if framing.is_some() => Err("memory: has no framing".to_owned()),
         "memory" => Ok(Endpoint::Memory { name: rest.to_owned() }),
-        "https" | "wss" | "tls" => {
-            Err(format!("TLS is not built in; put a TLS proxy before it, or use {}", plain(scheme)))
+        secure @ ("https" | "wss" | "tls") => {
+            Err(format!("TLS is not built in; put a TLS proxy before it, or use {}", plain(secure)))
         }
         _ => Err(FORMS.to_owned()),
     }
@@ -276,6 +276,7 @@ mod tests {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
         }
         assert_eq!("unix:///run/a".parse::<Endpoint>().unwrap().to_string(), "unix:/run/a");
+        assert_eq!("HTTP://h:1".parse::<Endpoint>().unwrap().to_string(), "http://h:1");
         assert_eq!("http://h/".parse::<Endpoint>().unwrap().to_string(), "http://h");
     }
 

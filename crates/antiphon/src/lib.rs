@@ -15,7 +15,7 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let router = Router::new()
 //!     .method("subtract", |p: Subtract, _cx: Context| async move {
-//!         Ok::<_, antiphon::ErrorObject>(p.minuend - p.subtrahend)
+//!         Ok(p.minuend - p.subtrahend)
 //!     })
 //!     .notification("update", |values: Vec<i64>, _cx: Context| async move {
 //!         println!("{values:?}");
@@ -54,15 +54,19 @@ pub mod transport;
 
 pub use antiphon_core as core;
 pub use antiphon_core::framing::Framing;
-pub use antiphon_core::{Code, ErrorObject, Id, Limits, Method, Outcome, Params, RawJson};
+pub use antiphon_core::{
+    Code, ErrorObject, Id, Limits, Method, Outcome, Params, ParamsError, RawJson, Refused,
+};
 pub use call::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Replies, Slot};
 pub use client::{Client, ClientBuilder, ConnectError};
 pub use context::{Connection, Context};
 pub use endpoint::{Authority, Endpoint, EndpointError};
 pub use handler::Handler;
+pub use http;
 pub use peer::{Direction, Peer};
 pub use router::Router;
 pub use server::{BindError, Server};
+pub use tokio_util::sync::CancellationToken;
 
 /// The future of something dynamic.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

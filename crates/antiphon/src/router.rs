@@ -52,18 +52,29 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// A struct takes params by position and by name; a tuple or `Vec` by position; `()` takes none;
-    /// [`RawJson`] takes them as they were written. A result that is `RawJson` goes out as it is.
+    /// [`RawJson`] takes them as they were written. A field that may be left out by position needs
+    /// `#[serde(default)]`, an `Option` too. A result that is `RawJson` goes out as it is.
+    ///
+    /// An error is an [`ErrorObject`]; `?` makes one of whatever has a `From` for it, such as the
+    /// [`CallError`](crate::CallError) of a call made from here. A plain function serves as well:
+    ///
+    /// ```
+    /// # use antiphon::{Context, ErrorObject, Router};
+    /// async fn divide((a, b): (i64, i64), _cx: Context) -> Result<i64, ErrorObject> {
+    ///     a.checked_div(b).ok_or_else(|| ErrorObject::new(1, "division by zero"))
+    /// }
+    /// let router = Router::new().method("divide", divide);
+    /// ```
     ///
     /// # Panics
     /// When the name is taken: two functions cannot serve one method.
     #[must_use]
-    pub fn method<P, R, E, F, Fut>(self, name: &str, function: F) -> Self
+    pub fn method<P, R, F, Fut>(self, name: &str, function: F) -> Self
     where
         P: DeserializeOwned + Send + 'static,
         R: Serialize + 'static,
-        E: Into<ErrorObject>,
         F: Fn(P, Context) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        Fut: Future<Output = Result<R, ErrorObject>> + Send + 'static,
     {
         self.insert(
             name.into(),
@@ -71,7 +82,7 @@ impl Router {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
                 Ok(params) => {
                     let reply = function(params, cx);
-                    Box::pin(async move { encode(reply.await.map_err(Into::into)?) })
+                    Box::pin(async move { encode(reply.await?) })
                 }
             }),
         )
@@ -92,7 +103,7 @@ impl Router {
             let done = function(params, cx);
             async move {
                 done.await;
-                Ok::<_, ErrorObject>(())
+                Ok(())
             }
         })
     }
@@ -102,26 +113,25 @@ impl Router {
     /// A proxy is a fallback that forwards:
     ///
     /// ```
-    /// use antiphon::{CallError, Client, Context, Invocation, Router};
+    /// use antiphon::{Client, Context, Invocation, Router};
     ///
     /// fn proxy(upstream: Client) -> Router {
     ///     Router::new().fallback(move |call: Invocation, cx: Context| {
     ///         let upstream = upstream.clone();
-    ///         async move { upstream.forward(call, &cx).await }
+    ///         async move { Ok(upstream.forward(call, &cx).await?) }
     ///     })
     /// }
     /// ```
     #[must_use]
-    pub fn fallback<R, E, F, Fut>(mut self, function: F) -> Self
+    pub fn fallback<R, F, Fut>(mut self, function: F) -> Self
     where
         R: Serialize + 'static,
-        E: Into<ErrorObject>,
         F: Fn(Invocation, Context) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, E>> + Send + 'static,
+        Fut: Future<Output = Result<R, ErrorObject>> + Send + 'static,
     {
         self.fallback = Some(Arc::new(move |call, cx| {
             let reply = function(call, cx);
-            Box::pin(async move { encode(reply.await.map_err(Into::into)?) })
+            Box::pin(async move { encode(reply.await?) })
         }));
         self
     }

@@ -34,6 +34,10 @@ use crate::transport::{Transport, TransportError};
 const BURST: usize = 1_024;
 /// Why a connection ends that the other side has ended.
 const GONE: &str = "the other side closed it";
+/// Why a connection ends that we have ended.
+const CLOSED: &str = "closed";
+/// The ends that are no failures.
+pub(crate) const ENDED_WELL: [&str; 2] = [GONE, CLOSED];
 /// How long the other side has to take our goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -509,7 +513,7 @@ impl<T: Transport> Connection<T> {
         }
         let reason = match self.phase {
             Phase::Draining => GONE,
-            _ => "closed",
+            _ => CLOSED,
         };
         self.drain = None;
         self.phase = Phase::Closing(reason.into());

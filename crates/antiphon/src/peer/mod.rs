@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 use crate::BoxFuture;
 use crate::call::{Batch, BatchEntry, Call, CallError, Caller, Invocation};
 
-pub(crate) use connection::{AtEnd, Side, Wire, connect};
+pub(crate) use connection::{AtEnd, ENDED_WELL, Side, Wire, connect};
 pub(crate) use shared::{Shared, Stop};
 pub(crate) use watchdog::Meter;
 use writer::Outgoing;
@@ -36,7 +36,7 @@ use writer::Outgoing;
 /// # use antiphon::{CallError, Context, Router};
 /// let router = Router::new().method("greet", |(): (), cx: Context| async move {
 ///     let name: String = cx.peer()?.call("your_name", ()).await?;
-///     Ok::<_, CallError>(format!("hello, {name}"))
+///     Ok(format!("hello, {name}"))
 /// });
 /// ```
 #[derive(Clone)]

@@ -29,10 +29,15 @@ pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Received
     }
     match decode(frame, rules) {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
-            unreadable_answer(&invalid.error.to_string(), shared)
+            let hint = framing_hint(frame);
+            let error = || match hint {
+                Some(hint) => CallError::Protocol(hint.to_owned()),
+                None => CallError::unreadable(&invalid),
+            };
+            unreadable_answer(error, shared)
         }
-        Payload::One(Err(invalid)) if is_unreadable(&invalid) && !names_a_method(frame) => {
-            shared.fail_only_exchange(&invalid.error.to_string());
+        Payload::One(Err(invalid)) if invalid.is_over_limit() && !names_a_method(frame) => {
+            shared.fail_only_exchange(|| CallError::unreadable(&invalid));
             Received::Payload(Payload::One(Err(invalid)))
         }
         Payload::One(entry) => deliver(entry, shared)
@@ -55,12 +60,13 @@ pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Received
 /// It is answered like a message that could not be read. It may also have been an answer to us: if
 /// just one message of ours waits for one, that ends with the reason.
 pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
+    let lost = || CallError::Transport(format!("the answer cannot be taken: {error}"));
     if shared.only_calls {
-        return unreadable_answer(&error.to_string(), shared);
+        return unreadable_answer(lost, shared);
     }
     let answer = match error {
         FrameError::TooLarge { limit } => {
-            shared.fail_only_exchange(&error.to_string());
+            shared.fail_only_exchange(lost);
             ErrorObject::request_too_large(*limit)
         }
         other => ErrorObject::parse_error().with_data(&other.to_string()),
@@ -79,13 +85,26 @@ fn names_a_method(frame: &Bytes) -> bool {
     frame.windows(name.len()).any(|window| window == name)
 }
 
+/// What a frame gives away of a peer that is spoken to in the wrong way.
+fn framing_hint(frame: &Bytes) -> Option<&'static str> {
+    let starts = |text: &str| {
+        frame.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
+    };
+    if starts("content-length:") {
+        Some("it speaks Content-Length; name the framing, as in exec+header: or tcp+header://")
+    } else if starts("HTTP/1.") {
+        Some("it is an HTTP server; use http://")
+    } else {
+        None
+    }
+}
+
 /// To a side that only calls, whatever comes is an answer.
-fn unreadable_answer(reason: &str, shared: &Shared) -> Received {
-    if shared.fail_only_exchange(reason) || !shared.awaits_answers() {
-        tracing::warn!(reason, "an answer cannot be read");
+fn unreadable_answer(error: impl Fn() -> CallError, shared: &Shared) -> Received {
+    if shared.fail_only_exchange(&error) || !shared.awaits_answers() {
         return Received::Nothing;
     }
-    Received::Lost(format!("an answer cannot be read: {reason}"))
+    Received::Lost(error().to_string())
 }
 
 fn deliver(entry: Entry, shared: &Shared) -> Option<Entry> {

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -42,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) tap: Option<Tap>,
     /// This side serves nothing: whatever comes in is an answer.
     pub(super) only_calls: bool,
+    reported_stray: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
@@ -102,6 +103,7 @@ impl Shared {
             limits,
             tap,
             only_calls,
+            reported_stray: AtomicBool::new(false),
         }
     }
 
@@ -192,12 +194,11 @@ impl Shared {
     }
 
     /// Ends the only exchange that waits, if there is just one.
-    pub(super) fn fail_only_exchange(&self, reason: &str) -> bool {
+    pub(super) fn fail_only_exchange(&self, error: impl Fn() -> CallError) -> bool {
         let waiters = self.state().session.answer_only_exchange();
         let any = !waiters.is_empty();
         for waiter in waiters {
-            let reason = format!("the answer cannot be read: {reason}");
-            let _ = waiter.send(Err(CallError::Transport(reason)));
+            let _ = waiter.send(Err(error()));
         }
         any
     }
@@ -251,7 +252,7 @@ impl Shared {
             _ => Vec::new(),
         };
         if waiters.is_empty() {
-            tracing::warn!(id = %response.id, outcome = ?response.outcome, "an answer that nobody asked for");
+            self.report_stray(&response.id, "an answer that nobody asked for");
         }
         for waiter in waiters {
             let _ = waiter.send(response.outcome.clone().map_err(CallError::Rpc));
@@ -267,7 +268,7 @@ impl Shared {
                 let _ = waiter.send(Err(CallError::Protocol(reason)));
             }
             Answered::Late | Answered::Unknown => {
-                tracing::warn!(id = %invalid.id, %reason, "an answer that is no valid Response");
+                self.report_stray(&invalid.id, "an answer that is no valid Response");
             }
         }
     }
@@ -291,6 +292,17 @@ impl Shared {
     pub(super) fn is_done(&self) -> bool {
         let state = self.state();
         state.session.is_idle() && state.outbox.is_empty()
+    }
+
+    /// Reports an answer of no use: the first aloud, the others quietly, or a peer could fill the log.
+    /// What it says is nobody's business.
+    fn report_stray(&self, id: &Id, what: &str) {
+        let id: String = id.as_str().chars().take(64).collect();
+        if self.reported_stray.swap(true, Ordering::Relaxed) {
+            tracing::debug!(id, "{what}");
+        } else {
+            tracing::warn!(id, "{what}");
+        }
     }
 
     /// Asks the connection to end; a later, sharper way replaces an earlier one.

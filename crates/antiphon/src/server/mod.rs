@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use antiphon_core::framing::Framing;
 use antiphon_core::{ErrorObject, Limits, Outcome, Rules};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::BoxFuture;
 use crate::call::Invocation;
@@ -17,7 +17,7 @@ use crate::client::without_feature;
 use crate::context::{Connection, Context, OnConnect};
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
-use crate::peer::{Side, Wire, connect};
+use crate::peer::{ENDED_WELL, Side, Wire, connect};
 use crate::transport::{self, Transport};
 
 pub(crate) use peers::Peers;
@@ -34,7 +34,7 @@ const REFUSAL: Duration = Duration::from_secs(1);
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let router = Router::new().method("ping", |(): (), _cx: Context| async {
-///     Ok::<_, antiphon::ErrorObject>("pong")
+///     Ok("pong")
 /// });
 /// let server = Server::bind("tcp://127.0.0.1:0").await?.and("unix:/tmp/ping.sock").await?;
 /// println!("{:?}", server.endpoints());
@@ -151,13 +151,20 @@ impl Server {
         for (endpoint, listener) in self.listeners {
             acceptors.spawn(service.clone().accept(endpoint, listener));
         }
-        tokio::select! {
-            () = stop => {}
-            () = async { while acceptors.join_next().await.is_some() {} } => {}
-        }
+        let ended = async {
+            let mut outcome = Ok(());
+            while let Some(ended) = acceptors.join_next().await {
+                outcome = outcome.and(ended.unwrap_or_else(|panic| Err(io::Error::other(panic))));
+            }
+            outcome
+        };
+        let outcome = tokio::select! {
+            () = stop => Ok(()),
+            outcome = ended => outcome,
+        };
         acceptors.shutdown().await;
         service.peers.shutdown(service.limits.shutdown_timeout).await;
-        Ok(())
+        outcome
     }
 }
 
@@ -184,6 +191,12 @@ pub enum BindError {
 }
 
 async fn listen(endpoint: &Endpoint) -> io::Result<(Endpoint, Listener)> {
+    if let Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } = endpoint
+        && path.contains('?')
+    {
+        let reason = "a path is listened on without its query; leave the `?` away";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
     Ok(match endpoint {
         #[cfg(feature = "http")]
         Endpoint::Http { authority, path } => {
@@ -249,11 +262,12 @@ struct Service {
 }
 
 impl Service {
-    async fn accept(self, endpoint: Endpoint, listener: Listener) {
+    async fn accept(self, endpoint: Endpoint, listener: Listener) -> io::Result<()> {
         match listener {
             #[cfg(feature = "http")]
             Listener::Http { socket, path, websocket_only } => {
                 self.accept_http(&socket, &path, websocket_only).await;
+                Ok(())
             }
             #[cfg(feature = "tcp")]
             Listener::Tcp { socket, framing } => loop {
@@ -272,23 +286,42 @@ impl Service {
             },
             #[cfg(feature = "stdio")]
             Listener::Stdio { framing } => {
-                let served = self.serve(transport::stdio::wire(framing, &self.limits));
-                if let Some(served) = served {
-                    let _ = served.await;
-                }
+                self.serve_stdio(transport::stdio::wire(framing, &self.limits)).await
             }
             #[cfg(feature = "memory")]
             Listener::Memory { mut listener } => {
                 while let Some(transport) = listener.accept().await {
                     self.serve(transport::memory::wire(transport));
                 }
+                Ok(())
             }
+        }
+    }
+
+    /// Serves the one connection there is. An output that cannot be written to is an error: the end
+    /// of input is not.
+    #[cfg(feature = "stdio")]
+    async fn serve_stdio(&self, mut wire: Wire<impl Transport>) -> io::Result<()> {
+        if let Some(complete) = &self.on_connect {
+            complete(&mut wire.facts);
+        }
+        let (limits, rules) = (self.limits.clone(), self.rules);
+        let handler = Some(self.handler.clone());
+        let (peer, connection) = connect(wire, Side { handler, limits, rules, tap: None });
+        let entered = self.peers.enter(&peer);
+        let serving = self.peers.spawn(async move {
+            let _entered = entered;
+            connection.await
+        });
+        match serving.await {
+            Ok(Some(reason)) if !ENDED_WELL.contains(&&*reason) => Err(io::Error::other(&*reason)),
+            _ => Ok(()),
         }
     }
 
     /// Serves a connection in a task of its own; one too many is told so, and one far too many not
     /// even that.
-    fn serve(&self, mut wire: Wire<impl Transport>) -> Option<JoinHandle<()>> {
+    fn serve(&self, mut wire: Wire<impl Transport>) {
         if let Some(complete) = &self.on_connect {
             complete(&mut wire.facts);
         }
@@ -299,18 +332,19 @@ impl Service {
         if let Some(place) = self.peers.admit() {
             let (peer, connection) = connect(wire, self.handler.clone());
             let entered = self.peers.enter(&peer);
-            return Some(self.peers.spawn(async move {
+            drop(self.peers.spawn(async move {
                 let _held = (place, entered);
-                connection.await;
+                connection.await
             }));
+            return;
         }
-        let refusal = self.peers.refusal()?;
+        let Some(refusal) = self.peers.refusal() else { return };
         let (peer, connection) = connect(wire, Arc::new(Busy));
         peer.tell(&Busy::error());
-        Some(self.peers.spawn(async move {
+        drop(self.peers.spawn(async move {
             let _held = refusal;
-            drop(tokio::time::timeout(REFUSAL, connection).await);
-        }))
+            tokio::time::timeout(REFUSAL, connection).await
+        }));
     }
 
     #[cfg(feature = "http")]

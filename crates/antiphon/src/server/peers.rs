@@ -138,13 +138,16 @@ impl Peers {
     }
 
     /// Runs a task that the shutdown waits for, and at last drops.
-    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> JoinHandle<Option<T>> {
         let aborting = self.0.aborting.clone();
         self.0.tasks.spawn(async move {
             tokio::select! {
                 biased;
-                () = task => {}
-                () = aborting.cancelled() => {}
+                done = task => Some(done),
+                () = aborting.cancelled() => None,
             }
         })
     }

@@ -7,14 +7,16 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use antiphon_core::Limits as Bounds;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 use http::HeaderMap;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::time::{Sleep, sleep};
 use tokio_websockets::{
     ClientBuilder, CloseCode, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
 };
@@ -29,13 +31,20 @@ const GATHER: usize = 64 * 1024;
 /// Pings answered before the other side has taken one pong: past it, it only floods.
 const MAX_UNSENT_PONGS: usize = 1_024;
 
+/// What is let by of a message that was refused, and for how long.
+const MAX_LET_BY: usize = 64 << 20;
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
     socket: WebSocketStream<Metered<S>>,
     meter: Arc<Meter>,
     unsent_pongs: usize,
-    /// Why we close, once the goodbye is said.
+    /// Why it ends, once the goodbyes are said.
     fault: Option<String>,
+    let_by: usize,
+    /// How long the other side may go on, where it is we who end it.
+    patience: Option<Pin<Box<Sleep>>>,
 }
 
 fn config() -> Config {
@@ -59,7 +68,14 @@ where
     // The handshake is over, and nothing has been said yet.
     meter.whole(false);
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
-    let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
+    let transport = WsTransport {
+        socket,
+        meter: meter.clone(),
+        unsent_pongs: 0,
+        fault: None,
+        let_by: 0,
+        patience: None,
+    };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
 }
 
@@ -85,7 +101,14 @@ pub(crate) async fn connect(
     }
     let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
     meter.whole(false);
-    let transport = WsTransport { socket, meter: meter.clone(), unsent_pongs: 0, fault: None };
+    let transport = WsTransport {
+        socket,
+        meter: meter.clone(),
+        unsent_pongs: 0,
+        fault: None,
+        let_by: 0,
+        patience: None,
+    };
     Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
 }
 
@@ -96,6 +119,13 @@ fn reason(error: &tokio_websockets::Error) -> String {
         }
         other => format!("the other side broke the WebSocket protocol: {other}"),
     }
+}
+
+/// What a close says that is more than a goodbye.
+fn complaint((code, reason): (CloseCode, &str)) -> Option<String> {
+    let code = u16::from(code);
+    (code > 1001 && code != 1005)
+        .then(|| format!("the other side closed the WebSocket with {code}: {reason}"))
 }
 
 fn broken(error: tokio_websockets::Error) -> TransportError {
@@ -114,6 +144,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
                 // The goodbye that says why goes out first.
                 let fault = TransportError::Broken(fault.clone());
                 let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
+                if flushed.is_ok() {
+                    ready!(self.poll_let_by(cx));
+                }
                 return Poll::Ready(Some(flushed.map_err(broken).and(Err(fault))));
             }
             match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
@@ -127,6 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
                     if message.is_ping() {
                         self.pong(cx)?;
                     }
+                    self.fault = message.as_close().and_then(complaint);
                 }
                 Some(Err(tokio_websockets::Error::Io(error))) => {
                     return Poll::Ready(Some(Err(TransportError::Io(error))));
@@ -152,10 +186,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         Ok(())
     }
 
+    /// Lets some of what the other side still sends go by: a socket that is closed before is reset,
+    /// and the goodbye lost.
+    fn poll_let_by(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(patience) = &mut self.patience else { return Poll::Ready(()) };
+        if patience.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut waste = [0; 16 * 1024];
+        while self.let_by < MAX_LET_BY {
+            let mut buf = ReadBuf::new(&mut waste);
+            match ready!(Pin::new(self.socket.get_mut()).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => self.let_by += buf.filled().len(),
+                _ => break,
+            }
+        }
+        Poll::Ready(())
+    }
+
     /// Most faults have queued their close frame; a message that grew too large by fragments has
     /// not.
     fn close_for(&mut self, error: &tokio_websockets::Error) {
         self.fault = Some(reason(error));
+        self.patience = Some(Box::pin(sleep(PATIENCE)));
         if let tokio_websockets::Error::PayloadTooLong { .. } = error {
             let goodbye = Message::close(Some(CloseCode::MESSAGE_TOO_BIG), "message too big");
             let _ = Pin::new(&mut self.socket).start_send(goodbye);

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, Limits, RawJson, Router};
 use tokio::sync::Barrier;
 
 use crate::support::{Raw, both, request, within};
@@ -15,29 +15,27 @@ fn router() -> Router {
             if true {
                 panic!("the secret of the sync handler");
             }
-            async { Ok::<_, ErrorObject>(()) }
+            async { Ok(()) }
         })
         .method("async_panic", |(): (), _cx: Context| async {
             tokio::task::yield_now().await;
             if true {
                 panic!("the secret of the async handler");
             }
-            Ok::<_, ErrorObject>(())
+            Ok(())
         })
         .method("echo", |params: Option<RawJson>, _cx: Context| async move {
-            Ok::<_, ErrorObject>(params.unwrap_or(RawJson::NULL))
+            Ok(params.unwrap_or(RawJson::NULL))
         })
         .method("late_echo", |params: RawJson, _cx: Context| async move {
             tokio::task::yield_now().await;
-            Ok::<_, ErrorObject>(params)
+            Ok(params)
         })
         .method("never", |(): (), _cx: Context| async {
             std::future::pending::<()>().await;
-            Ok::<_, ErrorObject>(())
+            Ok(())
         })
-        .method("big", |(size,): (usize,), _cx: Context| async move {
-            Ok::<_, ErrorObject>("x".repeat(size))
-        })
+        .method("big", |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) })
 }
 
 #[tokio::test]
@@ -84,7 +82,7 @@ async fn a_handler_over_its_time_is_answered_and_cancelled() {
                 seen.wait().await;
             });
             std::future::pending::<()>().await;
-            Ok::<_, ErrorObject>(())
+            Ok(())
         }
     });
     let limits = Limits { request_timeout: Some(Duration::from_millis(20)), ..Limits::default() };
@@ -136,7 +134,7 @@ async fn a_fallback_sees_what_no_method_takes() {
         both((Limits::default(), Router::new()), (Limits::default(), router()));
     let proxy = Router::new().fallback(move |call, cx: Context| {
         let upstream = upstream.clone();
-        async move { upstream.forward(call, &cx).await }
+        async move { Ok(upstream.forward(call, &cx).await?) }
     });
     let (client, _proxy) = both((Limits::default(), Router::new()), (Limits::default(), proxy));
     let echoed: RawJson = within(client.call("echo", [1.5]).into_future()).await.unwrap();
@@ -147,8 +145,7 @@ async fn a_fallback_sees_what_no_method_takes() {
 
 #[tokio::test]
 async fn nested_routers_keep_their_prefix() {
-    let inner =
-        Router::new().method("get", |(): (), _cx: Context| async { Ok::<_, ErrorObject>(1) });
+    let inner = Router::new().method("get", |(): (), _cx: Context| async { Ok(1) });
     let outer = Router::new().nest("db.", inner).merge(router());
     let (client, _served): (Client, Client) =
         both((Limits::default(), Router::new()), (Limits::default(), outer));

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
+use antiphon::{CallError, Client, Context, Limits, Router};
 use tokio::sync::Barrier;
 
 use crate::support::{FOREVER, Raw, both, elsewhere, request, serve, wires_and_http, within};
@@ -17,7 +17,7 @@ async fn entries_run_at_once() {
         let barrier = barrier.clone();
         async move {
             barrier.wait().await;
-            Ok::<_, ErrorObject>(n)
+            Ok(n)
         }
     });
     let (mut raw, _served) = Raw::served(Limits::default(), meet);
@@ -40,7 +40,7 @@ async fn no_more_entries_run_than_may() {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             tokio::task::yield_now().await;
             now.fetch_sub(1, Ordering::SeqCst);
-            Ok::<_, ErrorObject>(n)
+            Ok(n)
         }
     });
     let limits = Limits { in_flight: 5, ..Limits::default() };
@@ -57,10 +57,11 @@ async fn no_more_entries_run_than_may() {
 #[tokio::test]
 async fn a_client_batch_has_a_type_for_each_result() {
     let service = Router::new()
-        .method("sum", |values: Vec<i64>, _cx: Context| async move {
-            Ok::<_, ErrorObject>(values.iter().sum::<i64>())
-        })
-        .method("name", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("ada") })
+        .method(
+            "sum",
+            |values: Vec<i64>, _cx: Context| async move { Ok(values.iter().sum::<i64>()) },
+        )
+        .method("name", |(): (), _cx: Context| async { Ok("ada") })
         .notification("update", |_: Vec<i64>, _cx: Context| async {});
     let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), service));
     let mut batch = client.batch();
@@ -116,7 +117,7 @@ async fn a_batch_that_is_refused_whole_fails_each_call() {
 async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
     let work = Router::new().method("work", |(n,): (u64,), _cx: Context| async move {
         elsewhere().await;
-        Ok::<_, ErrorObject>(n)
+        Ok(n)
     });
     for wire in wires_and_http() {
         for (in_flight, entries) in [(1, 2), (2, 3), (2, 50), (1_024, 1_100)] {
@@ -137,8 +138,7 @@ async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
 async fn a_client_takes_an_answer_as_long_as_its_batch() {
     // What a client would take from others does not bound what it asked for itself.
     let few = Limits { batch_entries: 3, ..Limits::default() };
-    let service =
-        Router::new().method("one", |(): (), _cx: Context| async { Ok::<_, ErrorObject>(1) });
+    let service = Router::new().method("one", |(): (), _cx: Context| async { Ok(1) });
     for wire in wires_and_http() {
         let address = serve(wire, Limits::default(), service.clone()).await;
         let only_calls = Client::builder().limits(few.clone());

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, ErrorObject, Id, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, Id, Limits, RawJson, Router};
 
 use crate::support::{Raw, answer, serve, wires_and_http, within};
 
@@ -144,9 +144,8 @@ async fn errors_name_the_address_and_the_cause() {
 #[tokio::test]
 async fn an_answer_over_the_limit_ends_its_call_and_says_why() {
     let echo = || {
-        Router::new().method("big", |(size,): (usize,), _cx: Context| async move {
-            Ok::<_, ErrorObject>("x".repeat(size))
-        })
+        Router::new()
+            .method("big", |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) })
     };
     let mut endpoints = vec!["tcp://127.0.0.1:0", "tcp+header://127.0.0.1:0"];
     if cfg!(feature = "ws") {
@@ -169,7 +168,7 @@ async fn an_answer_nested_too_deeply_ends_its_call() {
     let deep = || {
         Router::new().method("nest", |(depth,): (usize,), _cx: Context| async move {
             let nested = "[".repeat(depth) + &"]".repeat(depth);
-            Ok::<_, ErrorObject>(RawJson::parse(nested).unwrap())
+            Ok(RawJson::parse(nested).unwrap())
         })
     };
     for endpoint in wires_and_http() {

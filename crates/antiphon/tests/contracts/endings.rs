@@ -252,7 +252,7 @@ async fn a_server_that_is_dropped_ends_its_http_connections() {
 async fn a_client_closes_although_its_handler_does_not_end() {
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let asks = Router::new().method("work", |(): (), cx: Context| async move {
-        cx.peer()?.call::<String>("ask", ()).await
+        Ok(cx.peer()?.call::<String>("ask", ()).await?)
     });
     let (mut raw, served) = Raw::served(limits.clone(), asks);
     raw.send(&request(1, "work", "[]")).await;

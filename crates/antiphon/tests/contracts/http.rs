@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 
 use antiphon::transport::http::HttpService;
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
+use antiphon::{CallError, Client, Context, Limits, Router};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::support::{request, serve, within};
 fn service() -> Router {
     Router::new().method("agent", |(): (), cx: Context| async move {
         let agent = cx.connection().headers.get("x-agent");
-        Ok::<_, ErrorObject>(agent.and_then(|value| value.to_str().ok()).map(str::to_owned))
+        Ok(agent.and_then(|value| value.to_str().ok()).map(str::to_owned))
     })
 }
 
@@ -131,8 +131,7 @@ async fn an_origin_that_is_allowed_is_served_with_cors() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn calls_and_batches_at_once_get_their_own_results() {
-    let echo = Router::new()
-        .method("echo", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(n) });
+    let echo = Router::new().method("echo", |(n,): (u64,), _cx: Context| async move { Ok(n) });
     let address = serve("http://127.0.0.1:0", Limits::default(), echo).await;
     let client = Client::connect(&address).await.unwrap();
     let batches = (0..4).map(|task| {

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
 
-use antiphon::{Context, ErrorObject, Limits, Router};
+use antiphon::{Context, Limits, Router};
 use futures_util::future::join_all;
 
 use crate::support::{Holding, Raw, answer, both, holding, notification, request, within};
@@ -26,7 +26,7 @@ fn logging(log: &Log) -> Router {
             asked.lock().unwrap().push(format!("ask {n}"));
             async move {
                 tokio::task::yield_now().await;
-                Ok::<_, ErrorObject>(n)
+                Ok(n)
             }
         })
 }
@@ -75,7 +75,7 @@ async fn a_handler_that_does_not_wait_is_no_task() {
     let tasks = move || metrics.num_alive_tasks();
     let during = Router::new().method("tasks", move |(): (), _cx: Context| {
         let count = tasks();
-        async move { Ok::<_, ErrorObject>(count) }
+        async move { Ok(count) }
     });
     let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), during));
     let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();

@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, Router};
+use antiphon::{CallError, Client, Context, Limits, Router};
 use futures_util::future::join_all;
 
 use crate::support::{Raw, both, notification, request, within};
@@ -13,7 +13,7 @@ use crate::support::{Raw, both, notification, request, within};
 fn descend() -> Router {
     Router::new().method("descend", |(depth,): (u64,), cx: Context| async move {
         if depth == 0 {
-            return Ok::<u64, CallError>(0);
+            return Ok(0);
         }
         let below: u64 = cx.peer()?.call("descend", (depth - 1,)).await?;
         Ok(below + 1)
@@ -29,13 +29,13 @@ async fn a_thousand_handlers_notify_and_call_back_on_one_connection() {
             hearing.fetch_add(1, Ordering::SeqCst);
             async {}
         })
-        .method("double", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(2 * n) });
+        .method("double", |(n,): (u64,), _cx: Context| async move { Ok(2 * n) });
     let theirs = Router::new().method("work", |(n,): (u64,), cx: Context| async move {
         let peer = cx.peer()?;
         peer.notify("progress", (n,)).await?;
         let doubled: u64 = peer.call("double", (n,)).await?;
         peer.notify("progress", (n,)).await?;
-        Ok::<_, CallError>(doubled + 1)
+        Ok(doubled + 1)
     });
     // A small write queue: the handlers' own notifications fill it many times over.
     let limits = Limits { write_queue_bytes: 256, ..Limits::default() };
@@ -104,7 +104,7 @@ async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
                 cx.peer().unwrap().call::<()>("ask", ()).await.unwrap();
             }
         })
-        .method("ping", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("pong") });
+        .method("ping", |(): (), _cx: Context| async { Ok("pong") });
     let (mut raw, served) = Raw::served(Limits::default(), theirs);
     // A call of the served side waits, so that it goes on reading.
     let waiting = served.call::<()>("first", ()).into_future();
@@ -127,7 +127,7 @@ async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
 #[tokio::test]
 async fn ids_of_the_two_directions_never_meet() {
     let theirs = Router::new().method("ask", |(): (), cx: Context| async move {
-        cx.peer()?.call::<String>("name", ()).await
+        Ok(cx.peer()?.call::<String>("name", ()).await?)
     });
     let (mut raw, _served) = Raw::served(Limits::default(), theirs);
     raw.send(&request(1, "ask", "[]")).await;
@@ -150,7 +150,7 @@ async fn at_the_limit_the_reader_pauses_and_then_serves_all() {
         let mut held = held.clone();
         async move {
             held.wait_for(|free| *free).await.unwrap();
-            Ok::<_, ErrorObject>(n)
+            Ok(n)
         }
     });
     let limits = Limits { in_flight: 4, ..Limits::default() };

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use antiphon::{Client, Context, ErrorObject, Limits, Peer, Router};
+use antiphon::{Client, Context, Limits, Peer, Router};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -138,7 +138,7 @@ async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
     let Holding { router, mut entered, release, .. } = holding();
     let router = router
         .notification("note", |_: (String,), _cx: Context| async {})
-        .method("echo", |(n,): (u64,), _cx: Context| async move { Ok::<_, ErrorObject>(n) });
+        .method("echo", |(n,): (u64,), _cx: Context| async move { Ok(n) });
     let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
     let (mut raw, served) = Raw::served(limits, router);
     let waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
@@ -169,10 +169,10 @@ async fn a_batch_that_still_runs_gives_back_the_room_of_what_has_ended() {
             let go = go.clone();
             async move {
                 go.notified().await;
-                Ok::<_, ErrorObject>(())
+                Ok(())
             }
         })
-        .method("quick", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("quick") });
+        .method("quick", |(): (), _cx: Context| async { Ok("quick") });
     let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
     let (mut raw, _served) = Raw::served(limits, router);
     raw.send(&format!("[{},{}]", request(1, "step", "[]"), request(2, "hold", "[]"))).await;

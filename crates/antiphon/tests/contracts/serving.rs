@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, ErrorObject, Limits, RawJson, Router, Server};
+use antiphon::{CallError, Client, Context, Limits, RawJson, Router, Server};
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 
@@ -12,19 +12,16 @@ use crate::support::{dial, line, request, serve, within};
 fn service() -> Router {
     Router::new()
         .method("echo", |params: Option<RawJson>, _cx: Context| async move {
-            Ok::<_, ErrorObject>(params.unwrap_or(RawJson::NULL))
+            Ok(params.unwrap_or(RawJson::NULL))
         })
-        .method("where", |(): (), cx: Context| async move {
-            Ok::<_, ErrorObject>(cx.connection().transport)
+        .method("where", |(): (), cx: Context| async move { Ok(cx.connection().transport) })
+        .method("back", |(): (), cx: Context| async move {
+            Ok(cx.peer()?.call::<String>("name", ()).await?)
         })
-        .method(
-            "back",
-            |(): (), cx: Context| async move { cx.peer()?.call::<String>("name", ()).await },
-        )
 }
 
 fn named() -> Router {
-    Router::new().method("name", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("client") })
+    Router::new().method("name", |(): (), _cx: Context| async { Ok("client") })
 }
 
 fn scratch(name: &str) -> String {
@@ -199,7 +196,7 @@ async fn a_child_that_does_not_leave_is_made_to() {
 #[tokio::test]
 async fn what_is_attached_to_a_connection_reaches_its_handlers() {
     let router = Router::new().method("tenant", |(): (), cx: Context| async move {
-        Ok::<_, ErrorObject>(cx.extensions().get::<&'static str>().copied())
+        Ok(cx.extensions().get::<&'static str>().copied())
     });
     let mut endpoints = vec!["tcp://127.0.0.1:0", "memory:tenants"];
     if cfg!(feature = "ws") {

@@ -5,7 +5,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{Client, Context, ErrorObject, Limits, Router};
+use antiphon::{Client, Context, Limits, Router};
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{
@@ -19,7 +19,7 @@ fn stalling_soon() -> Limits {
 }
 
 fn quick() -> Router {
-    Router::new().method("quick", |(): (), _cx: Context| async { Ok::<_, ErrorObject>("quick") })
+    Router::new().method("quick", |(): (), _cx: Context| async { Ok("quick") })
 }
 
 #[tokio::test]
@@ -201,7 +201,7 @@ mod http {
             let enter = enter.clone();
             async move {
                 enter.send(()).await.unwrap();
-                Ok::<_, ErrorObject>("x".repeat(8 << 20))
+                Ok("x".repeat(8 << 20))
             }
         });
         let limits = Limits { stall_timeout: SOON, connections: 1, ..patient() };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::memory::{MemoryTransport, pair};
-use antiphon::{Client, ClientBuilder, Context, ErrorObject, Handler, Limits, Router, Server};
+use antiphon::{Client, ClientBuilder, Context, Handler, Limits, Router, Server};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -154,7 +154,7 @@ pub(crate) fn holding() -> Holding {
             let held = held(cx);
             async move {
                 held.await;
-                Ok::<_, ErrorObject>("held")
+                Ok("held")
             }
         })
         .notification("hold_note", move |(): (), cx: Context| hold(cx));

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{Client, Context, ErrorObject, Limits, RawJson, Router};
+use antiphon::{Client, Context, Limits, RawJson, Router};
 use futures_util::{SinkExt, StreamExt};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -63,8 +63,7 @@ async fn next(stream: &mut BufReader<TcpStream>) -> (u8, Vec<u8>) {
 }
 
 fn echo() -> Router {
-    Router::new()
-        .method("echo", |params: RawJson, _cx: Context| async move { Ok::<_, ErrorObject>(params) })
+    Router::new().method("echo", |params: RawJson, _cx: Context| async move { Ok(params) })
 }
 
 fn stalling_soon() -> Limits {

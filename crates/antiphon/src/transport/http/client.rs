@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
-    Id, Invalid, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
+    Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -127,7 +127,7 @@ impl Caller for HttpCaller {
             encode_entry(&call, Some(&id), &mut message);
             match self.exchange(message.freeze()).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
-                Payload::One(Err(invalid)) => Err(broken(&invalid)),
+                Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
                 _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
             }
         })
@@ -170,7 +170,7 @@ impl Caller for HttpCaller {
                 Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
                     Ok(ids.iter().map(|_| Err(CallError::Rpc(error.clone()))).collect())
                 }
-                Payload::One(Err(invalid)) => Err(broken(&invalid)),
+                Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
                 Payload::One(Ok(_)) => {
                     Err(CallError::Protocol("the answer to a batch is no Array".to_owned()))
                 }
@@ -230,10 +230,6 @@ fn answer_to(id: &Id, response: Response) -> Result<RawJson, CallError> {
     }
 }
 
-fn broken(invalid: &Invalid) -> CallError {
-    CallError::Protocol(invalid.error.to_string())
-}
-
 /// The answers in the order of the calls, each found by its id (section 6).
 fn in_order(ids: &[Id], answers: Vec<antiphon_core::Entry>) -> Vec<Result<RawJson, CallError>> {
     let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.iter().map(|_| None).collect();
@@ -246,7 +242,7 @@ fn in_order(ids: &[Id], answers: Vec<antiphon_core::Entry>) -> Vec<Result<RawJso
         let (id, result): (Id, Result<RawJson, CallError>) = match answer {
             Ok(Message::Response(Response { id, outcome })) => (id, outcome_of(outcome)),
             Ok(_) => continue,
-            Err(invalid) => (invalid.id.clone(), Err(broken(&invalid))),
+            Err(invalid) => (invalid.id.clone(), Err(CallError::unreadable(&invalid))),
         };
         match place(&id) {
             Some(at) => found[at] = Some(result),

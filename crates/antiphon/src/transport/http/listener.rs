@@ -107,8 +107,8 @@ async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) 
     }
 }
 
-/// Tells a client that there is no room for it, without reading more of its request than it takes
-/// for the answer to arrive.
+/// Tells a client that there is no room for it. The head of its request is read first: a client
+/// takes no answer to what it has not asked.
 pub(crate) async fn refuse(mut stream: TcpStream) {
     let mut body = BytesMut::new();
     let busy = ErrorObject::server_busy("too many connections");
@@ -120,6 +120,13 @@ pub(crate) async fn refuse(mut stream: TcpStream) {
     );
     let answer = [head.as_bytes(), &body].concat();
     let exchange = async {
+        let mut head = BytesMut::new();
+        let is_whole = |head: &[u8]| head.windows(4).any(|window| window == b"\r\n\r\n");
+        while head.len() < 16 * 1024 && !is_whole(&head) {
+            if stream.read_buf(&mut head).await? == 0 {
+                break;
+            }
+        }
         stream.write_all(&answer).await?;
         stream.shutdown().await?;
         while stream.read(&mut [0; 4096]).await? > 0 {}

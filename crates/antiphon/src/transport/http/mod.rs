@@ -1,7 +1,7 @@
 //! HTTP/1.1 and HTTP/2, both sides.
 //!
-//! A POST carries one message and its response carries the answer. `service.rs` serves, `answer.rs`
-//! decides what an answer looks like, `guard.rs` who may ask at all, `client.rs` calls.
+//! A POST carries one message and its response carries the answer. [`HttpService`] serves, [`Guard`]
+//! says who may ask at all; a [`Client`](crate::Client) of an `http://` endpoint calls.
 
 mod answer;
 pub(crate) mod client;

@@ -13,7 +13,6 @@ use std::time::Duration;
 use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
 use bytes::{Bytes, BytesMut};
 use http::header::EXPECT;
-use http::uri::PathAndQuery;
 use http::{Method, Request, StatusCode, request};
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -34,14 +33,16 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
-/// It is a `tower::Service`: mount it in an axum application with `route_service`.
+/// It is a `tower::Service`: mount it in an axum application with `route_service`. It cannot know
+/// what address it is reached by: on a loopback address, give it
+/// [`Guard::loopback_only`], which a [`Server`](crate::Server) does by itself.
 ///
 /// ```no_run
 /// use antiphon::{Context, Router, transport::http::HttpService};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
 /// let rpc = Router::new().method("ping", |(): (), _cx: Context| async {
-///     Ok::<_, antiphon::ErrorObject>("pong")
+///     Ok("pong")
 /// });
 /// let app: axum::Router = axum::Router::new().route_service("/rpc", HttpService::new(rpc));
 /// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:0").await?, app).await
@@ -203,8 +204,7 @@ impl HttpService {
         if let Err(reason) = inner.guard.check(request.uri(), request.headers()) {
             return Some(answer::text(StatusCode::FORBIDDEN, reason));
         }
-        let path = request.uri().path_and_query().map(PathAndQuery::as_str);
-        if inner.path.is_some() && inner.path.as_deref() != path {
+        if inner.path.as_ref().is_some_and(|path| path != request.uri().path()) {
             let reason = "there is no endpoint at this path\n";
             return Some(answer::text(StatusCode::NOT_FOUND, reason));
         }
