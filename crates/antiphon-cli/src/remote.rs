@@ -28,6 +28,9 @@ pub(crate) struct Remote {
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Call an http:// endpoint by HTTP/2, which the server must speak
+    #[arg(long)]
+    http2: bool,
     /// How long to wait in all; 0 or none for ever
     #[arg(long, value_name = "TIME", default_value_t = TIMEOUT.into())]
     timeout: MaybeSpan,
@@ -73,6 +76,9 @@ impl Remote {
                 }
                 see(direction, message);
             });
+        if self.http2 {
+            builder = builder.http2();
+        }
         for (name, value) in self.headers.iter().cloned() {
             builder = builder.header(name, value);
         }

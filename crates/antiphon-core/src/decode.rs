@@ -25,6 +25,8 @@ pub struct Rules {
     pub depth: usize,
     /// The most entries of a batch.
     pub batch_entries: usize,
+    /// The same for a batch of answers, which is as long as we have asked for.
+    pub batch_answers: usize,
     /// Reads `"params": null` as absent, as some clients write it.
     pub null_params: bool,
 }
@@ -72,11 +74,15 @@ fn batch(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Result<Payl
         return Ok(Payload::One(invalid(Id::Null, "a batch may not be empty")));
     }
     loop {
-        if entries.len() < rules.batch_entries {
+        let limit = match entries.first() {
+            Some(Ok(Message::Response(_))) => rules.batch_answers,
+            _ => rules.batch_entries,
+        };
+        if entries.len() < limit {
             entries.push(entry(scanner, frame, rules)?);
         } else {
             // The rest is still checked: a text that is no JSON is a Parse error, however long.
-            return skip_rest(scanner, rules);
+            return skip_rest(scanner, limit);
         }
         scanner.whitespace();
         if scanner.eat(b']') {
@@ -89,13 +95,13 @@ fn batch(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Result<Payl
     }
 }
 
-fn skip_rest(scanner: &mut Scanner<'_>, rules: &Rules) -> Result<Payload, Fault> {
+fn skip_rest(scanner: &mut Scanner<'_>, limit: usize) -> Result<Payload, Fault> {
     loop {
         scanner.value()?;
         scanner.whitespace();
         if scanner.eat(b']') {
             scanner.leave();
-            let error = ErrorObject::batch_too_large(rules.batch_entries);
+            let error = ErrorObject::batch_too_large(limit);
             let invalid = Invalid { id: Id::Null, error, intent: Intent::Request };
             return Ok(Payload::One(Err(invalid)));
         }

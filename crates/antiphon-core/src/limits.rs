@@ -52,7 +52,12 @@ pub struct Limits {
 impl Limits {
     /// What of this the decoder enforces, strictly by the specification.
     pub fn rules(&self) -> Rules {
-        Rules { depth: self.depth, batch_entries: self.batch_entries, null_params: false }
+        Rules {
+            depth: self.depth,
+            batch_entries: self.batch_entries,
+            batch_answers: self.batch_entries.max(self.pending_calls),
+            null_params: false,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Params, RawJson, Rules};
+use antiphon_core::{ErrorObject, Limits, Params, RawJson};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use tokio::task::JoinHandle;
@@ -125,6 +125,7 @@ pub struct ClientBuilder {
     limits: Limits,
     timeout: Option<Duration>,
     headers: HeaderMap,
+    http2: bool,
     handler: Option<Arc<dyn Handler>>,
     tap: Option<Tap>,
 }
@@ -135,6 +136,7 @@ impl Default for ClientBuilder {
             limits: Limits::default(),
             timeout: None,
             headers: HeaderMap::new(),
+            http2: false,
             handler: None,
             tap: None,
         }
@@ -157,6 +159,13 @@ impl ClientBuilder {
     /// A header for each HTTP request, or for the one that opens a WebSocket.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
+        self
+    }
+
+    /// Calls an `http://` endpoint by HTTP/2 with prior knowledge: many calls share one connection.
+    /// A server that speaks HTTP/1.1 only will not understand it.
+    pub fn http2(mut self) -> Self {
+        self.http2 = true;
         self
     }
 
@@ -198,13 +207,13 @@ impl ClientBuilder {
         match endpoint {
             #[cfg(feature = "http")]
             Endpoint::Http { authority, path } => {
-                let caller = transport::http::client::HttpCaller::new(
-                    authority,
-                    path,
-                    &self.headers,
-                    &self.limits,
-                    self.tap,
-                );
+                let settings = transport::http::client::Settings {
+                    headers: &self.headers,
+                    limits: &self.limits,
+                    http2: self.http2,
+                };
+                let caller =
+                    transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
                 let caller = Arc::new(caller.map_err(io::Error::other)?);
                 Ok(Client { caller, timeout: self.timeout, line: None })
             }
@@ -262,7 +271,7 @@ impl ClientBuilder {
     ) -> Client {
         let side = Side {
             handler: self.handler,
-            rules: client_rules(&self.limits),
+            rules: self.limits.rules(),
             limits: Arc::new(self.limits),
             tap: self.tap,
         };
@@ -274,12 +283,6 @@ impl ClientBuilder {
         let line = Line { peer: peer.clone(), task: Mutex::new(Some(task)) };
         Client { caller: Arc::new(peer), timeout: self.timeout, line: Some(Arc::new(line)) }
     }
-}
-
-/// What a client takes in: the answer to a batch is as long as the batch was.
-pub(crate) fn client_rules(limits: &Limits) -> Rules {
-    let rules = limits.rules();
-    Rules { batch_entries: rules.batch_entries.max(limits.pending_calls), ..rules }
 }
 
 const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;

@@ -1,6 +1,7 @@
 //! Processes and connections to speak to them, written by hand.
 
 mod http;
+mod memory;
 mod process;
 mod stream;
 mod ws;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 pub(crate) use self::http::Http;
+pub(crate) use self::memory::Memory;
 pub(crate) use self::process::{Ended, Process, Server, antiphon, run};
 pub(crate) use self::stream::{Framing, Stream};
 pub(crate) use self::ws::{Frame, KEY, Ws};

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{Connection, Framing, Http, Scratch, Server, Stream, Ws, workspace};
+use crate::support::{Connection, Framing, Http, Memory, Scratch, Server, Stream, Ws, workspace};
 use crate::wire::{Bindings, Case, Pattern, Step, Wire, parse};
 
 const TCP: &str = "tcp://127.0.0.1:0";
@@ -95,6 +95,11 @@ fn stdio_headers_detected() {
 #[test]
 fn stdio_headers() {
     over(Wire::Header, &cases(), || Stdio::start("stdio+header:", Framing::Header));
+}
+
+#[test]
+fn in_process() {
+    over(Wire::Header, &cases(), Memory::connect);
 }
 
 /// A server whose only connection is its own stdin and stdout.

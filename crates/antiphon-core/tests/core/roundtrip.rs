@@ -302,7 +302,7 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_payload(frame in vec(any::<u8>(), 0..80), batch_entries in 0..4_usize) {
-        let rules = Rules { batch_entries, depth: 3, null_params: true };
+        let rules = Rules { batch_entries, batch_answers: batch_entries, depth: 3, null_params: true };
         assert_sound(&decode(&frame.into(), &rules));
     }
 
@@ -312,7 +312,7 @@ proptest! {
     fn a_parse_error_is_exactly_what_is_not_json(frame in nearly_json(), batch_entries in 0..4_usize) {
         let text = std::str::from_utf8(&frame);
         let is_json = text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
-        let rules = Rules { batch_entries, ..Rules::default() };
+        let rules = Rules { batch_entries, batch_answers: batch_entries, ..Rules::default() };
         let payload = decode(&frame.clone().into(), &rules);
         prop_assert_eq!(is_parse_error(&payload), !is_json, "{}", String::from_utf8_lossy(&frame));
         assert_sound(&payload);

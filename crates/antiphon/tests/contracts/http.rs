@@ -55,6 +55,22 @@ async fn headers_reach_the_handler() {
 }
 
 #[tokio::test]
+async fn http_2_is_spoken_on_both_sides() {
+    let router = Router::new().method("version", |(): (), cx: Context| async move {
+        // HTTP/2 has no Host header; HTTP/1.1 must have one.
+        Ok(cx.connection().headers.contains_key("host"))
+    });
+    let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
+    let one = Client::connect(&address).await.unwrap();
+    assert!(one.call::<bool>("version", ()).await.unwrap());
+    let two = Client::builder().http2().connect(&address).await.unwrap();
+    let calls = (0..50).map(|_| two.call::<bool>("version", ()).into_future());
+    for has_host in within(futures_util::future::join_all(calls)).await {
+        assert!(!has_host.unwrap());
+    }
+}
+
+#[tokio::test]
 async fn statuses_say_what_was_not_json_rpc() {
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let address = serve("http://127.0.0.1:0/rpc", limits, service()).await;

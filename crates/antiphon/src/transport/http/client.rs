@@ -15,9 +15,17 @@ use hyper_util::rt::TokioExecutor;
 
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
-use crate::client::client_rules;
 use crate::endpoint::Authority;
 use crate::peer::{Direction, Tap};
+
+/// How to call.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) limits: &'a Limits,
+    /// By HTTP/2, without asking: over cleartext there is no way to ask.
+    pub(crate) http2: bool,
+}
 
 /// A server that is called by POST.
 pub(crate) struct HttpCaller {
@@ -35,19 +43,19 @@ impl HttpCaller {
     pub(crate) fn new(
         authority: &Authority,
         path: &str,
-        headers: &HeaderMap,
-        limits: &Limits,
+        settings: &Settings<'_>,
         tap: Option<Tap>,
     ) -> Result<Self, http::uri::InvalidUri> {
+        let Settings { headers, limits, http2 } = *settings;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.handshake_timeout));
         Ok(Self {
-            pool: Pool::builder(TokioExecutor::new()).build(connector),
+            pool: Pool::builder(TokioExecutor::new()).http2_only(http2).build(connector),
             uri: format!("http://{authority}{path}").parse()?,
             headers: headers.clone(),
             limit: limits.frame_bytes,
-            rules: client_rules(limits),
+            rules: limits.rules(),
             next: AtomicU64::new(1),
             tap,
         })
