@@ -3,6 +3,7 @@
 //! A [`Peer`] is a handle to the other side; the connection itself is one future that reads,
 //! dispatches and writes (`connection.rs`). What both share stands in `shared.rs`.
 
+mod admission;
 mod backlog;
 mod connection;
 pub(crate) mod dispatcher;

@@ -1,31 +1,24 @@
 //! Listening, on any number of endpoints at once.
 
 mod peers;
+mod service;
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use antiphon_core::framing::Framing;
-use antiphon_core::{ErrorObject, Limits, Outcome, Rules};
+use antiphon_core::{Limits, Rules};
 use tokio::task::JoinSet;
 
-use crate::BoxFuture;
-use crate::call::Invocation;
 use crate::client::without_feature;
-use crate::context::{Connection, Context, OnConnect};
+use crate::context::{Connection, OnConnect};
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
-use crate::peer::{ENDED_WELL, Side, Wire, connect};
-use crate::transport::{self, Transport};
+use crate::transport;
 
 pub(crate) use peers::Peers;
-
-/// How long the acceptor rests when the system has no more files or memory to give.
-const REST: Duration = Duration::from_millis(50);
-/// How long a connection over the limit has to hear why.
-const REFUSAL: Duration = Duration::from_secs(1);
+use service::Service;
 
 /// A server that is bound and not yet serving.
 ///
@@ -247,176 +240,4 @@ async fn bind_tcp(
     let socket = tokio::net::TcpListener::bind(authority.with_default_port(default_port)).await?;
     let port = Some(socket.local_addr()?.port());
     Ok((socket, Authority { host: authority.host.clone(), port }))
-}
-
-/// What serves every connection of a server.
-#[derive(Clone)]
-struct Service {
-    handler: Arc<dyn Handler>,
-    limits: Arc<Limits>,
-    rules: Rules,
-    peers: Peers,
-    on_connect: Option<OnConnect>,
-    #[cfg(feature = "http")]
-    guard: transport::http::Guard,
-}
-
-impl Service {
-    async fn accept(self, endpoint: Endpoint, listener: Listener) -> io::Result<()> {
-        match listener {
-            #[cfg(feature = "http")]
-            Listener::Http { socket, path, websocket_only } => {
-                self.accept_http(&socket, &path, websocket_only).await;
-                Ok(())
-            }
-            #[cfg(feature = "tcp")]
-            Listener::Tcp { socket, framing } => loop {
-                let Some(stream) = accepted(socket.accept().await, &endpoint).await else {
-                    continue;
-                };
-                let _ = stream.0.set_nodelay(true);
-                self.serve(transport::tcp::wire(stream.0, framing, &self.limits));
-            },
-            #[cfg(all(feature = "unix", unix))]
-            Listener::Unix { listener, framing } => loop {
-                let Some(stream) = accepted(listener.socket.accept().await, &endpoint).await else {
-                    continue;
-                };
-                self.serve(transport::unix::wire(stream.0, framing, &self.limits));
-            },
-            #[cfg(feature = "stdio")]
-            Listener::Stdio { framing } => {
-                self.serve_stdio(transport::stdio::wire(framing, &self.limits)).await
-            }
-            #[cfg(feature = "memory")]
-            Listener::Memory { mut listener } => {
-                while let Some(transport) = listener.accept().await {
-                    self.serve(transport::memory::wire(transport));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Serves the one connection there is. An output that cannot be written to is an error: the end
-    /// of input is not.
-    #[cfg(feature = "stdio")]
-    async fn serve_stdio(&self, mut wire: Wire<impl Transport>) -> io::Result<()> {
-        if let Some(complete) = &self.on_connect {
-            complete(&mut wire.facts);
-        }
-        let (limits, rules) = (self.limits.clone(), self.rules);
-        let handler = Some(self.handler.clone());
-        let (peer, connection) = connect(wire, Side { handler, limits, rules, tap: None });
-        let entered = self.peers.enter(&peer);
-        let serving = self.peers.spawn(async move {
-            let _entered = entered;
-            connection.await
-        });
-        match serving.await {
-            Ok(Some(reason)) if !ENDED_WELL.contains(&&*reason) => Err(io::Error::other(&*reason)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Serves a connection in a task of its own; one too many is told so, and one far too many not
-    /// even that.
-    fn serve(&self, mut wire: Wire<impl Transport>) {
-        if let Some(complete) = &self.on_connect {
-            complete(&mut wire.facts);
-        }
-        let connect = |wire, handler: Arc<dyn Handler>| {
-            let (limits, rules) = (self.limits.clone(), self.rules);
-            connect(wire, Side { handler: Some(handler), limits, rules, tap: None })
-        };
-        if let Some(place) = self.peers.admit() {
-            let (peer, connection) = connect(wire, self.handler.clone());
-            let entered = self.peers.enter(&peer);
-            drop(self.peers.spawn(async move {
-                let _held = (place, entered);
-                connection.await
-            }));
-            return;
-        }
-        let Some(refusal) = self.peers.refusal() else { return };
-        let (peer, connection) = connect(wire, Arc::new(Busy));
-        peer.tell(&Busy::error());
-        drop(self.peers.spawn(async move {
-            let _held = refusal;
-            tokio::time::timeout(REFUSAL, connection).await
-        }));
-    }
-
-    #[cfg(feature = "http")]
-    async fn accept_http(
-        &self,
-        socket: &tokio::net::TcpListener,
-        path: &str,
-        websocket_only: bool,
-    ) {
-        let loopback = socket.local_addr().is_ok_and(|address| address.ip().is_loopback());
-        let guard = if loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
-        let service = transport::http::HttpService::build(
-            self.handler.clone(),
-            self.limits.clone(),
-            self.rules,
-            guard,
-        )
-        .at_path(path)
-        .among(self.peers.clone(), self.on_connect.clone());
-        let service = if websocket_only { service.websocket_only() } else { service };
-        let server = transport::http::listener::HttpServer::new(self.limits.clone());
-        loop {
-            let accepted = accepted(socket.accept().await, &"http").await;
-            let Some((stream, remote)) = accepted else { continue };
-            let _ = stream.set_nodelay(true);
-            match self.peers.admit() {
-                None => {
-                    let Some(refusal) = self.peers.refusal() else { continue };
-                    drop(self.peers.spawn(async move {
-                        let _held = refusal;
-                        transport::http::listener::refuse(stream).await;
-                    }));
-                }
-                Some(place) => {
-                    let stopping = self.peers.stopping();
-                    let serving = server.serve(stream, service.for_remote(Some(remote)), stopping);
-                    drop(self.peers.spawn(async move {
-                        let _held = place;
-                        serving.await;
-                    }));
-                }
-            }
-        }
-    }
-}
-
-/// Serves a connection that there is no room for.
-struct Busy;
-
-impl Busy {
-    fn error() -> ErrorObject {
-        ErrorObject::server_busy("too many connections")
-    }
-}
-
-impl Handler for Busy {
-    fn call(&self, _: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
-        Box::pin(std::future::ready(Err(Self::error())))
-    }
-
-    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        Box::pin(std::future::ready(()))
-    }
-}
-
-async fn accepted<T>(accepted: io::Result<T>, endpoint: &impl fmt::Display) -> Option<T> {
-    match accepted {
-        Ok(connection) => Some(connection),
-        Err(error) => {
-            tracing::warn!(%error, %endpoint, "a connection could not be accepted");
-            tokio::time::sleep(REST).await;
-            None
-        }
-    }
 }

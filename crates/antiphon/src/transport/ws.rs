@@ -47,6 +47,12 @@ pub(crate) struct WsTransport<S> {
     patience: Option<Pin<Box<Sleep>>>,
 }
 
+impl<S> WsTransport<S> {
+    fn new(socket: WebSocketStream<Metered<S>>, meter: Arc<Meter>) -> Self {
+        Self { socket, meter, unsent_pongs: 0, fault: None, let_by: 0, patience: None }
+    }
+}
+
 fn config() -> Config {
     Config::default().flush_threshold(GATHER).frame_size(usize::MAX)
 }
@@ -68,14 +74,7 @@ where
     // The handshake is over, and nothing has been said yet.
     meter.whole(false);
     let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
-    let transport = WsTransport {
-        socket,
-        meter: meter.clone(),
-        unsent_pongs: 0,
-        fault: None,
-        let_by: 0,
-        patience: None,
-    };
+    let transport = WsTransport::new(socket, meter.clone());
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
 }
 
@@ -101,14 +100,7 @@ pub(crate) async fn connect(
     }
     let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
     meter.whole(false);
-    let transport = WsTransport {
-        socket,
-        meter: meter.clone(),
-        unsent_pongs: 0,
-        fault: None,
-        let_by: 0,
-        patience: None,
-    };
+    let transport = WsTransport::new(socket, meter.clone());
     Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
 }
 

@@ -1,0 +1,156 @@
+//! What may start now? One payload after the other, in arrival order: started, held, or refused.
+//!
+//! It never waits: what cannot start is held or refused here, so that the reader can go on
+//! (contract 4), and what has started and waits becomes a task (contract 5).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::{ErrorObject, Payload};
+
+use super::backlog::{Held, is_requests_only};
+use super::connection::{Connection, Phase};
+use super::dispatcher::{Origin, Progress, Run};
+use super::leash::{Leash, Pull};
+use super::shared::Running;
+use crate::transport::Transport;
+
+impl<T: Transport> Connection<T> {
+    /// One payload in arrival order: started, held, or refused.
+    ///
+    /// Behind a full writer it is held: the other side is being read, so it can read us. Behind a
+    /// full house it is refused: what runs may be waiting for the very thing that asks to come in.
+    pub(super) fn dispatch(&mut self, held: Held, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+        if self.phase == Phase::Stopping {
+            return self.refuse(held.payload, "shutting down");
+        }
+        match &self.head {
+            None if self.backlog.is_empty() && !self.writer.is_full(&self.shared) => {
+                self.start(held.payload, poller);
+                return Ok(());
+            }
+            Some(head) if !head.keeps_order() => {
+                return self.refuse(held.payload, "too many requests in flight");
+            }
+            Some(_) if self.order_gives_way() && is_requests_only(&held.payload) => {
+                self.start(held.payload, poller);
+                return Ok(());
+            }
+            _ => {}
+        }
+        if self.backlog.has_room(&self.shared.limits) {
+            self.backlog.push(held);
+            Ok(())
+        } else if is_requests_only(&held.payload) {
+            self.refuse(held.payload, "too many messages wait")
+        } else {
+            Err("too many notifications wait for one that does not finish".into())
+        }
+    }
+
+    /// While the handler of a notification waits for the other side, requests overtake it: one of
+    /// them may be what the other side needs to answer.
+    fn order_gives_way(&self) -> bool {
+        self.shared.ordered_calls.load(Ordering::Acquire) > 0
+    }
+
+    fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
+        let connection = self.shared.facts.clone();
+        let origin = Origin { connection, peer: Some(self.shared.clone()) };
+        let (progress, run) = self.dispatcher.start(payload, &self.gate, origin, poller);
+        self.settle(progress, run, poller);
+    }
+
+    fn settle(&mut self, progress: Progress, mut run: Run, poller: &mut Poller<'_>) {
+        match progress {
+            Progress::Done(answer) => self.writer.answer(answer),
+            Progress::Detached => self.detach(run),
+            Progress::Blocked if self.head.is_none() => self.head = Some(run),
+            // Requests that overtook the head, and there is no room for all of them.
+            Progress::Blocked => {
+                run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
+                match run.poll(poller) {
+                    Progress::Done(answer) => self.writer.answer(answer),
+                    Progress::Detached | Progress::Blocked => self.detach(run),
+                }
+            }
+        }
+    }
+
+    /// Polls the run that others wait behind, and lets them follow when it is through. True when
+    /// anything was done.
+    pub(super) fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
+        let mut advanced = false;
+        if let Some(mut head) = self.head.take() {
+            if !head.keeps_order() && self.gate.is_full() && self.shared.awaits_answers() {
+                head.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
+            }
+            let progress = head.poll(poller);
+            advanced = !matches!(progress, Progress::Blocked);
+            self.settle(progress, head, poller);
+        }
+        if self.head.is_some() {
+            return self.let_requests_pass(poller);
+        }
+        while self.head.is_none()
+            && !self.writer.is_full(&self.shared)
+            && let Some(payload) = self.backlog.pop()
+        {
+            self.start(payload, poller);
+            advanced = true;
+        }
+        advanced
+    }
+
+    /// Starts the requests of the backlog when the order gives way.
+    fn let_requests_pass(&mut self, poller: &mut Poller<'_>) -> bool {
+        if self.backlog.is_empty() || !self.order_gives_way() {
+            return false;
+        }
+        let requests = self.backlog.take_requests();
+        let any = !requests.is_empty();
+        for payload in requests {
+            self.start(payload, poller);
+        }
+        any
+    }
+
+    /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.
+    fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), Arc<str>> {
+        self.writer.answer(self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason)));
+        if self.writer.overflows(&self.shared) {
+            return Err("the other side does not read its answers".into());
+        }
+        Ok(())
+    }
+
+    /// Makes a run that waits into a task, on a leash.
+    fn detach(&mut self, mut run: Run) {
+        let leash = Arc::new(Leash::default());
+        let mut state = self.shared.state();
+        let tickets: Vec<_> = run
+            .running()
+            .map(|(id, context)| {
+                let running = Running { context: context.clone(), leash: leash.clone() };
+                (id.clone(), state.session.start(id.clone(), running))
+            })
+            .collect();
+        drop(state);
+        let shared = self.shared.clone();
+        tokio::spawn(async move {
+            let answer = std::future::poll_fn(|poller| match leash.pulled(poller) {
+                Some(Pull::Abort) => Poll::Ready(None),
+                Some(Pull::Expire) => {
+                    Poll::Ready(run.expire(&ErrorObject::server_busy("shutting down")))
+                }
+                None => match run.poll(poller) {
+                    Progress::Done(answer) => Poll::Ready(answer),
+                    Progress::Detached | Progress::Blocked => Poll::Pending,
+                },
+            })
+            .await;
+            shared.finish(&tickets, answer);
+        });
+    }
+}
