@@ -94,7 +94,7 @@ impl Server {
     }
 
     /// Attaches what the application knows to each new connection, or HTTP request, as extensions;
-    /// handlers find them in [`Context::extensions`].
+    /// handlers find them in [`Context::extensions`](crate::Context::extensions).
     pub fn on_connect(
         mut self,
         complete: impl Fn(&mut Connection) + Send + Sync + 'static,
