@@ -280,6 +280,26 @@ fn exit_5_is_a_peer_that_breaks_the_protocol() {
     }
 }
 
+#[test]
+fn the_wrong_framing_is_named() {
+    let headers = Server::start("tcp+header://127.0.0.1:0", "");
+    let endpoint = format!("tcp://{}", headers.address("tcp+header"));
+    fails(&cli(&["call", &endpoint, "sum", "1"]), 5, &["tcp+header://"]);
+    let web = Server::start("http://127.0.0.1:0", "");
+    let endpoint = format!("tcp://{}", web.address("http"));
+    fails(&cli(&["call", &endpoint, "sum", "1"]), 5, &["use http://"]);
+}
+
+#[test]
+fn a_limit_of_our_own_is_not_the_fault_of_the_peer() {
+    let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "");
+    for scheme in ["http", "tcp"] {
+        let arguments =
+            ["call", server.endpoint(scheme), "echo", "[[[[[[1]]]]]]", "--max-depth", "5"];
+        fails(&cli(&arguments), 3, &["limit of ours", "nesting"]);
+    }
+}
+
 /// An HTTP server that answers one POST with this body.
 fn web_server_that_answers(body: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -2,6 +2,7 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
+use std::process::Command;
 
 use rustix::process::Signal;
 
@@ -35,6 +36,18 @@ fn it_says_where_it_listens_and_what_to_try() {
     // The line works as it stands, in a shell.
     let command = curl.split_once("try: ").unwrap().1;
     assert!(command.ends_with('\''), "{command}");
+}
+
+/// `/dev/full` is a disk without room.
+#[test]
+fn answers_that_cannot_be_written_are_an_error() {
+    let script = "exec \"$0\" serve stdio: >/dev/full";
+    let ended = run(
+        Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_antiphon")]),
+        SLEEP.as_bytes(),
+    );
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
 }
 
 #[test]
@@ -195,4 +208,20 @@ fn what_is_logged_stays_on_stderr() {
     let logged: Vec<serde_json::Value> =
         logged.map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(logged.iter().any(|line| line["level"] == "ERROR"), "{}", ended.stderr);
+}
+
+#[test]
+fn answers_that_nobody_asked_for_cannot_fill_the_log() {
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let mut stream = lines(&server);
+    for id in 1..=50 {
+        let stray = format!(r#"{{"jsonrpc":"2.0","result":"SECRET","id":{id}}}"#);
+        stream.send(stray.as_bytes()).unwrap();
+    }
+    stream.works();
+    drop(stream);
+    server.process().signal(Signal::INT);
+    let (_, log) = server.end();
+    assert_eq!(log.matches("nobody asked").count(), 1, "{log}");
+    assert!(!log.contains("SECRET"), "{log}");
 }

@@ -199,9 +199,12 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Nothing can be done now: the clock may still say that it is over, or that it is time to
-    /// answer.
+    /// The clock may say that it is over, or that it is time to answer. A goodbye has its own
+    /// (`poll_close`).
     fn wait(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Arc<str>>> {
+        if let Phase::Closing(_) = self.phase {
+            return Poll::Pending;
+        }
         if let Some(drain) = &mut self.drain
             && drain.as_mut().poll(poller).is_ready()
         {

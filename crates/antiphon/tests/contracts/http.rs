@@ -17,6 +17,8 @@ fn service() -> Router {
     })
 }
 
+const JSON: &str = "content-type: application/json\r\n";
+
 /// Sends one HTTP/1.1 request as it is and reads the whole response.
 async fn exchange(address: &str, request: &str) -> String {
     let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
@@ -74,7 +76,7 @@ async fn http_2_is_spoken_on_both_sides() {
 async fn statuses_say_what_was_not_json_rpc() {
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let address = serve("http://127.0.0.1:0/rpc", limits, service()).await;
-    let json = "content-type: application/json\r\n";
+    let json = JSON;
     let call = request(1, "agent", "[]");
     let big = "x".repeat(2_000);
     let cases = [
@@ -85,6 +87,7 @@ async fn statuses_say_what_was_not_json_rpc() {
         (post("/rpc", json, r#"{"jsonrpc":"2.0","method":"agent"}"#), "204 No Content"),
         (post("/rpc", "content-type: text/plain\r\n", &call), "415 Unsupported Media Type"),
         (post("/rpc", "", &call), "415 Unsupported Media Type"),
+        (post("/rpc?token=1", json, &call), "200 OK"),
         (post("/other", json, &call), "404 Not Found"),
         (post("/rpc", json, &big), "413 Payload Too Large"),
         (post("/rpc", &format!("{json}origin: http://evil.example\r\n"), &call), "403 Forbidden"),
@@ -171,4 +174,35 @@ async fn calls_and_batches_at_once_get_their_own_results() {
         assert_eq!(result.unwrap(), n as u64);
     }
     batches.into_iter().for_each(|ended| ended.unwrap());
+}
+
+#[tokio::test]
+async fn a_query_is_not_listened_on() {
+    let error = antiphon::Server::bind("http://127.0.0.1:0/rpc?x=1").await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("query"));
+}
+
+#[tokio::test]
+async fn a_handler_does_not_tell_where_its_own_calls_go() {
+    let upstream = Client::connect("http://127.0.0.1:1/secret?key=abc").await.unwrap();
+    let proxy = Router::new().fallback(move |call, cx: Context| {
+        let upstream = upstream.clone();
+        async move { Ok(upstream.forward(call, &cx).await?) }
+    });
+    let address = serve("http://127.0.0.1:0", Limits::default(), proxy).await;
+    let answer = exchange(&address, &post("/", JSON, &request(1, "m", "[]"))).await;
+    assert!(answer.contains("-32603") && !answer.contains("secret"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_is_told_that_there_is_no_room() {
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let address = serve("http://127.0.0.1:0", limits, service()).await;
+    let authority = address.split("://").nth(1).unwrap();
+    let mut first = TcpStream::connect(authority).await.unwrap();
+    first.write_all(b"POST").await.unwrap();
+    // Accepted in order: once one is refused, the first has the place.
+    let client = Client::connect(&address).await.unwrap();
+    let error = within(client.call::<()>("agent", ()).into_future()).await.unwrap_err();
+    assert!(matches!(&error, CallError::Rpc(error) if error.code.0 == -32009), "{error}");
 }

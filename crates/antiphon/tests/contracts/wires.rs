@@ -246,3 +246,19 @@ async fn a_websocket_that_goes_cancels_what_runs_far_beyond_the_in_flight_limit(
     drop(stream);
     within(gone.recv()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_goodbye_that_is_never_returned_is_not_waited_for() {
+    let (client, _deaf) = accepted().await;
+    within(client.close()).await;
+}
+
+#[tokio::test]
+async fn a_message_that_the_server_refuses_is_named_by_its_close_code() {
+    let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+    let address = serve("ws://127.0.0.1:0", limits, echo()).await;
+    let client = Client::connect(&address).await.unwrap();
+    let big = "x".repeat(4_000_000);
+    let error = within(client.call::<RawJson>("echo", (big,)).into_future()).await.unwrap_err();
+    assert!(error.to_string().contains("1009"), "{error}");
+}
