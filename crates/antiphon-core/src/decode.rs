@@ -126,28 +126,65 @@ fn invalid(id: Id, reason: &(impl serde::Serialize + ?Sized)) -> Entry {
     Err(Invalid { id, error, intent: Intent::Request })
 }
 
+/// Where in a frame a member's value stands; a value is never empty, so an empty span is none.
+#[derive(Clone, Copy, Default)]
+struct Span {
+    start: usize,
+    end: usize,
+    /// It is a String that holds an escape.
+    escaped: bool,
+}
+
+impl Span {
+    fn is_none(self) -> bool {
+        self.end == 0
+    }
+
+    fn of(self, frame: &[u8]) -> &[u8] {
+        &frame[self.start..self.end]
+    }
+
+    fn kind(self, frame: &[u8]) -> Kind {
+        Kind::of(frame.get(self.start))
+    }
+
+    fn json(self, frame: &Bytes) -> RawJson {
+        RawJson::sliced(frame, self.start..self.end)
+    }
+}
+
 /// The members that JSON-RPC knows, as they stood in one Object.
-#[derive(Default)]
-struct Envelope {
-    jsonrpc: Option<RawJson>,
-    method: Option<RawJson>,
-    params: Option<RawJson>,
-    id: Option<RawJson>,
-    result: Option<RawJson>,
-    error: Option<RawJson>,
+struct Envelope<'a> {
+    frame: &'a Bytes,
+    jsonrpc: Span,
+    method: Span,
+    params: Span,
+    id: Span,
+    result: Span,
+    error: Span,
     duplicate: Option<&'static str>,
 }
 
-impl Envelope {
-    fn read(scanner: &mut Scanner<'_>, frame: &Bytes) -> Result<Self, Fault> {
-        let mut envelope = Self::default();
+impl<'a> Envelope<'a> {
+    fn read(scanner: &mut Scanner<'_>, frame: &'a Bytes) -> Result<Self, Fault> {
+        let none = Span::default();
+        let mut envelope = Self {
+            frame,
+            jsonrpc: none,
+            method: none,
+            params: none,
+            id: none,
+            result: none,
+            error: none,
+            duplicate: None,
+        };
         members(scanner, frame, |name, value| envelope.keep(name, value))?;
         Ok(envelope)
     }
 
     /// Unknown members are ignored; of a known one there may be one (RFC 8259 leaves it open, and a
     /// proxy that reads the first would disagree with a server that reads the last).
-    fn keep(&mut self, name: &[u8], value: RawJson) {
+    fn keep(&mut self, name: &[u8], value: Span) {
         let (name, slot) = match name {
             b"jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
             b"method" => ("method", &mut self.method),
@@ -158,13 +195,13 @@ impl Envelope {
             _ => return,
         };
         // Two ids are remembered above all: neither of them may be answered with.
-        if slot.replace(value).is_some() && self.duplicate != Some("id") {
+        if !std::mem::replace(slot, value).is_none() && self.duplicate != Some("id") {
             self.duplicate = Some(name);
         }
     }
 
     fn into_entry(self, rules: &Rules) -> Entry {
-        if self.method.is_none() && (self.result.is_some() || self.error.is_some()) {
+        if self.method.is_none() && !(self.result.is_none() && self.error.is_none()) {
             self.into_response()
         } else {
             self.into_request(rules)
@@ -173,34 +210,44 @@ impl Envelope {
 
     fn into_request(self, rules: &Rules) -> Entry {
         let id = self.readable_id();
-        let is_notification = self.id.is_none();
-        match self.into_call(rules) {
+        match self.call(rules) {
             Err(reason) => invalid(id, &reason),
-            Ok((method, params)) if is_notification => {
+            Ok((method, params)) if self.id.is_none() => {
                 Ok(Message::Notification(Notification { method, params }))
             }
             Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
         }
     }
 
-    fn into_call(self, rules: &Rules) -> Result<(Method, Option<Params>), String> {
+    fn call(&self, rules: &Rules) -> Result<(Method, Option<Params>), String> {
         self.common_fault()?;
-        let method = self.method.ok_or("`method` is missing")?;
-        let kind = method.kind();
-        let method = Method::from_json(method)
-            .ok_or_else(|| format!("`method` must be a String, found {kind}"))?;
-        let params = self.params.filter(|value| !rules.null_params || value.kind() != Kind::Null);
-        let params = params.map(|value| {
-            let kind = value.kind();
-            Params::from_json(value)
-                .map_err(|_| format!("`params` must be an Array or an Object, found {kind}"))
-        });
-        Ok((method, params.transpose()?))
+        if self.method.is_none() {
+            return Err("`method` is missing".to_owned());
+        }
+        let kind = self.method.kind(self.frame);
+        if kind != Kind::String {
+            return Err(format!("`method` must be a String, found {kind}"));
+        }
+        let method = Method::of_string(self.method.json(self.frame), self.method.escaped);
+        Ok((method, self.params(rules)?))
+    }
+
+    fn params(&self, rules: &Rules) -> Result<Option<Params>, String> {
+        if self.params.is_none() {
+            return Ok(None);
+        }
+        match self.params.kind(self.frame) {
+            Kind::Array | Kind::Object => {
+                Ok(Some(Params::of_structured(self.params.json(self.frame))))
+            }
+            Kind::Null if rules.null_params => Ok(None),
+            kind => Err(format!("`params` must be an Array or an Object, found {kind}")),
+        }
     }
 
     fn into_response(self) -> Entry {
         let id = self.readable_id();
-        match self.into_outcome() {
+        match self.outcome() {
             Ok(outcome) => Ok(Message::Response(Response { id, outcome })),
             Err(reason) => {
                 let error = ErrorObject::new(Code::INVALID_REQUEST.0, "Invalid Response");
@@ -209,24 +256,24 @@ impl Envelope {
         }
     }
 
-    fn into_outcome(self) -> Result<Outcome, String> {
+    fn outcome(&self) -> Result<Outcome, String> {
         self.common_fault()?;
         if self.id.is_none() {
             return Err("`id` is missing".to_owned());
         }
-        match (self.result, self.error) {
-            (Some(_), Some(_)) => Err("both `result` and `error` are there".to_owned()),
-            (Some(result), None) => Ok(Ok(result)),
-            (None, error) => error_object(error).map(Err),
+        match (self.result.is_none(), self.error.is_none()) {
+            (false, false) => Err("both `result` and `error` are there".to_owned()),
+            (false, true) => Ok(Ok(self.result.json(self.frame))),
+            (true, _) => error_object(&self.frame.slice(self.error.start..self.error.end)).map(Err),
         }
     }
 
     /// The id to answer with: null where there is none, it is of a wrong type, or there are two.
     fn readable_id(&self) -> Id {
-        if self.duplicate == Some("id") {
+        if self.id.is_none() || self.duplicate == Some("id") {
             return Id::Null;
         }
-        self.id.clone().and_then(Id::from_json).unwrap_or(Id::Null)
+        Id::from_json(self.id.json(self.frame)).unwrap_or(Id::Null)
     }
 
     /// What disqualifies a Request and a Response alike.
@@ -234,57 +281,62 @@ impl Envelope {
         if let Some(name) = self.duplicate {
             return Err(format!("`{name}` is there twice"));
         }
-        let version = self.jsonrpc.as_ref().ok_or("`jsonrpc` is missing; it must be \"2.0\"")?;
-        if version.kind() != Kind::String || *unescape(version.as_bytes()) != *b"2.0" {
+        if self.jsonrpc.is_none() {
+            return Err("`jsonrpc` is missing; it must be \"2.0\"".to_owned());
+        }
+        let version = self.jsonrpc.of(self.frame);
+        if version != b"\"2.0\"" && !(self.jsonrpc.escaped && *unescape(version) == *b"2.0") {
             return Err("`jsonrpc` must be \"2.0\"".to_owned());
         }
-        match self.id.as_ref().map(RawJson::kind) {
-            Some(kind @ (Kind::Boolean | Kind::Array | Kind::Object)) => {
+        if self.id.is_none() {
+            return Ok(());
+        }
+        match self.id.kind(self.frame) {
+            kind @ (Kind::Boolean | Kind::Array | Kind::Object) => {
                 Err(format!("`id` must be a String, a Number or Null, found {kind}"))
             }
-            _ => Ok(()),
+            Kind::Null | Kind::Number | Kind::String => Ok(()),
         }
     }
 }
 
 /// Reads the `error` member of a Response (section 5.1).
-fn error_object(error: Option<RawJson>) -> Result<ErrorObject, String> {
-    let text = error.filter(|error| error.kind() == Kind::Object);
-    let text = text.ok_or("`error` must be an Object")?;
-    let (mut code, mut message, mut data) = (None, None, None);
+fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
+    if Kind::of(text.first()) != Kind::Object {
+        return Err("`error` must be an Object".to_owned());
+    }
+    let (mut code, mut message, mut data) = (Span::default(), Span::default(), Span::default());
     let mut twice = false;
-    let bytes = text.into_bytes();
-    let mut scanner = Scanner::new(&bytes, usize::MAX).map_err(|fault| fault.to_string())?;
-    members(&mut scanner, &bytes, |name, value| {
+    let mut scanner = Scanner::new(text, usize::MAX).map_err(|fault| fault.to_string())?;
+    members(&mut scanner, text, |name, value| {
         let slot = match name {
             b"code" => &mut code,
             b"message" => &mut message,
             b"data" => &mut data,
             _ => return,
         };
-        twice |= slot.replace(value).is_some();
+        twice |= !std::mem::replace(slot, value).is_none();
     })
     .map_err(|fault| fault.to_string())?;
     if twice {
         return Err("a member of `error` is there twice".to_owned());
     }
-    let code = code
-        .and_then(|code| whole(code.as_str()).parse().ok())
-        .ok_or("`error.code` must be an integer")?;
-    let message = message
-        .filter(|message| message.kind() == Kind::String)
-        .ok_or("`error.message` must be a String")?;
-    let message = String::from_utf8_lossy(&unescape(message.as_bytes())).into_owned();
+    let number = std::str::from_utf8(code.of(text)).unwrap_or_default();
+    let code = whole(number).parse().map_err(|_| "`error.code` must be an integer")?;
+    if message.is_none() || message.kind(text) != Kind::String {
+        return Err("`error.message` must be a String".to_owned());
+    }
+    let message = String::from_utf8_lossy(&unescape(message.of(text))).into_owned();
+    let data = (!data.is_none()).then(|| data.json(text));
     Ok(ErrorObject { data, ..ErrorObject::new(code, message) })
 }
 
 /// Passes one Object whose opening brace is next, and shows each member, its name unescaped.
 fn members(
     scanner: &mut Scanner<'_>,
-    frame: &Bytes,
-    mut each: impl FnMut(&[u8], RawJson),
+    frame: &[u8],
+    mut each: impl FnMut(&[u8], Span),
 ) -> Result<(), Fault> {
-    let slice = |range: Range<usize>| RawJson::checked(frame.slice(range));
     scanner.enter(true)?;
     scanner.whitespace();
     if scanner.eat(b'}') {
@@ -294,8 +346,14 @@ fn members(
     loop {
         scanner.whitespace();
         let name = scanner.key()?;
-        let value = scanner.value()?;
-        each(&unescape(&frame[name]), slice(value));
+        let escaped_name = scanner.was_escaped();
+        let Range { start, end } = scanner.value()?;
+        let value = Span { start, end, escaped: scanner.was_escaped() };
+        if escaped_name {
+            each(&unescape(&frame[name]), value);
+        } else {
+            each(&frame[name.start + 1..name.end - 1], value);
+        }
         scanner.whitespace();
         if scanner.eat(b'}') {
             scanner.leave();

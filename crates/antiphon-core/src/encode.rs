@@ -62,6 +62,18 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
+/// How long that Response is; for an error, about how long.
+pub fn response_len(id: &Id, outcome: &Outcome) -> usize {
+    let outcome = match outcome {
+        Ok(result) => result.as_bytes().len(),
+        Err(error) => {
+            let data = error.data.as_ref().map_or(0, |data| data.as_bytes().len());
+            32 + error.message.len() + data
+        }
+    };
+    b"{\"jsonrpc\":\"2.0\",\"result\":,\"id\":}".len() + outcome + id.as_bytes().len()
+}
+
 impl ErrorObject {
     /// Appends the `error` member's value as JSON.
     pub fn encode(&self, out: &mut BytesMut) {

@@ -5,8 +5,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-
-use bytes::Bytes;
+use std::io::Write as _;
 
 use crate::escape::unescape;
 use crate::json::RawJson;
@@ -89,7 +88,12 @@ pub(crate) fn whole(text: &str) -> &str {
 
 impl From<u64> for Id {
     fn from(number: u64) -> Self {
-        Self::Number(NumberId(RawJson::checked(Bytes::from(number.to_string()))))
+        // A u64 has 20 digits at most.
+        let mut digits = [0; 20];
+        let mut rest = &mut digits[..];
+        let _ = write!(rest, "{number}");
+        let len = 20 - rest.len();
+        Self::Number(NumberId(RawJson::copied(&digits[..len])))
     }
 }
 

@@ -1,10 +1,14 @@
 //! One JSON value exactly as it was written.
 //!
 //! `RawJson` is a slice of the frame it arrived in: it is never parsed again and never written anew.
-//! It holds well-formed JSON always, since it can only be made from text that was checked or from a
-//! value that was serialized.
+//! A short one is a copy instead, since keeping count of who shares a frame costs more. It holds
+//! well-formed JSON always, since it can only be made from text that was checked or from a value
+//! that was serialized.
 
+use std::cell::Cell;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -23,12 +27,29 @@ use crate::scan::{Fault, Kind, Scanner};
 /// assert_eq!(price.decode::<f64>()?, 1.5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct RawJson(Bytes);
+#[derive(Clone)]
+pub struct RawJson(Text);
+
+#[derive(Clone)]
+enum Text {
+    Short { len: u8, bytes: [u8; SHORT] },
+    Shared(Bytes),
+}
+
+/// With its length, what fits in the place of a `Bytes`.
+const SHORT: usize = 23;
+
+/// A buffer larger than this is not kept for the next value.
+const KEPT: usize = 64 * 1024;
+
+thread_local! {
+    /// Where values are serialized: what is short, or was long once, needs no allocation.
+    static SERIALIZED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 impl RawJson {
     /// The value `null`.
-    pub const NULL: Self = Self(Bytes::from_static(b"null"));
+    pub const NULL: Self = Self(Text::Shared(Bytes::from_static(b"null")));
 
     /// Checks that the text is one JSON value and keeps it as it is.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, Fault> {
@@ -36,42 +57,82 @@ impl RawJson {
         let mut scanner = Scanner::new(&text, usize::MAX)?;
         let value = scanner.value()?;
         scanner.end()?;
-        Ok(Self(text.slice(value)))
+        Ok(Self::sliced(&text, value))
     }
 
     /// Serializes a value.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        serde_json::to_vec(value).map(|text| Self(text.into()))
+        // Taken out, so that a value whose serialization serializes another finds an empty one.
+        let mut text = SERIALIZED.take();
+        text.clear();
+        serde_json::to_writer(&mut text, value)?;
+        if text.len() > KEPT {
+            return Ok(Self(Text::Shared(text.into())));
+        }
+        let json = Self::copied(&text);
+        SERIALIZED.set(text);
+        Ok(json)
     }
 
     /// Deserializes the value. Owned types only: what borrows should borrow from `as_str`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        serde_json::from_slice(&self.0)
+        serde_json::from_slice(self.as_bytes())
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("checked when it was made")
+        std::str::from_utf8(self.as_bytes()).expect("checked when it was made")
     }
 
     /// The text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Text::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Text::Shared(bytes) => bytes,
+        }
     }
 
     /// The text as shared bytes.
     pub fn into_bytes(self) -> Bytes {
-        self.0
+        match self.0 {
+            Text::Short { len, bytes } => Bytes::copy_from_slice(&bytes[..usize::from(len)]),
+            Text::Shared(bytes) => bytes,
+        }
     }
 
     /// Which of the six JSON types it is.
     pub fn kind(&self) -> Kind {
-        Kind::of(self.0.first())
+        Kind::of(self.as_bytes().first())
     }
 
-    /// Wraps a slice that a scanner has passed.
-    pub(crate) fn checked(text: Bytes) -> Self {
-        Self(text)
+    /// What a scanner has passed in this frame.
+    pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
+        Self::short(&frame[at.clone()]).unwrap_or_else(|| Self(Text::Shared(frame.slice(at))))
+    }
+
+    /// A copy of what a scanner has passed, or a serializer has written.
+    pub(crate) fn copied(text: &[u8]) -> Self {
+        Self::short(text).unwrap_or_else(|| Self(Text::Shared(Bytes::copy_from_slice(text))))
+    }
+
+    fn short(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT];
+        bytes.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self(Text::Short { len: text.len() as u8, bytes }))
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl Hash for RawJson {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
     }
 }
 
@@ -90,7 +151,7 @@ impl fmt::Display for RawJson {
 impl Serialize for RawJson {
     /// Writes the text as it is; meant for serde_json, as `RawValue` is.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::from_slice::<&RawValue>(&self.0)
+        serde_json::from_slice::<&RawValue>(self.as_bytes())
             .map_err(serde::ser::Error::custom)?
             .serialize(serializer)
     }
@@ -100,7 +161,7 @@ impl<'de> Deserialize<'de> for RawJson {
     /// Keeps the text as it is; meant for serde_json, as `RawValue` is.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(Bytes::from(String::from(Box::<str>::from(raw)))))
+        Ok(Self::copied(raw.get().as_bytes()))
     }
 }
 
@@ -125,6 +186,33 @@ mod tests {
         let holder: Holder = serde_json::from_str(text).unwrap();
         assert_eq!(holder.value.as_str(), "18446744073709551616.10");
         assert_eq!(serde_json::to_string(&holder).unwrap(), text);
+    }
+
+    #[test]
+    fn short_and_long_texts_are_the_same_kind_of_thing() {
+        assert_eq!(size_of::<RawJson>(), size_of::<Bytes>());
+        for len in [0, 1, SHORT - 3, SHORT - 2, SHORT - 1, SHORT, KEPT, KEPT + 1] {
+            let text = format!("\"{}\"", "x".repeat(len));
+            let parsed = RawJson::parse(text.clone()).unwrap();
+            let encoded = RawJson::encode(&"x".repeat(len)).unwrap();
+            assert_eq!((parsed.as_str(), &parsed), (&*text, &encoded));
+            assert_eq!(parsed.into_bytes(), encoded.into_bytes());
+        }
+    }
+
+    #[test]
+    fn serializing_may_serialize() {
+        struct Nested;
+        impl Serialize for Nested {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let inner = RawJson::encode("inner").map_err(serde::ser::Error::custom)?;
+                serializer.serialize_str(inner.as_str())
+            }
+        }
+        assert_eq!(
+            RawJson::encode(&[Nested, Nested]).unwrap().as_str(),
+            r#"["\"inner\"","\"inner\""]"#
+        );
     }
 
     #[test]

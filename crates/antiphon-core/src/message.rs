@@ -116,9 +116,15 @@ impl Method {
         if quoted.kind() != Kind::String {
             return None;
         }
-        let unescaped = memchr::memchr(b'\\', quoted.as_bytes())
-            .map(|_| String::from_utf8_lossy(&unescape(quoted.as_bytes())).into());
-        Some(Self { quoted, unescaped })
+        let escaped = memchr::memchr(b'\\', quoted.as_bytes()).is_some();
+        Some(Self::of_string(quoted, escaped))
+    }
+
+    /// The same for what is known to be a String, with escapes or without.
+    pub(crate) fn of_string(quoted: RawJson, escaped: bool) -> Self {
+        let unescape = || String::from_utf8_lossy(&unescape(quoted.as_bytes())).into();
+        let unescaped = escaped.then(unescape);
+        Self { quoted, unescaped }
     }
 
     /// The name as it reads: `textDocument\/hover` is `textDocument/hover`.
@@ -166,6 +172,11 @@ impl Params {
             Kind::Array | Kind::Object => Ok(Self(value)),
             kind => Err(ParamsError::Unstructured(kind)),
         }
+    }
+
+    /// The same for what is known to be an Array or an Object.
+    pub(crate) fn of_structured(value: RawJson) -> Self {
+        Self(value)
     }
 
     /// Checks a text.

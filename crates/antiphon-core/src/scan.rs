@@ -76,18 +76,23 @@ pub(crate) struct Scanner<'a> {
     pos: usize,
     max_depth: usize,
     open: Nesting,
+    /// Whether the String that was passed last holds an escape.
+    escaped: bool,
 }
 
 impl<'a> Scanner<'a> {
     /// Starts at the first byte. Fails on bytes that are not UTF-8, which JSON is (RFC 8259, 8.1).
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Result<Self, Fault> {
-        if let Err(error) = std::str::from_utf8(bytes) {
-            return Err(Fault { at: error.valid_up_to(), what: "invalid UTF-8" });
+        // Most messages are ASCII, which is seen faster than it is validated.
+        if !bytes.is_ascii() {
+            if let Err(error) = std::str::from_utf8(bytes) {
+                return Err(Fault { at: error.valid_up_to(), what: "invalid UTF-8" });
+            }
+            if bytes.starts_with(b"\xEF\xBB\xBF") {
+                return Err(Fault { at: 0, what: "byte order mark" });
+            }
         }
-        if bytes.starts_with(b"\xEF\xBB\xBF") {
-            return Err(Fault { at: 0, what: "byte order mark" });
-        }
-        Ok(Self { bytes, pos: 0, max_depth, open: Nesting::default() })
+        Ok(Self { bytes, pos: 0, max_depth, open: Nesting::default(), escaped: false })
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
@@ -141,6 +146,21 @@ impl<'a> Scanner<'a> {
     pub(crate) fn value(&mut self) -> Result<std::ops::Range<usize>, Fault> {
         self.whitespace();
         let start = self.pos;
+        match self.peek() {
+            Some(b'"') => drop(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ => self.nested()?,
+        }
+        Ok(start..self.pos)
+    }
+
+    /// Whether the String that was passed last holds an escape.
+    pub(crate) fn was_escaped(&self) -> bool {
+        self.escaped
+    }
+
+    /// Passes a value of any kind, and all that is in it.
+    fn nested(&mut self) -> Result<(), Fault> {
         let base = self.open.depth;
         loop {
             self.whitespace();
@@ -160,7 +180,7 @@ impl<'a> Scanner<'a> {
                         continue;
                     }
                 }
-                Some(b'"') => self.string().map(drop)?,
+                Some(b'"') => drop(self.string()?),
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b't') => self.literal(b"true")?,
                 Some(b'f') => self.literal(b"false")?,
@@ -168,7 +188,7 @@ impl<'a> Scanner<'a> {
                 _ => return self.fault("expected a value"),
             }
             if !self.next_member(base)? {
-                return Ok(start..self.pos);
+                return Ok(());
             }
         }
     }
@@ -214,42 +234,20 @@ impl<'a> Scanner<'a> {
     fn string(&mut self) -> Result<std::ops::Range<usize>, Fault> {
         let start = self.pos;
         self.pos += 1;
+        self.escaped = false;
         loop {
-            self.plain_text();
+            self.pos += plain_run(&self.bytes[self.pos..]);
             match self.peek() {
                 Some(b'"') => {
                     self.pos += 1;
                     return Ok(start..self.pos);
                 }
-                Some(b'\\') => self.escape()?,
+                Some(b'\\') => {
+                    self.escaped = true;
+                    self.escape()?;
+                }
                 _ => return self.fault("control character in a String"),
             }
-        }
-    }
-
-    /// Passes what needs no second look: eight bytes at a time, then one at a time.
-    fn plain_text(&mut self) {
-        const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-        const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-        let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-        while let Some(chunk) = self.bytes.get(self.pos..).and_then(<[u8]>::first_chunk::<8>) {
-            let word = u64::from_le_bytes(*chunk);
-            let quote = zero_byte(word ^ (ONES * u64::from(b'"')));
-            let backslash = zero_byte(word ^ (ONES * u64::from(b'\\')));
-            let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-            let special = quote | backslash | control;
-            if special != 0 {
-                // The lowest marked byte is exact; borrows can only mark bytes above a true one.
-                self.pos += (special.trailing_zeros() / 8) as usize;
-                return;
-            }
-            self.pos += 8;
-        }
-        while let Some(byte) = self.peek() {
-            if byte == b'"' || byte == b'\\' || byte < 0x20 {
-                return;
-            }
-            self.pos += 1;
         }
     }
 
@@ -307,6 +305,70 @@ impl<'a> Scanner<'a> {
         self.pos += word.len();
         Ok(())
     }
+}
+
+/// How many bytes at the front need no second look inside a String: no quote, no backslash, no
+/// control character.
+///
+/// Short texts are told eight bytes at a time; long ones 64 at a time, in a loop that the compiler
+/// makes into vector instructions.
+pub(crate) fn plain_run(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    for _ in 0..4 {
+        match plain_word(&mut rest) {
+            Word::Plain => {}
+            Word::Special(at) => return bytes.len() - rest.len() + at,
+            Word::Short => return bytes.len() - rest.len() + plain_tail(rest),
+        }
+    }
+    while let Some((block, after)) = rest.split_first_chunk::<64>()
+        && !block.iter().fold(false, |any, &byte| any | is_special(byte))
+    {
+        rest = after;
+    }
+    loop {
+        match plain_word(&mut rest) {
+            Word::Plain => {}
+            Word::Special(at) => return bytes.len() - rest.len() + at,
+            Word::Short => return bytes.len() - rest.len() + plain_tail(rest),
+        }
+    }
+}
+
+/// What eight bytes hold.
+enum Word {
+    /// Nothing special; they are passed.
+    Plain,
+    /// Something special at this place among them.
+    Special(usize),
+    /// There are no eight.
+    Short,
+}
+
+fn plain_word(rest: &mut &[u8]) -> Word {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let Some((chunk, after)) = rest.split_first_chunk::<8>() else { return Word::Short };
+    let word = u64::from_le_bytes(*chunk);
+    let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let quote = zero_byte(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero_byte(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+    let special = quote | backslash | control;
+    if special != 0 {
+        // The lowest marked byte is exact; borrows can only mark bytes above a true one.
+        return Word::Special((special.trailing_zeros() / 8) as usize);
+    }
+    *rest = after;
+    Word::Plain
+}
+
+fn plain_tail(rest: &[u8]) -> usize {
+    rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+}
+
+fn is_special(byte: u8) -> bool {
+    byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
 /// Which brackets are open: one bit each, 1 for an Object. The first 64 need no allocation.

@@ -15,17 +15,41 @@ use crate::peer::Peer;
 #[derive(Clone)]
 pub struct Context(Arc<Inner>);
 
+/// Where a call came from.
+#[derive(Clone)]
+pub(crate) enum Origin {
+    /// A connection, which has a way back.
+    Peer(Peer),
+    /// An HTTP request, which has none.
+    Request(Arc<Connection>),
+}
+
+impl Origin {
+    pub(crate) fn peer(&self) -> Option<&Peer> {
+        match self {
+            Self::Peer(peer) => Some(peer),
+            Self::Request(_) => None,
+        }
+    }
+
+    fn connection(&self) -> &Connection {
+        match self {
+            Self::Peer(peer) => peer.facts(),
+            Self::Request(connection) => connection,
+        }
+    }
+}
+
 struct Inner {
     id: Option<Id>,
-    connection: Arc<Connection>,
-    peer: Option<Peer>,
+    origin: Origin,
     /// Made when somebody asks: most handlers end before anybody could cancel them.
     cancel: OnceLock<CancellationToken>,
 }
 
 impl Context {
-    pub(crate) fn new(id: Option<Id>, connection: Arc<Connection>, peer: Option<Peer>) -> Self {
-        Self(Arc::new(Inner { id, connection, peer, cancel: OnceLock::new() }))
+    pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
+        Self(Arc::new(Inner { id, origin, cancel: OnceLock::new() }))
     }
 
     /// The id of the Request; `None` for a Notification.
@@ -35,7 +59,7 @@ impl Context {
 
     /// The other side, to call back. Fails over HTTP, which has no way back.
     pub fn peer(&self) -> Result<&Peer, CallError> {
-        self.0.peer.as_ref().ok_or(CallError::NoWayBack(self.0.connection.transport))
+        self.0.origin.peer().ok_or_else(|| CallError::NoWayBack(self.connection().transport))
     }
 
     /// Ends when the call is cancelled: by its timeout, by the other side going away, by shutdown.
@@ -47,12 +71,12 @@ impl Context {
 
     /// The connection that the call came by.
     pub fn connection(&self) -> &Connection {
-        &self.0.connection
+        self.0.origin.connection()
     }
 
     /// What the application has attached to the connection or the HTTP request.
     pub fn extensions(&self) -> &Extensions {
-        &self.0.connection.extensions
+        &self.connection().extensions
     }
 
     pub(crate) fn cancel(&self) {
@@ -64,7 +88,7 @@ impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context")
             .field("id", &self.0.id)
-            .field("connection", &self.0.connection)
+            .field("connection", self.connection())
             .finish_non_exhaustive()
     }
 }

@@ -7,9 +7,10 @@
 //! of it are behind us, and nothing before that offset is looked at again.
 
 use bytes::{Buf, Bytes, BytesMut};
-use memchr::{memchr, memchr3};
+use memchr::memchr;
 
 use super::{FrameError, Step};
+use crate::scan::plain_run;
 
 /// The text under way, if there is one, at the front of the buffer.
 #[derive(Debug)]
@@ -126,7 +127,13 @@ impl Structure {
                 at += usize::from(*bytes.get(at)? != b'\n');
                 self.escaped = false;
             }
-            at += self.find(bytes.get(at..)?)?;
+            if self.in_string {
+                at += plain_run(bytes.get(at..)?);
+            } else {
+                while !STRUCTURAL[usize::from(*bytes.get(at)?)] {
+                    at += 1;
+                }
+            }
             let byte = *bytes.get(at)?;
             if self.ends_with(byte) {
                 return Some(at + usize::from(byte != b'\n'));
@@ -135,24 +142,17 @@ impl Structure {
         }
     }
 
-    /// The next byte that can change the structure.
-    fn find(&self, bytes: &[u8]) -> Option<usize> {
-        if self.in_string {
-            memchr3(b'"', b'\\', b'\n', bytes)
-        } else {
-            bytes.iter().position(|&byte| STRUCTURAL[usize::from(byte)])
-        }
-    }
-
-    /// Takes in a byte that `find` has found; whether the text ends there.
+    /// Takes in a byte that may change the structure; whether the text ends there.
     fn ends_with(&mut self, byte: u8) -> bool {
         match byte {
             b'\n' => return self.in_string || self.newline_ends,
-            b'\\' => {
+            b'"' => self.in_string = !self.in_string,
+            b'\\' if self.in_string => {
                 self.escaped = true;
                 return false;
             }
-            b'"' => self.in_string = !self.in_string,
+            // A control character: the decoder's matter.
+            _ if self.in_string => return false,
             b'{' | b'[' => self.depth += 1,
             // Depth 0 outside a string is the end of the text, so there is one to take off.
             _ => self.depth -= 1,
@@ -161,7 +161,7 @@ impl Structure {
     }
 }
 
-/// What `Structure::find` stops at outside strings.
+/// What a scan stops at outside strings.
 const STRUCTURAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"{}[]\"\n";

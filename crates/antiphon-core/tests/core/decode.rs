@@ -396,16 +396,18 @@ fn each_entry_of_a_batch_stands_alone() {
 
 /// Contract 8: what is only forwarded is never copied.
 #[test]
-fn raw_members_are_slices_of_the_frame() {
+fn long_raw_members_are_slices_of_the_frame() {
     fn within(frame: &Range<*const u8>, part: &[u8]) -> bool {
         let part = part.as_ptr_range();
         frame.start <= part.start && part.end <= frame.end
     }
     let frame = Bytes::copy_from_slice(
-        br#"[{"jsonrpc":"2.0","method":"a\/b","params":{"x":[1]},"id":"one"},
-             {"jsonrpc":"2.0","method":"n","params":[2]},
-             {"jsonrpc":"2.0","result":{"y":2},"id":1.50},
-             {"jsonrpc":"2.0","error":{"code":1,"message":"e","data":[3]},"id":3}]"#,
+        br#"[{"jsonrpc":"2.0","method":"a\/long/name/of/a/method","params":{"x":[1,"longer params"]},
+              "id":"one of many that are long"},
+             {"jsonrpc":"2.0","method":"another name of a method","params":[2,"long params too"]},
+             {"jsonrpc":"2.0","result":{"y":"quite a long result"},"id":1.500000000000000000000000},
+             {"jsonrpc":"2.0","error":{"code":1,"message":"e","data":["a lot of data, and more"]},
+              "id":333333333333333333333333}]"#,
     );
     let memory = frame.as_ptr_range();
     let Payload::Batch(entries) = decode(&frame, &Rules::default()) else {

@@ -11,7 +11,7 @@ use antiphon_core::{ErrorObject, Payload};
 
 use super::backlog::{Held, is_requests_only};
 use super::connection::{Connection, Phase};
-use super::dispatcher::{Origin, Progress, Run};
+use super::dispatcher::{Progress, Run, Started};
 use super::leash::{Leash, Pull};
 use super::shared::Running;
 use crate::transport::Transport;
@@ -56,13 +56,14 @@ impl<T: Transport> Connection<T> {
     }
 
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
-        let connection = self.shared.facts.clone();
-        let origin = Origin { connection, peer: Some(self.shared.clone()) };
-        let (progress, run) = self.dispatcher.start(payload, &self.gate, origin, poller);
-        self.settle(progress, run, poller);
+        let out = &mut self.writer.scratch;
+        match self.dispatcher.start(payload, &self.gate, &self.origin, out, poller) {
+            Started::Done(answer) => self.writer.answer(answer),
+            Started::Running(progress, run) => self.settle(progress, run, poller),
+        }
     }
 
-    fn settle(&mut self, progress: Progress, mut run: Run, poller: &mut Poller<'_>) {
+    fn settle(&mut self, progress: Progress, mut run: Box<Run>, poller: &mut Poller<'_>) {
         match progress {
             Progress::Done(answer) => self.writer.answer(answer),
             Progress::Detached => self.detach(run),
@@ -126,7 +127,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Makes a run that waits into a task, on a leash.
-    fn detach(&mut self, mut run: Run) {
+    fn detach(&mut self, mut run: Box<Run>) {
         let leash = Arc::new(Leash::default());
         let mut state = self.shared.state();
         let tickets: Vec<_> = run

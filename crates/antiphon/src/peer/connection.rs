@@ -15,6 +15,7 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Rules};
+use tokio::task::coop;
 use tokio::time::{Sleep, sleep};
 
 use super::backlog::{Ahead, Backlog, Held, Incoming};
@@ -24,7 +25,7 @@ use super::shared::{NeedsReader, Shared, Stop};
 use super::watchdog::{Meter, Waiting, Watchdog};
 use super::writer::Writer;
 use super::{Peer, Tap};
-use crate::context::Connection as Facts;
+use crate::context::{Connection as Facts, Origin};
 use crate::handler::Handler;
 use crate::transport::{Transport, TransportError};
 
@@ -81,6 +82,7 @@ pub(crate) fn connect<T: Transport>(
         at_end: wire.at_end,
         rules,
         gate: Gate::new(limits.in_flight),
+        origin: Origin::Peer(peer.clone()),
         dispatcher: Dispatcher { handler, limits },
         writer: Writer::default(),
         write_blocked: false,
@@ -90,6 +92,7 @@ pub(crate) fn connect<T: Transport>(
         ahead: Ahead::default(),
         ended: false,
         received: 0,
+        flooded: false,
         phase: Phase::Open,
         drain: None,
         guard: EndGuard(shared.clone()),
@@ -104,12 +107,13 @@ pub(super) struct Connection<T> {
     pub(super) rules: Rules,
     pub(super) shared: Arc<Shared>,
     pub(super) gate: Arc<Gate>,
+    pub(super) origin: Origin,
     pub(super) dispatcher: Dispatcher,
     pub(super) writer: Writer,
     pub(super) write_blocked: bool,
     pub(super) watchdog: Watchdog,
     /// The run that nothing may overtake.
-    pub(super) head: Option<Run>,
+    pub(super) head: Option<Box<Run>>,
     /// What came behind it, while the reader had to go on.
     pub(super) backlog: Backlog,
     /// What was read while the reader paused.
@@ -117,6 +121,8 @@ pub(super) struct Connection<T> {
     /// Behind that, nothing more will come.
     pub(super) ended: bool,
     pub(super) received: u64,
+    /// The last turn took all the time that the runtime gives.
+    pub(super) flooded: bool,
     pub(super) phase: Phase,
     pub(super) drain: Option<Pin<Box<Sleep>>>,
     pub(super) guard: EndGuard,
@@ -167,13 +173,17 @@ impl<T: Transport> Future for Connection<T> {
 
 impl<T: Transport> Connection<T> {
     fn turns(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
-        // Under a flood there is always something to do, and `wait` would never look at the clock.
-        if let Poll::Ready(Some(reason)) = self.wait(poller) {
+        // Under a flood there is always something to do, and the runtime lets nobody look at the
+        // clock at the end of it.
+        if std::mem::take(&mut self.flooded)
+            && let Poll::Ready(Some(reason)) = self.wait(poller)
+        {
             return Poll::Ready(reason);
         }
         loop {
-            self.writer.collect(&self.shared, poller.waker());
-            self.heed_stop();
+            if let Some(stop) = self.writer.collect(&self.shared, poller.waker()) {
+                self.heed(stop);
+            }
             let sent = self.writer.poll_send(poller, &mut self.transport, &self.shared);
             if let Poll::Ready(Err(error)) = sent {
                 return Poll::Ready(error.to_string().into());
@@ -193,7 +203,10 @@ impl<T: Transport> Connection<T> {
                 match self.wait(poller) {
                     Poll::Ready(Some(reason)) => return Poll::Ready(reason),
                     Poll::Ready(None) => {}
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => {
+                        self.flooded = !coop::has_budget_remaining();
+                        return Poll::Pending;
+                    }
                 }
             }
         }
@@ -214,18 +227,25 @@ impl<T: Transport> Connection<T> {
             self.expire();
             return Poll::Ready(None);
         }
-        let waiting = Waiting {
+        while self.watchdog.poll_due(poller).is_ready() {
+            if let Some(reason) = self.watchdog.look(self.waiting()) {
+                return Poll::Ready(Some(reason.into()));
+            }
+        }
+        Poll::Pending
+    }
+
+    fn waiting(&self) -> Waiting {
+        Waiting {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
             busy: !self.gate.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
             received: self.received,
             sent: self.writer.sent,
-        };
-        self.watchdog.poll(poller, waiting).map(|reason| Some(reason.into()))
+        }
     }
 
-    fn heed_stop(&mut self) {
-        let stop = self.shared.state().stop;
+    fn heed(&mut self, stop: Option<Stop>) {
         match (stop, &self.phase) {
             (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => self.expire(),
             (Some(Stop::Gracefully), Phase::Open) => {
@@ -367,12 +387,13 @@ impl<T: Transport> Connection<T> {
     /// True when the last thing to be done was just done.
     fn close_when_done(&mut self) -> bool {
         let ending = matches!(self.phase, Phase::Stopping | Phase::Draining | Phase::Expiring);
-        let done = self.head.is_none()
+        let done = ending
+            && self.head.is_none()
             && self.backlog.is_empty()
             && self.ahead.is_empty()
             && self.writer.is_idle()
             && self.shared.is_done();
-        if !(ending && done) {
+        if !done {
             return false;
         }
         let reason = match self.phase {

@@ -15,17 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{Entry, ErrorObject, Id, Intent, Limits, Message, Outcome, Payload, encode};
+use antiphon_core::{
+    Entry, ErrorObject, Id, Intent, Limits, Message, Notification, Outcome, Payload, Request,
+    encode,
+};
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
 use futures_util::task::AtomicWaker;
 use tokio::time::{Sleep, sleep};
 
-use super::{Peer, Shared};
 use crate::BoxFuture;
 use crate::call::Invocation;
-use crate::context::{Connection, Context};
+use crate::context::{Context, Origin};
 use crate::handler::Handler;
 
 /// How many requests run at once; shared by everything on one connection.
@@ -77,26 +79,6 @@ impl Drop for Pass {
     }
 }
 
-/// Where a payload came from: what its contexts are made of.
-#[derive(Clone)]
-pub(crate) struct Origin {
-    pub(crate) connection: Arc<Connection>,
-    pub(crate) peer: Option<Arc<Shared>>,
-}
-
-impl Origin {
-    fn context(&self, id: Option<Id>) -> Context {
-        let peer = self.peer.clone().map(|shared| Peer { shared });
-        Context::new(id, self.connection.clone(), peer)
-    }
-
-    /// Polls the handler of a notification: calls that it makes give up its place in the order.
-    fn poll_in_order(&self, poller: &mut Poller<'_>, notification: &mut Caught<()>) -> Poll<()> {
-        let _order = self.peer.as_ref().map(|shared| shared.keep_order());
-        notification.poll(poller).map(drop)
-    }
-}
-
 /// What every run needs, made once a connection or HTTP service.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
@@ -109,20 +91,69 @@ pub(crate) struct Run {
     dispatcher: Dispatcher,
     gate: Arc<Gate>,
     origin: Origin,
-    batch: bool,
     unstarted: std::vec::IntoIter<Entry>,
-    answers: Vec<Answer>,
-    /// Made for the first call that waits.
-    calls: Option<FuturesUnordered<Served>>,
+    answers: Answers,
+    /// The place of each answer from the first on that has not come, in request order.
+    places: Vec<Place>,
+    calls: Calls,
     notification: Option<(Caught<()>, Context)>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-/// The place of one answer, in request order.
-struct Answer {
+/// The place of an answer that has to wait for its turn.
+struct Place {
     id: Id,
+    /// There until the outcome is.
     context: Option<Context>,
     outcome: Option<Outcome>,
+}
+
+/// The calls that wait.
+enum Calls {
+    None,
+    One(Served),
+    Many(FuturesUnordered<Served>),
+}
+
+impl Calls {
+    fn push(&mut self, served: Served) {
+        match std::mem::replace(self, Self::None) {
+            Self::None => *self = Self::One(served),
+            Self::One(first) => *self = Self::Many([first, served].into_iter().collect()),
+            Self::Many(calls) => {
+                calls.push(served);
+                *self = Self::Many(calls);
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::One(_) => false,
+            Self::Many(calls) => calls.is_empty(),
+        }
+    }
+
+    /// The place and the outcome of a call that has ended, if one has.
+    fn poll_ended(&mut self, poller: &mut Poller<'_>) -> Option<(usize, Outcome)> {
+        let ended = match self {
+            Self::None => return None,
+            Self::One(served) => Pin::new(served).poll(poller).map(Some),
+            Self::Many(calls) => return ready_or_none(Pin::new(calls).poll_next(poller)),
+        };
+        if ended.is_ready() {
+            *self = Self::None;
+        }
+        ready_or_none(ended)
+    }
+}
+
+fn ready_or_none<T>(poll: Poll<Option<T>>) -> Option<T> {
+    match poll {
+        Poll::Ready(ready) => ready,
+        Poll::Pending => None,
+    }
 }
 
 /// How far a run has come.
@@ -135,39 +166,89 @@ pub(crate) enum Progress {
     Blocked,
 }
 
+/// What became of a payload at once.
+pub(crate) enum Started {
+    /// It is over; this is the answer, if it has one.
+    Done(Option<Bytes>),
+    /// It goes on.
+    Running(Progress, Box<Run>),
+}
+
 impl Dispatcher {
     /// Takes up a payload whose responses have been taken out, and goes as far as it can now.
+    ///
+    /// Most payloads are one request that is answered at once: that costs no `Run`, and the answer
+    /// is written to the end of `out` and cut off from it.
     pub(crate) fn start(
         &self,
         payload: Payload,
         gate: &Arc<Gate>,
-        origin: Origin,
+        origin: &Origin,
+        out: &mut BytesMut,
         poller: &mut Poller<'_>,
-    ) -> (Progress, Run) {
-        let (entries, batch) = entries_of(payload);
-        let mut run = Run {
+    ) -> Started {
+        match payload {
+            Payload::One(Ok(Message::Request(request))) if !gate.is_full() => {
+                let (mut call, id, context) = self.call(request, origin);
+                match call.poll(poller) {
+                    Poll::Ready(outcome) => {
+                        let limit = self.limits.response_bytes;
+                        Started::Done(Some(encode_answer(&id, &flatten(outcome), limit, out)))
+                    }
+                    Poll::Pending => {
+                        let mut run = self.run(Vec::new(), false, gate, origin);
+                        run.wait_for(call, id, context);
+                        // Its waker is set; the deadline is yet to be.
+                        let progress = run.poll_rest(true, poller);
+                        Started::Running(progress, run)
+                    }
+                }
+            }
+            payload => {
+                let (entries, batch) = entries_of(payload);
+                let mut run = self.run(entries, batch, gate, origin);
+                match run.poll(poller) {
+                    Progress::Done(answer) => Started::Done(answer),
+                    progress => Started::Running(progress, run),
+                }
+            }
+        }
+    }
+
+    fn run(&self, entries: Vec<Entry>, batch: bool, gate: &Arc<Gate>, origin: &Origin) -> Box<Run> {
+        Box::new(Run {
             dispatcher: self.clone(),
             gate: gate.clone(),
-            origin,
-            batch,
-            answers: Vec::with_capacity(entries.len()),
+            origin: origin.clone(),
+            answers: Answers::new(entries.len(), batch, self.limits.response_bytes),
+            places: Vec::new(),
             unstarted: entries.into_iter(),
-            calls: None,
+            calls: Calls::None,
             notification: None,
             deadline: None,
-        };
-        (run.poll(poller), run)
+        })
+    }
+
+    /// Enters the handler of a request.
+    fn call(&self, request: Request, origin: &Origin) -> (Caught<Outcome>, Id, Context) {
+        let Request { id, method, params } = request;
+        let context = Context::new(Some(id.clone()), origin.clone());
+        let call = Invocation { method, params, id: None };
+        (Caught::new(|| self.handler.call(call, context.clone())), id, context)
     }
 
     /// Answers every request of a payload with this error and runs nothing.
     pub(crate) fn refuse(&self, payload: Payload, error: &ErrorObject) -> Option<Bytes> {
         let (entries, batch) = entries_of(payload);
-        let refuse = |entry: Entry| match entry {
-            Ok(Message::Request(request)) => Some((request.id, Err(error.clone()))),
-            Ok(Message::Notification(_) | Message::Response(_)) => None,
-            Err(invalid) => Some((invalid.id, Err(invalid.error))),
-        };
-        encode_answers(entries.into_iter().filter_map(refuse), batch, self.limits.response_bytes)
+        let mut answers = Answers::new(entries.len(), batch, self.limits.response_bytes);
+        for entry in entries {
+            match entry {
+                Ok(Message::Request(request)) => answers.push(&request.id, &Err(error.clone())),
+                Ok(Message::Notification(_) | Message::Response(_)) => {}
+                Err(invalid) => answers.push(&invalid.id, &Err(invalid.error)),
+            }
+        }
+        answers.finish()
     }
 }
 
@@ -188,8 +269,13 @@ impl Run {
                 break started;
             }
         };
-        if started && self.calls.as_ref().is_none_or(FuturesUnordered::is_empty) {
-            return Progress::Done(self.encode());
+        self.poll_rest(started, poller)
+    }
+
+    /// What is to be said once entries and calls have been polled.
+    fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> Progress {
+        if started && self.calls.is_empty() {
+            return Progress::Done(self.finish());
         }
         if self.poll_deadline(poller) {
             return Progress::Done(self.expire(&ErrorObject::timed_out()));
@@ -201,10 +287,10 @@ impl Run {
     pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
         self.refuse_rest(error);
         self.cancel();
-        for answer in self.answers.iter_mut().filter(|answer| answer.outcome.is_none()) {
-            answer.outcome = Some(Err(error.clone()));
+        for place in self.places.iter_mut().filter(|place| place.outcome.is_none()) {
+            place.outcome = Some(Err(error.clone()));
         }
-        self.encode()
+        self.finish()
     }
 
     /// Drops what runs, and tells whatever it has set going.
@@ -215,7 +301,7 @@ impl Run {
         if let Some((_, context)) = self.notification.take() {
             context.cancel();
         }
-        self.calls = None;
+        self.calls = Calls::None;
     }
 
     /// Whether it waits for a notification, rather than for room.
@@ -225,8 +311,8 @@ impl Run {
 
     /// The ids and contexts of what runs.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        let unanswered = self.answers.iter().filter(|answer| answer.outcome.is_none());
-        unanswered.filter_map(|answer| Some((&answer.id, answer.context.as_ref()?)))
+        let unanswered = self.places.iter().filter(|place| place.outcome.is_none());
+        unanswered.filter_map(|place| Some((&place.id, place.context.as_ref()?)))
     }
 
     /// Answers what has not started with this error.
@@ -244,7 +330,7 @@ impl Run {
     fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {
         loop {
             if let Some((notification, _)) = &mut self.notification {
-                if self.origin.poll_in_order(poller, notification).is_pending() {
+                if poll_in_order(&self.origin, poller, notification).is_pending() {
                     return false;
                 }
                 self.notification = None;
@@ -264,30 +350,18 @@ impl Run {
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
             Ok(Message::Request(request)) => {
-                let context = self.origin.context(Some(request.id.clone()));
-                let call = Invocation { method: request.method, params: request.params, id: None };
-                let mut call = Caught::new(|| self.dispatcher.handler.call(call, context.clone()));
+                let (mut call, id, context) = self.dispatcher.call(request, &self.origin);
                 match call.poll(poller) {
-                    Poll::Ready(outcome) => self.answer(request.id, flatten(outcome)),
-                    Poll::Pending => {
-                        let place = self.answers.len();
-                        let (context, outcome) = (Some(context), None);
-                        self.answers.push(Answer { id: request.id, context, outcome });
-                        let served = Served { place, call, _pass: self.gate.pass() };
-                        self.calls.get_or_insert_default().push(served);
-                    }
+                    Poll::Ready(outcome) => self.answer(id, flatten(outcome)),
+                    Poll::Pending => self.wait_for(call, id, context),
                 }
             }
-            Ok(Message::Notification(notification)) => {
-                let context = self.origin.context(None);
-                let call = Invocation {
-                    method: notification.method,
-                    params: notification.params,
-                    id: None,
-                };
+            Ok(Message::Notification(Notification { method, params })) => {
+                let context = Context::new(None, self.origin.clone());
+                let call = Invocation { method, params, id: None };
                 let notify = || self.dispatcher.handler.notify(call, context.clone());
                 let mut done = Caught::new(notify);
-                if self.origin.poll_in_order(poller, &mut done).is_pending() {
+                if poll_in_order(&self.origin, poller, &mut done).is_pending() {
                     self.notification = Some((done, context));
                 }
             }
@@ -300,14 +374,20 @@ impl Run {
         }
     }
 
+    /// Keeps a call that waits, and the place of its answer.
+    fn wait_for(&mut self, call: Caught<Outcome>, id: Id, context: Context) {
+        let place = self.places.len();
+        self.places.push(Place { id, context: Some(context), outcome: None });
+        self.calls.push(Served { place, call, _pass: self.gate.pass() });
+    }
+
     /// True when a call has ended.
     fn poll_calls(&mut self, poller: &mut Poller<'_>) -> bool {
-        let Some(calls) = &mut self.calls else { return false };
         let mut ended = false;
-        while let Poll::Ready(Some((place, outcome))) = Pin::new(&mut *calls).poll_next(poller) {
+        while let Some((place, outcome)) = self.calls.poll_ended(poller) {
             ended = true;
-            if let Some(answer) = self.answers.get_mut(place) {
-                answer.outcome = Some(outcome);
+            if let Some(place) = self.places.get_mut(place) {
+                place.outcome = Some(outcome);
             }
         }
         ended
@@ -320,17 +400,22 @@ impl Run {
         deadline.as_mut().poll(poller).is_ready()
     }
 
+    /// An answer before which none is missing is written at once.
     fn answer(&mut self, id: Id, outcome: Outcome) {
-        self.answers.push(Answer { id, context: None, outcome: Some(outcome) });
+        if self.places.is_empty() {
+            self.answers.push(&id, &outcome);
+        } else {
+            self.places.push(Place { id, context: None, outcome: Some(outcome) });
+        }
     }
 
-    fn encode(&mut self) -> Option<Bytes> {
-        let answers = std::mem::take(&mut self.answers).into_iter();
-        let answers = answers.map(|answer| {
+    fn finish(&mut self) -> Option<Bytes> {
+        for Place { id, outcome, .. } in std::mem::take(&mut self.places) {
             // A call that is gone without an outcome cannot be; were it so, it is still answered.
-            (answer.id, answer.outcome.unwrap_or_else(|| Err(ErrorObject::internal_error())))
-        });
-        encode_answers(answers, self.batch, self.dispatcher.limits.response_bytes)
+            let outcome = outcome.unwrap_or_else(|| Err(ErrorObject::internal_error()));
+            self.answers.push(&id, &outcome);
+        }
+        self.answers.finish()
     }
 }
 
@@ -341,30 +426,66 @@ impl Drop for Run {
     }
 }
 
-/// One answer, or an Array of them; nothing where there is none (section 6).
-///
-/// An answer that does not fit is replaced by an error that does: each request keeps its answer.
-fn encode_answers(
-    answers: impl Iterator<Item = (Id, Outcome)>,
+/// The answers of one payload as they are written: one, or an Array of them; nothing where there is
+/// none (section 6).
+struct Answers {
+    out: BytesMut,
     batch: bool,
     limit: usize,
-) -> Option<Bytes> {
-    let mut out = BytesMut::with_capacity(128);
-    for (id, outcome) in answers {
-        if batch {
-            out.put_u8(if out.is_empty() { b'[' } else { b',' });
-        }
-        let start = out.len();
-        encode::response(&id, &outcome, &mut out);
-        if out.len() > limit {
-            out.truncate(start);
-            encode::response(&id, &Err(ErrorObject::response_too_large(limit)), &mut out);
-        }
+}
+
+impl Answers {
+    /// What an answer takes at least.
+    const SMALL: usize = 64;
+    /// Room that is made before anything is known of the answers.
+    const MAX_ROOM: usize = 64 * 1024;
+
+    fn new(entries: usize, batch: bool, limit: usize) -> Self {
+        let room = if batch { (entries * Self::SMALL).min(Self::MAX_ROOM) } else { 0 };
+        Self { out: BytesMut::with_capacity(room), batch, limit }
     }
-    if batch && !out.is_empty() {
-        out.put_u8(b']');
+
+    fn push(&mut self, id: &Id, outcome: &Outcome) {
+        if self.batch {
+            self.out.put_u8(if self.out.is_empty() { b'[' } else { b',' });
+        }
+        write_answer(id, outcome, self.limit, &mut self.out);
     }
-    (!out.is_empty()).then(|| out.freeze())
+
+    fn finish(&mut self) -> Option<Bytes> {
+        let mut out = std::mem::take(&mut self.out);
+        if self.batch && !out.is_empty() {
+            out.put_u8(b']');
+        }
+        (!out.is_empty()).then(|| out.freeze())
+    }
+}
+
+/// Writes one answer to the end of `out` and cuts it off.
+fn encode_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> Bytes {
+    out.reserve(encode::response_len(id, outcome));
+    write_answer(id, outcome, limit, out);
+    out.split().freeze()
+}
+
+/// An answer that does not fit is replaced by an error that does: each request keeps its answer.
+fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) {
+    let start = out.len();
+    encode::response(id, outcome, out);
+    if out.len() > limit {
+        out.truncate(start);
+        encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
+    }
+}
+
+/// Polls the handler of a notification: calls that it makes give up its place in the order.
+fn poll_in_order(
+    origin: &Origin,
+    poller: &mut Poller<'_>,
+    notification: &mut Caught<()>,
+) -> Poll<()> {
+    let _order = origin.peer().map(|peer| peer.shared.keep_order());
+    notification.poll(poller).map(drop)
 }
 
 /// A running call and its place among the answers.

@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::BoxFuture;
 use crate::call::{Batch, BatchEntry, Call, CallError, Caller, Invocation};
+use crate::context::Connection;
 
 pub(crate) use connection::{AtEnd, ENDED_WELL, Side, Wire, connect};
 pub(crate) use shared::{Shared, Stop};
@@ -75,6 +76,10 @@ impl Peer {
         reason.map_or_else(|_| "closed".into(), |reason| reason.clone().unwrap_or_default())
     }
 
+    pub(crate) fn facts(&self) -> &Connection {
+        &self.shared.facts
+    }
+
     pub(crate) fn stop(&self, how: Stop) {
         self.shared.stop(how);
     }
@@ -93,11 +98,11 @@ impl Peer {
             if let Some(reason) = &state.ended {
                 return Poll::Ready(Err(CallError::Closed(reason.clone())));
             }
-            let Err(connection) = state.outbox.poll_capacity(cx) else {
+            if state.outbox.poll_capacity(cx).is_ready() {
                 return Poll::Ready(Ok(()));
-            };
-            drop(state);
-            shared::wake(connection);
+            }
+            // One that has to wait keeps the connection reading, which is to see it.
+            self.shared.ring(state);
             Poll::Pending
         })
         .await

@@ -34,10 +34,13 @@ pub(crate) enum Stop {
 /// What the handles and the connection share.
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// Something has been queued or asked since the connection last looked; without it, the
+    /// connection takes no lock.
+    news: AtomicBool,
     /// Calls made by the handlers of notifications: while there are any, the order gives way.
     pub(super) ordered_calls: AtomicUsize,
     pub(super) ended: watch::Sender<Option<Arc<str>>>,
-    pub(crate) facts: Arc<Connection>,
+    pub(crate) facts: Connection,
     pub(crate) limits: Arc<Limits>,
     pub(crate) tap: Option<Tap>,
     /// This side serves nothing: whatever comes in is an answer.
@@ -97,9 +100,10 @@ impl Shared {
         };
         Self {
             state: Mutex::new(state),
+            news: AtomicBool::new(true),
             ordered_calls: AtomicUsize::new(0),
             ended: watch::Sender::new(None),
-            facts: Arc::new(facts),
+            facts,
             limits,
             tap,
             only_calls,
@@ -112,9 +116,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn wake(&self) {
-        let waker = self.state().outbox.take_waker();
-        wake(waker);
+    /// Lets the connection look.
+    pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
+        let connection = state.outbox.take_waker();
+        self.news.store(true, Ordering::Release);
+        drop(state);
+        if let Some(connection) = connection {
+            connection.wake();
+        }
+    }
+
+    /// Whether there is something to look at; asked by the connection, which then looks.
+    pub(super) fn take_news(&self) -> bool {
+        self.news.load(Ordering::Acquire) && self.news.swap(false, Ordering::AcqRel)
     }
 
     /// Queues one message of our own.
@@ -123,9 +137,8 @@ impl Shared {
         if let Some(reason) = &state.ended {
             return Err(CallError::Closed(reason.clone()));
         }
-        let waker = state.outbox.push(message);
-        drop(state);
-        wake(waker);
+        state.outbox.push(message);
+        self.ring(state);
         Ok(())
     }
 
@@ -182,9 +195,8 @@ impl Shared {
         message: Bytes,
         pending: Pending<'a>,
     ) -> Pending<'a> {
-        let waker = state.outbox.push(Outgoing::Own(message));
-        drop(state);
-        wake(waker);
+        state.outbox.push(Outgoing::Own(message));
+        self.ring(state);
         pending
     }
 
@@ -280,12 +292,12 @@ impl Shared {
         for (id, ticket) in tickets {
             state.session.finish(id, *ticket);
         }
-        let waker = match answer {
-            Some(answer) if state.ended.is_none() => state.outbox.push(Outgoing::Answer(answer)),
-            _ => state.outbox.take_waker(),
-        };
-        drop(state);
-        wake(waker);
+        if let Some(answer) = answer
+            && state.ended.is_none()
+        {
+            state.outbox.push(Outgoing::Answer(answer));
+        }
+        self.ring(state);
     }
 
     /// Whether no request runs and no message waits.
@@ -309,8 +321,7 @@ impl Shared {
     pub(super) fn stop(&self, how: Stop) {
         let mut state = self.state();
         state.stop = state.stop.max(Some(how));
-        drop(state);
-        self.wake();
+        self.ring(state);
     }
 
     /// No answer can come any more: every call ends, and none can be made.
@@ -365,12 +376,6 @@ impl Drop for Pending<'_> {
         // Dropping a waiter wakes whoever waits, which is not done under the lock.
         drop(state);
         drop((abandoned, named));
-    }
-}
-
-pub(super) fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 

@@ -101,19 +101,16 @@ impl Watchdog {
         }
     }
 
-    /// Ready with a reason when the connection should end.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, waiting: Waiting) -> Poll<String> {
-        loop {
-            ready!(self.timer.as_mut().poll(cx));
-            let now = Instant::now();
-            self.timer.as_mut().reset(now + self.period);
-            if let Some(reason) = self.look(now, waiting) {
-                return Poll::Ready(reason);
-            }
-        }
+    /// Ready when it is time to look.
+    pub(super) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.timer.as_mut().poll(cx));
+        self.timer.as_mut().reset(Instant::now() + self.period);
+        Poll::Ready(())
     }
 
-    fn look(&mut self, now: Instant, waiting: Waiting) -> Option<String> {
+    /// The reason why the connection should end, if it should.
+    pub(super) fn look(&mut self, waiting: Waiting) -> Option<String> {
+        let now = Instant::now();
         let count = self.meter.moved() + waiting.received + waiting.sent;
         if count != self.moved.0 {
             self.moved = (count, now);

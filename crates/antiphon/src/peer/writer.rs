@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
-use super::{Direction, Shared};
+use super::{Direction, Shared, Stop};
 use crate::transport::{Transport, TransportError};
 
 /// One message on its way out.
@@ -42,26 +42,23 @@ impl Outbox {
         Self { messages: VecDeque::new(), own: 0, limit, connection: None, senders: Vec::new() }
     }
 
-    /// Queues a message and returns whom to wake once the lock is free.
-    #[must_use]
-    pub(super) fn push(&mut self, message: Outgoing) -> Option<Waker> {
+    /// Queues a message; the connection is to be rung for.
+    pub(super) fn push(&mut self, message: Outgoing) {
         if let Outgoing::Own(message) = &message {
             self.own += message.len();
         }
         self.messages.push_back(message);
-        self.connection.take()
     }
 
-    /// Ready when a sender may push. One that has to wait keeps the connection reading, so the
-    /// connection is woken to see it.
-    pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Result<(), Option<Waker>> {
+    /// Ready when a sender may push.
+    pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.own < self.limit {
-            return Ok(());
+            return Poll::Ready(());
         }
         if !self.senders.iter().any(|waker| waker.will_wake(cx.waker())) {
             self.senders.push(cx.waker().clone());
         }
-        Err(self.connection.take())
+        Poll::Pending
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -91,7 +88,11 @@ pub(super) struct Writer {
     own: usize,
     /// What the outbox last heard of `own`.
     reported: usize,
+    /// What the outbox wakes.
+    waker: Option<Waker>,
     unflushed: bool,
+    /// Where answers are written, to be cut off.
+    pub(super) scratch: BytesMut,
     /// Messages that the sink has taken.
     pub(super) sent: u64,
 }
@@ -132,23 +133,32 @@ impl Writer {
     }
 
     /// Takes over what others have queued, gives back the room of what has gone out, and leaves the
-    /// waker for what comes next: all under one lock.
-    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) {
+    /// waker for what comes next: all under one lock. Without news there is nothing to do; who waits
+    /// for room has rung.
+    ///
+    /// Some when there were news, with how the connection is to stop, if it is.
+    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) -> Option<Option<Stop>> {
+        let known = self.waker.as_ref().is_some_and(|known| known.will_wake(waker));
+        if !shared.take_news() && known && !self.owes_room(shared) {
+            return None;
+        }
+        if !known {
+            self.waker = Some(waker.clone());
+        }
         let mut state = shared.state();
+        let stop = state.stop;
         let outbox = &mut state.outbox;
         while let Some(message) = outbox.messages.pop_front() {
             self.push(message);
         }
         outbox.own = self.own;
         self.reported = self.own;
-        match &mut outbox.connection {
-            Some(current) => current.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
+        outbox.connection = Some(waker.clone());
         let room = self.own < outbox.limit && !outbox.senders.is_empty();
         let senders = if room { std::mem::take(&mut outbox.senders) } else { Vec::new() };
         drop(state);
         senders.into_iter().for_each(Waker::wake);
+        Some(stop)
     }
 
     /// Hands everything to the sink and flushes once. Pending: the other side does not read.

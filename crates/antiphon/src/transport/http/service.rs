@@ -21,9 +21,9 @@ use tokio::time::timeout;
 use super::answer::{self, HttpResponse};
 use super::guard::Guard;
 use crate::BoxFuture;
-use crate::context::{Connection, OnConnect};
+use crate::context::{Connection, OnConnect, Origin};
 use crate::handler::Handler;
-use crate::peer::dispatcher::{Dispatcher, Gate, Origin, Progress};
+use crate::peer::dispatcher::{Dispatcher, Gate, Progress, Started};
 use crate::server::Peers;
 
 /// What is let by of a body that nobody will look at.
@@ -231,7 +231,7 @@ impl HttpService {
         let payload = decode(body, rules);
         let connection = Arc::new(self.connection(head));
         let gate = Gate::new(dispatcher.limits.in_flight);
-        let run = run(dispatcher, payload, &gate, Origin { connection, peer: None });
+        let run = run(dispatcher, payload, &gate, Origin::Request(connection));
         tokio::select! {
             biased;
             answer = run => answer::answered(answer),
@@ -281,9 +281,14 @@ async fn run(
     std::future::poll_fn(move |poller| {
         let progress = match (&mut run, parts.take()) {
             (None, Some((payload, origin))) => {
-                let (progress, started) = dispatcher.start(payload, gate, origin, poller);
-                run = Some(started);
-                progress
+                let mut out = BytesMut::new();
+                match dispatcher.start(payload, gate, &origin, &mut out, poller) {
+                    Started::Done(answer) => Progress::Done(answer),
+                    Started::Running(progress, started) => {
+                        run = Some(started);
+                        progress
+                    }
+                }
             }
             (Some(run), _) => run.poll(poller),
             (None, None) => Progress::Done(None),
