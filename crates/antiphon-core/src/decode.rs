@@ -4,8 +4,6 @@
 //! should see. Nothing is tried twice and nothing is derived, since a derived struct would take an
 //! Array for an Object and an absent `id` for a null one.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 
 use crate::error::{Code, ErrorObject};
@@ -48,77 +46,92 @@ impl Default for Rules {
 /// assert_eq!(request.id.as_str(), "1.50");
 /// ```
 pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
-    payload(frame, rules).unwrap_or_else(|fault| {
-        let error = ErrorObject::parse_error().with_data(&format_args!("{fault}"));
-        Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
-    })
-}
-
-fn payload(frame: &Bytes, rules: &Rules) -> Result<Payload, Fault> {
-    let mut scanner = Scanner::new(frame, rules.depth)?;
-    scanner.whitespace();
-    let payload = match scanner.peek() {
-        Some(b'[') => batch(&mut scanner, frame, rules)?,
-        _ => Payload::One(entry(&mut scanner, frame, rules)?),
+    let mut scanner = match Scanner::new(frame, rules.depth) {
+        Ok(scanner) => scanner,
+        Err(fault) => return no_json(fault),
     };
-    scanner.end()?;
-    Ok(payload)
+    payload(&mut scanner, frame, rules).unwrap_or_else(|| no_json(scanner.why()))
 }
 
-fn batch(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Result<Payload, Fault> {
-    scanner.enter(false)?;
-    scanner.whitespace();
-    let mut entries = Vec::new();
-    if scanner.eat(b']') {
-        scanner.leave();
-        return Ok(Payload::One(invalid(Id::Null, "a batch may not be empty")));
+fn no_json(fault: Fault) -> Payload {
+    let error = ErrorObject::parse_error().with_data(&format_args!("{fault}"));
+    Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
+}
+
+fn payload(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Option<Payload> {
+    let start = scanner.space(0);
+    let (payload, end) = match scanner.peek(start) {
+        Some(b'[') => batch(scanner, start, frame, rules)?,
+        _ => {
+            let (entry, end) = entry(scanner, start, 0, frame, rules)?;
+            (Payload::One(entry), end)
+        }
+    };
+    scanner.end(end)?;
+    Some(payload)
+}
+
+fn batch(
+    scanner: &mut Scanner<'_>,
+    start: usize,
+    frame: &Bytes,
+    rules: &Rules,
+) -> Option<(Payload, usize)> {
+    let at = scanner.enter(start, 0)?;
+    let mut at = scanner.space(at);
+    if scanner.peek(at) == Some(b']') {
+        return Some((Payload::One(invalid(Id::Null, "a batch may not be empty")), at + 1));
     }
+    let mut entries = Vec::new();
     loop {
         let limit = match entries.first() {
             Some(Ok(Message::Response(_))) => rules.batch_answers,
             _ => rules.batch_entries,
         };
-        if entries.len() < limit {
-            entries.push(entry(scanner, frame, rules)?);
-        } else {
+        if entries.len() >= limit {
             // The rest is still checked: a text that is no JSON is a Parse error, however long.
-            return skip_rest(scanner, limit);
+            return skip_rest(scanner, at, limit);
         }
-        scanner.whitespace();
-        if scanner.eat(b']') {
-            scanner.leave();
-            return Ok(Payload::Batch(entries));
+        let (entry, end) = entry(scanner, at, 1, frame, rules)?;
+        entries.push(entry);
+        at = scanner.space(end);
+        if scanner.peek(at) == Some(b']') {
+            return Some((Payload::Batch(entries), at + 1));
         }
-        if !scanner.eat(b',') {
-            return scanner.fault("expected ',' or ']'");
-        }
+        at = scanner.expect(at, b',', "expected ',' or ']'")?;
+        at = scanner.space(at);
     }
 }
 
-fn skip_rest(scanner: &mut Scanner<'_>, limit: usize) -> Result<Payload, Fault> {
+fn skip_rest(scanner: &mut Scanner<'_>, mut at: usize, limit: usize) -> Option<(Payload, usize)> {
     loop {
-        scanner.value()?;
-        scanner.whitespace();
-        if scanner.eat(b']') {
-            scanner.leave();
+        at = scanner.value(at, 1)?;
+        at = scanner.space(at);
+        if scanner.peek(at) == Some(b']') {
             let error = ErrorObject::batch_too_large(limit);
             let invalid = Invalid { id: Id::Null, error, intent: Intent::Request };
-            return Ok(Payload::One(Err(invalid)));
+            return Some((Payload::One(Err(invalid)), at + 1));
         }
-        if !scanner.eat(b',') {
-            return scanner.fault("expected ',' or ']'");
-        }
+        at = scanner.expect(at, b',', "expected ',' or ']'")?;
+        at = scanner.space(at);
     }
 }
 
-fn entry(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Result<Entry, Fault> {
-    scanner.whitespace();
-    if scanner.peek() == Some(b'{') {
-        return Ok(Envelope::read(scanner, frame)?.into_entry(rules));
+/// Reads what starts here, inside of this many brackets, and says where it ends.
+fn entry(
+    scanner: &mut Scanner<'_>,
+    at: usize,
+    depth: usize,
+    frame: &Bytes,
+    rules: &Rules,
+) -> Option<(Entry, usize)> {
+    if scanner.peek(at) == Some(b'{') {
+        let (envelope, end) = Envelope::read(scanner, at, depth, frame)?;
+        return Some((envelope.into_entry(rules), end));
     }
-    let value = scanner.value()?;
-    let kind = Kind::of(frame.get(value.start));
-    Ok(invalid(Id::Null, &format_args!("a message must be an Object, found {kind}")))
+    let end = scanner.value(at, depth)?;
+    let kind = Kind::of(frame.get(at));
+    Some((invalid(Id::Null, &format_args!("a message must be an Object, found {kind}")), end))
 }
 
 fn invalid(id: Id, reason: &(impl serde::Serialize + ?Sized)) -> Entry {
@@ -166,7 +179,12 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn read(scanner: &mut Scanner<'_>, frame: &'a Bytes) -> Result<Self, Fault> {
+    fn read(
+        scanner: &mut Scanner<'_>,
+        at: usize,
+        depth: usize,
+        frame: &'a Bytes,
+    ) -> Option<(Self, usize)> {
         let none = Span::default();
         let mut envelope = Self {
             frame,
@@ -178,8 +196,9 @@ impl<'a> Envelope<'a> {
             error: none,
             duplicate: None,
         };
-        members(scanner, frame, |name, value| envelope.keep(name, value))?;
-        Ok(envelope)
+        let keep = |name: &[u8], value| envelope.keep(name, value);
+        let end = members(scanner, at, depth, frame, keep)?;
+        Some((envelope, end))
     }
 
     /// Unknown members are ignored; of a known one there may be one (RFC 8259 leaves it open, and a
@@ -308,7 +327,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     let (mut code, mut message, mut data) = (Span::default(), Span::default(), Span::default());
     let mut twice = false;
     let mut scanner = Scanner::new(text, usize::MAX).map_err(|fault| fault.to_string())?;
-    members(&mut scanner, text, |name, value| {
+    members(&mut scanner, 0, 0, text, |name, value| {
         let slot = match name {
             b"code" => &mut code,
             b"message" => &mut message,
@@ -317,7 +336,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
         };
         twice |= !std::mem::replace(slot, value).is_none();
     })
-    .map_err(|fault| fault.to_string())?;
+    .ok_or("`error` is not JSON")?;
     if twice {
         return Err("a member of `error` is there twice".to_owned());
     }
@@ -331,36 +350,39 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     Ok(ErrorObject { data, ..ErrorObject::new(code, message) })
 }
 
-/// Passes one Object whose opening brace is next, and shows each member, its name unescaped.
+/// Passes one Object, inside of this many brackets, whose opening brace is here, and shows each
+/// member, its name unescaped.
+#[inline]
 fn members(
     scanner: &mut Scanner<'_>,
+    at: usize,
+    depth: usize,
     frame: &[u8],
     mut each: impl FnMut(&[u8], Span),
-) -> Result<(), Fault> {
-    scanner.enter(true)?;
-    scanner.whitespace();
-    if scanner.eat(b'}') {
-        scanner.leave();
-        return Ok(());
+) -> Option<usize> {
+    let at = scanner.enter(at, depth)?;
+    let mut at = scanner.space(at);
+    if scanner.peek(at) == Some(b'}') {
+        return Some(at + 1);
     }
+    scanner.take_escaped();
     loop {
-        scanner.whitespace();
-        let name = scanner.key()?;
-        let escaped_name = scanner.was_escaped();
-        let Range { start, end } = scanner.value()?;
-        let value = Span { start, end, escaped: scanner.was_escaped() };
+        let name_end = scanner.name(at)?;
+        let name = &frame[at + 1..name_end - 1];
+        let escaped_name = scanner.take_escaped();
+        let start = scanner.colon(name_end)?;
+        let end = scanner.value(start, depth + 1)?;
+        let value = Span { start, end, escaped: scanner.take_escaped() };
         if escaped_name {
-            each(&unescape(&frame[name]), value);
+            each(&unescape(&frame[at..name_end]), value);
         } else {
-            each(&frame[name.start + 1..name.end - 1], value);
+            each(name, value);
         }
-        scanner.whitespace();
-        if scanner.eat(b'}') {
-            scanner.leave();
-            return Ok(());
+        at = scanner.space(end);
+        if scanner.peek(at) == Some(b'}') {
+            return Some(at + 1);
         }
-        if !scanner.eat(b',') {
-            return scanner.fault("expected ',' or '}'");
-        }
+        at = scanner.expect(at, b',', "expected ',' or '}'")?;
+        at = scanner.space(at);
     }
 }

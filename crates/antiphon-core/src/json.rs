@@ -54,9 +54,7 @@ impl RawJson {
     /// Checks that the text is one JSON value and keeps it as it is.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, Fault> {
         let text = text.into();
-        let mut scanner = Scanner::new(&text, usize::MAX)?;
-        let value = scanner.value()?;
-        scanner.end()?;
+        let value = Scanner::new(&text, usize::MAX)?.text()?;
         Ok(Self::sliced(&text, value))
     }
 
@@ -107,7 +105,15 @@ impl RawJson {
 
     /// What a scanner has passed in this frame.
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
-        Self::short(&frame[at.clone()]).unwrap_or_else(|| Self(Text::Shared(frame.slice(at))))
+        let len = at.end - at.start;
+        if len > SHORT {
+            return Self(Text::Shared(frame.slice(at)));
+        }
+        // A copy of a fixed length is cheaper, and what is behind the text is never looked at.
+        match frame[at.start..].first_chunk() {
+            Some(bytes) => Self(Text::Short { len: len as u8, bytes: *bytes }),
+            None => Self::copied(&frame[at]),
+        }
     }
 
     /// A copy of what a scanner has passed, or a serializer has written.

@@ -135,6 +135,17 @@ impl Method {
         })
     }
 
+    /// The name as it reads, as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.unescaped {
+            Some(name) => name.as_bytes(),
+            None => {
+                let quoted = self.quoted.as_bytes();
+                &quoted[1..quoted.len() - 1]
+            }
+        }
+    }
+
     /// The name as it was written, in quotes.
     pub fn as_json(&self) -> &RawJson {
         &self.quoted

@@ -3,9 +3,10 @@
 //! Methods are closures; their params and results are the user's types, and no other generic is seen
 //! outside. Everything is erased when it is registered, so a `Router` is one plain type.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
@@ -37,8 +38,24 @@ use crate::raw::same_type;
 /// ```
 #[derive(Clone, Default)]
 pub struct Router {
-    methods: HashMap<Box<str>, Method, Names>,
+    methods: HashMap<Name, Method, Names>,
     fallback: Option<Fallback>,
+}
+
+/// A method's name, looked up by its bytes.
+#[derive(Clone, PartialEq, Eq)]
+struct Name(Box<str>);
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.as_bytes().hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Name {
+    fn borrow(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
 }
 
 /// Names are hashed fast and not secretly: the author of a service chooses them, and no peer adds
@@ -102,7 +119,7 @@ impl Router {
         Fut: Future<Output = Result<R, ErrorObject>> + Send + 'static,
     {
         self.insert(
-            name.into(),
+            name,
             Arc::new(move |params, cx| match params::read(params) {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
                 Ok(params) => {
@@ -178,7 +195,7 @@ impl Router {
     #[must_use]
     pub fn nest(mut self, prefix: &str, other: Router) -> Self {
         for (name, method) in other.methods {
-            self = self.insert(format!("{prefix}{name}").into(), method);
+            self = self.insert(&format!("{prefix}{}", name.0), method);
         }
         self.fallback = self.fallback.or(other.fallback);
         self
@@ -186,17 +203,17 @@ impl Router {
 
     /// The names of all methods, in no order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.methods.keys().map(|name| &**name)
+        self.methods.keys().map(|name| &*name.0)
     }
 
-    fn insert(mut self, name: Box<str>, method: Method) -> Self {
-        assert!(!self.methods.contains_key(&name), "method `{name}` is registered twice");
-        self.methods.insert(name, method);
+    fn insert(mut self, name: &str, method: Method) -> Self {
+        let taken = self.methods.insert(Name(name.into()), method).is_some();
+        assert!(!taken, "method `{name}` is registered twice");
         self
     }
 
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
-        match (self.methods.get(call.method.as_str()), &self.fallback) {
+        match (self.methods.get(call.method.as_bytes()), &self.fallback) {
             (Some(method), _) => method(call.params, cx),
             (None, Some(fallback)) => fallback(call, cx),
             (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
@@ -224,7 +241,7 @@ impl Handler for Router {
 impl fmt::Debug for Router {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Router")
-            .field("methods", &self.methods.keys())
+            .field("methods", &self.names().collect::<Vec<_>>())
             .field("fallback", &self.fallback.is_some())
             .finish()
     }

@@ -10,7 +10,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
 use super::{FrameError, Step};
-use crate::scan::plain_run;
+use crate::scan::{plain_run, special_in};
 
 /// The text under way, if there is one, at the front of the buffer.
 #[derive(Debug)]
@@ -128,7 +128,9 @@ impl Structure {
                 self.escaped = false;
             }
             if self.in_string {
-                at += plain_run(bytes.get(at..)?);
+                let text = bytes.get(at..)?;
+                let near = text.first_chunk::<8>().and_then(special_in);
+                at += near.unwrap_or_else(|| plain_run(text));
             } else {
                 while !STRUCTURAL[usize::from(*bytes.get(at)?)] {
                     at += 1;

@@ -404,7 +404,7 @@ fn long_raw_members_are_slices_of_the_frame() {
     let frame = Bytes::copy_from_slice(
         br#"[{"jsonrpc":"2.0","method":"a\/long/name/of/a/method","params":{"x":[1,"longer params"]},
               "id":"one of many that are long"},
-             {"jsonrpc":"2.0","method":"another name of a method","params":[2,"long params too"]},
+             {"jsonrpc":"2.0","method":"another name of a method","params":[2,"and much longer params"]},
              {"jsonrpc":"2.0","result":{"y":"quite a long result"},"id":1.500000000000000000000000},
              {"jsonrpc":"2.0","error":{"code":1,"message":"e","data":["a lot of data, and more"]},
               "id":333333333333333333333333}]"#,

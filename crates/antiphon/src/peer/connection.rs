@@ -22,7 +22,7 @@ use super::backlog::{Ahead, Backlog, Held, Incoming};
 use super::dispatcher::{Dispatcher, Gate, Run};
 use super::reader::{self, Received};
 use super::shared::{NeedsReader, Shared, Stop};
-use super::watchdog::{Meter, Waiting, Watchdog};
+use super::watchdog::{Look, Meter, Waiting, Watchdog};
 use super::writer::Writer;
 use super::{Peer, Tap};
 use crate::context::{Connection as Facts, Origin};
@@ -84,7 +84,7 @@ pub(crate) fn connect<T: Transport>(
         gate: Gate::new(limits.in_flight),
         origin: Origin::Peer(peer.clone()),
         dispatcher: Dispatcher { handler, limits },
-        writer: Writer::default(),
+        writer: Writer::new(),
         write_blocked: false,
         watchdog,
         head: None,
@@ -228,8 +228,10 @@ impl<T: Transport> Connection<T> {
             return Poll::Ready(None);
         }
         while self.watchdog.poll_due(poller).is_ready() {
-            if let Some(reason) = self.watchdog.look(self.waiting()) {
-                return Poll::Ready(Some(reason.into()));
+            match self.watchdog.look(self.waiting()) {
+                Look::End(reason) => return Poll::Ready(Some(reason.into())),
+                Look::Still => self.writer.release(),
+                Look::Moving => {}
             }
         }
         Poll::Pending

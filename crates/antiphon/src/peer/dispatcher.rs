@@ -178,13 +178,13 @@ impl Dispatcher {
     /// Takes up a payload whose responses have been taken out, and goes as far as it can now.
     ///
     /// Most payloads are one request that is answered at once: that costs no `Run`, and the answer
-    /// is written to the end of `out` and cut off from it.
+    /// is cut off from `out`.
     pub(crate) fn start(
         &self,
         payload: Payload,
         gate: &Arc<Gate>,
         origin: &Origin,
-        out: &mut BytesMut,
+        out: &mut Scratch,
         poller: &mut Poller<'_>,
     ) -> Started {
         match payload {
@@ -193,7 +193,7 @@ impl Dispatcher {
                 match call.poll(poller) {
                     Poll::Ready(outcome) => {
                         let limit = self.limits.response_bytes;
-                        Started::Done(Some(encode_answer(&id, &flatten(outcome), limit, out)))
+                        Started::Done(Some(out.answer(&id, &flatten(outcome), limit)))
                     }
                     Poll::Pending => {
                         let mut run = self.run(Vec::new(), false, gate, origin);
@@ -461,11 +461,33 @@ impl Answers {
     }
 }
 
-/// Writes one answer to the end of `out` and cuts it off.
-fn encode_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> Bytes {
-    out.reserve(encode::response_len(id, outcome));
-    write_answer(id, outcome, limit, out);
-    out.split().freeze()
+/// Where single answers are written, to be cut off.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    buffer: BytesMut,
+    /// How much is taken at a time, so that many answers share an allocation.
+    room: usize,
+}
+
+impl Scratch {
+    /// One that takes this much at a time, or what an answer needs.
+    pub(crate) fn new(room: usize) -> Self {
+        Self { buffer: BytesMut::new(), room }
+    }
+
+    /// Gives back what is not in use.
+    pub(crate) fn release(&mut self) {
+        self.buffer = BytesMut::new();
+    }
+
+    fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
+        let len = encode::response_len(id, outcome);
+        if self.buffer.capacity() < len {
+            self.buffer.reserve(len.max(self.room));
+        }
+        write_answer(id, outcome, limit, &mut self.buffer);
+        self.buffer.split().freeze()
+    }
 }
 
 /// An answer that does not fit is replaced by an error that does: each request keeps its answer.

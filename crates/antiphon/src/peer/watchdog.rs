@@ -73,6 +73,16 @@ pub(super) struct Waiting {
     pub(super) sent: u64,
 }
 
+/// What the watchdog has seen.
+pub(super) enum Look {
+    /// Something has moved since the last look.
+    Moving,
+    /// Nothing has.
+    Still,
+    /// It is over, for this reason.
+    End(String),
+}
+
 pub(super) struct Watchdog {
     meter: Arc<Meter>,
     stall: Duration,
@@ -108,9 +118,17 @@ impl Watchdog {
         Poll::Ready(())
     }
 
-    /// The reason why the connection should end, if it should.
-    pub(super) fn look(&mut self, waiting: Waiting) -> Option<String> {
-        let now = Instant::now();
+    /// What is to be done about a connection that does this.
+    pub(super) fn look(&mut self, waiting: Waiting) -> Look {
+        let (now, before) = (Instant::now(), self.moved.0);
+        match self.fault(now, waiting) {
+            Some(reason) => Look::End(reason),
+            None if self.moved.0 == before => Look::Still,
+            None => Look::Moving,
+        }
+    }
+
+    fn fault(&mut self, now: Instant, waiting: Waiting) -> Option<String> {
         let count = self.meter.moved() + waiting.received + waiting.sent;
         if count != self.moved.0 {
             self.moved = (count, now);

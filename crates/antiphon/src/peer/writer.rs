@@ -12,8 +12,9 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
+use super::dispatcher::Scratch;
 use super::{Direction, Shared, Stop};
 use crate::transport::{Transport, TransportError};
 
@@ -92,12 +93,25 @@ pub(super) struct Writer {
     waker: Option<Waker>,
     unflushed: bool,
     /// Where answers are written, to be cut off.
-    pub(super) scratch: BytesMut,
+    pub(super) scratch: Scratch,
     /// Messages that the sink has taken.
     pub(super) sent: u64,
 }
 
+/// Room for answers that is taken at a time.
+const SCRATCH: usize = 4 * 1024;
+
 impl Writer {
+    pub(super) fn new() -> Self {
+        Self { scratch: Scratch::new(SCRATCH), ..Self::default() }
+    }
+
+    /// Gives back the memory that an idle connection does not need.
+    pub(super) fn release(&mut self) {
+        self.scratch.release();
+        self.messages.shrink_to_fit();
+    }
+
     /// Queues an answer, where there is one.
     pub(super) fn answer(&mut self, answer: Option<Bytes>) {
         answer.into_iter().for_each(|answer| self.push(Outgoing::Answer(answer)));

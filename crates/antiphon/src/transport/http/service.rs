@@ -23,7 +23,7 @@ use super::guard::Guard;
 use crate::BoxFuture;
 use crate::context::{Connection, OnConnect, Origin};
 use crate::handler::Handler;
-use crate::peer::dispatcher::{Dispatcher, Gate, Progress, Started};
+use crate::peer::dispatcher::{Dispatcher, Gate, Progress, Scratch, Started};
 use crate::server::Peers;
 
 /// What is let by of a body that nobody will look at.
@@ -281,7 +281,7 @@ async fn run(
     std::future::poll_fn(move |poller| {
         let progress = match (&mut run, parts.take()) {
             (None, Some((payload, origin))) => {
-                let mut out = BytesMut::new();
+                let mut out = Scratch::new(0);
                 match dispatcher.start(payload, gate, &origin, &mut out, poller) {
                     Started::Done(answer) => Progress::Done(answer),
                     Started::Running(progress, started) => {
