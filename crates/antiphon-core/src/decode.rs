@@ -166,57 +166,129 @@ impl Span {
     }
 }
 
-/// The members that JSON-RPC knows, as they stood in one Object.
+/// Names of members to look for: each at most seven bytes long, so that a name and the quote behind
+/// it fit in a word.
+struct Names<const N: usize> {
+    names: [&'static str; N],
+    /// Each as the low bytes of a word, and which bytes these are.
+    words: [(u64, u64); N],
+}
+
+impl<const N: usize> Names<N> {
+    const fn new(names: [&'static str; N]) -> Self {
+        let mut words = [(0, 0); N];
+        let mut n = 0;
+        while n < N {
+            let (name, mut at) = (names[n].as_bytes(), 0);
+            while at <= name.len() {
+                let byte = if at < name.len() { name[at] } else { b'"' };
+                words[n].0 |= (byte as u64) << (8 * at);
+                words[n].1 |= 0xFF << (8 * at);
+                at += 1;
+            }
+            n += 1;
+        }
+        Self { names, words }
+    }
+
+    /// Which name stands here, in quotes and without an escape, and where it ends.
+    #[inline(always)]
+    fn known(&self, quoted: &[u8]) -> Option<(usize, usize)> {
+        let word = u64::from_le_bytes(*quoted.get(1..)?.first_chunk()?);
+        let known = (0..N).find(|&n| word & self.words[n].1 == self.words[n].0)?;
+        (quoted[0] == b'"').then(|| (known, self.names[known].len() + 2))
+    }
+
+    fn named(&self, name: &[u8]) -> Option<usize> {
+        self.names.iter().position(|known| known.as_bytes() == name)
+    }
+}
+
+/// The members of one Object that were looked for.
+struct Members<const N: usize> {
+    spans: [Span; N],
+    /// The first of the names that is there twice.
+    duplicate: Option<usize>,
+}
+
+impl<const N: usize> Members<N> {
+    /// Reads an Object, inside of this many brackets, whose opening brace is here; says where it ends.
+    ///
+    /// Unknown members are ignored. Of a known one there may be one (RFC 8259 leaves it open, and a
+    /// proxy that reads the first would disagree with a server that reads the last).
+    #[inline(always)]
+    fn read(
+        scanner: &mut Scanner<'_>,
+        at: usize,
+        depth: usize,
+        frame: &[u8],
+        names: &Names<N>,
+    ) -> Option<(Self, usize)> {
+        let mut members = Self { spans: [Span::default(); N], duplicate: None };
+        let at = scanner.enter(at, depth)?;
+        let mut at = scanner.space(at);
+        if scanner.peek(at) == Some(b'}') {
+            return Some((members, at + 1));
+        }
+        loop {
+            let (name, end) = match names.known(&frame[at..]) {
+                Some((name, len)) => (Some(name), at + len),
+                None => {
+                    let end = scanner.name(at)?;
+                    (names.named(&unescape(&frame[at..end])), end)
+                }
+            };
+            let start = scanner.colon(end)?;
+            scanner.take_escaped();
+            let end = scanner.value(start, depth + 1)?;
+            if let Some(name) = name {
+                members.keep(name, Span { start, end, escaped: scanner.take_escaped() });
+            }
+            at = scanner.space(end);
+            if scanner.peek(at) == Some(b'}') {
+                return Some((members, at + 1));
+            }
+            at = scanner.expect(at, b',', "expected ',' or '}'")?;
+            at = scanner.space(at);
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, name: usize, value: Span) {
+        let before = std::mem::replace(&mut self.spans[name], value);
+        if !before.is_none() {
+            self.duplicate = Some(self.duplicate.map_or(name, |other| other.min(name)));
+        }
+    }
+}
+
+/// What JSON-RPC knows. Two ids are reported above all: neither of them may be answered with.
+const ENVELOPE: Names<6> = Names::new(["id", "jsonrpc", "method", "params", "result", "error"]);
+const ID: usize = 0;
+
+/// A message as it stood in an Object.
 struct Envelope<'a> {
     frame: &'a Bytes,
+    id: Span,
     jsonrpc: Span,
     method: Span,
     params: Span,
-    id: Span,
     result: Span,
     error: Span,
-    duplicate: Option<&'static str>,
+    duplicate: Option<usize>,
 }
 
 impl<'a> Envelope<'a> {
+    /// Reads the Object, inside of this many brackets, whose opening brace is here.
     fn read(
         scanner: &mut Scanner<'_>,
         at: usize,
         depth: usize,
         frame: &'a Bytes,
     ) -> Option<(Self, usize)> {
-        let none = Span::default();
-        let mut envelope = Self {
-            frame,
-            jsonrpc: none,
-            method: none,
-            params: none,
-            id: none,
-            result: none,
-            error: none,
-            duplicate: None,
-        };
-        let keep = |name: &[u8], value| envelope.keep(name, value);
-        let end = members(scanner, at, depth, frame, keep)?;
-        Some((envelope, end))
-    }
-
-    /// Unknown members are ignored; of a known one there may be one (RFC 8259 leaves it open, and a
-    /// proxy that reads the first would disagree with a server that reads the last).
-    fn keep(&mut self, name: &[u8], value: Span) {
-        let (name, slot) = match name {
-            b"jsonrpc" => ("jsonrpc", &mut self.jsonrpc),
-            b"method" => ("method", &mut self.method),
-            b"params" => ("params", &mut self.params),
-            b"id" => ("id", &mut self.id),
-            b"result" => ("result", &mut self.result),
-            b"error" => ("error", &mut self.error),
-            _ => return,
-        };
-        // Two ids are remembered above all: neither of them may be answered with.
-        if !std::mem::replace(slot, value).is_none() && self.duplicate != Some("id") {
-            self.duplicate = Some(name);
-        }
+        let (members, end) = Members::read(scanner, at, depth, frame, &ENVELOPE)?;
+        let Members { spans: [id, jsonrpc, method, params, result, error], duplicate } = members;
+        Some((Self { frame, id, jsonrpc, method, params, result, error, duplicate }, end))
     }
 
     fn into_entry(self, rules: &Rules) -> Entry {
@@ -289,7 +361,7 @@ impl<'a> Envelope<'a> {
 
     /// The id to answer with: null where there is none, it is of a wrong type, or there are two.
     fn readable_id(&self) -> Id {
-        if self.id.is_none() || self.duplicate == Some("id") {
+        if self.id.is_none() || self.duplicate == Some(ID) {
             return Id::Null;
         }
         Id::from_json(self.id.json(self.frame)).unwrap_or(Id::Null)
@@ -298,7 +370,7 @@ impl<'a> Envelope<'a> {
     /// What disqualifies a Request and a Response alike.
     fn common_fault(&self) -> Result<(), String> {
         if let Some(name) = self.duplicate {
-            return Err(format!("`{name}` is there twice"));
+            return Err(format!("`{}` is there twice", ENVELOPE.names[name]));
         }
         if self.jsonrpc.is_none() {
             return Err("`jsonrpc` is missing; it must be \"2.0\"".to_owned());
@@ -324,20 +396,12 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     if Kind::of(text.first()) != Kind::Object {
         return Err("`error` must be an Object".to_owned());
     }
-    let (mut code, mut message, mut data) = (Span::default(), Span::default(), Span::default());
-    let mut twice = false;
     let mut scanner = Scanner::new(text, usize::MAX).map_err(|fault| fault.to_string())?;
-    members(&mut scanner, 0, 0, text, |name, value| {
-        let slot = match name {
-            b"code" => &mut code,
-            b"message" => &mut message,
-            b"data" => &mut data,
-            _ => return,
-        };
-        twice |= !std::mem::replace(slot, value).is_none();
-    })
-    .ok_or("`error` is not JSON")?;
-    if twice {
+    let names = Names::new(["code", "message", "data"]);
+    let (members, _) =
+        Members::read(&mut scanner, 0, 0, text, &names).ok_or("`error` is not JSON")?;
+    let Members { spans: [code, message, data], duplicate } = members;
+    if duplicate.is_some() {
         return Err("a member of `error` is there twice".to_owned());
     }
     let number = std::str::from_utf8(code.of(text)).unwrap_or_default();
@@ -348,41 +412,4 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     let message = String::from_utf8_lossy(&unescape(message.of(text))).into_owned();
     let data = (!data.is_none()).then(|| data.json(text));
     Ok(ErrorObject { data, ..ErrorObject::new(code, message) })
-}
-
-/// Passes one Object, inside of this many brackets, whose opening brace is here, and shows each
-/// member, its name unescaped.
-#[inline]
-fn members(
-    scanner: &mut Scanner<'_>,
-    at: usize,
-    depth: usize,
-    frame: &[u8],
-    mut each: impl FnMut(&[u8], Span),
-) -> Option<usize> {
-    let at = scanner.enter(at, depth)?;
-    let mut at = scanner.space(at);
-    if scanner.peek(at) == Some(b'}') {
-        return Some(at + 1);
-    }
-    scanner.take_escaped();
-    loop {
-        let name_end = scanner.name(at)?;
-        let name = &frame[at + 1..name_end - 1];
-        let escaped_name = scanner.take_escaped();
-        let start = scanner.colon(name_end)?;
-        let end = scanner.value(start, depth + 1)?;
-        let value = Span { start, end, escaped: scanner.take_escaped() };
-        if escaped_name {
-            each(&unescape(&frame[at..name_end]), value);
-        } else {
-            each(name, value);
-        }
-        at = scanner.space(end);
-        if scanner.peek(at) == Some(b'}') {
-            return Some(at + 1);
-        }
-        at = scanner.expect(at, b',', "expected ',' or '}'")?;
-        at = scanner.space(at);
-    }
 }
