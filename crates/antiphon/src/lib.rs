@@ -40,6 +40,7 @@
 // What serves only some transports is idle without them; the full build checks that all is used.
 #![cfg_attr(not(feature = "full"), allow(unused))]
 
+mod aside;
 mod call;
 mod client;
 mod context;

@@ -57,7 +57,7 @@ impl<T: Transport> Connection<T> {
 
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
         let out = &mut self.writer.scratch;
-        match self.dispatcher.start(payload, &self.gate, &self.origin, out, poller) {
+        match self.dispatcher.start(payload, Some(&self.gate), &self.origin, out, poller) {
             Started::Done(answer) => self.writer.answer(answer),
             Started::Running(progress, run) => self.settle(progress, run, poller),
         }

@@ -15,7 +15,6 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Rules};
-use tokio::task::coop;
 use tokio::time::{Sleep, sleep};
 
 use super::backlog::{Ahead, Backlog, Held, Incoming};
@@ -92,7 +91,6 @@ pub(crate) fn connect<T: Transport>(
         ahead: Ahead::default(),
         ended: false,
         received: 0,
-        flooded: false,
         phase: Phase::Open,
         drain: None,
         guard: EndGuard(shared.clone()),
@@ -121,8 +119,6 @@ pub(super) struct Connection<T> {
     /// Behind that, nothing more will come.
     pub(super) ended: bool,
     pub(super) received: u64,
-    /// The last turn took all the time that the runtime gives.
-    pub(super) flooded: bool,
     pub(super) phase: Phase,
     pub(super) drain: Option<Pin<Box<Sleep>>>,
     pub(super) guard: EndGuard,
@@ -173,11 +169,9 @@ impl<T: Transport> Future for Connection<T> {
 
 impl<T: Transport> Connection<T> {
     fn turns(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
-        // Under a flood there is always something to do, and the runtime lets nobody look at the
-        // clock at the end of it.
-        if std::mem::take(&mut self.flooded)
-            && let Poll::Ready(Some(reason)) = self.wait(poller)
-        {
+        // First of all: under a flood there is always something to do, and at the end of it the
+        // runtime lets nobody look at the clock.
+        if let Poll::Ready(Some(reason)) = self.wait(poller) {
             return Poll::Ready(reason);
         }
         loop {
@@ -203,10 +197,7 @@ impl<T: Transport> Connection<T> {
                 match self.wait(poller) {
                     Poll::Ready(Some(reason)) => return Poll::Ready(reason),
                     Poll::Ready(None) => {}
-                    Poll::Pending => {
-                        self.flooded = !coop::has_budget_remaining();
-                        return Poll::Pending;
-                    }
+                    Poll::Pending => return Poll::Pending,
                 }
             }
         }

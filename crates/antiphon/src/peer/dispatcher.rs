@@ -175,20 +175,23 @@ pub(crate) enum Started {
 }
 
 impl Dispatcher {
-    /// Takes up a payload whose responses have been taken out, and goes as far as it can now.
+    /// Takes up a payload whose responses have been taken out, and goes as far as it can now. Without
+    /// a gate, it gets one of its own.
     ///
     /// Most payloads are one request that is answered at once: that costs no `Run`, and the answer
     /// is cut off from `out`.
     pub(crate) fn start(
         &self,
         payload: Payload,
-        gate: &Arc<Gate>,
+        gate: Option<&Arc<Gate>>,
         origin: &Origin,
         out: &mut Scratch,
         poller: &mut Poller<'_>,
     ) -> Started {
         match payload {
-            Payload::One(Ok(Message::Request(request))) if !gate.is_full() => {
+            Payload::One(Ok(Message::Request(request)))
+                if !gate.is_some_and(|gate| gate.is_full()) =>
+            {
                 let (mut call, id, context) = self.call(request, origin);
                 match call.poll(poller) {
                     Poll::Ready(outcome) => {
@@ -215,10 +218,16 @@ impl Dispatcher {
         }
     }
 
-    fn run(&self, entries: Vec<Entry>, batch: bool, gate: &Arc<Gate>, origin: &Origin) -> Box<Run> {
+    fn run(
+        &self,
+        entries: Vec<Entry>,
+        batch: bool,
+        gate: Option<&Arc<Gate>>,
+        origin: &Origin,
+    ) -> Box<Run> {
         Box::new(Run {
             dispatcher: self.clone(),
-            gate: gate.clone(),
+            gate: gate.cloned().unwrap_or_else(|| Gate::new(self.limits.in_flight)),
             origin: origin.clone(),
             answers: Answers::new(entries.len(), batch, self.limits.response_bytes),
             places: Vec::new(),

@@ -4,7 +4,6 @@
 //! costs nothing while bytes flow. It ends a connection whose message has been under way, in or
 //! out, for a stall timeout without one byte of progress, and one that was idle for too long.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
@@ -12,6 +11,8 @@ use std::time::Duration;
 
 use antiphon_core::Limits;
 use tokio::time::{Instant, Sleep, sleep};
+
+use crate::aside::Aside;
 
 /// What moves on a connection; kept by the transport.
 #[derive(Debug, Default)]
@@ -46,6 +47,10 @@ impl Meter {
 
     pub(crate) fn is_blocked(&self) -> bool {
         self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
     }
 
     pub(crate) fn moved(&self) -> u64 {
@@ -87,7 +92,7 @@ pub(super) struct Watchdog {
     meter: Arc<Meter>,
     stall: Duration,
     idle: Option<Duration>,
-    timer: Pin<Box<Sleep>>,
+    timer: Aside<Sleep>,
     period: Duration,
     /// The count when something last moved, and when that was.
     moved: (u64, Instant),
@@ -104,7 +109,7 @@ impl Watchdog {
             meter,
             stall: limits.stall_timeout,
             idle: limits.idle_timeout,
-            timer: Box::pin(sleep(period)),
+            timer: Aside::new(sleep(period)),
             period,
             moved: (0, Instant::now()),
             blocked: None,
@@ -113,8 +118,8 @@ impl Watchdog {
 
     /// Ready when it is time to look.
     pub(super) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.timer.as_mut().poll(cx));
-        self.timer.as_mut().reset(Instant::now() + self.period);
+        ready!(self.timer.poll(cx));
+        self.timer.change(|timer| timer.reset(Instant::now() + self.period));
         Poll::Ready(())
     }
 

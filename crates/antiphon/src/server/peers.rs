@@ -1,8 +1,10 @@
 //! The open connections of a server: how many there are, and how a shutdown finds them.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -11,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::aside::Aside;
 use crate::peer::{Peer, Stop};
 
 /// How long a cancelled connection has to say goodbye.
@@ -142,14 +145,12 @@ impl Peers {
         &self,
         task: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<Option<T>> {
-        let aborting = self.0.aborting.clone();
-        self.0.tasks.spawn(async move {
-            tokio::select! {
-                biased;
-                done = task => Some(done),
-                () = aborting.cancelled() => None,
-            }
-        })
+        let mut aborting = Aside::new(self.0.aborting.clone().cancelled_owned());
+        let mut task = Box::pin(task);
+        self.0.tasks.spawn(poll_fn(move |cx| match task.as_mut().poll(cx) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending => aborting.poll(cx).map(|()| None),
+        }))
     }
 
     pub(super) async fn shutdown(&self, limit: Duration) {

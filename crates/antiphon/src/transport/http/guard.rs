@@ -81,19 +81,17 @@ impl Guard {
     }
 
     /// The headers that tell a browser that an allowed page may read the answer.
-    pub(super) fn cors(&self, request: &HeaderMap) -> HeaderMap {
+    pub(super) fn cors(&self, request: &HeaderMap) -> Option<HeaderMap> {
+        let origin = self.allowed_origin(request)?;
         let mut headers = HeaderMap::new();
-        if let Some(origin) = self.allowed_origin(request) {
-            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
-            headers.insert(VARY, HeaderValue::from_static("origin"));
-        }
-        headers
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.insert(VARY, HeaderValue::from_static("origin"));
+        Some(headers)
     }
 
     /// The headers that answer a preflight, if its page is allowed.
     pub(super) fn preflight(&self, request: &HeaderMap) -> Option<HeaderMap> {
-        self.allowed_origin(request)?;
-        let mut headers = self.cors(request);
+        let mut headers = self.cors(request)?;
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
         headers.insert(
             ACCESS_CONTROL_ALLOW_HEADERS,
@@ -104,6 +102,9 @@ impl Guard {
     }
 
     fn allowed_origin<'a>(&self, request: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        if self.origins.is_empty() {
+            return None;
+        }
         let origin = request.get(ORIGIN)?;
         origin.to_str().is_ok_and(|origin| self.allows_origin(origin)).then_some(origin)
     }

@@ -1,19 +1,22 @@
 //! Connections of an HTTP port: hyper speaks HTTP/1.1 and HTTP/2 on them, whichever the client does.
 
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, encode};
 use bytes::BytesMut;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::service::{Activity, HttpService};
+use super::pipeline::Pipelined;
+use super::service::{Activity, Direct, HttpService};
+use crate::aside::Aside;
 use crate::transport::{Meter, Metered};
 
 /// How long a connection may rest between requests where no idle timeout is set.
@@ -28,11 +31,8 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     pub(crate) fn new(limits: Arc<Limits>) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.handshake_timeout)
-            .max_buf_size(64 * 1024);
+        // How long a head may take is watched here (`watch`): hyper would set a timer for each.
+        builder.http1().header_read_timeout(None).max_buf_size(64 * 1024);
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -47,47 +47,54 @@ impl HttpServer {
         service: HttpService,
         stopping: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let builder = self.builder.clone();
-        let limits = self.limits.clone();
-        async move {
-            let stream = Metered::new(stream);
-            let watch = watch(stream.meter(), service.activity(), limits);
-            let service = TowerToHyperService::new(service);
-            let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-            let serving = async {
-                tokio::pin!(connection);
-                tokio::select! {
-                    ended = connection.as_mut() => ended,
-                    () = stopping.cancelled() => {
-                        connection.as_mut().graceful_shutdown();
-                        connection.await
-                    }
-                }
-            };
-            tokio::select! {
-                ended = serving => {
-                    if let Err(error) = ended {
-                        tracing::debug!(%error, "an HTTP connection ended badly");
-                    }
-                }
-                reason = watch => tracing::debug!(reason, "an HTTP connection is ended"),
+        let stream = Metered::new(stream);
+        let watch = watch(stream.meter(), service.activity(), self.limits.clone());
+        let stream = Pipelined::new(stream);
+        let hold = stream.hold();
+        let mut watch = Aside::new(watch);
+        let mut stopping = Some(Aside::new(stopping.cancelled_owned()));
+        let connection =
+            self.builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct(service));
+        let mut connection = Box::pin(connection.into_owned());
+        poll_fn(move |cx| {
+            if stopping.as_mut().is_some_and(|stopping| stopping.poll(cx).is_ready()) {
+                stopping = None;
+                connection.as_mut().graceful_shutdown();
             }
-        }
+            if let Poll::Ready(reason) = watch.poll(cx) {
+                tracing::debug!(reason, "an HTTP connection is ended");
+                return Poll::Ready(());
+            }
+            hold.on();
+            let mut ended = connection.as_mut().poll(cx);
+            if hold.off() && ended.is_pending() {
+                ended = connection.as_mut().poll(cx);
+            }
+            ended.map(|ended| {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "an HTTP connection ended badly");
+                }
+            })
+        })
     }
 }
 
 /// Ready with a reason when the other side has stopped moving: before its first request, between
-/// two, or with an answer that it does not read. hyper itself watches only a head that has begun.
+/// two, in the middle of a head, or with an answer that it does not read. A body that does not come
+/// is the request's own matter: it is told.
 async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) -> &'static str {
     let idle = limits.idle_timeout.unwrap_or(KEEP_ALIVE);
     let shortest = idle.min(limits.stall_timeout).min(limits.handshake_timeout);
     let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
     let start = Instant::now();
     let mut last = ((0, 0), start);
+    // Since when there has been no request, and how much had been read by then.
+    let mut between: Option<(u64, u64, Instant)> = Some((0, 0, start));
     loop {
         sleep(period).await;
         let now = Instant::now();
-        let state = (meter.moved(), activity.served());
+        let served = activity.served();
+        let state = (meter.moved(), served);
         if state != last.0 {
             last = (state, now);
         }
@@ -96,10 +103,22 @@ async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) 
             return "the answer is not being read";
         }
         if activity.is_busy() {
+            between = None;
+            if still >= limits.stall_timeout {
+                activity.stall();
+            }
             continue;
         }
-        if activity.served() == 0 && now - start >= limits.handshake_timeout {
-            return "no request came";
+        let (read, since) = match between {
+            Some((before, read, since)) if before == served => (read, since),
+            _ => {
+                between = Some((served, meter.bytes_read(), now));
+                (meter.bytes_read(), now)
+            }
+        };
+        let asking = served == 0 || meter.bytes_read() > read;
+        if asking && now - since >= limits.handshake_timeout {
+            return "no request came, or half of one";
         }
         if still >= idle {
             return "no further request came";

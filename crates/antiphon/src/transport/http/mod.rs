@@ -7,6 +7,7 @@ mod answer;
 pub(crate) mod client;
 mod guard;
 pub(crate) mod listener;
+mod pipeline;
 pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;

@@ -4,18 +4,23 @@
 //! that cancels what runs.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
 use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
+use futures_util::task::AtomicWaker;
 use http::header::EXPECT;
-use http::{Method, Request, StatusCode, request};
-use http_body::Body;
+use http::{Method, Request, StatusCode, Version};
+use http_body::{Body, Frame};
 use http_body_util::BodyExt;
+use hyper::body::Incoming;
 use tokio::time::timeout;
 
 use super::answer::{self, HttpResponse};
@@ -23,7 +28,7 @@ use super::guard::Guard;
 use crate::BoxFuture;
 use crate::context::{Connection, OnConnect, Origin};
 use crate::handler::Handler;
-use crate::peer::dispatcher::{Dispatcher, Gate, Progress, Scratch, Started};
+use crate::peer::dispatcher::{Dispatcher, Progress, Run, Scratch, Started};
 use crate::server::Peers;
 
 /// What is let by of a body that nobody will look at.
@@ -60,15 +65,38 @@ pub struct HttpService {
 pub(super) struct Activity {
     running: AtomicUsize,
     served: AtomicU64,
+    /// Somebody watches, and tells of a body that does not come.
+    watched: bool,
+    stalled: AtomicBool,
+    /// Who waits for a body.
+    reader: AtomicWaker,
 }
 
 impl Activity {
+    fn watched() -> Arc<Self> {
+        Arc::new(Self { watched: true, ..Self::default() })
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
+    }
+
+    /// Nothing moves: if a body is being waited for, it will not come.
+    pub(super) fn stall(&self) {
+        if let Some(reader) = self.reader.take() {
+            self.stalled.store(true, Ordering::Release);
+            reader.wake();
+        }
+    }
+
+    /// Waits to be told so.
+    fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
+        self.reader.register(poller.waker());
+        if self.stalled.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }
 
     fn begin(self: &Arc<Self>) -> Busy {
@@ -155,7 +183,7 @@ impl HttpService {
 
     /// The same service for one connection.
     pub(crate) fn for_remote(&self, remote: Option<SocketAddr>) -> Self {
-        Self { inner: self.inner.clone(), remote, activity: Arc::default() }
+        Self { inner: self.inner.clone(), remote, activity: Activity::watched() }
     }
 
     pub(super) fn activity(&self) -> Arc<Activity> {
@@ -170,31 +198,47 @@ impl HttpService {
         self
     }
 
+    fn boxed<B>(&self, request: Request<B>) -> BoxFuture<'static, Result<HttpResponse, Infallible>>
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: std::fmt::Display,
+    {
+        let service = self.clone();
+        let busy = self.activity.begin();
+        Box::pin(service.respond(request).map(move |response| {
+            drop(busy);
+            Ok(response)
+        }))
+    }
+
     async fn respond<B>(self, mut request: Request<B>) -> HttpResponse
     where
         B: Body<Data = Bytes> + Send + Unpin,
         B::Error: std::fmt::Display,
     {
-        let inner = &self.inner;
-        let limits = &inner.dispatcher.limits;
-        let cors = inner.guard.cors(request.headers());
-        let asks = request.headers().contains_key(EXPECT);
+        let limits = &self.inner.dispatcher.limits;
+        let asks = |request: &Request<B>| request.headers().contains_key(EXPECT);
         if let Some(response) = self.without_body(&mut request) {
-            if !asks {
-                let_by(request.into_body(), SMALL).await;
+            if !asks(&request) {
+                let_by(request.body_mut(), SMALL).await;
             }
             return response;
         }
         let too_large = request.body().size_hint().lower() > limits.frame_bytes as u64;
-        if too_large && asks {
+        if too_large && asks(&request) {
             return answer::too_large(limits.frame_bytes);
         }
-        let (head, body) = request.into_parts();
-        let mut response = match read_body(body, limits).await {
-            Ok(body) => self.serve(head, &body).await,
+        let cors = self.inner.guard.cors(request.headers());
+        // The streams of HTTP/2 share a connection, and one may stall while the others move.
+        let watched = self.activity.watched && request.version() < Version::HTTP_2;
+        let watch = watched.then_some(&*self.activity);
+        let mut response = match read_body(request.body_mut(), limits, watch).await {
+            Ok(body) => self.serve(&mut request, &body).await,
             Err(response) => response,
         };
-        response.headers_mut().extend(cors);
+        if let Some(cors) = cors {
+            response.headers_mut().extend(cors);
+        }
         response
     }
 
@@ -209,7 +253,7 @@ impl HttpService {
             return Some(answer::text(StatusCode::NOT_FOUND, reason));
         }
         #[cfg(feature = "ws")]
-        if super::upgrade::is_wanted(request.headers()) {
+        if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {
             return Some(super::upgrade::accept(request, inner, self.remote));
         }
         if inner.websocket_only {
@@ -226,12 +270,27 @@ impl HttpService {
         (!answer::is_json(request.headers())).then(answer::unsupported_media_type)
     }
 
-    async fn serve(&self, head: request::Parts, body: &Bytes) -> HttpResponse {
+    async fn serve<B>(&self, request: &mut Request<B>, body: &Bytes) -> HttpResponse {
         let Inner { dispatcher, rules, .. } = &*self.inner;
-        let payload = decode(body, rules);
-        let connection = Arc::new(self.connection(head));
-        let gate = Gate::new(dispatcher.limits.in_flight);
-        let run = run(dispatcher, payload, &gate, Origin::Request(connection));
+        let mut payload = Some(decode(body, rules));
+        let origin = Origin::Request(Arc::new(self.connection(request)));
+        let started = poll_fn(|poller| {
+            let mut out = Scratch::new(0);
+            let payload = payload.take().unwrap_or(Payload::Batch(Vec::new()));
+            Poll::Ready(dispatcher.start(payload, None, &origin, &mut out, poller))
+        });
+        match started.await {
+            Started::Done(answer) => answer::answered(answer),
+            Started::Running(_, run) => self.finish(run).await,
+        }
+    }
+
+    /// Drives on what waits, until it is done or a shutdown waits no longer.
+    async fn finish(&self, mut run: Box<Run>) -> HttpResponse {
+        let run = poll_fn(move |poller| match run.poll(poller) {
+            Progress::Done(answer) => Poll::Ready(answer),
+            Progress::Detached | Progress::Blocked => Poll::Pending,
+        });
         tokio::select! {
             biased;
             answer = run => answer::answered(answer),
@@ -242,13 +301,12 @@ impl HttpService {
         }
     }
 
-    fn connection(&self, head: request::Parts) -> Connection {
-        let (headers, extensions) = (head.headers, head.extensions);
+    fn connection<B>(&self, request: &mut Request<B>) -> Connection {
         self.inner.complete(Connection {
             transport: "http",
             remote: self.remote,
-            headers,
-            extensions,
+            headers: std::mem::take(request.headers_mut()),
+            extensions: std::mem::take(request.extensions_mut()),
         })
     }
 }
@@ -270,50 +328,24 @@ impl Inner {
     }
 }
 
-async fn run(
-    dispatcher: &Dispatcher,
-    payload: Payload,
-    gate: &Arc<Gate>,
-    origin: Origin,
-) -> Option<Bytes> {
-    let mut parts = Some((payload, origin));
-    let mut run = None;
-    std::future::poll_fn(move |poller| {
-        let progress = match (&mut run, parts.take()) {
-            (None, Some((payload, origin))) => {
-                let mut out = Scratch::new(0);
-                match dispatcher.start(payload, gate, &origin, &mut out, poller) {
-                    Started::Done(answer) => Progress::Done(answer),
-                    Started::Running(progress, started) => {
-                        run = Some(started);
-                        progress
-                    }
-                }
-            }
-            (Some(run), _) => run.poll(poller),
-            (None, None) => Progress::Done(None),
-        };
-        match progress {
-            Progress::Done(answer) => Poll::Ready(answer),
-            Progress::Detached | Progress::Blocked => Poll::Pending,
-        }
-    })
-    .await
-}
-
 /// Reads a body within its limits of size and time. A body in one piece is not copied.
-async fn read_body<B>(mut body: B, limits: &Limits) -> Result<Bytes, HttpResponse>
+async fn read_body<B>(
+    body: &mut B,
+    limits: &Limits,
+    watch: Option<&Activity>,
+) -> Result<Bytes, HttpResponse>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: std::fmt::Display,
 {
     let limit = limits.frame_bytes;
-    let mut size = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    let mut size = announced;
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     while size <= limit {
-        let chunk = match timeout(limits.stall_timeout, body.frame()).await {
-            Err(_) => {
+        let chunk = match next_frame(body, limits.stall_timeout, watch).await {
+            Err(Stalled) => {
                 return Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body never came\n"));
             }
             Ok(None) => return Ok(if whole.is_empty() { first } else { whole.freeze() }),
@@ -327,6 +359,9 @@ where
         if size > limit {
             break;
         }
+        if size == announced && whole.is_empty() && first.is_empty() {
+            return Ok(chunk);
+        }
         if whole.is_empty() && first.is_empty() {
             first = chunk;
         } else {
@@ -339,9 +374,32 @@ where
     Err(answer::too_large(limit))
 }
 
+/// A body has stopped coming.
+struct Stalled;
+
+/// The next piece of a body, or that it does not come: told by whoever watches the connection, or by
+/// a timer.
+async fn next_frame<B>(
+    body: &mut B,
+    limit: Duration,
+    watch: Option<&Activity>,
+) -> Result<Option<Result<Frame<Bytes>, B::Error>>, Stalled>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let Some(watch) = watch else {
+        return timeout(limit, body.frame()).await.map_err(|_| Stalled);
+    };
+    poll_fn(|poller| match Pin::new(&mut *body).poll_frame(poller) {
+        Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+        Poll::Pending => watch.poll_stalled(poller).map(|()| Err(Stalled)),
+    })
+    .await
+}
+
 /// Lets some more of a refused body go by: a connection that is closed while its client still
 /// sends is reset, and the client would not see why.
-async fn let_by<B: Body<Data = Bytes> + Unpin>(mut body: B, mut bytes: usize) {
+async fn let_by<B: Body<Data = Bytes> + Unpin>(body: &mut B, mut bytes: usize) {
     while let Ok(Some(Ok(frame))) = timeout(PATIENCE, body.frame()).await {
         let len = frame.data_ref().map_or(0, Bytes::len);
         if len > bytes {
@@ -365,12 +423,20 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let service = self.clone();
-        let busy = self.activity.begin();
-        Box::pin(async move {
-            let _busy = busy;
-            Ok(service.respond(request).await)
-        })
+        self.boxed(request)
+    }
+}
+
+/// The same service as hyper knows it, for our own listener.
+pub(super) struct Direct(pub(super) HttpService);
+
+impl hyper::service::Service<Request<Incoming>> for Direct {
+    type Response = HttpResponse;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<HttpResponse, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.0.boxed(request)
     }
 }
 

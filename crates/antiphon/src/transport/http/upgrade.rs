@@ -14,6 +14,7 @@ use hyper_util::server::conn::auto::upgrade::downcast;
 use tokio::net::TcpStream;
 
 use super::answer::{self, HttpResponse};
+use super::pipeline::Pipelined;
 use super::service::Inner;
 use crate::context::Connection;
 use crate::peer::dispatcher::Dispatcher;
@@ -90,9 +91,12 @@ async fn serve_upgraded(upgrade: hyper::upgrade::OnUpgrade, facts: Connection, i
     };
     let limits = &inner.dispatcher.limits;
     // The bare socket takes many frames in one system call; the wrapper around it cannot.
-    match downcast::<TokioIo<Metered<TcpStream>>>(upgraded) {
+    match downcast::<TokioIo<Pipelined<Metered<TcpStream>>>>(upgraded) {
         Ok(parts) => {
-            let stream = parts.io.into_inner().unread(parts.read_buf);
+            let stream = match parts.io.into_inner().into_inner().await {
+                Ok(stream) => stream.unread(parts.read_buf),
+                Err(error) => return tracing::debug!(%error, "an upgrade could not be answered"),
+            };
             serve(ws::serve(stream, facts, limits), &inner).await;
         }
         Err(upgraded) => {
