@@ -74,6 +74,11 @@ impl Id {
         let Self::Number(NumberId(text)) = self else {
             return None;
         };
+        let digits = text.as_bytes();
+        // Most are a few digits, which cannot overflow.
+        if digits.len() < 19 && digits.iter().all(u8::is_ascii_digit) {
+            return Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
+        }
         whole(text.as_str()).parse().ok()
     }
 }

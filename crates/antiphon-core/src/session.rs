@@ -9,6 +9,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use crate::id::Id;
@@ -22,12 +23,30 @@ const MAX_ID: u64 = 1 << 63;
 pub struct Session<W, T> {
     next: u64,
     max_pending: usize,
-    pending: HashMap<u64, Pending<W>>,
+    pending: HashMap<u64, Pending<W>, BuildHasherDefault<Counted>>,
     /// Calls whose ids the caller chose.
     named: HashMap<Id, W>,
     running: HashMap<Id, Vec<(Ticket, T)>>,
     tickets: u64,
     closed: bool,
+}
+
+/// Our ids are counted, and no peer chooses them: they need no secret to be spread.
+#[derive(Default)]
+struct Counted(u64);
+
+impl Hasher for Counted {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -74,7 +93,7 @@ impl<W, T> Session<W, T> {
         Self {
             next: 1,
             max_pending,
-            pending: HashMap::new(),
+            pending: HashMap::default(),
             named: HashMap::new(),
             running: HashMap::new(),
             tickets: 0,
@@ -132,7 +151,9 @@ impl<W, T> Session<W, T> {
 
     /// Takes out whom this answer is for.
     pub fn answer(&mut self, id: &Id) -> Answered<W> {
-        if let Some(waiter) = self.named.remove(id) {
+        if !self.named.is_empty()
+            && let Some(waiter) = self.named.remove(id)
+        {
             return Answered::Waiter(waiter);
         }
         let Some(id) = id.as_u64() else { return Answered::Unknown };

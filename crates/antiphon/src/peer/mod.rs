@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use antiphon_core::{ErrorObject, Id, Params, RawJson, encode};
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -112,20 +112,19 @@ impl Peer {
 impl Caller for Peer {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
-            let head = call_head(&call);
             self.capacity().await?;
             let (waiter, answer) = oneshot::channel();
-            let _pending = self.shared.open(head, call.id, waiter)?;
-            answer.await.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
+            let pending = self.shared.open(&call, waiter)?;
+            let answer = answer.await;
+            pending.answered();
+            answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
         })
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut message = call_head(&notification);
-            message.put_u8(b'}');
             self.capacity().await?;
-            self.shared.enqueue(Outgoing::Own(message.freeze()))
+            self.shared.post(&notification)
         })
     }
 
@@ -151,13 +150,6 @@ impl fmt::Debug for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Peer").field(&self.shared.facts).finish()
     }
-}
-
-/// `{"jsonrpc":"2.0","method":...,"params":...`: what does not depend on the id.
-fn call_head(call: &Invocation) -> BytesMut {
-    let mut out = BytesMut::with_capacity(128);
-    encode::call_head(&call.method, call.params.as_ref(), &mut out);
-    out
 }
 
 /// Sees every message as it is on the wire.

@@ -19,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 use super::leash::{Leash, Pull};
 use super::writer::{Outbox, Outgoing};
 use super::{Tap, order};
-use crate::call::{BatchEntry, CallError};
+use crate::call::{BatchEntry, CallError, Invocation};
 use crate::context::{Connection, Context};
 
 /// How a connection is asked to end.
@@ -143,27 +143,38 @@ impl Shared {
     }
 
     /// Opens one call and queues it.
-    pub(super) fn open(
-        &self,
-        mut message: BytesMut,
-        named: Option<Id>,
-        waiter: Waiter,
-    ) -> Result<Pending<'_>, CallError> {
-        message.extend_from_slice(b",\"id\":");
+    pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
         let mut state = self.state();
-        let ids = match &named {
-            Some(id) => {
-                message.extend_from_slice(id.as_bytes());
-                state.session.call_as(id.clone(), waiter).map(|()| 0..0)
-            }
+        let ids = match &call.id {
+            Some(id) => state.session.call_as(id.clone(), waiter).map(|()| 0..0),
             None => state.session.call(waiter).map(|id| id..id + 1),
         };
         let ids = ids.map_err(|refused| state.refused(refused))?;
-        if named.is_none() {
-            encode_id(ids.start, &mut message);
+        let id = ids.start;
+        state.outbox.write(len_of(call), |out| {
+            encode::call_head(&call.method, call.params.as_ref(), out);
+            out.extend_from_slice(b",\"id\":");
+            match &call.id {
+                Some(id) => out.extend_from_slice(id.as_bytes()),
+                None => encode_id(id, out),
+            }
+            out.put_u8(b'}');
+        });
+        Ok(self.opened(state, self.pending(ids, call.id.clone())))
+    }
+
+    /// Queues a notification.
+    pub(super) fn post(&self, notification: &Invocation) -> Result<(), CallError> {
+        let mut state = self.state();
+        if let Some(reason) = &state.ended {
+            return Err(CallError::Closed(reason.clone()));
         }
-        message.put_u8(b'}');
-        Ok(self.send_opened(state, message.freeze(), self.pending(ids, named)))
+        state.outbox.write(len_of(notification), |out| {
+            encode::call_head(&notification.method, notification.params.as_ref(), out);
+            out.put_u8(b'}');
+        });
+        self.ring(state);
+        Ok(())
     }
 
     /// Opens the calls of a batch and queues it.
@@ -175,9 +186,14 @@ impl Shared {
         let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(|_| oneshot::channel()).unzip();
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
-        let message = encode_batch(entries, ids.clone());
-        let pending = self.pending(ids, None);
-        Ok((self.send_opened(state, message, pending), answers))
+        state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
+        Ok((self.opened(state, self.pending(ids, None)), answers))
+    }
+
+    /// Calls were just opened, and their message is queued.
+    fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
+        self.ring(state);
+        pending
     }
 
     fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
@@ -186,18 +202,6 @@ impl Shared {
             self.ordered_calls.fetch_add(1, Ordering::AcqRel);
         }
         Pending { shared: self, ids, named, in_order }
-    }
-
-    /// Queues the message of calls that were just opened, under the lock that opened them.
-    fn send_opened<'a>(
-        &'a self,
-        mut state: MutexGuard<'_, State>,
-        message: Bytes,
-        pending: Pending<'a>,
-    ) -> Pending<'a> {
-        state.outbox.push(Outgoing::Own(message));
-        self.ring(state);
-        pending
     }
 
     /// Marks this thread as polling the handler of a notification of this connection.
@@ -364,10 +368,21 @@ pub(super) struct Pending<'a> {
     in_order: bool,
 }
 
+impl Pending<'_> {
+    /// All have their answers: there is nothing to abandon.
+    pub(super) fn answered(mut self) {
+        self.ids = 0..0;
+        self.named = None;
+    }
+}
+
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         if self.in_order {
             self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
+        }
+        if self.ids.is_empty() && self.named.is_none() {
+            return;
         }
         let mut state = self.shared.state();
         let abandoned: Vec<_> =
@@ -377,6 +392,13 @@ impl Drop for Pending<'_> {
         drop(state);
         drop((abandoned, named));
     }
+}
+
+/// What a call takes on the wire, and a little more.
+fn len_of(call: &Invocation) -> usize {
+    let params = call.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
+    let id = call.id.as_ref().map_or(20, |id| id.as_bytes().len());
+    64 + call.method.as_json().as_bytes().len() + params + id
 }
 
 fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use super::dispatcher::Scratch;
 use super::{Direction, Shared, Stop};
@@ -29,6 +29,8 @@ pub(super) enum Outgoing {
 /// Messages from anywhere, for the connection to collect.
 pub(super) struct Outbox {
     messages: VecDeque<Outgoing>,
+    /// Where our own messages are written, to be cut off.
+    scratch: BytesMut,
     /// Bytes of our own messages, in here and in the writer.
     own: usize,
     limit: usize,
@@ -40,7 +42,30 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(limit: usize) -> Self {
         let limit = limit.max(1);
-        Self { messages: VecDeque::new(), own: 0, limit, connection: None, senders: Vec::new() }
+        Self {
+            messages: VecDeque::new(),
+            scratch: BytesMut::new(),
+            own: 0,
+            limit,
+            connection: None,
+            senders: Vec::new(),
+        }
+    }
+
+    /// Writes a message of our own, of about this length, and queues it.
+    pub(super) fn write(&mut self, len: usize, write: impl FnOnce(&mut BytesMut)) {
+        if self.scratch.capacity() < len {
+            self.scratch.reserve(len.max(SCRATCH));
+        }
+        write(&mut self.scratch);
+        let message = self.scratch.split().freeze();
+        self.push(Outgoing::Own(message));
+    }
+
+    /// Gives back the memory that an idle connection does not need.
+    fn release(&mut self) {
+        self.scratch = BytesMut::new();
+        self.messages.shrink_to_fit();
     }
 
     /// Queues a message; the connection is to be rung for.
@@ -98,7 +123,15 @@ pub(super) struct Writer {
     pub(super) sent: u64,
 }
 
-/// Room for answers that is taken at a time.
+/// What was found in the outbox.
+pub(super) struct News {
+    /// How the connection is to stop, if it is.
+    pub(super) stop: Option<Stop>,
+    /// Messages were queued.
+    pub(super) messages: bool,
+}
+
+/// Room for messages that is taken at a time.
 const SCRATCH: usize = 4 * 1024;
 
 impl Writer {
@@ -107,9 +140,10 @@ impl Writer {
     }
 
     /// Gives back the memory that an idle connection does not need.
-    pub(super) fn release(&mut self) {
+    pub(super) fn release(&mut self, shared: &Shared) {
         self.scratch.release();
         self.messages.shrink_to_fit();
+        shared.state().outbox.release();
     }
 
     /// Queues an answer, where there is one.
@@ -150,8 +184,8 @@ impl Writer {
     /// waker for what comes next: all under one lock. Without news there is nothing to do; who waits
     /// for room has rung.
     ///
-    /// Some when there were news, with how the connection is to stop, if it is.
-    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) -> Option<Option<Stop>> {
+    /// Some when there were news.
+    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) -> Option<News> {
         let known = self.waker.as_ref().is_some_and(|known| known.will_wake(waker));
         if !shared.take_news() && known && !self.owes_room(shared) {
             return None;
@@ -162,6 +196,7 @@ impl Writer {
         let mut state = shared.state();
         let stop = state.stop;
         let outbox = &mut state.outbox;
+        let messages = !outbox.messages.is_empty();
         while let Some(message) = outbox.messages.pop_front() {
             self.push(message);
         }
@@ -172,7 +207,7 @@ impl Writer {
         let senders = if room { std::mem::take(&mut outbox.senders) } else { Vec::new() };
         drop(state);
         senders.into_iter().for_each(Waker::wake);
-        Some(stop)
+        Some(News { stop, messages })
     }
 
     /// Hands everything to the sink and flushes once. Pending: the other side does not read.
