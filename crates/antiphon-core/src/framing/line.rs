@@ -6,6 +6,7 @@
 //! Invariant: a newline ends whatever stands before it, so one malformed line costs one line.
 
 use bytes::{Buf, Bytes, BytesMut};
+use memchr::memchr;
 
 use super::text::{Shape, Structure, Text, is_space, skip};
 use super::{FrameError, Step};
@@ -13,13 +14,16 @@ use super::{FrameError, Step};
 /// Takes texts from lines.
 #[derive(Debug)]
 pub(super) struct LineDeframer {
+    max_frame: usize,
     text: Text,
     line_has_text: bool,
+    /// A line that is there is taken without a look at what is in it.
+    whole: bool,
 }
 
 impl LineDeframer {
-    pub(super) fn new(max_frame: usize) -> Self {
-        Self { text: Text::new(max_frame), line_has_text: false }
+    pub(super) fn new(max_frame: usize, whole: bool) -> Self {
+        Self { max_frame, text: Text::new(max_frame), line_has_text: false, whole }
     }
 
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
@@ -29,8 +33,20 @@ impl LineDeframer {
         match skip(buf, |byte| is_space(byte) && byte != b'\n') {
             None => Step::Starved,
             Some(b'\n') => self.end_line(buf),
-            Some(first) => self.begin(first),
+            Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
+    }
+
+    /// The rest of the line, where it is all there and may be one text.
+    fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<Step> {
+        if !self.whole || !matches!(first, b'{' | b'[') {
+            return None;
+        }
+        let newline = memchr(b'\n', buf).filter(|&len| len <= self.max_frame)?;
+        let line = buf.split_to(newline).freeze();
+        buf.advance(1);
+        self.line_has_text = false;
+        Some(Step::Emit(Ok(line)))
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -64,12 +80,46 @@ impl LineDeframer {
 
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use crate::framing::Framing::Line;
     use crate::framing::tests::{Feed, expect, ok, too_large};
+    use crate::framing::{Deframer, texts};
 
     #[test]
     fn one_text_a_line() {
         expect(Line, 64, b"{\"a\":1}\n[2]\r\n{}\n", &[ok(b"{\"a\":1}"), ok(b"[2]"), ok(b"{}")]);
+    }
+
+    #[test]
+    fn a_whole_line_and_its_texts_are_the_texts_of_the_line() {
+        let lines: [&[u8]; 6] = [
+            b"{\"a\":1}{\"b\":2} [3]",
+            b"{}",
+            b"[1],{}",
+            b"{\"a\":tru}{} x",
+            b"{\"a\":\"}{\"}\t\r",
+            b"[[]",
+        ];
+        for line in lines {
+            let mut buf = BytesMut::from(&[line, b"\n{}\n"].concat()[..]);
+            let mut deframer = Deframer::new(Line, 64).whole_lines();
+            let whole = deframer.next(&mut buf).unwrap().unwrap();
+            assert_eq!(whole, line);
+            assert_eq!(deframer.next(&mut buf), Some(ok(b"{}")));
+            let texts: Vec<_> = texts(&whole).into_iter().map(Ok).collect();
+            expect(Line, 64, &[line, b"\n"].concat(), &texts);
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_not_taken_whole() {
+        let mut buf = BytesMut::from(&b"[1][2]\n[3]\n"[..]);
+        let mut deframer = Deframer::new(Line, 5).whole_lines();
+        for text in [b"[1]", b"[2]", b"[3]"] {
+            assert_eq!(deframer.next(&mut buf), Some(ok(text)));
+        }
+        assert_eq!(deframer.next(&mut buf), None);
     }
 
     #[test]

@@ -122,10 +122,18 @@ pub enum FrameError {
     Truncated,
 }
 
+/// The texts that stand on one line, as a [`Deframer`] gives them that takes no whole lines.
+pub fn texts(line: &[u8]) -> Vec<Bytes> {
+    let mut deframer = Deframer::new(Framing::Line, usize::MAX);
+    let mut buf = BytesMut::from(line);
+    std::iter::from_fn(|| deframer.finish(&mut buf)).filter_map(Result::ok).collect()
+}
+
 /// Takes frames from the front of a buffer, resuming where the last call ran out of bytes.
 #[derive(Debug)]
 pub struct Deframer {
     max_frame: usize,
+    whole_lines: bool,
     mode: Mode,
 }
 
@@ -148,18 +156,35 @@ enum Step {
 impl Deframer {
     /// A deframer for `framing` that refuses frames of more than `max_frame` bytes.
     pub fn new(framing: Framing, max_frame: usize) -> Self {
-        let mode = match framing {
-            Framing::Line => Mode::Line(LineDeframer::new(max_frame)),
+        let mut deframer = Self::detecting(max_frame);
+        deframer.begin(framing);
+        deframer
+    }
+
+    fn begin(&mut self, framing: Framing) {
+        let max_frame = self.max_frame;
+        self.mode = match framing {
+            Framing::Line => Mode::Line(LineDeframer::new(max_frame, self.whole_lines)),
             Framing::Header => Mode::Header(HeaderDeframer::new(max_frame)),
             Framing::Values => Mode::Values(ValuesDeframer::new(max_frame)),
         };
-        Self { max_frame, mode }
+    }
+
+    /// Takes a line that is all there as one frame, without a look at what is in it: most lines are
+    /// one text, and whoever decodes it sees that. What is none may be several; [`texts`] tells.
+    #[must_use]
+    pub fn whole_lines(mut self) -> Self {
+        self.whole_lines = true;
+        if let Mode::Line(_) = self.mode {
+            self.begin(Framing::Line);
+        }
+        self
     }
 
     /// A deframer that decides at the first byte: `C` or `c` opens a `Content-Length` header, and
     /// no JSON text; anything else is line framing.
     pub fn detecting(max_frame: usize) -> Self {
-        Self { max_frame, mode: Mode::Detecting }
+        Self { max_frame, whole_lines: false, mode: Mode::Detecting }
     }
 
     /// The framing in use; `None` until it has been detected.
@@ -229,7 +254,7 @@ impl Deframer {
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };
-        *self = Self::new(framing, self.max_frame);
+        self.begin(framing);
         Step::Continue
     }
 }

@@ -87,6 +87,14 @@ impl Ahead {
         self.frames.push_back(incoming);
     }
 
+    /// What was read at once and turned out to be several.
+    pub(super) fn put_back(&mut self, frames: Vec<Bytes>) {
+        for frame in frames.into_iter().rev() {
+            self.bytes += frame.len();
+            self.frames.push_front(Ok(frame));
+        }
+    }
+
     pub(super) fn pop(&mut self) -> Option<Incoming> {
         let incoming = self.frames.pop_front()?;
         self.bytes -= incoming.as_ref().map_or(0, Bytes::len);

@@ -272,11 +272,13 @@ impl<T: Transport> Connection<T> {
             self.writer.answer(self.dispatcher.refuse(payload, &busy));
         }
         while let Some(incoming) = self.ahead.pop() {
-            if let Ok(frame) = incoming
-                && let Received::Payload(payload) =
-                    reader::receive(&frame, &self.rules, &self.shared)
-            {
-                self.writer.answer(self.dispatcher.refuse(payload, &busy));
+            let Ok(frame) = incoming else { continue };
+            match reader::receive(&frame, self.watchdog.lines(), &self.rules, &self.shared) {
+                Received::Payload(payload) => {
+                    self.writer.answer(self.dispatcher.refuse(payload, &busy));
+                }
+                Received::Texts(texts) => self.ahead.put_back(texts),
+                Received::Nothing | Received::Lost(_) => {}
             }
         }
     }
@@ -317,12 +319,19 @@ impl<T: Transport> Connection<T> {
     fn receive(&mut self, incoming: Incoming, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
         self.received += 1;
         let (received, bytes) = match incoming {
-            Ok(frame) => (reader::receive(&frame, &self.rules, &self.shared), frame.len()),
+            Ok(frame) => {
+                let line = self.watchdog.lines();
+                (reader::receive(&frame, line, &self.rules, &self.shared), frame.len())
+            }
             Err(TransportError::Frame(error)) => (reader::untaken(&error, &self.shared), 0),
             Err(error) => return Err(error.to_string().into()),
         };
         match received {
             Received::Nothing => Ok(()),
+            Received::Texts(texts) => {
+                self.ahead.put_back(texts);
+                Ok(())
+            }
             Received::Payload(payload) => self.dispatch(Held { payload, bytes }, poller),
             Received::Lost(reason) => Err(reason.into()),
         }

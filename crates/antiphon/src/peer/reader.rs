@@ -3,7 +3,7 @@
 //! Answers go to the calls that wait for them at once, whatever else is held up: a handler that
 //! waits for one would otherwise wait for us (contract 4). The rest is dispatched in arrival order.
 
-use antiphon_core::framing::FrameError;
+use antiphon_core::framing::{FrameError, texts};
 use antiphon_core::{
     Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, Rules, decode,
 };
@@ -18,16 +18,28 @@ pub(super) enum Received {
     Nothing,
     /// Something for the dispatcher.
     Payload(Payload),
+    /// It is a line that holds several texts.
+    Texts(Vec<Bytes>),
     /// An answer that cannot be read, and nobody knows whose it is: some call would wait for ever.
     Lost(String),
 }
 
-/// Decodes a frame and delivers the answers in it.
-pub(super) fn receive(frame: &Bytes, rules: &Rules, shared: &Shared) -> Received {
+/// Decodes a frame, which may be a whole line, and delivers the answers in it.
+pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared) -> Received {
+    let payload = decode(frame, rules);
+    if let Payload::One(Err(invalid)) = &payload
+        && line
+        && invalid.error.code == Code::PARSE_ERROR
+    {
+        let texts = texts(frame);
+        if texts.len() > 1 {
+            return Received::Texts(texts);
+        }
+    }
     if let Some(tap) = &shared.tap {
         tap(Direction::Received, frame);
     }
-    match decode(frame, rules) {
+    match payload {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             let hint = framing_hint(frame);
             let error = || match hint {

@@ -25,6 +25,8 @@ pub(crate) struct Meter {
     begun: AtomicBool,
     /// The last write was not taken.
     blocked: AtomicBool,
+    /// Messages are whole lines, which may hold several texts.
+    lines: AtomicBool,
 }
 
 impl Meter {
@@ -43,6 +45,11 @@ impl Meter {
     pub(crate) fn whole(&self, begun: bool) {
         self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
         self.begun.store(begun, Ordering::Relaxed);
+    }
+
+    /// From here on, messages are whole lines.
+    pub(crate) fn takes_lines(&self) {
+        self.lines.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn is_blocked(&self) -> bool {
@@ -114,6 +121,11 @@ impl Watchdog {
             moved: (0, Instant::now()),
             blocked: None,
         }
+    }
+
+    /// Whether messages are whole lines, which may hold several texts.
+    pub(super) fn lines(&self) -> bool {
+        self.meter.lines.load(Ordering::Relaxed)
     }
 
     /// Ready when it is time to look.

@@ -2,6 +2,7 @@
 
 mod peers;
 mod service;
+mod threads;
 
 use std::fmt;
 use std::io;
@@ -19,6 +20,7 @@ use crate::transport;
 
 pub(crate) use peers::Peers;
 use service::Service;
+use threads::Shared;
 
 /// A server that is bound and not yet serving.
 ///
@@ -39,6 +41,7 @@ pub struct Server {
     listeners: Vec<(Endpoint, Listener)>,
     limits: Limits,
     null_params: bool,
+    threads: usize,
     on_connect: Option<OnConnect>,
     #[cfg(feature = "http")]
     guard: transport::http::Guard,
@@ -57,6 +60,58 @@ enum Listener {
     Memory { listener: transport::memory::Listener },
 }
 
+impl Listener {
+    /// The same socket for another thread, where that is possible.
+    #[cfg(unix)]
+    fn share(&self) -> Option<io::Result<Shared>> {
+        Some(match self {
+            #[cfg(feature = "http")]
+            Self::Http { socket, path, websocket_only } => {
+                let (path, websocket_only) = (path.clone(), *websocket_only);
+                again(socket).map(|socket| {
+                    Shared::new(move || {
+                        let socket = tokio::net::TcpListener::from_std(socket.into())?;
+                        Ok(Self::Http { socket, path, websocket_only })
+                    })
+                })
+            }
+            #[cfg(feature = "tcp")]
+            Self::Tcp { socket, framing } => {
+                let framing = *framing;
+                again(socket).map(|socket| {
+                    Shared::new(move || {
+                        let socket = tokio::net::TcpListener::from_std(socket.into())?;
+                        Ok(Self::Tcp { socket, framing })
+                    })
+                })
+            }
+            #[cfg(feature = "unix")]
+            Self::Unix { listener, framing } => {
+                let framing = *framing;
+                again(&listener.socket).map(|socket| {
+                    Shared::new(move || {
+                        let listener = transport::unix::Listener::again(socket.into())?;
+                        Ok(Self::Unix { listener, framing })
+                    })
+                })
+            }
+            #[allow(unreachable_patterns, reason = "some features leave nothing over")]
+            _ => return None,
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn share(&self) -> Option<io::Result<Shared>> {
+        None
+    }
+}
+
+/// The same socket again.
+#[cfg(unix)]
+fn again(socket: &impl std::os::fd::AsFd) -> io::Result<std::os::fd::OwnedFd> {
+    socket.as_fd().try_clone_to_owned()
+}
+
 impl Server {
     /// Binds an endpoint. A port of 0 picks a free one; [`endpoints`](Self::endpoints) says which.
     pub async fn bind(endpoint: &str) -> Result<Self, BindError> {
@@ -64,6 +119,7 @@ impl Server {
             listeners: Vec::new(),
             limits: Limits::default(),
             null_params: false,
+            threads: 1,
             on_connect: None,
             #[cfg(feature = "http")]
             guard: transport::http::Guard::new(),
@@ -90,6 +146,17 @@ impl Server {
     /// Reads `"params": null` as absent, for clients that write it so; it is an error otherwise.
     pub fn null_params(mut self, accept: bool) -> Self {
         self.null_params = accept;
+        self
+    }
+
+    /// Serves from this many threads: the runtime that it is served in, and for each further one a
+    /// single-threaded runtime with an acceptor of its own.
+    ///
+    /// A connection stays on its thread, which is faster than a runtime of many threads that hand
+    /// connections to each other; but a handler that blocks its thread holds up all connections
+    /// there. Best served in a single-threaded runtime. `stdio:` and `memory:` stay on the first.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
         self
     }
 
@@ -140,6 +207,7 @@ impl Server {
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.peers.end_guard();
+        let _threads = threads::start(self.threads.saturating_sub(1), &self.listeners, &service)?;
         let mut acceptors = JoinSet::new();
         for (endpoint, listener) in self.listeners {
             acceptors.spawn(service.clone().accept(endpoint, listener));

@@ -37,6 +37,13 @@ impl Drop for Listener {
     }
 }
 
+impl Listener {
+    /// The same socket on another thread; the file is the first one's.
+    pub(crate) fn again(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        Ok(Self { socket: UnixListener::from_std(socket)?, path: PathBuf::new(), file: None })
+    }
+}
+
 /// Listens on a path.
 pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
     let socket = match UnixListener::bind(path) {
