@@ -5,12 +5,15 @@
 
 #[cfg(feature = "child")]
 pub mod child;
+mod gather;
 #[cfg(feature = "http")]
 pub mod http;
+mod intake;
 #[cfg(feature = "memory")]
 pub mod memory;
 #[cfg(feature = "stdio")]
 pub(crate) mod stdio;
+mod spare;
 pub mod stream;
 #[cfg(feature = "tcp")]
 pub(crate) mod tcp;
