@@ -13,6 +13,7 @@ mod header;
 mod line;
 mod text;
 mod values;
+pub mod websocket;
 
 use std::fmt::{self, Write as _};
 use std::str::FromStr;
@@ -26,6 +27,8 @@ use self::values::ValuesDeframer;
 
 /// The most that [`Deframer::wanted`] asks for: a peer's announcement alone must not size a buffer.
 const MAX_WANTED: usize = 64 * 1024;
+/// The most that a framing writes around a message.
+const MAX_AROUND: usize = 40;
 
 /// How messages are told apart on a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,22 +47,33 @@ impl Framing {
     /// On a line, newlines become spaces: in JSON they are white space and nothing else, and a
     /// message that is only passed on may hold them.
     pub fn encode(self, message: &[u8], out: &mut BytesMut) {
-        match self {
-            Self::Line | Self::Values => {
-                out.reserve(message.len() + 1);
-                let start = out.len();
-                out.put_slice(message);
-                if self == Self::Line {
-                    spaces_for_newlines(&mut out[start..]);
-                }
-                out.put_u8(b'\n');
-            }
-            Self::Header => {
-                out.reserve(message.len() + 40);
-                // A `BytesMut` grows as needed, so writing to it cannot fail.
-                let _ = write!(out, "Content-Length: {}\r\n\r\n", message.len());
-                out.put_slice(message);
-            }
+        out.reserve(message.len() + MAX_AROUND);
+        self.encode_head(message.len(), out);
+        let start = out.len();
+        out.put_slice(message);
+        if self == Self::Line {
+            spaces_for_newlines(&mut out[start..]);
+        }
+        self.encode_tail(out);
+    }
+
+    /// Whether a message can go as it is, between the two below.
+    pub fn takes(self, message: &[u8]) -> bool {
+        self != Self::Line || memchr::memchr2(b'\n', b'\r', message).is_none()
+    }
+
+    /// Appends what stands before a message of this length.
+    pub fn encode_head(self, length: usize, out: &mut BytesMut) {
+        if self == Self::Header {
+            // A `BytesMut` grows as needed, so writing to it cannot fail.
+            let _ = write!(out, "Content-Length: {length}\r\n\r\n");
+        }
+    }
+
+    /// Appends what stands behind a message.
+    pub fn encode_tail(self, out: &mut BytesMut) {
+        if self != Self::Header {
+            out.put_u8(b'\n');
         }
     }
 }

@@ -40,7 +40,8 @@ pub(crate) fn spawn(
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the child has no stdin and stdout"));
     };
-    let transport = FramedStream::new(join(stdout, stdin), Some(framing), limits.frame_bytes);
+    let transport =
+        FramedStream::new(join(stdout, stdin), Some(framing), limits.frame_bytes).whole_lines();
     let meter = transport.meter();
     let wire = Wire {
         transport,

@@ -5,10 +5,15 @@
 
 #[cfg(feature = "child")]
 pub mod child;
+mod gather;
+#[cfg(feature = "ws")]
+mod handshake;
 #[cfg(feature = "http")]
 pub mod http;
+mod intake;
 #[cfg(feature = "memory")]
 pub mod memory;
+mod spare;
 #[cfg(feature = "stdio")]
 pub(crate) mod stdio;
 pub mod stream;
@@ -69,28 +74,25 @@ pub enum TransportError {
     Broken(String),
 }
 
-/// A byte stream whose progress is counted, and to which bytes can be given back.
+/// A byte stream whose progress is counted.
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,
     meter: Arc<Meter>,
-    unread: Bytes,
 }
 
 impl<S> Metered<S> {
     pub(crate) fn new(stream: S) -> Self {
-        Self { stream, meter: Arc::default(), unread: Bytes::new() }
+        Self { stream, meter: Arc::default() }
     }
 
     pub(crate) fn meter(&self) -> Arc<Meter> {
         self.meter.clone()
     }
 
-    /// Gives back what was read too much; it is read again first.
     #[cfg(feature = "ws")]
-    pub(crate) fn unread(mut self, bytes: Bytes) -> Self {
-        self.unread = bytes;
-        self
+    pub(crate) fn into_inner(self) -> S {
+        self.stream
     }
 }
 
@@ -100,11 +102,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.unread.is_empty() {
-            let taken = self.unread.len().min(buf.remaining());
-            buf.put_slice(&self.unread.split_to(taken));
-            return Poll::Ready(Ok(()));
-        }
         let before = buf.filled().len();
         let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
         self.meter.read(buf.filled().len() - before);

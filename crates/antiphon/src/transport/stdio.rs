@@ -16,7 +16,8 @@ pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 /// The wire of this process. The end of stdin ends it when everything accepted has been answered,
 /// however long that takes: whoever closed stdin still reads.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
-    let transport = FramedStream::new(join(stdin(), stdout()), framing, limits.frame_bytes);
+    let transport =
+        FramedStream::new(join(stdin(), stdout()), framing, limits.frame_bytes).whole_lines();
     let meter = transport.meter();
     Wire { transport, facts: Connection::new("stdio"), meter, at_end: AtEnd::Drain(None) }
 }

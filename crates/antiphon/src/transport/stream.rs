@@ -1,26 +1,21 @@
 //! A byte stream as a transport: any of the framings over it.
 //!
-//! One read fills many frames and one write sends many messages. The buffers are given back when
-//! they are empty, so that an idle connection holds none.
+//! One read fills many frames and one write sends many messages. A connection that is idle holds no
+//! buffer.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::framing::{Deframer, Framing};
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::io::poll_read_buf;
 
+use super::gather::{Gather, LARGE};
+use super::intake::Intake;
 use super::{Meter, TransportError};
-
-/// Room for a read when nothing is known of what comes.
-const READ: usize = 8 * 1024;
-/// What gathers before the sink writes without being flushed.
-const GATHER: usize = 64 * 1024;
 
 /// Frames over a byte stream.
 #[derive(Debug)]
@@ -29,9 +24,10 @@ pub struct FramedStream<S> {
     deframer: Deframer,
     /// How to write until the framing of the other side is known.
     framing: Framing,
-    incoming: BytesMut,
-    outgoing: BytesMut,
+    incoming: Intake,
+    outgoing: Gather,
     ended: bool,
+    whole_lines: bool,
     meter: Arc<Meter>,
 }
 
@@ -43,11 +39,19 @@ impl<S> FramedStream<S> {
             deframer: framing
                 .map_or_else(|| Deframer::detecting(max_frame), |f| Deframer::new(f, max_frame)),
             framing: framing.unwrap_or(Framing::Line),
-            incoming: BytesMut::new(),
-            outgoing: BytesMut::new(),
+            incoming: Intake::new(&[]),
+            outgoing: Gather::default(),
             ended: false,
+            whole_lines: false,
             meter: Arc::default(),
         }
+    }
+
+    /// Gives whole lines, for a connection that splits what it cannot decode; the meter tells it.
+    pub(crate) fn whole_lines(mut self) -> Self {
+        self.deframer = self.deframer.whole_lines();
+        self.whole_lines = true;
+        self
     }
 
     pub(crate) fn meter(&self) -> Arc<Meter> {
@@ -59,52 +63,32 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
     type Item = Result<Bytes, TransportError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
+        let Self { io, deframer, incoming, outgoing, ended, whole_lines, meter, .. } = &mut *self;
         loop {
-            let frame = if this.ended {
-                this.deframer.finish(&mut this.incoming)
+            let frame = if *ended {
+                deframer.finish(&mut incoming.buf)
             } else {
-                this.deframer.next(&mut this.incoming)
+                deframer.next(&mut incoming.buf)
             };
             if let Some(frame) = frame {
+                if *whole_lines && deframer.framing() == Some(Framing::Line) {
+                    meter.takes_lines();
+                }
                 return Poll::Ready(Some(frame.map_err(TransportError::Frame)));
             }
-            if this.ended {
+            if *ended {
                 return Poll::Ready(None);
             }
-            let wanted = this.deframer.wanted(this.incoming.len());
-            this.incoming.reserve(wanted.max(READ));
-            match poll_read_buf(Pin::new(&mut this.io), cx, &mut this.incoming) {
-                Poll::Pending => {
-                    this.meter.whole(this.deframer.is_under_way(this.incoming.len()));
-                    if this.incoming.is_empty() {
-                        this.incoming = BytesMut::new();
-                    }
-                    return Poll::Pending;
-                }
-                Poll::Ready(read) => {
-                    let read = read?;
-                    this.meter.read(read);
-                    this.ended = read == 0;
-                }
-            }
+            let buffered = incoming.buf.len();
+            let Poll::Ready(read) = incoming.poll_read(io, cx, deframer.wanted(buffered), meter)
+            else {
+                meter.whole(deframer.is_under_way(buffered));
+                incoming.rest();
+                outgoing.rest();
+                return Poll::Pending;
+            };
+            *ended = read? == 0;
         }
-    }
-}
-
-impl<S: AsyncWrite + Unpin> FramedStream<S> {
-    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.outgoing.is_empty() {
-            let written = Pin::new(&mut self.io).poll_write(cx, &self.outgoing);
-            self.meter.wrote(&written);
-            let written = ready!(written)?;
-            if written == 0 {
-                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
-            }
-            self.outgoing.advance(written);
-        }
-        self.outgoing = BytesMut::new();
-        Poll::Ready(Ok(()))
     }
 }
 
@@ -112,21 +96,29 @@ impl<S: AsyncWrite + Unpin> Sink<Bytes> for FramedStream<S> {
     type Error = TransportError;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        if self.outgoing.len() >= GATHER {
-            ready!(self.poll_drain(cx))?;
+        let Self { io, outgoing, meter, .. } = &mut *self;
+        if outgoing.is_full() {
+            ready!(outgoing.poll_drain(io, cx, meter))?;
         }
         Poll::Ready(Ok(()))
     }
 
     fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
         let framing = self.deframer.framing().unwrap_or(self.framing);
-        framing.encode(&message, &mut self.outgoing);
+        if message.len() < LARGE || !framing.takes(&message) {
+            framing.encode(&message, self.outgoing.tail());
+        } else {
+            framing.encode_head(message.len(), self.outgoing.tail());
+            self.outgoing.push(message);
+            framing.encode_tail(self.outgoing.tail());
+        }
         Ok(())
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        ready!(self.poll_drain(cx))?;
-        Pin::new(&mut self.io).poll_flush(cx).map_err(Into::into)
+        let Self { io, outgoing, meter, .. } = &mut *self;
+        ready!(outgoing.poll_drain(io, cx, meter))?;
+        Pin::new(io).poll_flush(cx).map_err(Into::into)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {

@@ -1,15 +1,18 @@
 //! WebSocket: one JSON text a message, text or binary.
 //!
-//! tokio-websockets does the protocol: pings are answered, fragments joined, invalid UTF-8 closes
-//! with 1007, a message over the limit with 1009. Frames that go out gather until they are flushed.
+//! `antiphon_core::framing::websocket` says what the bytes mean; this answers pings and closes, says
+//! goodbye, and tells the other side what it did wrong. Frames that go out gather until they are
+//! flushed.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use antiphon_core::Limits as Bounds;
+use antiphon_core::Limits;
+use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
@@ -17,17 +20,14 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
-use tokio_websockets::{
-    ClientBuilder, CloseCode, Config, Limits, Message, Payload, ServerBuilder, WebSocketStream,
-};
 
-use super::{Meter, Metered, TransportError, tcp};
+use super::gather::{Gather, LARGE};
+use super::intake::Intake;
+use super::{Meter, TransportError, handshake, tcp};
 use crate::context::Connection;
 use crate::endpoint::Authority;
 use crate::peer::{AtEnd, Wire};
 
-/// What gathers before the sink writes without being flushed.
-const GATHER: usize = 64 * 1024;
 /// Pings answered before the other side has taken one pong: past it, it only floods.
 const MAX_UNSENT_PONGS: usize = 1_024;
 
@@ -37,45 +37,43 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
-    socket: WebSocketStream<Metered<S>>,
+    io: S,
+    deframer: Deframer,
+    /// A client masks what it sends.
+    masks: Option<Masks>,
+    incoming: Intake,
+    outgoing: Gather,
     meter: Arc<Meter>,
     unsent_pongs: usize,
-    /// Why it ends, once the goodbyes are said.
-    fault: Option<String>,
-    let_by: usize,
+    state: State,
+    /// Why it ends, where it ends badly.
+    end: Option<Box<End>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    /// Our goodbye is said, theirs is to come.
+    Leaving,
+    /// Nothing more is heard; what is to be said goes out.
+    Left,
+}
+
+struct End {
+    reason: String,
     /// How long the other side may go on, where it is we who end it.
     patience: Option<Pin<Box<Sleep>>>,
+    let_by: usize,
 }
 
-impl<S> WsTransport<S> {
-    fn new(socket: WebSocketStream<Metered<S>>, meter: Arc<Meter>) -> Self {
-        Self { socket, meter, unsent_pongs: 0, fault: None, let_by: 0, patience: None }
-    }
-}
-
-fn config() -> Config {
-    Config::default().flush_threshold(GATHER).frame_size(usize::MAX)
-}
-
-fn limits(bounds: &Bounds) -> Limits {
-    Limits::default().max_payload_len(Some(bounds.frame_bytes))
-}
-
-/// Takes over a stream whose handshake is done.
+/// Takes over a stream whose handshake is done, and what was read of it too early.
 pub(crate) fn serve<S>(
-    stream: Metered<S>,
+    stream: S,
+    unread: &[u8],
     facts: Connection,
-    bounds: &Bounds,
-) -> Wire<WsTransport<S>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let meter = stream.meter();
-    // The handshake is over, and nothing has been said yet.
-    meter.whole(false);
-    let socket = ServerBuilder::new().config(config()).limits(limits(bounds)).serve(stream);
-    let transport = WsTransport::new(socket, meter.clone());
-    Wire { transport, facts, meter, at_end: AtEnd::Cancel }
+    limits: &Limits,
+) -> Wire<WsTransport<S>> {
+    wire(stream, unread, facts, Deframer::new(Role::Server, limits.frame_bytes))
 }
 
 /// Connects and shakes hands.
@@ -83,47 +81,59 @@ pub(crate) async fn connect(
     authority: &Authority,
     path: &str,
     headers: &HeaderMap,
-    bounds: &Bounds,
+    limits: &Limits,
 ) -> io::Result<Wire<WsTransport<TcpStream>>> {
     let stream = tcp::connect(&authority.with_default_port(80)).await?;
     let facts = Connection::new("ws").from(stream.peer_addr().ok());
-    let stream = Metered::new(stream);
-    let meter = stream.meter();
-    let uri = format!("ws://{authority}{path}");
-    let mut builder = ClientBuilder::new()
-        .uri(&uri)
-        .map_err(io::Error::other)?
-        .config(config())
-        .limits(limits(bounds));
-    for (name, value) in headers {
-        builder = builder.add_header(name.clone(), value.clone()).map_err(io::Error::other)?;
-    }
-    let (socket, _response) = builder.connect_on(stream).await.map_err(io::Error::other)?;
-    meter.whole(false);
-    let transport = WsTransport::new(socket, meter.clone());
-    Ok(Wire { transport, facts, meter, at_end: AtEnd::Cancel })
+    // Boxed, or whatever connects would be as large as the handshake.
+    let asking = Box::pin(handshake::ask(stream, authority, path, headers));
+    let (stream, unread) = asking.await?;
+    let mut wire = wire(stream, &unread, facts, Deframer::new(Role::Client, limits.frame_bytes));
+    wire.transport.masks = Some(Masks::default());
+    Ok(wire)
 }
 
-fn reason(error: &tokio_websockets::Error) -> String {
-    match error {
-        tokio_websockets::Error::PayloadTooLong { max_len, .. } => {
-            format!("a message is over the limit of {max_len} bytes; raise the frame limit")
-        }
-        other => format!("the other side broke the WebSocket protocol: {other}"),
+fn wire<S>(io: S, unread: &[u8], facts: Connection, deframer: Deframer) -> Wire<WsTransport<S>> {
+    let meter = Arc::<Meter>::default();
+    let transport = WsTransport {
+        io,
+        deframer,
+        masks: None,
+        incoming: Intake::new(unread),
+        outgoing: Gather::default(),
+        meter: meter.clone(),
+        unsent_pongs: 0,
+        state: State::Open,
+        end: None,
+    };
+    Wire { transport, facts, meter, at_end: AtEnd::Cancel }
+}
+
+/// Masks that nobody can foresee (RFC 6455, section 10.3): a keyed hash of a counter.
+#[derive(Default)]
+struct Masks {
+    key: RandomState,
+    count: u64,
+}
+
+impl Masks {
+    fn next(&mut self) -> [u8; 4] {
+        self.count += 1;
+        let [a, b, c, d, ..] = self.key.hash_one(self.count).to_ne_bytes();
+        [a, b, c, d]
     }
 }
 
 /// What a close says that is more than a goodbye.
-fn complaint((code, reason): (CloseCode, &str)) -> Option<String> {
-    let code = u16::from(code);
-    (code > 1001 && code != 1005)
-        .then(|| format!("the other side closed the WebSocket with {code}: {reason}"))
+fn complaint(code: Option<u16>, reason: &str) -> Option<String> {
+    let code = code.filter(|code| *code > 1001)?;
+    Some(format!("the other side closed the WebSocket with {code}: {reason}"))
 }
 
-fn broken(error: tokio_websockets::Error) -> TransportError {
-    match error {
-        tokio_websockets::Error::Io(error) => TransportError::Io(error),
-        other => TransportError::Broken(other.to_string()),
+fn reason(fault: &Fault) -> String {
+    match fault {
+        Fault::TooLarge { .. } => fault.to_string(),
+        other => format!("the other side broke the WebSocket protocol: {other}"),
     }
 }
 
@@ -131,80 +141,159 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
     type Item = Result<Bytes, TransportError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        loop {
-            if let Some(fault) = &self.fault {
-                // The goodbye that says why goes out first.
-                let fault = TransportError::Broken(fault.clone());
-                let flushed = ready!(Pin::new(&mut self.socket).poll_flush(cx));
-                if flushed.is_ok() {
-                    ready!(self.poll_let_by(cx));
-                }
-                return Poll::Ready(Some(flushed.map_err(broken).and(Err(fault))));
-            }
-            match ready!(Pin::new(&mut self.socket).poll_next(cx)) {
-                None => return Poll::Ready(None),
-                Some(Ok(message)) if message.is_text() || message.is_binary() => {
-                    self.meter.whole(false);
-                    return Poll::Ready(Some(Ok(message.into_payload().into())));
-                }
-                Some(Ok(message)) => {
-                    self.meter.whole(false);
-                    if message.is_ping() {
-                        self.pong(cx)?;
-                    }
-                    self.fault = message.as_close().and_then(complaint);
-                }
-                Some(Err(tokio_websockets::Error::Io(error))) => {
-                    return Poll::Ready(Some(Err(TransportError::Io(error))));
-                }
-                Some(Err(error)) => self.close_for(&error),
-            }
+        let next = ready!(self.poll_message(cx));
+        if let Some(Err(_)) = next {
+            // An error is the last thing that comes of a WebSocket.
+            self.state = State::Left;
+            self.end = None;
+            self.outgoing = Gather::default();
         }
+        Poll::Ready(next)
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
-    /// The pong is queued by then; it goes out, or it counts.
-    fn pong(&mut self, cx: &mut Context<'_>) -> Result<(), TransportError> {
-        self.unsent_pongs += 1;
-        if self.unsent_pongs > MAX_UNSENT_PONGS {
+    fn poll_message(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, TransportError>>> {
+        // What was not taken before: nobody else may come to flush a pong.
+        self.try_flush(cx)?;
+        while self.state != State::Left {
+            match self.deframer.next(&mut self.incoming.buf) {
+                Some(Ok(Event::Message(message))) => return Poll::Ready(Some(Ok(message))),
+                Some(Ok(Event::Ping(payload))) => self.pong(payload, cx)?,
+                Some(Ok(Event::Pong)) => {}
+                Some(Ok(Event::Close { code, reason })) => self.hear_goodbye(code, &reason),
+                Some(Err(fault)) => self.close_for(&fault),
+                None => ready!(self.poll_read(cx))?,
+            }
+        }
+        // The goodbye that says why goes out first.
+        ready!(self.poll_drain(cx))?;
+        ready!(self.poll_let_by(cx));
+        Poll::Ready(self.end.take().map(|end| Err(TransportError::Broken(end.reason))))
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { io, deframer, incoming, meter, .. } = self;
+        let buffered = incoming.buf.len();
+        let under_way = deframer.is_under_way(buffered);
+        match incoming.poll_read(io, cx, deframer.wanted(buffered), meter) {
+            Poll::Ready(Ok(0)) if under_way => {
+                Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()))
+            }
+            Poll::Ready(Ok(0)) => {
+                self.state = State::Left;
+                Poll::Ready(Ok(()))
+            }
+            Poll::Ready(read) => Poll::Ready(read.map(drop)),
+            Poll::Pending => {
+                meter.whole(under_way);
+                self.try_flush(cx)?;
+                self.incoming.rest();
+                self.outgoing.rest();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Sends what waits, as far as it is taken.
+    fn try_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        if self.outgoing.is_empty() && self.unsent_pongs == 0 {
+            return Ok(());
+        }
+        match self.poll_drain(cx) {
+            Poll::Ready(flushed) => flushed,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Self { io, outgoing, meter, .. } = self;
+        ready!(outgoing.poll_drain(io, cx, meter))?;
+        ready!(Pin::new(io).poll_flush(cx))?;
+        self.unsent_pongs = 0;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Goes out with what is flushed next, and when there is nothing more to read.
+    fn pong(&mut self, payload: Bytes, cx: &mut Context<'_>) -> Result<(), TransportError> {
+        if self.state != State::Open {
+            return Ok(());
+        }
+        if self.unsent_pongs == MAX_UNSENT_PONGS {
+            self.try_flush(cx)?;
+        }
+        if self.unsent_pongs == MAX_UNSENT_PONGS {
             let flood = "pings come faster than pongs are taken".to_owned();
             return Err(TransportError::Broken(flood));
         }
-        if let Poll::Ready(flushed) = Pin::new(&mut self.socket).poll_flush(cx) {
-            flushed.map_err(broken)?;
-            self.unsent_pongs = 0;
-        }
+        self.unsent_pongs += 1;
+        self.queue(Opcode::Pong, payload);
         Ok(())
+    }
+
+    /// The answer to a goodbye is the same code (RFC 6455, section 5.5.1).
+    fn hear_goodbye(&mut self, code: Option<u16>, reason: &str) {
+        if self.state == State::Open {
+            let code = code.map_or(Bytes::new(), |code| code.to_be_bytes().to_vec().into());
+            self.queue(Opcode::Close, code);
+        }
+        self.state = State::Left;
+        let end = |reason| Box::new(End { reason, patience: None, let_by: 0 });
+        self.end = complaint(code, reason).map(end);
+    }
+
+    /// Tells the other side what it did wrong.
+    fn close_for(&mut self, fault: &Fault) {
+        let mut patience = None;
+        if self.state == State::Open {
+            self.say_goodbye(fault.close_code(), &fault.to_string());
+            patience = Some(Box::pin(sleep(PATIENCE)));
+        }
+        self.state = State::Left;
+        self.end = Some(Box::new(End { reason: reason(fault), patience, let_by: 0 }));
     }
 
     /// Lets some of what the other side still sends go by: a socket that is closed before is reset,
     /// and the goodbye lost.
     fn poll_let_by(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(patience) = &mut self.patience else { return Poll::Ready(()) };
+        let Some(end) = &mut self.end else { return Poll::Ready(()) };
+        let Some(patience) = &mut end.patience else { return Poll::Ready(()) };
         if patience.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
         let mut waste = [0; 16 * 1024];
-        while self.let_by < MAX_LET_BY {
+        while end.let_by < MAX_LET_BY {
             let mut buf = ReadBuf::new(&mut waste);
-            match ready!(Pin::new(self.socket.get_mut()).poll_read(cx, &mut buf)) {
-                Ok(()) if !buf.filled().is_empty() => self.let_by += buf.filled().len(),
+            match ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf)) {
+                Ok(()) if !buf.filled().is_empty() => {
+                    self.meter.read(buf.filled().len());
+                    end.let_by += buf.filled().len();
+                }
                 _ => break,
             }
         }
         Poll::Ready(())
     }
+}
 
-    /// Most faults have queued their close frame; a message that grew too large by fragments has
-    /// not.
-    fn close_for(&mut self, error: &tokio_websockets::Error) {
-        self.fault = Some(reason(error));
-        self.patience = Some(Box::pin(sleep(PATIENCE)));
-        if let tokio_websockets::Error::PayloadTooLong { .. } = error {
-            let goodbye = Message::close(Some(CloseCode::MESSAGE_TOO_BIG), "message too big");
-            let _ = Pin::new(&mut self.socket).start_send(goodbye);
+impl<S> WsTransport<S> {
+    /// A large message is not copied, unless it must be masked.
+    fn queue(&mut self, opcode: Opcode, payload: Bytes) {
+        let mask = self.masks.as_mut().map(Masks::next);
+        if mask.is_some() || payload.len() < LARGE {
+            opcode.encode(&payload, mask, self.outgoing.tail());
+        } else {
+            opcode.encode_head(payload.len(), mask, self.outgoing.tail());
+            self.outgoing.push(payload);
         }
+    }
+
+    fn say_goodbye(&mut self, code: u16, reason: &str) {
+        let mask = self.masks.as_mut().map(Masks::next);
+        encode_close(code, reason, mask, self.outgoing.tail());
     }
 }
 
@@ -212,21 +301,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
     type Error = TransportError;
 
     fn poll_ready(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Pin::new(&mut self.socket).poll_ready(cx).map_err(broken)
-    }
-
-    fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
-        let message = Message::text(Payload::from(message));
-        Pin::new(&mut self.socket).start_send(message).map_err(broken)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        ready!(Pin::new(&mut self.socket).poll_flush(cx)).map_err(broken)?;
-        self.unsent_pongs = 0;
+        if self.outgoing.is_full() {
+            ready!(self.poll_drain(cx))?;
+        }
         Poll::Ready(Ok(()))
     }
 
+    /// Behind a goodbye nothing may be sent; who would have read it has gone.
+    fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
+        if self.state == State::Open {
+            self.queue(Opcode::Text, message);
+        }
+        Ok(())
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.poll_drain(cx).map_err(Into::into)
+    }
+
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Pin::new(&mut self.socket).poll_close(cx).map_err(broken)
+        if self.state == State::Open {
+            self.say_goodbye(1000, "");
+            self.state = State::Leaving;
+        }
+        while ready!(self.as_mut().poll_next(cx)).is_some() {}
+        ready!(self.poll_drain(cx))?;
+        Pin::new(&mut self.io).poll_shutdown(cx).map_err(Into::into)
     }
 }

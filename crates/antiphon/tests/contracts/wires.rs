@@ -4,10 +4,10 @@ use std::future::IntoFuture;
 use std::time::Duration;
 
 use antiphon::{Client, Context, Limits, RawJson, Router};
-use futures_util::{SinkExt, StreamExt};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_websockets::{Message, ServerBuilder, WebSocketStream};
 
 use crate::support::{
     FOREVER, Holding, answer, dial, holding, request, rest, serve, stall_goes_by, within,
@@ -19,7 +19,9 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-/// One frame of a client, masked with zeros.
+const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
+
+/// One frame of a client.
 fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![opcode | if last { 0x80 } else { 0 }];
     match u8::try_from(payload.len()) {
@@ -29,9 +31,20 @@ fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
             frame.extend(u16::try_from(payload.len()).unwrap().to_be_bytes());
         }
     }
-    frame.extend([0; 4]);
-    frame.extend(payload);
+    frame.extend(MASK);
+    frame.extend(masked(payload, MASK));
     frame
+}
+
+/// The same way on and off.
+fn masked(payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
+    payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
+}
+
+/// One short frame of a server.
+fn unmasked(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).ok().filter(|length| *length < 126);
+    [&[0x80 | opcode, length.unwrap()], payload].concat()
 }
 
 /// A WebSocket whose handshake is done, for frames of any kind.
@@ -41,25 +54,35 @@ async fn open(address: &str) -> BufReader<TcpStream> {
         upgrade: websocket\r\nsec-websocket-version: 13\r\n\
         sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     stream.write_all(handshake.as_bytes()).await.unwrap();
-    let mut head = String::new();
-    while !head.ends_with("\r\n\r\n") {
-        within(stream.read_line(&mut head)).await.unwrap();
-    }
+    let head = head(&mut stream).await;
     assert!(head.starts_with("HTTP/1.1 101"), "{head}");
     stream
 }
 
-/// The next frame of the server: its opcode and what it holds.
+/// The head of a request or of a response.
+async fn head(stream: &mut BufReader<TcpStream>) -> String {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert_ne!(within(stream.read_line(&mut head)).await.unwrap(), 0, "ended inside {head}");
+    }
+    head
+}
+
+/// The next frame of the other side: its opcode and what it holds.
 async fn next(stream: &mut BufReader<TcpStream>) -> (u8, Vec<u8>) {
     let mut head = [0; 2];
     within(stream.read_exact(&mut head)).await.expect("the connection is open");
-    let length = match head[1] {
+    let length = match head[1] & 0x7f {
         126 => usize::from(within(stream.read_u16()).await.unwrap()),
         short => usize::from(short),
     };
+    let mut mask = [0; 4];
+    if head[1] & 0x80 != 0 {
+        within(stream.read_exact(&mut mask)).await.unwrap();
+    }
     let mut payload = vec![0; length];
     within(stream.read_exact(&mut payload)).await.unwrap();
-    (head[0] & 0x0f, payload)
+    (head[0] & 0x0f, masked(&payload, mask))
 }
 
 fn echo() -> Router {
@@ -80,28 +103,62 @@ async fn websocket_stall_goes_by(address: &str) {
     }
 }
 
-/// A client, and the other end of its WebSocket.
-async fn accepted() -> (Client, WebSocketStream<TcpStream>) {
+/// What proves that the key in this head was read.
+fn proof(head: &str) -> String {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    let (_, key) = lines.find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-key")).unwrap();
+    let text = format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11");
+    BASE64.encode(sha1_smol::Sha1::from(text).digest().bytes())
+}
+
+/// A client that connects, and the other end, which answers its handshake with what this makes of
+/// the proof.
+async fn answered(
+    with: impl FnOnce(String) -> Vec<u8>,
+) -> (Result<Client, String>, BufReader<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("ws://{}", listener.local_addr().unwrap());
     let connecting = Client::builder().limits(stalling_soon()).connect(&address);
     let accepting = async {
-        let (stream, _) = listener.accept().await.unwrap();
-        ServerBuilder::new().accept(stream).await.unwrap().1
+        let mut stream = BufReader::new(listener.accept().await.unwrap().0);
+        let answer = with(proof(&head(&mut stream).await));
+        stream.write_all(&answer).await.unwrap();
+        stream
     };
     let (client, server) = within(async { tokio::join!(connecting, accepting) }).await;
+    let source = |error: &dyn std::error::Error| error.source().map(ToString::to_string);
+    (client.map_err(|error| source(&error).unwrap_or_default()), server)
+}
+
+fn agree(proof: &str) -> String {
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: WebSocket\r\nconnection: Upgrade\r\n\
+         sec-websocket-accept: {proof}\r\n\r\n"
+    )
+}
+
+/// A client, and the other end of its WebSocket.
+async fn accepted() -> (Client, BufReader<TcpStream>) {
+    let (client, server) = answered(|proof| agree(&proof).into()).await;
     (client.unwrap(), server)
 }
 
+/// The client is still there.
+async fn calls(client: Client, mut server: BufReader<TcpStream>) {
+    let call = tokio::spawn(client.call::<u64>("ask", ()).into_future());
+    let (opcode, question) = next(&mut server).await;
+    assert_eq!(opcode, TEXT);
+    let question: serde_json::Value = serde_json::from_slice(&question).unwrap();
+    let answer = unmasked(TEXT, answer(&question["id"], "5").as_bytes());
+    server.write_all(&answer).await.unwrap();
+    assert_eq!(within(call).await.unwrap().unwrap(), 5);
+}
+
 /// A stall goes by, and the client is still there.
-async fn stays(client: Client, mut server: WebSocketStream<TcpStream>) {
+async fn stays(client: Client, server: BufReader<TcpStream>) {
     let clock = serve("tcp://127.0.0.1:0", stalling_soon(), Router::new()).await;
     stall_goes_by(&clock).await;
-    let call = tokio::spawn(client.call::<u64>("ask", ()).into_future());
-    let question = within(server.next()).await.expect("the client is there").unwrap();
-    let question: serde_json::Value = serde_json::from_slice(question.as_payload()).unwrap();
-    server.send(Message::text(answer(&question["id"], "5"))).await.unwrap();
-    assert_eq!(within(call).await.unwrap().unwrap(), 5);
+    calls(client, server).await;
 }
 
 #[tokio::test]
@@ -124,8 +181,8 @@ async fn a_websocket_that_is_silent_after_a_ping_or_a_message_lives() {
 #[tokio::test]
 async fn a_websocket_client_that_hears_a_ping_lives() {
     let (client, mut server) = accepted().await;
-    server.send(Message::ping("hi")).await.unwrap();
-    assert!(within(server.next()).await.unwrap().unwrap().is_pong());
+    server.write_all(&unmasked(PING, b"hi")).await.unwrap();
+    assert_eq!(next(&mut server).await, (PONG, b"hi".to_vec()));
     stays(client, server).await;
 }
 
@@ -137,6 +194,14 @@ async fn half_a_websocket_message_is_a_stall() {
     for half in [&whole[..1], &whole[..10], &fragment] {
         let mut stream = open(&address).await;
         stream.write_all(half).await.unwrap();
+        rest(&mut stream).await;
+        // The same, when it came together with a message that is whole.
+        let mut stream = open(&address).await;
+        stream.write_all(&[&whole, half].concat()).await.unwrap();
+        assert_eq!(next(&mut stream).await.0, TEXT);
+        rest(&mut stream).await;
+        let mut stream = open(&address).await;
+        stream.write_all(&[half, &frame(PING, true, b"hi")].concat()).await.unwrap();
         rest(&mut stream).await;
     }
 }
@@ -261,4 +326,104 @@ async fn a_message_that_the_server_refuses_is_named_by_its_close_code() {
     let big = "x".repeat(4_000_000);
     let error = within(client.call::<RawJson>("echo", (big,)).into_future()).await.unwrap_err();
     assert!(error.to_string().contains("1009"), "{error}");
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_refused_says_with_which_status() {
+    for status in ["200 OK", "403 Forbidden", "404 Not Found"] {
+        let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+        let (refused, _server) = answered(|_proof| refusal.into()).await;
+        let error = refused.unwrap_err();
+        assert!(error.contains(status) && error.contains("is it a WebSocket endpoint?"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_without_its_proof_is_none() {
+    let deflate = "sec-websocket-extensions: permessage-deflate\r\nsec-websocket-accept";
+    let cases = [
+        ("accept: ", "accept: x", "has not read the key"),
+        ("sec-websocket-accept", "x", "has not read the key"),
+        (": WebSocket", ": h2c", "no WebSocket"),
+        ("sec-websocket-accept", deflate, "permessage-deflate"),
+    ];
+    for (from, to, expected) in cases {
+        let (refused, _server) = answered(|proof| agree(&proof).replace(from, to).into()).await;
+        let error = refused.unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_comes_with_the_handshake_is_heard() {
+    let (client, mut server) =
+        answered(|proof| [agree(&proof).as_bytes(), &unmasked(PING, b"hi")].concat()).await;
+    assert_eq!(next(&mut server).await, (PONG, b"hi".to_vec()));
+    calls(client.unwrap(), server).await;
+}
+
+#[tokio::test]
+async fn a_header_of_the_handshake_cannot_be_set() {
+    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
+    for name in [http::header::HOST, http::header::UPGRADE, http::header::SEC_WEBSOCKET_KEY] {
+        let value = http::HeaderValue::from_static("x");
+        let error = Client::builder().header(name.clone(), value).connect(&address).await;
+        let error = std::error::Error::source(&error.unwrap_err()).unwrap().to_string();
+        assert!(error.contains(name.as_str()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_goodbye_is_returned_with_its_code() {
+    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
+    for code in [1000u16, 1001, 3000] {
+        let mut stream = open(&address).await;
+        let goodbye = [&code.to_be_bytes(), &b"bye"[..]].concat();
+        stream.write_all(&frame(CLOSE, true, &goodbye)).await.unwrap();
+        assert_eq!(next(&mut stream).await, (CLOSE, code.to_be_bytes().to_vec()));
+        assert_eq!(rest(&mut stream).await, b"");
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_the_protocol_is_told_why() {
+    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
+    let reserved = [&[0xf1], &frame(TEXT, true, b"{}")[1..]].concat();
+    let cases = [
+        (unmasked(TEXT, b"{}"), 1002u16),
+        (reserved, 1002),
+        (frame(CONTINUATION, true, b"{}"), 1002),
+        (frame(TEXT, true, b"\xc3\x28"), 1007),
+    ];
+    for (broken, code) in cases {
+        let mut stream = open(&address).await;
+        stream.write_all(&broken).await.unwrap();
+        let (opcode, goodbye) = next(&mut stream).await;
+        assert_eq!((opcode, &goodbye[..2]), (CLOSE, &code.to_be_bytes()[..]));
+        assert_eq!(rest(&mut stream).await, b"");
+    }
+}
+
+#[tokio::test]
+async fn large_and_small_messages_keep_their_order_and_their_bytes() {
+    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
+    let client = Client::connect(&address).await.unwrap();
+    let sizes = [1, 70_000, 16_384, 2, 125, 126, 16_383, 300_000, 65_536, 3];
+    let calls = sizes.iter().map(|size| {
+        let text = format!("é{}", "x".repeat(*size));
+        let call = client.call::<(String,)>("echo", (text.clone(),)).into_future();
+        async move { assert!(call.await.unwrap().0 == text, "{size} bytes came back otherwise") }
+    });
+    within(futures_util::future::join_all(calls)).await;
+}
+
+#[tokio::test]
+async fn many_pings_at_once_are_all_answered() {
+    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
+    let mut stream = open(&address).await;
+    let pings: Vec<u8> = (0..5_000u16).flat_map(|n| frame(PING, true, &n.to_be_bytes())).collect();
+    stream.write_all(&pings).await.unwrap();
+    for n in 0..5_000u16 {
+        assert_eq!(next(&mut stream).await, (PONG, n.to_be_bytes().to_vec()));
+    }
 }

@@ -1,16 +1,19 @@
 //! From an HTTP request to a WebSocket (RFC 6455, section 4.2).
 
+use std::future::ready;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::{Bytes, BytesMut};
+use futures_util::FutureExt as _;
 use http::header::{
-    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+    CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
+use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
-use hyper_util::server::conn::auto::upgrade::downcast;
+use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use tokio::net::TcpStream;
 
 use super::answer::{self, HttpResponse};
@@ -19,16 +22,11 @@ use super::service::Inner;
 use crate::context::Connection;
 use crate::peer::dispatcher::Dispatcher;
 use crate::peer::{Side, Wire, connect};
+use crate::transport::handshake::{lists, proof};
 use crate::transport::{Metered, Transport, ws};
 
-/// The text that RFC 6455 adds to a key to prove that it was read.
-const PROOF: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
-    let value = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
-    value.is_some_and(|value| {
-        value.split(',').any(|one| one.trim().eq_ignore_ascii_case("websocket"))
-    })
+    lists(headers, &UPGRADE, "websocket")
 }
 
 /// Agrees to the upgrade, and serves the connection once it has happened.
@@ -55,14 +53,13 @@ pub(super) fn accept<B>(
             "sec-websocket-key must be 16 bytes in base64\n",
         );
     };
-    let facts = inner.complete(Connection {
-        transport: "ws",
-        remote,
-        headers: headers.clone(),
-        extensions: request.extensions().clone(),
-    });
-    let upgrade = hyper::upgrade::on(request);
-    let serving = serve_upgraded(upgrade, facts, inner.clone());
+    let headers = on_its_own(headers);
+    let upgrade = hyper::upgrade::on(&mut *request);
+    let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
+    let extensions = extensions.cloned().unwrap_or_default();
+    let facts = inner.complete(Connection { transport: "ws", remote, headers, extensions });
+    // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
+    let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
     match &inner.peers {
         Some(peers) => drop(peers.spawn(serving)),
         None => drop(tokio::spawn(serving)),
@@ -74,42 +71,72 @@ pub(super) fn accept<B>(
     answer::with_headers(StatusCode::SWITCHING_PROTOCOLS, headers)
 }
 
-fn proof(key: &HeaderValue) -> Option<HeaderValue> {
-    if BASE64.decode(key).ok()?.len() != 16 {
-        return None;
-    }
-    let mut sha1 = sha1_smol::Sha1::new();
-    sha1.update(key.as_bytes());
-    sha1.update(PROOF.as_bytes());
-    HeaderValue::from_str(&BASE64.encode(sha1.digest().bytes())).ok()
+/// The values that hyper gives are slices of its read buffer, which would live as long as they do.
+fn on_its_own(headers: &HeaderMap) -> HeaderMap {
+    let mut text = BytesMut::with_capacity(headers.values().map(HeaderValue::len).sum());
+    headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
+    let mut text: Bytes = text.freeze();
+    let copy = |(name, value): (&HeaderName, &HeaderValue)| {
+        let mut copy = HeaderValue::from_maybe_shared(text.split_to(value.len())).ok()?;
+        copy.set_sensitive(value.is_sensitive());
+        Some((name.clone(), copy))
+    };
+    let mut own = HeaderMap::with_capacity(headers.keys_len());
+    own.extend(headers.iter().filter_map(copy));
+    own
 }
 
-async fn serve_upgraded(upgrade: hyper::upgrade::OnUpgrade, facts: Connection, inner: Arc<Inner>) {
-    let upgraded = match upgrade.await {
-        Ok(upgraded) => upgraded,
-        Err(error) => return tracing::debug!(%error, "an upgrade did not happen"),
-    };
-    let limits = &inner.dispatcher.limits;
+/// Made of combinators, since an async block keeps the room of what it has given away.
+fn serve_upgraded(
+    upgrade: OnUpgrade,
+    facts: Connection,
+    inner: Arc<Inner>,
+) -> impl Future<Output = ()> {
+    upgrade.then(move |upgraded| match upgraded {
+        Ok(upgraded) => open(upgraded, facts, inner).left_future(),
+        Err(error) => {
+            tracing::debug!(%error, "an upgrade did not happen");
+            ready(()).right_future()
+        }
+    })
+}
+
+/// The connection on an upgraded stream.
+fn open(
+    upgraded: Upgraded,
+    facts: Connection,
+    inner: Arc<Inner>,
+) -> impl Future<Output = ()> + use<> {
     // The bare socket takes many frames in one system call; the wrapper around it cannot.
     match downcast::<TokioIo<Pipelined<Metered<TcpStream>>>>(upgraded) {
-        Ok(parts) => {
-            let stream = match parts.io.into_inner().into_inner().await {
-                Ok(stream) => stream.unread(parts.read_buf),
-                Err(error) => return tracing::debug!(%error, "an upgrade could not be answered"),
+        Ok(Parts { io, read_buf, .. }) => {
+            let agreed = io.into_inner().into_inner();
+            let serving = move |stream: io::Result<Metered<TcpStream>>| match stream {
+                Ok(stream) => {
+                    let limits = &inner.dispatcher.limits;
+                    let wire = ws::serve(stream.into_inner(), &read_buf, facts, limits);
+                    serve(wire, &inner).left_future()
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "an upgrade could not be answered");
+                    ready(()).right_future()
+                }
             };
-            serve(ws::serve(stream, facts, limits), &inner).await;
+            agreed.then(serving).left_future()
         }
         Err(upgraded) => {
-            let stream = Metered::new(TokioIo::new(upgraded));
-            serve(ws::serve(stream, facts, limits), &inner).await;
+            let stream = TokioIo::new(upgraded);
+            let wire = ws::serve(stream, &[], facts, &inner.dispatcher.limits);
+            serve(wire, &inner).right_future()
         }
     }
 }
 
-async fn serve<T: Transport>(wire: Wire<T>, inner: &Arc<Inner>) {
+fn serve<T: Transport>(wire: Wire<T>, inner: &Inner) -> impl Future<Output = ()> + use<T> {
     let Dispatcher { handler, limits } = inner.dispatcher.clone();
     let side = Side { handler: Some(handler), limits, rules: inner.rules, tap: None };
     let (peer, connection) = connect(wire, side);
-    let _place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
-    connection.await;
+    let place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
+    drop(peer);
+    connection.map(|_reason| drop(place))
 }

@@ -1,0 +1,66 @@
+//! How can the other side break the protocol, and which close code tells it so?
+
+/// Why the connection must be closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The message, or what has come of its fragments, is over the limit.
+    #[error("a message is over the limit of {limit} bytes; raise the frame limit or send less")]
+    TooLarge {
+        /// The limit that it exceeds.
+        limit: usize,
+    },
+    /// A text message or the reason of a close is not UTF-8 (8.1).
+    #[error("a text is not UTF-8; send it as a binary message")]
+    NotUtf8,
+    /// Bits are set that only an extension gives a meaning (5.2).
+    #[error("reserved bits are set; no extension was agreed on")]
+    ReservedBits,
+    /// The opcode has no meaning (5.2).
+    #[error("opcode {opcode:#x} is unknown")]
+    Opcode {
+        /// As it was sent.
+        opcode: u8,
+    },
+    /// A client's frame has no mask (5.1).
+    #[error("a frame of a client is not masked")]
+    NotMasked,
+    /// A server's frame has a mask (5.1).
+    #[error("a frame of a server is masked")]
+    Masked,
+    /// The length is written in more bytes than it needs (5.2).
+    #[error("the length {length} is written in more bytes than it needs")]
+    Length {
+        /// As it was sent.
+        length: u64,
+    },
+    /// A control frame came in fragments, or is longer than 125 bytes (5.5).
+    #[error("a control frame is fragmented or longer than 125 bytes")]
+    Control,
+    /// A continuation without a message (5.4).
+    #[error("a fragment continues no message")]
+    NothingToContinue,
+    /// A new message inside the fragments of another (5.4).
+    #[error("a message began before the last one had ended")]
+    Interrupted,
+    /// A close of one byte (5.5.1).
+    #[error("a close holds half a code")]
+    HalfACloseCode,
+    /// A close code that must not be sent (7.4).
+    #[error("close code {code} must not be sent")]
+    CloseCode {
+        /// As it was sent.
+        code: u16,
+    },
+}
+
+impl Fault {
+    /// The code to close with (7.4.1).
+    pub fn close_code(&self) -> u16 {
+        match self {
+            Self::TooLarge { .. } => 1009,
+            Self::NotUtf8 => 1007,
+            _ => 1002,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What does the head of a frame say (RFC 6455, section 5.2)?
+
+use bytes::{BufMut, BytesMut};
+
+use super::{Fault, Role};
+
+/// The longest head: opcode, length in nine bytes, mask.
+pub(super) const MAX_SIZE: usize = 14;
+/// The longest payload of a control frame.
+pub(super) const MAX_CONTROL: usize = 125;
+
+const LAST: u8 = 0x80;
+const MASKED: u8 = 0x80;
+const RESERVED: u8 = 0x70;
+const IN_TWO_BYTES: u8 = 126;
+const IN_EIGHT_BYTES: u8 = 127;
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opcode {
+    /// Goes on with a message in fragments.
+    Continuation,
+    /// A message in UTF-8, or its first fragment.
+    Text,
+    /// A message of any bytes, or its first fragment.
+    Binary,
+    /// Says goodbye.
+    Close,
+    /// Asks for a pong.
+    Ping,
+    /// Answers a ping.
+    Pong,
+}
+
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) opcode: Opcode,
+    pub(super) is_last: bool,
+    pub(super) length: u64,
+    /// Zeros where there is none.
+    pub(super) mask: [u8; 4],
+}
+
+/// A head, and how many bytes it takes.
+pub(super) struct Opened {
+    pub(super) head: Head,
+    pub(super) size: usize,
+}
+
+impl Head {
+    /// The head at the front of these bytes; `None` while it is not whole.
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<Opened>, Fault> {
+        let [first, second, rest @ ..] = buf else { return Ok(None) };
+        if first & RESERVED != 0 {
+            return Err(Fault::ReservedBits);
+        }
+        let opcode = Opcode::read(first & 0x0f)?;
+        let is_last = first & LAST != 0;
+        let short = second & !MASKED;
+        if opcode.is_control() && (!is_last || usize::from(short) > MAX_CONTROL) {
+            return Err(Fault::Control);
+        }
+        match role {
+            Role::Server if second & MASKED == 0 => return Err(Fault::NotMasked),
+            Role::Client if second & MASKED != 0 => return Err(Fault::Masked),
+            Role::Server | Role::Client => {}
+        }
+        let Some((length, rest)) = length(short, rest)? else { return Ok(None) };
+        let (mask, rest) = match role {
+            Role::Client => ([0; 4], rest),
+            Role::Server => match rest.split_first_chunk() {
+                Some((mask, rest)) => (*mask, rest),
+                None => return Ok(None),
+            },
+        };
+        let head = Self { opcode, is_last, length, mask };
+        Ok(Some(Opened { head, size: buf.len() - rest.len() }))
+    }
+}
+
+/// The length, and what follows it.
+fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
+    let (found, least) = match short {
+        IN_TWO_BYTES => {
+            let found = rest.split_first_chunk();
+            (found.map(|(length, rest)| (u16::from_be_bytes(*length).into(), rest)), 126)
+        }
+        IN_EIGHT_BYTES => {
+            let found = rest.split_first_chunk();
+            (found.map(|(length, rest)| (u64::from_be_bytes(*length), rest)), 0x1_0000)
+        }
+        short => return Ok(Some((short.into(), rest))),
+    };
+    match found {
+        Some((length, _)) if length < least => Err(Fault::Length { length }),
+        found => Ok(found),
+    }
+}
+
+impl Opcode {
+    fn read(bits: u8) -> Result<Self, Fault> {
+        match bits {
+            0x0 => Ok(Self::Continuation),
+            0x1 => Ok(Self::Text),
+            0x2 => Ok(Self::Binary),
+            0x8 => Ok(Self::Close),
+            0x9 => Ok(Self::Ping),
+            0xa => Ok(Self::Pong),
+            opcode => Err(Fault::Opcode { opcode }),
+        }
+    }
+
+    fn bits(self) -> u8 {
+        match self {
+            Self::Continuation => 0x0,
+            Self::Text => 0x1,
+            Self::Binary => 0x2,
+            Self::Close => 0x8,
+            Self::Ping => 0x9,
+            Self::Pong => 0xa,
+        }
+    }
+
+    pub(super) fn is_control(self) -> bool {
+        matches!(self, Self::Close | Self::Ping | Self::Pong)
+    }
+
+    /// Appends the head of a frame that is whole, for a payload that is written next, masked where
+    /// there is a mask.
+    pub fn encode_head(self, length: usize, mask: Option<[u8; 4]>, out: &mut BytesMut) {
+        let masked = if mask.is_some() { MASKED } else { 0 };
+        out.put_u8(LAST | self.bits());
+        match (u8::try_from(length), u16::try_from(length)) {
+            (Ok(length @ ..IN_TWO_BYTES), _) => out.put_u8(masked | length),
+            (_, Ok(length)) => {
+                out.put_u8(masked | IN_TWO_BYTES);
+                out.put_u16(length);
+            }
+            _ => {
+                out.put_u8(masked | IN_EIGHT_BYTES);
+                out.put_u64(length as u64);
+            }
+        }
+        if let Some(mask) = mask {
+            out.put_slice(&mask);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Where does a WebSocket message end (RFC 6455, section 5)? Bytes become messages, pings and
+//! closes, and messages become frames.
+//!
+//! It never reads, writes, answers a ping, or makes a mask: who holds the socket does. It never
+//! allocates for a length that a peer has only announced, and never resumes after a [`Fault`]: the
+//! place where the next frame starts is not known any more.
+//!
+//! Invariant: each byte is unmasked once, where it was read, however many pieces it comes in; a
+//! message in one frame is given out from there without a copy.
+
+mod fault;
+mod head;
+mod mask;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+pub use self::fault::Fault;
+pub use self::head::Opcode;
+use self::head::{Head, Opened};
+use super::MAX_WANTED;
+
+/// Which end of the connection this is. A client masks what it sends, a server does not (5.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes masked frames only.
+    Server,
+    /// Takes unmasked frames only.
+    Client,
+}
+
+/// What the other side has said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A whole text or binary message, its fragments joined.
+    Message(Bytes),
+    /// To be answered by a pong that holds the same.
+    Ping(Bytes),
+    /// Asks for nothing.
+    Pong,
+    /// The last thing that the other side says.
+    Close {
+        /// Why, where it says so.
+        code: Option<u16>,
+        /// The same for people.
+        reason: String,
+    },
+}
+
+/// Takes events from the front of a buffer, resuming where the last call ran out of bytes.
+#[derive(Debug)]
+pub struct Deframer {
+    role: Role,
+    max_message: usize,
+    frame: Option<Frame>,
+    message: Option<Fragments>,
+}
+
+/// A frame whose head has been taken and whose payload stands at the front of the buffer.
+#[derive(Debug)]
+struct Frame {
+    opcode: Opcode,
+    is_last: bool,
+    length: usize,
+    /// For the first byte that is still masked.
+    mask: [u8; 4],
+    unmasked: usize,
+}
+
+/// A message that has begun and not ended, as far as it has come.
+#[derive(Debug)]
+struct Fragments {
+    is_text: bool,
+    payload: BytesMut,
+}
+
+impl Deframer {
+    /// A deframer for this end that refuses messages of more than `max_message` bytes.
+    pub fn new(role: Role, max_message: usize) -> Self {
+        Self { role, max_message, frame: None, message: None }
+    }
+
+    /// The next event in `buf`; `None` when more bytes are needed. After an error there is none.
+    ///
+    /// Between calls `buf` may only grow at its end.
+    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, Fault>> {
+        self.take(buf).transpose()
+    }
+
+    /// Whether a frame or a message has begun and not ended, of which this many bytes are buffered.
+    pub fn is_under_way(&self, buffered: usize) -> bool {
+        buffered > 0 || self.frame.is_some() || self.message.is_some()
+    }
+
+    /// How many more bytes than the `buffered` ones the frame under way surely needs, and at most
+    /// 64 KiB: a hint for the size of the next read.
+    pub fn wanted(&self, buffered: usize) -> usize {
+        let length = self.frame.as_ref().map_or(0, |frame| frame.length);
+        length.saturating_sub(buffered).min(MAX_WANTED)
+    }
+
+    fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+        loop {
+            let frame = match self.frame.take() {
+                Some(frame) => frame,
+                None => match self.open(buf)? {
+                    Some(frame) => frame,
+                    None => return Ok(None),
+                },
+            };
+            let event = self.receive(frame, buf)?;
+            if event.is_some() || self.frame.is_some() {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Takes the head of the next frame, if all of it is there.
+    fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, Fault> {
+        let Some(Opened { head, size }) = Head::read(buf, self.role)? else { return Ok(None) };
+        let Head { opcode, is_last, length, mask } = head;
+        match (opcode, &self.message) {
+            (Opcode::Continuation, None) => return Err(Fault::NothingToContinue),
+            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(Fault::Interrupted),
+            _ => {}
+        }
+        let length = self.admit(opcode, length)?;
+        buf.advance(size);
+        Ok(Some(Frame { opcode, is_last, length, mask, unmasked: 0 }))
+    }
+
+    /// The limit is for whole messages, so what has come of this one counts.
+    fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, Fault> {
+        let before = match &self.message {
+            Some(message) if opcode == Opcode::Continuation => message.payload.len(),
+            _ => 0,
+        };
+        let too_large = Fault::TooLarge { limit: self.max_message };
+        let length = usize::try_from(length).map_err(|_| too_large)?;
+        if !opcode.is_control() && length > self.max_message.saturating_sub(before) {
+            return Err(too_large);
+        }
+        Ok(length)
+    }
+
+    /// Takes what has come of a frame, and keeps the frame while more is to come.
+    fn receive(&mut self, mut frame: Frame, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+        frame.unmask(buf);
+        if !frame.is_fragment() {
+            if frame.is_whole() {
+                return event(frame.opcode, buf.split_to(frame.length).freeze()).map(Some);
+            }
+            self.frame = Some(frame);
+            return Ok(None);
+        }
+        let is_text = frame.opcode == Opcode::Text;
+        let message =
+            self.message.get_or_insert_with(|| Fragments { is_text, payload: BytesMut::new() });
+        frame.move_to(&mut message.payload, buf);
+        if !frame.is_whole() {
+            self.frame = Some(frame);
+        } else if frame.is_last {
+            return self.message.take().map(Fragments::join).transpose();
+        }
+        Ok(None)
+    }
+}
+
+impl Frame {
+    fn is_fragment(&self) -> bool {
+        self.opcode == Opcode::Continuation || !self.is_last
+    }
+
+    fn is_whole(&self) -> bool {
+        self.unmasked == self.length
+    }
+
+    fn unmask(&mut self, buf: &mut BytesMut) {
+        let come = self.length.min(buf.len());
+        self.mask = mask::apply(self.mask, &mut buf[self.unmasked..come]);
+        self.unmasked = come;
+    }
+
+    /// Moves on what has come of a fragment, so that it is held once.
+    fn move_to(&mut self, message: &mut BytesMut, buf: &mut BytesMut) {
+        message.extend_from_slice(&buf[..self.unmasked]);
+        buf.advance(self.unmasked);
+        self.length -= self.unmasked;
+        self.unmasked = 0;
+    }
+}
+
+impl Fragments {
+    fn join(self) -> Result<Event, Fault> {
+        let opcode = if self.is_text { Opcode::Text } else { Opcode::Binary };
+        event(opcode, self.payload.freeze())
+    }
+}
+
+/// What a frame, or a message of fragments, says.
+fn event(opcode: Opcode, payload: Bytes) -> Result<Event, Fault> {
+    match opcode {
+        Opcode::Text if !is_utf8(&payload) => Err(Fault::NotUtf8),
+        Opcode::Text | Opcode::Binary | Opcode::Continuation => Ok(Event::Message(payload)),
+        Opcode::Ping => Ok(Event::Ping(payload)),
+        Opcode::Pong => Ok(Event::Pong),
+        Opcode::Close => close(&payload),
+    }
+}
+
+/// Most messages are ASCII, and that is seen faster.
+fn is_utf8(text: &[u8]) -> bool {
+    text.is_ascii() || std::str::from_utf8(text).is_ok()
+}
+
+fn close(payload: &[u8]) -> Result<Event, Fault> {
+    let (code, reason) = match payload.split_first_chunk() {
+        Some((code, reason)) => (Some(u16::from_be_bytes(*code)), reason),
+        None if payload.is_empty() => (None, payload),
+        None => return Err(Fault::HalfACloseCode),
+    };
+    if let Some(code) = code.filter(|code| !may_be_sent(*code)) {
+        return Err(Fault::CloseCode { code });
+    }
+    let reason = std::str::from_utf8(reason).map_err(|_| Fault::NotUtf8)?;
+    Ok(Event::Close { code, reason: reason.to_owned() })
+}
+
+/// Codes that RFC 6455, section 7.4, and its registry let an endpoint send.
+fn may_be_sent(code: u16) -> bool {
+    matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
+}
+
+impl Opcode {
+    /// Appends one whole frame; a client masks it.
+    pub fn encode(self, payload: &[u8], mask: Option<[u8; 4]>, out: &mut BytesMut) {
+        out.reserve(head::MAX_SIZE + payload.len());
+        self.encode_head(payload.len(), mask, out);
+        let start = out.len();
+        out.put_slice(payload);
+        if let Some(mask) = mask {
+            mask::apply(mask, &mut out[start..]);
+        }
+    }
+}
+
+/// Appends the frame that says goodbye. What is too long of the reason is left out (5.5).
+pub fn encode_close(code: u16, reason: &str, mask: Option<[u8; 4]>, out: &mut BytesMut) {
+    let end = (0..=reason.len().min(head::MAX_CONTROL - 2)).rev();
+    let end = end.into_iter().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);
+    let payload = [&code.to_be_bytes(), &reason.as_bytes()[..end]].concat();
+    Opcode::Close.encode(&payload, mask, out);
+}
+
+#[cfg(test)]
+mod tests;
