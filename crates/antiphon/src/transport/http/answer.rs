@@ -78,7 +78,12 @@ fn status(code: StatusCode) -> HttpResponse {
 /// Whether a body of this type is a JSON-RPC message. A type that an HTML form can send is not, or a
 /// foreign page could post past CORS.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    // As most write it.
+    if value == "application/json" {
+        return true;
+    }
+    let value = value.to_str().unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default().trim();
     ["application/json", "application/json-rpc", "application/jsonrequest"]
         .iter()

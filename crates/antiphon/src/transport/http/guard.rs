@@ -62,7 +62,9 @@ impl Guard {
 
     fn serves_host(&self, host: &str) -> bool {
         let name = without_port(host);
-        let loopback = name.eq_ignore_ascii_case("localhost")
+        // The first two as most write them; the rest is every other way.
+        let loopback = name == "127.0.0.1"
+            || name.eq_ignore_ascii_case("localhost")
             || name
                 .trim_matches(['[', ']'])
                 .parse()
