@@ -4,9 +4,9 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
-use crate::{batch, call, completions, exit, notify, serve};
+use crate::{batch, bench, call, completions, exit, notify, serve};
 
-/// Call, serve and try any JSON-RPC 2.0 endpoint, over any wire
+/// Call, serve, try and measure any JSON-RPC 2.0 endpoint, over any wire
 #[derive(Debug, Parser)]
 #[command(name = "antiphon", version, styles = STYLES, after_help = help())]
 #[command(max_term_width = 100)]
@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Call(call::CallArgs),
     Notify(notify::NotifyArgs),
     Batch(batch::BatchArgs),
+    Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -43,7 +44,8 @@ Examples:
   antiphon call ws://127.0.0.1:8650 subtract minuend:=42 subtrahend:=23
   antiphon notify unix:/run/app.sock reload
   antiphon call exec+header:clangd initialize processId:=null rootUri:=null capabilities:={}
-  antiphon batch http://127.0.0.1:8650 < calls.ndjson";
+  antiphon batch http://127.0.0.1:8650 < calls.ndjson
+  antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\
 Endpoints:
@@ -52,7 +54,7 @@ Endpoints:
   tcp://host:port          a raw stream
   unix:/path               a Unix socket
   stdio:                   this process's stdin and stdout (serve only)
-  exec:command args        a child process's stdin and stdout (call, notify, batch)
+  exec:command args        a child process's stdin and stdout (call, notify, batch, bench)
   A raw stream may name its framing: tcp+header://host:port, exec+header:clangd, stdio+line:
   `line` is one message a line, `header` is Content-Length as language servers speak it, `values`
   is JSON values that follow each other.

@@ -1,6 +1,7 @@
 //! The `antiphon` command: calls, serves and tries any JSON-RPC endpoint.
 
 mod batch;
+mod bench;
 mod call;
 mod cli;
 mod completions;
@@ -39,6 +40,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Call(args) => in_runtime(call::run(args)),
         Command::Notify(args) => in_runtime(notify::run(args)),
         Command::Batch(args) => in_runtime(batch::run(args)),
+        Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }
 

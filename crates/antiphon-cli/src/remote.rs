@@ -14,7 +14,7 @@ use crate::quantity::{MaybeSpan, Span};
 use crate::{endpoint, output, waiting};
 
 /// How long to wait where nothing is said.
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long leaving may take: a child process is asked, then told, then killed, within less.
 const LEAVE: Duration = Duration::from_secs(8);
@@ -157,7 +157,7 @@ fn tell(direction: Direction, message: &[u8]) {
     output::note(&format!("{} {text}", output::dim(mark)));
 }
 
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let (name, value) =
         text.split_once(':').ok_or("a header is `Name: value`; the colon is missing")?;
     let name: HeaderName =

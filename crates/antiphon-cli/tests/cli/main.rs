@@ -15,6 +15,7 @@ mod demo;
 mod support;
 mod wire;
 
+mod bench;
 mod choices;
 mod commands;
 mod flood;

@@ -1,0 +1,186 @@
+//! What is measured: an endpoint, its name, and where on this machine it is.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use antiphon::{Authority, Endpoint, Framing};
+use http::{HeaderName, HeaderValue};
+
+use crate::endpoint;
+use crate::exit::{Exit, Failure};
+
+/// An endpoint that may have a name: `NAME=ENDPOINT`.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) name: Option<String>,
+    pub(super) endpoint: Endpoint,
+}
+
+/// Reads `NAME=ENDPOINT`; an `=` after the scheme is the endpoint's own.
+pub(super) fn named(text: &str) -> Result<Named, String> {
+    let (name, endpoint) = match text.split_once('=') {
+        Some((name, endpoint)) if !name.contains(':') => (Some(name.to_owned()), endpoint),
+        _ => (None, text),
+    };
+    if name.as_deref() == Some("") {
+        return Err("a name is missing before the `=`".to_owned());
+    }
+    Ok(Named { name, endpoint: endpoint::callable(endpoint)? })
+}
+
+/// One of the endpoints to measure.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) name: String,
+    pub(super) endpoint: Endpoint,
+    pub(super) place: Place,
+    pub(super) speech: Speech,
+    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// Where it is.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// Looked up once, so that no connection waits for that.
+    Tcp(Vec<SocketAddr>),
+    Unix(PathBuf),
+    /// Each connection is a child process.
+    Child(Vec<String>),
+}
+
+/// What is spoken there.
+#[derive(Debug)]
+pub(super) enum Speech {
+    Http { path: String, host: String },
+    Ws { path: String, host: String },
+    Stream(Framing),
+}
+
+impl Target {
+    pub(super) async fn find(
+        named: Named,
+        headers: &[(HeaderName, HeaderValue)],
+        allow_remote: bool,
+    ) -> Result<Self, Failure> {
+        let Named { name, endpoint } = named;
+        let speech = speech(&endpoint);
+        if !headers.is_empty() && matches!(speech, Speech::Stream(_)) {
+            return Err(Failure::usage(format!("{endpoint} has no headers"))
+                .hint("-H is for http:// and ws://"));
+        }
+        let place = match &endpoint {
+            Endpoint::Http { authority, .. }
+            | Endpoint::Ws { authority, .. }
+            | Endpoint::Tcp { authority, .. } => {
+                Place::Tcp(addresses(&endpoint, authority, allow_remote).await?)
+            }
+            Endpoint::Unix { path, .. } => Place::Unix(path.clone()),
+            Endpoint::Exec { command, .. } => Place::Child(command.clone()),
+            other => return Err(Failure::usage(format!("{other} cannot be measured"))),
+        };
+        let name = name.unwrap_or_else(|| endpoint.to_string());
+        Ok(Self { name, endpoint, place, speech, headers: headers.to_vec() })
+    }
+
+    /// Why there is no connection to it.
+    pub(super) fn unreachable(&self, error: &io::Error) -> Failure {
+        let endpoint = &self.endpoint;
+        let exit = match error.kind() {
+            ErrorKind::TimedOut => Exit::Timeout,
+            _ => Exit::Transport,
+        };
+        let failure = Failure::new(exit, format!("cannot connect to {endpoint}: {error}"));
+        match (error.kind(), &self.place) {
+            (ErrorKind::NotFound, Place::Child(_)) => {
+                failure.hint("check that the command is installed and on the PATH")
+            }
+            (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
+                "is the server running there? `antiphon serve {endpoint}` starts one to try"
+            )),
+            _ => failure,
+        }
+    }
+}
+
+fn speech(endpoint: &Endpoint) -> Speech {
+    match endpoint {
+        Endpoint::Http { authority, path } => {
+            Speech::Http { path: path.clone(), host: authority.to_string() }
+        }
+        Endpoint::Ws { authority, path } => {
+            Speech::Ws { path: path.clone(), host: authority.to_string() }
+        }
+        Endpoint::Tcp { framing, .. }
+        | Endpoint::Unix { framing, .. }
+        | Endpoint::Exec { framing, .. } => Speech::Stream(framing.unwrap_or(Framing::Line)),
+        _ => Speech::Stream(Framing::Line),
+    }
+}
+
+/// The addresses of a host: of this machine, unless another one is allowed.
+async fn addresses(
+    endpoint: &Endpoint,
+    authority: &Authority,
+    allow_remote: bool,
+) -> Result<Vec<SocketAddr>, Failure> {
+    let remote = || {
+        Failure::usage(format!("{endpoint} is not on this machine"))
+            .hint("load is for servers of your own: --allow-remote sends it there all the same")
+    };
+    if !allow_remote && !is_loopback_name(&authority.host) {
+        return Err(remote());
+    }
+    let host = (authority.host.as_str(), authority.port.unwrap_or(80));
+    let found = tokio::net::lookup_host(host).await.map_err(|error| {
+        Failure::new(Exit::Transport, format!("`{}` cannot be found: {error}", authority.host))
+    })?;
+    let found: Vec<SocketAddr> = found.collect();
+    if !allow_remote && !found.iter().all(|address| is_loopback(address.ip())) {
+        return Err(remote());
+    }
+    Ok(found)
+}
+
+fn is_loopback_name(host: &str) -> bool {
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_name = name == "localhost" || name.ends_with(".localhost");
+    is_name || host.parse().is_ok_and(is_loopback)
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stands_before_the_scheme() {
+        for (text, name, endpoint) in [
+            ("a=http://h:1", Some("a"), "http://h:1"),
+            ("http://h:1/?a=b", None, "http://h:1/?a=b"),
+            ("exec:server --a=b", None, "exec:server '--a=b'"),
+            ("my server=exec:server --a=b", Some("my server"), "exec:server '--a=b'"),
+        ] {
+            let named = named(text).unwrap();
+            assert_eq!((named.name.as_deref(), &*named.endpoint.to_string()), (name, endpoint));
+        }
+        for bad in ["=http://h:1", "a=", "a=stdio:", "memory:x"] {
+            assert!(named(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_this_machine() {
+        for host in
+            ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1", "LocalHost", "a.localhost"]
+        {
+            assert!(is_loopback_name(host), "{host}");
+        }
+        for host in ["example.org", "10.0.0.1", "0.0.0.0", "::", "localhost.example", "128.0.0.1"] {
+            assert!(!is_loopback_name(host), "{host}");
+        }
+    }
+}
