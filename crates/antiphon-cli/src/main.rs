@@ -21,6 +21,7 @@ mod waiting;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Exit, Failure};
@@ -44,8 +45,11 @@ fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
+/// One thread is enough; a server and a load generator start more of their own.
 fn in_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Runtime::new()
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
         .map_err(|error| Failure::new(Exit::Transport, format!("no runtime starts: {error}")))?;
     let exit = runtime.block_on(Box::pin(work));
     // A thread that reads stdin cannot be called back; nobody waits for it.

@@ -29,6 +29,9 @@ pub(crate) struct ServeArgs {
     /// Serve this Host too; on a loopback address others are refused; may be repeated
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
+    /// Serve from this many threads; without it, from one for each core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
     #[command(flatten)]
     limits: ServerLimits,
 }
@@ -51,6 +54,8 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     let guard = args.allow_origin.into_iter().fold(Guard::new(), Guard::allow_origin);
     let guard = args.allow_host.into_iter().fold(guard, Guard::allow_host);
     let server = server.limits(args.limits.limits()).null_params(args.null_params).guard(guard);
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let server = server.threads(args.threads.map_or_else(cores, usize::from));
     // Before anybody is told that it listens: whoever waits for that may stop it at once.
     let signals = Signals::new().map_err(|error| failed("signals cannot be heard", &error))?;
     announce(&server.endpoints());

@@ -1,7 +1,7 @@
 //! Does one thing a number of times: what callgrind and the counting allocator look at.
 //!
-//! `subject CASE COUNT`. Instructions are told by the difference of two counts, so that what is done
-//! once does not matter.
+//! `subject CASE COUNT` does it and prints how often it has allocated. Instructions and allocations
+//! are told by the difference of two counts, so that what is done once does not matter.
 
 use std::hint::black_box;
 use std::io;
@@ -12,11 +12,16 @@ use antiphon::core::framing::{Deframer, Framing};
 use antiphon::core::{Rules, decode};
 use antiphon::transport::http::HttpService;
 use antiphon::transport::stream::FramedStream;
-use antiphon::{Client, Context, Router};
+use antiphon::{Client, Context, Router, Server};
 use bytes::{Bytes, BytesMut};
 use http_body_util::{BodyExt, Full};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
 use tower_service::Service;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
 /// Calls in one read of the cases over a stream.
 const IN_FLIGHT: usize = 16;
@@ -45,9 +50,95 @@ async fn main() {
         "lines" => lines(count),
         "stream" => stream(lines_of(call), count).await,
         "stream-batch" => stream(format!("{}\n", batch()), count).await,
-        "http" => http(call(10_000), count).await,
-        "http-batch" => http(batch(), count).await,
+        "service" => service(call(10_000), count).await,
+        "service-batch" => service(batch(), count).await,
+        "tcp" => socket("tcp://127.0.0.1:0", lines_of(call).as_bytes(), count).await,
+        "ws" => socket("ws://127.0.0.1:0", &frames(IN_FLIGHT, call), count).await,
+        "ws-batch" => socket("ws://127.0.0.1:0", &frames(1, |_| batch()), count).await,
+        "http" => socket("http://127.0.0.1:0", &posts(1), count).await,
+        "http-pipelined" => socket("http://127.0.0.1:0", &posts(IN_FLIGHT), count).await,
+        "call" => calls(count).await,
         other => panic!("no case is named {other:?}"),
+    }
+    println!("{}", ALLOCATOR.stats().allocations);
+}
+
+/// Text frames as a client sends them, with a mask of zeros.
+fn frames(count: usize, text: impl Fn(usize) -> String) -> Vec<u8> {
+    let frame = |n| {
+        let text = text(10_000 + n);
+        let mut frame = vec![0x81];
+        match text.len() {
+            len @ ..126 => frame.push(0x80 | len as u8),
+            len => frame.extend([&[0x80 | 126][..], &(len as u16).to_be_bytes()].concat()),
+        }
+        frame.extend([0; 4]);
+        frame.extend(text.into_bytes());
+        frame
+    };
+    (0..count).flat_map(frame).collect()
+}
+
+fn posts(count: usize) -> Vec<u8> {
+    let post = |n| {
+        let body = call(10_000 + n);
+        format!(
+            "POST / HTTP/1.1\r\nhost: 127.0.0.1:8650\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    (0..count).flat_map(|n| post(n).into_bytes()).collect()
+}
+
+/// Serves and asks over a socket, in one thread; asks the same again and again.
+async fn socket(endpoint: &str, chunk: &[u8], count: usize) {
+    let server = Server::bind(endpoint).await.expect("a free port");
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(router()));
+    let (_, authority) = address.split_once("://").expect("an address");
+    let mut stream = TcpStream::connect(authority.trim_end_matches('/')).await.expect("listens");
+    if endpoint.starts_with("ws") {
+        shake_hands(&mut stream).await;
+    }
+    // The first answer tells how long each is: ids and results are of the same length.
+    let answers = chunk.windows(5).filter(|text| text == b"\"id\":").count();
+    stream.write_all(chunk).await.expect("is open");
+    let mut buffer = vec![0; 64 * 1024];
+    let mut len = 0;
+    while buffer[..len].windows(5).filter(|text| text == b"\"id\":").count() < answers
+        || !matches!(buffer[..len].last(), Some(b'}' | b']' | b'\n'))
+    {
+        len += stream.read(&mut buffer[len..]).await.expect("is open");
+    }
+    for _ in 0..count {
+        stream.write_all(chunk).await.expect("is open");
+        stream.read_exact(&mut buffer[..len]).await.expect("is open");
+    }
+}
+
+async fn shake_hands(stream: &mut TcpStream) {
+    let request = "GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: upgrade\r\n\
+        upgrade: websocket\r\nsec-websocket-version: 13\r\n\
+        sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.expect("is open");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.expect("is open"));
+    }
+    assert!(head.starts_with(b"HTTP/1.1 101"));
+}
+
+/// Calls over an in-process connection, many at once, from both sides of it.
+async fn calls(count: usize) {
+    let (near, far) = antiphon::transport::memory::pair();
+    let _server = Client::builder().handler(router()).over(far);
+    let client = Client::builder().over(near);
+    for _ in 0..count {
+        let calls = (0..IN_FLIGHT).map(|_| client.call::<i64>("subtract", (42, 23)).into_future());
+        for result in futures_util::future::join_all(calls).await {
+            assert_eq!(result.expect("is served"), 19);
+        }
     }
 }
 
@@ -83,7 +174,7 @@ async fn stream(chunk: String, count: usize) {
     client.peer().expect("a stream has one").closed().await;
 }
 
-async fn http(body: String, count: usize) {
+async fn service(body: String, count: usize) {
     let body = Bytes::from(body);
     let mut service = HttpService::new(router());
     for _ in 0..count {

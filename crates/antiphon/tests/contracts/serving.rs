@@ -1,11 +1,14 @@
 //! One service on every endpoint, and what a raw stream bears.
 
+use std::collections::HashSet;
 use std::future::IntoFuture;
+use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, Limits, RawJson, Router, Server};
+use antiphon::{CallError, Client, Code, Context, ErrorObject, Limits, RawJson, Router, Server};
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
 
 use crate::support::{dial, line, request, serve, within};
 
@@ -236,4 +239,46 @@ async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
     drop(server);
     assert_eq!(std::fs::read_to_string(&socket).unwrap(), "precious");
     std::fs::remove_file(&socket).unwrap();
+}
+
+/// Connections are spread over threads, and a shutdown finds them on all of them.
+#[tokio::test]
+async fn a_server_on_several_threads_is_one_server() {
+    let router = Router::new()
+        .method("thread", |(): (), _cx: Context| async {
+            Ok(std::thread::current().name().unwrap_or_default().to_owned())
+        })
+        .method("forever", |(): (), _cx: Context| {
+            std::future::pending::<Result<(), ErrorObject>>()
+        });
+    let limits = Limits { shutdown_timeout: Duration::from_millis(50), ..Limits::default() };
+    let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits).threads(3);
+    let address = server.endpoints()[0].to_string();
+    let stop = Arc::new(Notify::new());
+    let stopped = stop.clone();
+    let serving = tokio::spawn(server.serve_until(router, async move { stopped.notified().await }));
+    let mut clients = Vec::new();
+    let mut threads = HashSet::new();
+    // Whoever is awake accepts; sooner or later that is not always the same.
+    while threads.len() < 2 {
+        let client = Client::connect(&address).await.unwrap();
+        threads.insert(within(client.call::<String>("thread", ()).into_future()).await.unwrap());
+        clients.push(client);
+    }
+    let waiting: Vec<_> = clients
+        .iter()
+        .map(|client| tokio::spawn(client.call::<()>("forever", ()).into_future()))
+        .collect();
+    for client in &clients {
+        within(client.call::<String>("thread", ()).into_future()).await.unwrap();
+    }
+    stop.notify_one();
+    within(serving).await.unwrap().unwrap();
+    for ended in waiting {
+        let ended = within(ended).await.unwrap();
+        assert!(
+            matches!(&ended, Err(CallError::Rpc(error)) if error.code == Code::SERVER_BUSY),
+            "{ended:?}"
+        );
+    }
 }
