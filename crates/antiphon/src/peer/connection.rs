@@ -207,7 +207,10 @@ impl<T: Transport> Connection<T> {
                 match self.wait(poller) {
                     Poll::Ready(Some(reason)) => return Poll::Ready(reason),
                     Poll::Ready(None) => {}
-                    Poll::Pending => return Poll::Pending,
+                    Poll::Pending => {
+                        self.writer.scratch.rest();
+                        return Poll::Pending;
+                    }
                 }
             }
         }

@@ -29,6 +29,7 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
 use crate::handler::Handler;
+use crate::transport::spare;
 
 /// How many requests run at once; shared by everything on one connection.
 pub(crate) struct Gate {
@@ -470,29 +471,39 @@ impl Answers {
     }
 }
 
-/// Where single answers are written, to be cut off.
+/// Where single answers are written, to be cut off: in a buffer that the thread lends, or each in one
+/// of its own.
 #[derive(Default)]
 pub(crate) struct Scratch {
     buffer: BytesMut,
-    /// How much is taken at a time, so that many answers share an allocation.
-    room: usize,
+    lent: bool,
 }
 
 impl Scratch {
-    /// One that takes this much at a time, or what an answer needs.
-    pub(crate) fn new(room: usize) -> Self {
-        Self { buffer: BytesMut::new(), room }
+    /// One that many answers share.
+    pub(crate) fn lent() -> Self {
+        Self { buffer: BytesMut::new(), lent: true }
     }
 
-    /// Gives back what is not in use.
-    pub(crate) fn release(&mut self) {
-        self.buffer = BytesMut::new();
+    /// One for a single answer.
+    pub(crate) fn single() -> Self {
+        Self::default()
+    }
+
+    /// There is nothing to answer for now: the buffer goes back.
+    pub(crate) fn rest(&mut self) {
+        if self.buffer.capacity() > 0 {
+            spare::give(std::mem::take(&mut self.buffer));
+        }
     }
 
     fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
         let len = encode::response_len(id, outcome);
+        if self.lent && self.buffer.capacity() == 0 {
+            self.buffer = spare::take();
+        }
         if self.buffer.capacity() < len {
-            self.buffer.reserve(len.max(self.room));
+            self.buffer.reserve(if self.lent { len.max(spare::SIZE) } else { len });
         }
         write_answer(id, outcome, limit, &mut self.buffer);
         self.buffer.split().freeze()

@@ -136,12 +136,11 @@ const SCRATCH: usize = 4 * 1024;
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { scratch: Scratch::new(SCRATCH), ..Self::default() }
+        Self { scratch: Scratch::lent(), ..Self::default() }
     }
 
     /// Gives back the memory that an idle connection does not need.
     pub(super) fn release(&mut self, shared: &Shared) {
-        self.scratch.release();
         self.messages.shrink_to_fit();
         shared.state().outbox.release();
     }

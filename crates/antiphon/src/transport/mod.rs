@@ -13,7 +13,7 @@ pub mod http;
 mod intake;
 #[cfg(feature = "memory")]
 pub mod memory;
-mod spare;
+pub(crate) mod spare;
 #[cfg(feature = "stdio")]
 pub(crate) mod stdio;
 pub mod stream;

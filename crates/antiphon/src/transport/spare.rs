@@ -9,23 +9,23 @@ use std::cell::RefCell;
 use bytes::BytesMut;
 
 /// What a buffer holds to begin with.
-pub(super) const SIZE: usize = 8 * 1024;
+pub(crate) const SIZE: usize = 8 * 1024;
 /// A buffer that has grown past this is freed: a small message that is kept would keep all of it.
 const MAX_SIZE: usize = 2 * SIZE;
-/// One to read into, one to write from.
-const MAX_SPARES: usize = 2;
+/// One to read into, one for answers, one to write from.
+const MAX_SPARES: usize = 3;
 
 thread_local! {
     static SPARES: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
 }
 
 /// An empty buffer.
-pub(super) fn take() -> BytesMut {
+pub(crate) fn take() -> BytesMut {
     SPARES.with_borrow_mut(Vec::pop).unwrap_or_else(|| BytesMut::with_capacity(SIZE))
 }
 
 /// Gives back a buffer. Where messages in it are still alive, it is theirs.
-pub(super) fn give(mut buf: BytesMut) {
+pub(crate) fn give(mut buf: BytesMut) {
     buf.clear();
     if buf.try_reclaim(SIZE) && buf.capacity() <= MAX_SIZE {
         SPARES.with_borrow_mut(|spares| {

@@ -275,7 +275,7 @@ impl HttpService {
         let mut payload = Some(decode(body, rules));
         let origin = Origin::Request(Arc::new(self.connection(request)));
         let started = poll_fn(|poller| {
-            let mut out = Scratch::new(0);
+            let mut out = Scratch::single();
             let payload = payload.take().unwrap_or(Payload::Batch(Vec::new()));
             Poll::Ready(dispatcher.start(payload, None, &origin, &mut out, poller))
         });
