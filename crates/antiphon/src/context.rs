@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use antiphon_core::Id;
+use bytes::Bytes;
 use http::{Extensions, HeaderMap};
 use tokio_util::sync::CancellationToken;
 
@@ -104,16 +105,21 @@ pub struct Connection {
     pub transport: &'static str,
     /// Who is on the other side, where addresses exist.
     pub remote: Option<SocketAddr>,
-    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
-    pub headers: HeaderMap,
     /// What the application has attached.
     pub extensions: Extensions,
+    pub(crate) headers: Headers,
 }
 
 impl Connection {
     /// A connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
-        Self { transport, remote: None, headers: HeaderMap::new(), extensions: Extensions::new() }
+        let headers = Headers::from(HeaderMap::new());
+        Self { transport, remote: None, extensions: Extensions::new(), headers }
+    }
+
+    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
+    pub fn headers(&self) -> &HeaderMap {
+        self.headers.map.get_or_init(|| (self.headers.read)(&self.headers.text))
     }
 
     /// Names the other side.
@@ -121,5 +127,34 @@ impl Connection {
     pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
+    }
+}
+
+/// The headers of a request; as they were written, until somebody asks.
+#[derive(Clone)]
+pub(crate) struct Headers {
+    map: OnceLock<HeaderMap>,
+    text: Bytes,
+    read: fn(&[u8]) -> HeaderMap,
+}
+
+impl Headers {
+    /// From the text of a request's head, which that function reads.
+    #[cfg(feature = "http")]
+    pub(crate) fn unread(text: Bytes, read: fn(&[u8]) -> HeaderMap) -> Self {
+        Self { map: OnceLock::new(), text, read }
+    }
+}
+
+impl From<HeaderMap> for Headers {
+    fn from(map: HeaderMap) -> Self {
+        Self { map: map.into(), text: Bytes::new(), read: |_| HeaderMap::new() }
+    }
+}
+
+impl fmt::Debug for Headers {
+    /// Names only: the values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.map.get().into_iter().flat_map(HeaderMap::keys)).finish()
     }
 }

@@ -82,12 +82,8 @@ pub(crate) struct Metered<S> {
 }
 
 impl<S> Metered<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        Self { stream, meter: Arc::default() }
-    }
-
-    pub(crate) fn meter(&self) -> Arc<Meter> {
-        self.meter.clone()
+    pub(crate) fn new(stream: S, meter: Arc<Meter>) -> Self {
+        Self { stream, meter }
     }
 
     #[cfg(feature = "ws")]

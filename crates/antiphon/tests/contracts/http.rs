@@ -12,7 +12,7 @@ use crate::support::{request, serve, within};
 
 fn service() -> Router {
     Router::new().method("agent", |(): (), cx: Context| async move {
-        let agent = cx.connection().headers.get("x-agent");
+        let agent = cx.connection().headers().get("x-agent");
         Ok(agent.and_then(|value| value.to_str().ok()).map(str::to_owned))
     })
 }
@@ -60,7 +60,7 @@ async fn headers_reach_the_handler() {
 async fn http_2_is_spoken_on_both_sides() {
     let router = Router::new().method("version", |(): (), cx: Context| async move {
         // HTTP/2 has no Host header; HTTP/1.1 must have one.
-        Ok(cx.connection().headers.contains_key("host"))
+        Ok(cx.connection().headers().contains_key("host"))
     });
     let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
     let one = Client::connect(&address).await.unwrap();

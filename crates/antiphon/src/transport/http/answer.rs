@@ -3,11 +3,16 @@
 //! Every JSON-RPC answer is a 200, errors included, since the exchange succeeded; no answer is a
 //! 204. The other statuses say that no JSON-RPC took place.
 
+use std::fmt::Write as _;
+
 use antiphon_core::{ErrorObject, Id, encode};
 use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, UPGRADE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
+
+use super::date;
+use crate::transport::gather::{Gather, LARGE};
 
 pub(super) type HttpResponse = Response<Full<Bytes>>;
 
@@ -75,15 +80,84 @@ fn status(code: StatusCode) -> HttpResponse {
     response
 }
 
+/// The answer to a message as it is on the wire, for connections that are served without hyper; one
+/// that is the last says so.
+pub(super) fn write_answered(answer: Option<Bytes>, last: bool, out: &mut Gather) {
+    let head: &[u8] = match answer {
+        None => b"HTTP/1.1 204 No Content\r\n",
+        Some(_) => b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ",
+    };
+    let body = answer.unwrap_or_default();
+    let tail = out.tail();
+    tail.reserve(HEAD + if body.len() < LARGE { body.len() } else { 0 });
+    tail.extend_from_slice(head);
+    if !body.is_empty() {
+        write_number(body.len(), tail);
+        tail.extend_from_slice(b"\r\n");
+    }
+    if last {
+        tail.extend_from_slice(b"connection: close\r\n");
+    }
+    tail.extend_from_slice(b"date: ");
+    date::write(tail);
+    tail.extend_from_slice(b"\r\n\r\n");
+    if body.len() < LARGE {
+        tail.extend_from_slice(&body);
+    } else {
+        out.push(body);
+    }
+}
+
+/// Room for a head.
+const HEAD: usize = 192;
+
+/// The last words to a client whose body does not come.
+pub(super) fn write_stalled(out: &mut Gather) {
+    let tail = out.tail();
+    tail.extend_from_slice(b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain\r\n");
+    tail.extend_from_slice(b"content-length: ");
+    write_number(STALLED.len(), tail);
+    tail.extend_from_slice(b"\r\nconnection: close\r\n\r\n");
+    tail.extend_from_slice(STALLED.as_bytes());
+}
+
+/// What a client hears whose body does not come.
+const STALLED: &str = "the body never came\n";
+
+pub(super) fn stalled() -> HttpResponse {
+    text(StatusCode::REQUEST_TIMEOUT, STALLED)
+}
+
+/// The last answer of a server that waits no longer.
+pub(super) fn write_expired(out: &mut Gather) {
+    let mut body = BytesMut::new();
+    encode::response(&Id::Null, &Err(ErrorObject::server_busy("shutting down")), &mut body);
+    let tail = out.tail();
+    tail.extend_from_slice(b"HTTP/1.1 503 Service Unavailable\r\n");
+    tail.extend_from_slice(b"content-type: application/json\r\ncontent-length: ");
+    write_number(body.len(), tail);
+    tail.extend_from_slice(b"\r\nconnection: close\r\n\r\n");
+    tail.extend_from_slice(&body);
+}
+
+fn write_number(number: usize, out: &mut BytesMut) {
+    // A `BytesMut` grows as needed, so writing to it cannot fail.
+    let _ = write!(out, "{number}");
+}
+
 /// Whether a body of this type is a JSON-RPC message. A type that an HTML form can send is not, or a
 /// foreign page could post past CORS.
 pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE) else { return false };
+    headers.get(CONTENT_TYPE).is_some_and(|value| is_json_type(value.as_bytes()))
+}
+
+/// The same for the header's value.
+pub(super) fn is_json_type(value: &[u8]) -> bool {
     // As most write it.
-    if value == "application/json" {
+    if value == b"application/json" {
         return true;
     }
-    let value = value.to_str().unwrap_or_default();
+    let value = std::str::from_utf8(value).unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default().trim();
     ["application/json", "application/json-rpc", "application/jsonrequest"]
         .iter()

@@ -60,6 +60,11 @@ impl Guard {
         }
     }
 
+    /// Whether a request for this Host, and of no page, is served.
+    pub(super) fn serves(&self, host: &[u8]) -> bool {
+        !self.loopback_only || std::str::from_utf8(host).is_ok_and(|host| self.serves_host(host))
+    }
+
     fn serves_host(&self, host: &str) -> bool {
         let name = without_port(host);
         // The first two as most write them; the rest is every other way.

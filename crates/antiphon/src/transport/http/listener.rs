@@ -1,21 +1,23 @@
 //! Connections of an HTTP port: hyper speaks HTTP/1.1 and HTTP/2 on them, whichever the client does.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context as Poller, Poll, ready};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, encode};
 use bytes::BytesMut;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::conn::auto::{Builder, UpgradeableConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::Pipelined;
+use super::pipeline::{Hold, Pipelined};
 use super::service::{Activity, Direct, HttpService};
+use super::usual::{Ended, Usual};
 use crate::aside::Aside;
 use crate::transport::{Meter, Metered};
 
@@ -47,34 +49,79 @@ impl HttpServer {
         service: HttpService,
         stopping: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let stream = Metered::new(stream);
-        let watch = watch(stream.meter(), service.activity(), self.limits.clone());
-        let stream = Pipelined::new(stream);
-        let hold = stream.hold();
-        let mut watch = Aside::new(watch);
+        let meter = Arc::<Meter>::default();
+        let mut watch =
+            Aside::new(watch(meter.clone(), service.activity.clone(), self.limits.clone()));
         let mut stopping = Some(Aside::new(stopping.cancelled_owned()));
-        let connection =
-            self.builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct(service));
-        let mut connection = Box::pin(connection.into_owned());
+        let mut serving = Serving::Usual(Usual::new(stream, meter, service.clone()));
+        let builder = self.builder.clone();
         poll_fn(move |cx| {
             if stopping.as_mut().is_some_and(|stopping| stopping.poll(cx).is_ready()) {
                 stopping = None;
-                connection.as_mut().graceful_shutdown();
+                serving.stop();
             }
             if let Poll::Ready(reason) = watch.poll(cx) {
                 tracing::debug!(reason, "an HTTP connection is ended");
                 return Poll::Ready(());
             }
-            hold.on();
-            let mut ended = connection.as_mut().poll(cx);
-            if hold.off() && ended.is_pending() {
-                ended = connection.as_mut().poll(cx);
-            }
-            ended.map(|ended| {
-                if let Err(error) = ended {
-                    tracing::debug!(%error, "an HTTP connection ended badly");
+            if let Serving::Usual(usual) = &mut serving {
+                if let Ended::Over = ready!(usual.poll(cx)) {
+                    return Poll::Ready(());
                 }
-            })
+                serving = serving.to_hyper(&builder, service.clone());
+                if stopping.is_none() {
+                    serving.stop();
+                }
+            }
+            serving.poll_hyper(cx)
+        })
+    }
+}
+
+/// What serves a connection.
+enum Serving {
+    Usual(Usual),
+    Hyper(Pin<Box<HyperConnection>>, Arc<Hold>),
+    /// Between the two.
+    Nothing,
+}
+
+type HyperConnection =
+    UpgradeableConnection<'static, TokioIo<Pipelined<Metered<TcpStream>>>, Direct, TokioExecutor>;
+
+impl Serving {
+    /// Finishes what runs, and takes no more.
+    fn stop(&mut self) {
+        match self {
+            Self::Usual(usual) => usual.stop(),
+            Self::Hyper(connection, _) => connection.as_mut().graceful_shutdown(),
+            Self::Nothing => {}
+        }
+    }
+
+    fn to_hyper(&mut self, builder: &Builder<TokioExecutor>, service: HttpService) -> Self {
+        let Self::Usual(usual) = std::mem::replace(self, Self::Nothing) else {
+            return Self::Nothing;
+        };
+        let (stream, unread) = usual.into_parts();
+        let stream = Pipelined::new(stream, unread);
+        let hold = stream.hold();
+        let connection =
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct(service));
+        Self::Hyper(Box::pin(connection.into_owned()), hold)
+    }
+
+    fn poll_hyper(&mut self, cx: &mut Poller<'_>) -> Poll<()> {
+        let Self::Hyper(connection, hold) = self else { return Poll::Ready(()) };
+        hold.on();
+        let mut ended = connection.as_mut().poll(cx);
+        if hold.off() && ended.is_pending() {
+            ended = connection.as_mut().poll(cx);
+        }
+        ended.map(|ended| {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "an HTTP connection ended badly");
+            }
         })
     }
 }

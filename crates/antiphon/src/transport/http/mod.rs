@@ -5,12 +5,14 @@
 
 mod answer;
 pub(crate) mod client;
+mod date;
 mod guard;
 pub(crate) mod listener;
 mod pipeline;
 pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;
+mod usual;
 
 pub use guard::Guard;
 pub use service::HttpService;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The most that gathers.
@@ -46,13 +46,15 @@ impl Hold {
 #[derive(Debug)]
 pub(super) struct Pipelined<S> {
     stream: S,
+    /// What was read of it before.
+    unread: Bytes,
     gathered: BytesMut,
     hold: Arc<Hold>,
 }
 
 impl<S> Pipelined<S> {
-    pub(super) fn new(stream: S) -> Self {
-        Self { stream, gathered: BytesMut::new(), hold: Arc::default() }
+    pub(super) fn new(stream: S, unread: Bytes) -> Self {
+        Self { stream, unread, gathered: BytesMut::new(), hold: Arc::default() }
     }
 
     pub(super) fn hold(&self) -> Arc<Hold> {
@@ -61,11 +63,11 @@ impl<S> Pipelined<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Pipelined<S> {
-    /// The bare stream, when all that was written has gone out.
+    /// The bare stream, when all that was written has gone out, and what is still unread.
     #[cfg(feature = "ws")]
-    pub(super) async fn into_inner(mut self) -> io::Result<S> {
+    pub(super) async fn into_inner(mut self) -> io::Result<(S, Bytes)> {
         std::future::poll_fn(|cx| self.poll_drain(cx)).await?;
-        Ok(self.stream)
+        Ok((self.stream, self.unread))
     }
 
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -110,6 +112,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipelined<S> {
         // Who does not read is not read either.
         if !self.gathered.is_empty() {
             ready!(self.poll_drain(cx))?;
+        }
+        if !self.unread.is_empty() {
+            let taken = self.unread.len().min(buf.remaining());
+            buf.put_slice(&self.unread.split_to(taken));
+            return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }

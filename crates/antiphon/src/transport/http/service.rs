@@ -55,9 +55,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Clone)]
 pub struct HttpService {
-    inner: Arc<Inner>,
-    remote: Option<SocketAddr>,
-    activity: Arc<Activity>,
+    pub(super) inner: Arc<Inner>,
+    pub(super) remote: Option<SocketAddr>,
+    pub(super) activity: Arc<Activity>,
 }
 
 /// What goes on on one connection.
@@ -77,6 +77,11 @@ impl Activity {
         Arc::new(Self { watched: true, ..Self::default() })
     }
 
+    /// A request was served that was never under way.
+    pub(super) fn served_one(&self) {
+        self.served.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn is_busy(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0
     }
@@ -94,19 +99,19 @@ impl Activity {
     }
 
     /// Waits to be told so.
-    fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
+    pub(super) fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
         self.reader.register(poller.waker());
         if self.stalled.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    fn begin(self: &Arc<Self>) -> Busy {
+    pub(super) fn begin(self: &Arc<Self>) -> Busy {
         self.running.fetch_add(1, Ordering::Relaxed);
         Busy(self.clone())
     }
 }
 
 /// One request under way.
-struct Busy(Arc<Activity>);
+pub(super) struct Busy(Arc<Activity>);
 
 impl Drop for Busy {
     fn drop(&mut self) {
@@ -118,10 +123,10 @@ impl Drop for Busy {
 pub(super) struct Inner {
     pub(super) dispatcher: Dispatcher,
     pub(super) rules: Rules,
-    guard: Guard,
+    pub(super) guard: Guard,
     /// Only this path, and every path where there is none.
-    path: Option<String>,
-    websocket_only: bool,
+    pub(super) path: Option<String>,
+    pub(super) websocket_only: bool,
     /// WebSockets made here end with these.
     pub(super) peers: Option<Peers>,
     on_connect: Option<OnConnect>,
@@ -184,10 +189,6 @@ impl HttpService {
     /// The same service for one connection.
     pub(crate) fn for_remote(&self, remote: Option<SocketAddr>) -> Self {
         Self { inner: self.inner.clone(), remote, activity: Activity::watched() }
-    }
-
-    pub(super) fn activity(&self) -> Arc<Activity> {
-        self.activity.clone()
     }
 
     /// Called while the service is built and nobody shares it yet.
@@ -305,7 +306,7 @@ impl HttpService {
         self.inner.complete(Connection {
             transport: "http",
             remote: self.remote,
-            headers: std::mem::take(request.headers_mut()),
+            headers: std::mem::take(request.headers_mut()).into(),
             extensions: std::mem::take(request.extensions_mut()),
         })
     }
@@ -313,10 +314,13 @@ impl HttpService {
 
 impl Inner {
     /// Ready when a shutdown waits no longer.
-    async fn expired(&self) {
-        match &self.peers {
-            Some(peers) => peers.expiring().cancelled_owned().await,
-            None => std::future::pending().await,
+    pub(super) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
+        let expiring = self.peers.as_ref().map(Peers::expiring);
+        async move {
+            match expiring {
+                Some(expiring) => expiring.cancelled_owned().await,
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -345,9 +349,7 @@ where
     let mut whole = BytesMut::new();
     while size <= limit {
         let chunk = match next_frame(body, limits.stall_timeout, watch).await {
-            Err(Stalled) => {
-                return Err(answer::text(StatusCode::REQUEST_TIMEOUT, "the body never came\n"));
-            }
+            Err(Stalled) => return Err(answer::stalled()),
             Ok(None) => return Ok(if whole.is_empty() { first } else { whole.freeze() }),
             Ok(Some(Err(error))) => {
                 tracing::debug!(%error, "a body broke off");

@@ -57,6 +57,7 @@ pub(super) fn accept<B>(
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
+    let headers = headers.into();
     let facts = inner.complete(Connection { transport: "ws", remote, headers, extensions });
     // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
     let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
@@ -111,10 +112,11 @@ fn open(
     match downcast::<TokioIo<Pipelined<Metered<TcpStream>>>>(upgraded) {
         Ok(Parts { io, read_buf, .. }) => {
             let agreed = io.into_inner().into_inner();
-            let serving = move |stream: io::Result<Metered<TcpStream>>| match stream {
-                Ok(stream) => {
+            let serving = move |stream: io::Result<(Metered<TcpStream>, Bytes)>| match stream {
+                Ok((stream, unread)) => {
                     let limits = &inner.dispatcher.limits;
-                    let wire = ws::serve(stream.into_inner(), &read_buf, facts, limits);
+                    let unread = [read_buf, unread].concat();
+                    let wire = ws::serve(stream.into_inner(), &unread, facts, limits);
                     serve(wire, &inner).left_future()
                 }
                 Err(error) => {

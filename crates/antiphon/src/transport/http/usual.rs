@@ -1,0 +1,356 @@
+//! The usual request, served without hyper: a POST on a connection that stays open.
+//!
+//! Whatever else comes (another method or version, an upgrade, a body in chunks, `Expect`, a page's
+//! `Origin`, a head that is no HTTP or is refused) is hyper's: the connection is handed over with what
+//! was read, and stays there. So nothing is decided here but that a request is usual, and hyper and
+//! `service.rs` keep every rule. Rejected: hyper for all, which took more instructions a call than all
+//! the rest together.
+//!
+//! Invariant: a request is usual only if every header that changes its meaning is known and plain: one
+//! Host, one Content-Length in digits, no Transfer-Encoding. Where two parsers could disagree, it is
+//! not usual.
+
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll, ready};
+
+use antiphon_core::decode;
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use tokio::io::AsyncWrite as _;
+use tokio::net::TcpStream;
+
+use super::answer;
+use super::service::{Busy, HttpService, Inner};
+use crate::BoxFuture;
+use crate::aside::Aside;
+use crate::context::{Connection, Headers, Origin};
+use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
+use crate::transport::gather::Gather;
+use crate::transport::intake::Intake;
+use crate::transport::{Meter, Metered};
+
+/// A head of more bytes than this is hyper's.
+const MAX_HEAD: usize = 8 * 1024;
+/// And so is one of more headers.
+const MAX_HEADERS: usize = 32;
+/// What is read ahead while a request runs, and what is asked for of a body at first.
+const AHEAD: usize = 64 * 1024;
+/// Requests served before others get a turn.
+const BURST: usize = 256;
+
+/// A connection on which nothing unusual has come yet.
+pub(super) struct Usual {
+    stream: TcpStream,
+    meter: Arc<Meter>,
+    service: HttpService,
+    incoming: Intake,
+    outgoing: Gather,
+    scratch: Scratch,
+    /// The head at the front of the buffer, once it is whole.
+    head: Option<Head>,
+    /// A request whose body is still to come.
+    awaited: Option<Busy>,
+    running: Option<Running>,
+    /// No request is taken after the one under way.
+    last: bool,
+    /// All is said.
+    over: bool,
+}
+
+/// A request that waits for its handler.
+struct Running {
+    run: Box<Run>,
+    expired: Aside<BoxFuture<'static, ()>>,
+    _busy: Busy,
+}
+
+/// How it ends.
+pub(super) enum Ended {
+    /// The connection is over.
+    Over,
+    /// What comes next is hyper's.
+    Unusual,
+}
+
+/// How long a request's head and body are.
+#[derive(Clone, Copy)]
+struct Head {
+    head: usize,
+    body: usize,
+}
+
+/// What stands at the front of the buffer.
+enum Next {
+    Whole(Head),
+    /// Not all of a request; this much more is worth a read.
+    Partial(usize),
+    Unusual,
+}
+
+/// The other side is gone.
+struct Gone;
+
+impl Usual {
+    pub(super) fn new(stream: TcpStream, meter: Arc<Meter>, service: HttpService) -> Self {
+        Self {
+            stream,
+            meter,
+            service,
+            incoming: Intake::new(&[]),
+            outgoing: Gather::default(),
+            scratch: Scratch::lent(),
+            head: None,
+            awaited: None,
+            running: None,
+            last: false,
+            over: false,
+        }
+    }
+
+    /// The stream, and what was read of it and not served.
+    pub(super) fn into_parts(self) -> (Metered<TcpStream>, Bytes) {
+        (Metered::new(self.stream, self.meter), self.incoming.buf.freeze())
+    }
+
+    /// Takes no request after the one under way.
+    pub(super) fn stop(&mut self) {
+        self.last = true;
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Poller<'_>) -> Poll<Ended> {
+        match self.turns(cx) {
+            Poll::Ready(Ok(ended)) => Poll::Ready(ended),
+            Poll::Ready(Err(Gone)) => Poll::Ready(Ended::Over),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn turns(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
+        for _ in 0..BURST {
+            if self.running.is_some() {
+                ready!(self.poll_running(cx))?;
+            }
+            if self.over {
+                return self.poll_over(cx);
+            }
+            if self.outgoing.is_full() {
+                ready!(self.poll_flush(cx))?;
+            }
+            match self.next() {
+                Next::Whole(head) => self.serve(head, cx),
+                Next::Partial(_) if self.last && self.incoming.buf.is_empty() => self.over = true,
+                Next::Partial(wanted) => {
+                    // What is answered leaves before anything more is read: who does not read is
+                    // not read either.
+                    ready!(self.poll_flush(cx))?;
+                    ready!(self.poll_more(wanted, cx))?;
+                }
+                Next::Unusual => {
+                    ready!(self.poll_flush(cx))?;
+                    return Poll::Ready(Ok(Ended::Unusual));
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        ready!(self.poll_flush(cx))?;
+        Poll::Pending
+    }
+
+    fn next(&mut self) -> Next {
+        let buf = &self.incoming.buf;
+        let head = match self.head {
+            Some(head) => head,
+            None if buf.is_empty() => return Next::Partial(0),
+            None => match read_head(buf, &self.service.inner) {
+                Ok(Some(head)) => *self.head.insert(head),
+                Ok(None) if buf.len() < MAX_HEAD => return Next::Partial(0),
+                Ok(None) | Err(NotUsual) => return Next::Unusual,
+            },
+        };
+        match (head.head + head.body).checked_sub(buf.len()) {
+            None | Some(0) => Next::Whole(head),
+            // As much as has come, so that an announcement alone makes no buffer large.
+            Some(missing) => Next::Partial(missing.min(buf.len().max(AHEAD))),
+        }
+    }
+
+    fn serve(&mut self, Head { head, body }: Head, cx: &mut Poller<'_>) {
+        let mut text = self.incoming.buf.split_to(head + body).freeze();
+        let body = text.split_off(head);
+        self.head = None;
+        let inner = &*self.service.inner;
+        let connection = inner.complete(Connection {
+            transport: "http",
+            remote: self.service.remote,
+            extensions: Extensions::new(),
+            headers: Headers::unread(text, read_headers),
+        });
+        let origin = Origin::Request(Arc::new(connection));
+        let payload = decode(&body, &inner.rules);
+        match inner.dispatcher.start(payload, None, &origin, &mut self.scratch, cx) {
+            Started::Done(answer) => {
+                if self.awaited.take().is_none() {
+                    self.service.activity.served_one();
+                }
+                self.answer(answer);
+            }
+            Started::Running(_, run) => {
+                let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
+                let busy = self.awaited.take().unwrap_or_else(|| self.service.activity.begin());
+                self.running = Some(Running { run, expired: Aside::new(expired), _busy: busy });
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: Option<Bytes>) {
+        answer::write_answered(answer, self.last, &mut self.outgoing);
+        self.over = self.last;
+    }
+
+    /// Ready when the request that runs is answered.
+    fn poll_running(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+        let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
+        if let Progress::Done(answer) = running.run.poll(cx) {
+            self.running = None;
+            self.answer(answer);
+            return Poll::Ready(Ok(()));
+        }
+        if running.expired.poll(cx).is_ready() {
+            self.running = None;
+            answer::write_expired(&mut self.outgoing);
+            self.over = true;
+            return Poll::Ready(Ok(()));
+        }
+        // Answers before it do not wait for it, and whoever asks may go.
+        ready!(self.poll_flush(cx))?;
+        while self.incoming.buf.len() < AHEAD {
+            ready!(self.poll_read(0, cx))?;
+        }
+        Poll::Pending
+    }
+
+    fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+        self.outgoing.poll_drain(&mut self.stream, cx, &self.meter).map_err(|_| Gone)
+    }
+
+    fn poll_read(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+        match ready!(self.incoming.poll_read(&mut self.stream, cx, wanted, &self.meter)) {
+            Ok(0) | Err(_) => Poll::Ready(Err(Gone)),
+            Ok(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Reads, or rests until there is something to read.
+    fn poll_more(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+        if let Poll::Ready(read) = self.poll_read(wanted, cx) {
+            return Poll::Ready(read);
+        }
+        self.incoming.rest();
+        self.outgoing.rest();
+        self.scratch.rest();
+        if self.head.is_none() {
+            return Poll::Pending;
+        }
+        let activity = &self.service.activity;
+        self.awaited.get_or_insert_with(|| activity.begin());
+        ready!(activity.poll_stalled(cx));
+        self.awaited = None;
+        answer::write_stalled(&mut self.outgoing);
+        self.over = true;
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_over(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
+        ready!(self.poll_flush(cx))?;
+        Pin::new(&mut self.stream).poll_shutdown(cx).map(|_| Ok(Ended::Over))
+    }
+}
+
+/// It is hyper's.
+struct NotUsual;
+
+/// The head of a usual request, if it is all there.
+fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotUsual> {
+    const METHOD: &[u8] = b"POST ";
+    let known = buf.len().min(METHOD.len());
+    if buf[..known] != METHOD[..known] || inner.websocket_only {
+        return Err(NotUsual);
+    }
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut []);
+    match request.parse_with_uninit_headers(buf, &mut headers) {
+        Ok(httparse::Status::Partial) => Ok(None),
+        Ok(httparse::Status::Complete(head)) => {
+            let body = usual_body(&request, inner).ok_or(NotUsual)?;
+            Ok(Some(Head { head, body }))
+        }
+        Err(_) => Err(NotUsual),
+    }
+}
+
+/// How long the body of this request is, if all about it is usual.
+fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usize> {
+    let (mut host, mut length, mut kind) = (None, None, None);
+    for header in request.headers.iter() {
+        let slot = match header.name.len() {
+            4 if header.name.eq_ignore_ascii_case("host") => &mut host,
+            12 if header.name.eq_ignore_ascii_case("content-type") => &mut kind,
+            14 if header.name.eq_ignore_ascii_case("content-length") => &mut length,
+            10 if header.name.eq_ignore_ascii_case("connection") => {
+                if !header.value.eq_ignore_ascii_case(b"keep-alive") {
+                    return None;
+                }
+                continue;
+            }
+            _ if UNUSUAL.iter().any(|name| header.name.eq_ignore_ascii_case(name)) => return None,
+            _ => continue,
+        };
+        if slot.replace(header.value).is_some() {
+            return None;
+        }
+    }
+    let path = request.path?;
+    let right_path = inner.path.as_ref().map_or_else(|| is_plain(path), |known| known == path);
+    let length = plain_number(length?)?;
+    let usual = request.version == Some(1)
+        && right_path
+        && inner.guard.serves(host?)
+        && answer::is_json_type(kind?)
+        && length <= inner.dispatcher.limits.frame_bytes;
+    usual.then_some(length)
+}
+
+/// What changes the meaning of a request, or asks for more than an answer.
+const UNUSUAL: [&str; 7] =
+    ["transfer-encoding", "expect", "upgrade", "origin", "te", "trailer", "http2-settings"];
+
+/// Whether no two parsers can read a path in two ways.
+fn is_plain(path: &str) -> bool {
+    path.starts_with('/')
+        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte))
+}
+
+fn plain_number(digits: &[u8]) -> Option<usize> {
+    let plain = !digits.is_empty() && digits.len() < 16 && digits.iter().all(u8::is_ascii_digit);
+    plain.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0')))
+}
+
+/// The headers of a head that was read before.
+fn read_headers(head: &[u8]) -> HeaderMap {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    if request.parse(head).is_err() {
+        return HeaderMap::new();
+    }
+    let read = |header: &httparse::Header<'_>| {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+        Some((name, HeaderValue::from_bytes(header.value).ok()?))
+    };
+    let mut map = HeaderMap::new();
+    for (name, value) in request.headers.iter().filter_map(read) {
+        map.append(name, value);
+    }
+    map
+}
