@@ -23,3 +23,4 @@ mod hostile;
 mod interop;
 mod serving;
 mod transcripts;
+mod usual;

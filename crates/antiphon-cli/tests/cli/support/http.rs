@@ -19,7 +19,7 @@ pub(crate) struct Http {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    headers: Vec<(String, String)>,
+    pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
@@ -87,6 +87,11 @@ impl Http {
     /// The next answer.
     pub(crate) fn answer(&mut self) -> Result<Answer, String> {
         self.read_answer().map_err(|error| fault(&error))
+    }
+
+    /// What comes when it is no HTTP any more.
+    pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), String> {
+        self.reader.read_exact(bytes).map_err(|error| fault(&error))
     }
 
     /// Sends a little more, and looks for a moment whether the server has ended the connection.
