@@ -171,8 +171,8 @@ impl Usual {
         };
         match (head.head + head.body).checked_sub(buf.len()) {
             None | Some(0) => Next::Whole(head),
-            // As much as has come, so that an announcement alone makes no buffer large.
-            Some(missing) => Next::Partial(missing.min(buf.len().max(AHEAD))),
+            // A few times what has come: an announcement alone makes no buffer large.
+            Some(missing) => Next::Partial(missing.min(4 * buf.len().max(AHEAD))),
         }
     }
 
