@@ -104,6 +104,7 @@ impl RawJson {
     }
 
     /// What a scanner has passed in this frame.
+    #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
         if len > SHORT {
