@@ -170,6 +170,7 @@ impl Span {
         Kind::of(frame.get(self.start))
     }
 
+    #[inline(always)]
     fn json(self, frame: &Bytes) -> RawJson {
         RawJson::sliced(frame, self.start..self.end)
     }
@@ -321,7 +322,7 @@ impl<'a> Envelope<'a> {
         self.span(name).kind(self.frame)
     }
 
-    #[inline]
+    #[inline(always)]
     fn json(&self, name: usize) -> RawJson {
         self.span(name).json(self.frame)
     }
@@ -405,7 +406,7 @@ impl<'a> Envelope<'a> {
         if !self.has(ID) || self.members.duplicate == Some(ID) {
             return Id::Null;
         }
-        Id::from_json(self.json(ID)).unwrap_or(Id::Null)
+        Id::of_kind(self.kind(ID), self.json(ID)).unwrap_or(Id::Null)
     }
 
     /// What disqualifies a Request and a Response alike.

@@ -121,7 +121,7 @@ impl Method {
     }
 
     /// The same for what is known to be a String, and perhaps to be without escapes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of_string(quoted: RawJson, may_escape: bool) -> Self {
         let unescaped = if may_escape { unescaped(&quoted) } else { None };
         Self { quoted, unescaped }

@@ -83,6 +83,7 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// Fails on bytes that are not UTF-8, which JSON is (RFC 8259, 8.1).
+    #[inline]
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Result<Self, Fault> {
         // Most messages are ASCII, which is seen faster than it is validated.
         if !bytes.is_ascii() {
@@ -320,12 +321,6 @@ impl<'a> Scanner<'a> {
 
     #[inline(never)]
     fn any_number(&mut self, mut at: usize) -> Option<usize> {
-        let rest = &self.bytes[at..];
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-        let plain = digits > 0 && (digits == 1 || rest[0] != b'0');
-        if plain && !matches!(rest.get(digits), Some(b'.' | b'e' | b'E')) {
-            return Some(at + digits);
-        }
         at += usize::from(self.peek(at) == Some(b'-'));
         at = if self.peek(at) == Some(b'0') { at + 1 } else { self.digits(at)? };
         if self.peek(at) == Some(b'.') {
@@ -406,7 +401,7 @@ fn digits_in(word: &[u8; 8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
     let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
-    let others = ((values & (ONES * 0x7F)) + ONES * 0x76 | values) & (ONES * 0x80);
+    let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
     (others != 0).then(|| (others.trailing_zeros() / 8) as usize)
 }
 
