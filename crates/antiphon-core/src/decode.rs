@@ -50,7 +50,17 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
         Ok(scanner) => scanner,
         Err(fault) => return no_json(fault),
     };
-    payload(&mut scanner, frame, rules).unwrap_or_else(|| no_json(scanner.why()))
+    let start = scanner.space(0);
+    if scanner.peek(start) != Some(b'{') {
+        return other(&mut scanner, start, frame, rules).unwrap_or_else(|| no_json(scanner.why()));
+    }
+    // The usual payload: it is made where it is to be, once nothing can go wrong.
+    let mut envelope = Envelope::of(frame);
+    let read = envelope.read(&mut scanner, start, 0).and_then(|end| scanner.end(end));
+    match read {
+        Some(_) => Payload::One(envelope.to_entry(rules)),
+        None => no_json(scanner.why()),
+    }
 }
 
 fn no_json(fault: Fault) -> Payload {
@@ -58,8 +68,8 @@ fn no_json(fault: Fault) -> Payload {
     Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
 }
 
-fn payload(scanner: &mut Scanner<'_>, frame: &Bytes, rules: &Rules) -> Option<Payload> {
-    let start = scanner.space(0);
+/// Decodes what starts here and is no single Object.
+fn other(scanner: &mut Scanner<'_>, start: usize, frame: &Bytes, rules: &Rules) -> Option<Payload> {
     let (payload, end) = match scanner.peek(start) {
         Some(b'[') => batch(scanner, start, frame, rules)?,
         _ => {
@@ -126,8 +136,9 @@ fn entry(
     rules: &Rules,
 ) -> Option<(Entry, usize)> {
     if scanner.peek(at) == Some(b'{') {
-        let (envelope, end) = Envelope::read(scanner, at, depth, frame)?;
-        return Some((envelope.into_entry(rules), end));
+        let mut envelope = Envelope::of(frame);
+        let end = envelope.read(scanner, at, depth)?;
+        return Some((envelope.to_entry(rules), end));
     }
     let end = scanner.value(at, depth)?;
     let kind = Kind::of(frame.get(at));
@@ -144,8 +155,6 @@ fn invalid(id: Id, reason: &(impl serde::Serialize + ?Sized)) -> Entry {
 struct Span {
     start: usize,
     end: usize,
-    /// It is a String that holds an escape.
-    escaped: bool,
 }
 
 impl Span {
@@ -161,6 +170,7 @@ impl Span {
         Kind::of(frame.get(self.start))
     }
 
+    #[inline(always)]
     fn json(self, frame: &Bytes) -> RawJson {
         RawJson::sliced(frame, self.start..self.end)
     }
@@ -194,9 +204,10 @@ impl<const N: usize> Names<N> {
     /// Which name stands here, in quotes and without an escape, and where it ends.
     #[inline(always)]
     fn known(&self, quoted: &[u8]) -> Option<(usize, usize)> {
-        let word = u64::from_le_bytes(*quoted.get(1..)?.first_chunk()?);
+        let [quote, word @ ..] = quoted.first_chunk::<9>()?;
+        let word = u64::from_le_bytes(*word);
         let known = (0..N).find(|&n| word & self.words[n].1 == self.words[n].0)?;
-        (quoted[0] == b'"').then(|| (known, self.names[known].len() + 2))
+        (*quote == b'"').then(|| (known, self.names[known].len() + 2))
     }
 
     fn named(&self, name: &[u8]) -> Option<usize> {
@@ -212,24 +223,22 @@ struct Members<const N: usize> {
 }
 
 impl<const N: usize> Members<N> {
-    /// Reads an Object, inside of this many brackets, whose opening brace is here; says where it ends.
+    const NONE: Self = Self { spans: [Span { start: 0, end: 0 }; N], duplicate: None };
+
+    /// Reads on from the name of a member, inside of this many brackets; says where the Object ends.
     ///
     /// Unknown members are ignored. Of a known one there may be one (RFC 8259 leaves it open, and a
     /// proxy that reads the first would disagree with a server that reads the last).
     #[inline(always)]
     fn read(
+        &mut self,
         scanner: &mut Scanner<'_>,
         at: usize,
         depth: usize,
         frame: &[u8],
         names: &Names<N>,
-    ) -> Option<(Self, usize)> {
-        let mut members = Self { spans: [Span::default(); N], duplicate: None };
-        let at = scanner.enter(at, depth)?;
+    ) -> Option<usize> {
         let mut at = scanner.space(at);
-        if scanner.peek(at) == Some(b'}') {
-            return Some((members, at + 1));
-        }
         loop {
             let (name, end) = match names.known(&frame[at..]) {
                 Some((name, len)) => (Some(name), at + len),
@@ -239,14 +248,13 @@ impl<const N: usize> Members<N> {
                 }
             };
             let start = scanner.colon(end)?;
-            scanner.take_escaped();
-            let end = scanner.value(start, depth + 1)?;
+            let end = scanner.value(start, depth)?;
             if let Some(name) = name {
-                members.keep(name, Span { start, end, escaped: scanner.take_escaped() });
+                self.keep(name, Span { start, end });
             }
             at = scanner.space(end);
             if scanner.peek(at) == Some(b'}') {
-                return Some((members, at + 1));
+                return Some(at + 1);
             }
             at = scanner.expect(at, b',', "expected ',' or '}'")?;
             at = scanner.space(at);
@@ -265,78 +273,108 @@ impl<const N: usize> Members<N> {
 /// What JSON-RPC knows. Two ids are reported above all: neither of them may be answered with.
 const ENVELOPE: Names<6> = Names::new(["id", "jsonrpc", "method", "params", "result", "error"]);
 const ID: usize = 0;
+const JSONRPC: usize = 1;
+const METHOD: usize = 2;
+const PARAMS: usize = 3;
+const RESULT: usize = 4;
+const ERROR: usize = 5;
+
+/// How most messages begin, behind the brace: this member need not be read.
+const USUAL: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 
 /// A message as it stood in an Object.
 struct Envelope<'a> {
     frame: &'a Bytes,
-    id: Span,
-    jsonrpc: Span,
-    method: Span,
-    params: Span,
-    result: Span,
-    error: Span,
-    duplicate: Option<usize>,
+    members: Members<6>,
+    /// The frame holds an escape, here or before.
+    escaped: bool,
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads the Object, inside of this many brackets, whose opening brace is here.
-    fn read(
-        scanner: &mut Scanner<'_>,
-        at: usize,
-        depth: usize,
-        frame: &'a Bytes,
-    ) -> Option<(Self, usize)> {
-        let (members, end) = Members::read(scanner, at, depth, frame, &ENVELOPE)?;
-        let Members { spans: [id, jsonrpc, method, params, result, error], duplicate } = members;
-        Some((Self { frame, id, jsonrpc, method, params, result, error, duplicate }, end))
+    fn of(frame: &'a Bytes) -> Self {
+        Self { frame, members: Members::NONE, escaped: false }
     }
 
-    fn into_entry(self, rules: &Rules) -> Entry {
-        if self.method.is_none() && !(self.result.is_none() && self.error.is_none()) {
-            self.into_response()
+    /// Reads the Object, inside of this many brackets, whose opening brace is here; says where it ends.
+    #[inline]
+    fn read(&mut self, scanner: &mut Scanner<'_>, at: usize, depth: usize) -> Option<usize> {
+        let mut at = scanner.enter(at, depth)?;
+        if self.frame.get(at..).and_then(<[u8]>::first_chunk) == Some(USUAL) {
+            at += USUAL.len();
+            self.members.spans[JSONRPC] = Span { start: at - 6, end: at - 1 };
+        } else if let Some(end) = scanner.empty(at) {
+            return Some(end);
+        }
+        let end = self.members.read(scanner, at, depth + 1, self.frame, &ENVELOPE)?;
+        self.escaped = scanner.escaped();
+        Some(end)
+    }
+
+    fn span(&self, name: usize) -> Span {
+        self.members.spans[name]
+    }
+
+    fn has(&self, name: usize) -> bool {
+        !self.span(name).is_none()
+    }
+
+    fn kind(&self, name: usize) -> Kind {
+        self.span(name).kind(self.frame)
+    }
+
+    #[inline(always)]
+    fn json(&self, name: usize) -> RawJson {
+        self.span(name).json(self.frame)
+    }
+
+    #[inline]
+    fn to_entry(&self, rules: &Rules) -> Entry {
+        if !self.has(METHOD) && (self.has(RESULT) || self.has(ERROR)) {
+            self.to_response()
         } else {
-            self.into_request(rules)
+            self.to_request(rules)
         }
     }
 
-    fn into_request(self, rules: &Rules) -> Entry {
-        let id = self.readable_id();
-        match self.call(rules) {
-            Err(reason) => invalid(id, &reason),
-            Ok((method, params)) if self.id.is_none() => {
-                Ok(Message::Notification(Notification { method, params }))
+    #[inline]
+    fn to_request(&self, rules: &Rules) -> Entry {
+        if let Err(reason) = self.call_fault(rules) {
+            return invalid(self.readable_id(), &reason);
+        }
+        let method = Method::of_string(self.json(METHOD), self.escaped);
+        let params = match self.kind(PARAMS) {
+            Kind::Array | Kind::Object if self.has(PARAMS) => {
+                Some(Params::of_structured(self.json(PARAMS)))
             }
-            Ok((method, params)) => Ok(Message::Request(Request { id, method, params })),
-        }
+            _ => None,
+        };
+        Ok(if self.has(ID) {
+            Message::Request(Request { id: self.readable_id(), method, params })
+        } else {
+            Message::Notification(Notification { method, params })
+        })
     }
 
-    fn call(&self, rules: &Rules) -> Result<(Method, Option<Params>), String> {
+    /// What disqualifies a Request or a Notification.
+    #[inline]
+    fn call_fault(&self, rules: &Rules) -> Result<(), String> {
         self.common_fault()?;
-        if self.method.is_none() {
+        if !self.has(METHOD) {
             return Err("`method` is missing".to_owned());
         }
-        let kind = self.method.kind(self.frame);
-        if kind != Kind::String {
-            return Err(format!("`method` must be a String, found {kind}"));
+        match self.kind(METHOD) {
+            Kind::String => {}
+            kind => return Err(format!("`method` must be a String, found {kind}")),
         }
-        let method = Method::of_string(self.method.json(self.frame), self.method.escaped);
-        Ok((method, self.params(rules)?))
-    }
-
-    fn params(&self, rules: &Rules) -> Result<Option<Params>, String> {
-        if self.params.is_none() {
-            return Ok(None);
-        }
-        match self.params.kind(self.frame) {
-            Kind::Array | Kind::Object => {
-                Ok(Some(Params::of_structured(self.params.json(self.frame))))
-            }
-            Kind::Null if rules.null_params => Ok(None),
+        match self.kind(PARAMS) {
+            Kind::Array | Kind::Object => Ok(()),
+            _ if !self.has(PARAMS) => Ok(()),
+            Kind::Null if rules.null_params => Ok(()),
             kind => Err(format!("`params` must be an Array or an Object, found {kind}")),
         }
     }
 
-    fn into_response(self) -> Entry {
+    fn to_response(&self) -> Entry {
         let id = self.readable_id();
         match self.outcome() {
             Ok(outcome) => Ok(Message::Response(Response { id, outcome })),
@@ -349,45 +387,52 @@ impl<'a> Envelope<'a> {
 
     fn outcome(&self) -> Result<Outcome, String> {
         self.common_fault()?;
-        if self.id.is_none() {
+        if !self.has(ID) {
             return Err("`id` is missing".to_owned());
         }
-        match (self.result.is_none(), self.error.is_none()) {
-            (false, false) => Err("both `result` and `error` are there".to_owned()),
-            (false, true) => Ok(Ok(self.result.json(self.frame))),
-            (true, _) => error_object(&self.frame.slice(self.error.start..self.error.end)).map(Err),
+        match (self.has(RESULT), self.has(ERROR)) {
+            (true, true) => Err("both `result` and `error` are there".to_owned()),
+            (true, false) => Ok(Ok(self.json(RESULT))),
+            (false, _) => {
+                let Span { start, end } = self.span(ERROR);
+                error_object(&self.frame.slice(start..end)).map(Err)
+            }
         }
     }
 
     /// The id to answer with: null where there is none, it is of a wrong type, or there are two.
+    #[inline]
     fn readable_id(&self) -> Id {
-        if self.id.is_none() || self.duplicate == Some(ID) {
+        if !self.has(ID) || self.members.duplicate == Some(ID) {
             return Id::Null;
         }
-        Id::from_json(self.id.json(self.frame)).unwrap_or(Id::Null)
+        Id::of_kind(self.kind(ID), self.json(ID)).unwrap_or(Id::Null)
     }
 
     /// What disqualifies a Request and a Response alike.
+    #[inline]
     fn common_fault(&self) -> Result<(), String> {
-        if let Some(name) = self.duplicate {
+        if let Some(name) = self.members.duplicate {
             return Err(format!("`{}` is there twice", ENVELOPE.names[name]));
         }
-        if self.jsonrpc.is_none() {
+        if !self.has(JSONRPC) {
             return Err("`jsonrpc` is missing; it must be \"2.0\"".to_owned());
         }
-        let version = self.jsonrpc.of(self.frame);
-        if version != b"\"2.0\"" && !(self.jsonrpc.escaped && *unescape(version) == *b"2.0") {
+        let version = self.span(JSONRPC).of(self.frame);
+        if version != b"\"2.0\"" && !self.is_escaped_version(version) {
             return Err("`jsonrpc` must be \"2.0\"".to_owned());
         }
-        if self.id.is_none() {
-            return Ok(());
-        }
-        match self.id.kind(self.frame) {
-            kind @ (Kind::Boolean | Kind::Array | Kind::Object) => {
+        match self.kind(ID) {
+            kind @ (Kind::Boolean | Kind::Array | Kind::Object) if self.has(ID) => {
                 Err(format!("`id` must be a String, a Number or Null, found {kind}"))
             }
-            Kind::Null | Kind::Number | Kind::String => Ok(()),
+            _ => Ok(()),
         }
+    }
+
+    #[cold]
+    fn is_escaped_version(&self, version: &[u8]) -> bool {
+        self.kind(JSONRPC) == Kind::String && *unescape(version) == *b"2.0"
     }
 }
 
@@ -398,8 +443,10 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     }
     let mut scanner = Scanner::new(text, usize::MAX).map_err(|fault| fault.to_string())?;
     let names = Names::new(["code", "message", "data"]);
-    let (members, _) =
-        Members::read(&mut scanner, 0, 0, text, &names).ok_or("`error` is not JSON")?;
+    let mut members = Members::NONE;
+    if scanner.empty(1).is_none() {
+        members.read(&mut scanner, 1, 1, text, &names).ok_or("`error` is not JSON")?;
+    }
     let Members { spans: [code, message, data], duplicate } = members;
     if duplicate.is_some() {
         return Err("a member of `error` is there twice".to_owned());

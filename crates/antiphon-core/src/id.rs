@@ -43,7 +43,13 @@ pub struct StringId(RawJson);
 impl Id {
     /// The id that this JSON value is, or `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
-        match value.kind() {
+        Self::of_kind(value.kind(), value)
+    }
+
+    /// The same where it is known what the value is.
+    #[inline]
+    pub(crate) fn of_kind(kind: Kind, value: RawJson) -> Option<Self> {
+        match kind {
             Kind::Null => Some(Self::Null),
             Kind::Number => Some(Self::Number(NumberId(value))),
             Kind::String => Some(Self::String(StringId(value))),

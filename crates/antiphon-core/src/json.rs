@@ -104,16 +104,19 @@ impl RawJson {
     }
 
     /// What a scanner has passed in this frame.
+    #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
-        if len > SHORT {
-            return Self(Text::Shared(frame.slice(at)));
-        }
         // A copy of a fixed length is cheaper, and what is behind the text is never looked at.
-        match frame[at.start..].first_chunk() {
-            Some(bytes) => Self(Text::Short { len: len as u8, bytes: *bytes }),
-            None => Self::copied(&frame[at]),
+        match frame.get(at.start..).and_then(<[u8]>::first_chunk) {
+            Some(bytes) if len <= SHORT => Self(Text::Short { len: len as u8, bytes: *bytes }),
+            _ => Self::long_or_last(frame, at),
         }
+    }
+
+    #[inline(never)]
+    fn long_or_last(frame: &Bytes, at: Range<usize>) -> Self {
+        Self::short(&frame[at.clone()]).unwrap_or_else(|| Self(Text::Shared(frame.slice(at))))
     }
 
     /// A copy of what a scanner has passed, or a serializer has written.

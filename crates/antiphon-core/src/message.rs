@@ -3,6 +3,7 @@
 //! A message either is valid, or it is an [`Invalid`] that knows whom to tell. There is no third
 //! state and no half-decoded one.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
@@ -116,14 +117,13 @@ impl Method {
         if quoted.kind() != Kind::String {
             return None;
         }
-        let escaped = memchr::memchr(b'\\', quoted.as_bytes()).is_some();
-        Some(Self::of_string(quoted, escaped))
+        Some(Self::of_string(quoted, true))
     }
 
-    /// The same for what is known to be a String, with escapes or without.
-    pub(crate) fn of_string(quoted: RawJson, escaped: bool) -> Self {
-        let unescape = || String::from_utf8_lossy(&unescape(quoted.as_bytes())).into();
-        let unescaped = escaped.then(unescape);
+    /// The same for what is known to be a String, and perhaps to be without escapes.
+    #[inline(always)]
+    pub(crate) fn of_string(quoted: RawJson, may_escape: bool) -> Self {
+        let unescaped = if may_escape { unescaped(&quoted) } else { None };
         Self { quoted, unescaped }
     }
 
@@ -149,6 +149,14 @@ impl Method {
     /// The name as it was written, in quotes.
     pub fn as_json(&self) -> &RawJson {
         &self.quoted
+    }
+}
+
+/// What a String with escapes says.
+fn unescaped(quoted: &RawJson) -> Option<Box<str>> {
+    match unescape(quoted.as_bytes()) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(text) => Some(String::from_utf8_lossy(&text).into()),
     }
 }
 

@@ -83,6 +83,7 @@ pub(crate) struct Scanner<'a> {
 
 impl<'a> Scanner<'a> {
     /// Fails on bytes that are not UTF-8, which JSON is (RFC 8259, 8.1).
+    #[inline]
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Result<Self, Fault> {
         // Most messages are ASCII, which is seen faster than it is validated.
         if !bytes.is_ascii() {
@@ -101,10 +102,10 @@ impl<'a> Scanner<'a> {
         self.fault
     }
 
-    /// Whether a String with an escape was passed since this was last asked.
+    /// Whether a String with an escape was passed.
     #[inline]
-    pub(crate) fn take_escaped(&mut self) -> bool {
-        std::mem::take(&mut self.escaped)
+    pub(crate) fn escaped(&self) -> bool {
+        self.escaped
     }
 
     #[cold]
@@ -161,8 +162,14 @@ impl<'a> Scanner<'a> {
         if depth < self.max_depth { Some(at + 1) } else { self.fail(at, TOO_DEEP) }
     }
 
+    /// Where an Object that is empty ends, of which the opening brace is passed.
+    pub(crate) fn empty(&self, at: usize) -> Option<usize> {
+        let at = self.space(at);
+        (self.peek(at) == Some(b'}')).then_some(at + 1)
+    }
+
     /// Passes a value inside of this many brackets.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
         match self.peek(at) {
             Some(b'"') => self.string(at),
@@ -172,6 +179,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes a value of any kind, and all that is in it.
+    #[inline(never)]
     fn nested(&mut self, mut at: usize, depth: usize) -> Option<usize> {
         let mut open = Nesting::default();
         loop {
@@ -250,18 +258,23 @@ impl<'a> Scanner<'a> {
 
     /// Passes a String whose opening quote is here. Most end within a few bytes: names, and short
     /// words.
-    #[inline]
+    #[inline(always)]
     fn string(&mut self, at: usize) -> Option<usize> {
-        if let Some(text) = self.bytes.get(at + 1..)
-            && let Some(word) = text.first_chunk::<8>()
-            && let Some(end) = special_in(word)
-            && word[end & 7] == b'"'
-        {
-            return Some(at + end + 2);
+        for start in [at + 1, at + 9] {
+            let Some(word) = self.bytes.get(start..).and_then(<[u8]>::first_chunk::<8>) else {
+                break;
+            };
+            if let Some(end) = special_in(word) {
+                if word[end & 7] == b'"' {
+                    return Some(start + end + 1);
+                }
+                break;
+            }
         }
         self.long_string(at + 1)
     }
 
+    #[inline(never)]
     fn long_string(&mut self, mut at: usize) -> Option<usize> {
         loop {
             at += plain_run(&self.bytes[at.min(self.bytes.len())..]);
@@ -293,17 +306,20 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes a Number: most are a few digits and nothing else.
-    #[inline]
+    #[inline(always)]
     fn number(&mut self, at: usize) -> Option<usize> {
-        let rest = &self.bytes[at..];
-        let digits = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-        let plain = digits > 0 && (digits == 1 || rest[0] != b'0');
-        if plain && !matches!(rest.get(digits), Some(b'.' | b'e' | b'E')) {
+        if let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
+            && let Some(digits) = digits_in(word)
+            && digits > 0
+            && (digits == 1 || word[0] != b'0')
+            && !matches!(word[digits & 7], b'.' | b'e' | b'E')
+        {
             return Some(at + digits);
         }
         self.any_number(at)
     }
 
+    #[inline(never)]
     fn any_number(&mut self, mut at: usize) -> Option<usize> {
         at += usize::from(self.peek(at) == Some(b'-'));
         at = if self.peek(at) == Some(b'0') { at + 1 } else { self.digits(at)? };
@@ -377,6 +393,16 @@ pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
     let special = quote | backslash | control;
     // The lowest marked byte is exact; borrows can only mark bytes above a true one.
     (special != 0).then(|| (special.trailing_zeros() / 8) as usize)
+}
+
+/// How many digits eight bytes begin with, where something else follows in them.
+#[inline]
+fn digits_in(word: &[u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
+    let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
+    let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
+    (others != 0).then(|| (others.trailing_zeros() / 8) as usize)
 }
 
 fn is_special(byte: u8) -> bool {

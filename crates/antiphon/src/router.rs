@@ -68,12 +68,20 @@ struct NameHasher(u64);
 
 impl Hasher for NameHasher {
     fn write(&mut self, bytes: &[u8]) {
-        let mut add = |word: u64| self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        add(u64::from_le_bytes(last));
+        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            self.write_u64(rest.iter().fold(0, |last, byte| (last << 8) | u64::from(*byte)));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    /// The length, which tells names apart that only differ in zeros at the end.
+    fn write_usize(&mut self, len: usize) {
+        self.write_u64(len as u64);
     }
 
     fn finish(&self) -> u64 {

@@ -43,10 +43,10 @@ impl LineDeframer {
             return None;
         }
         let newline = memchr(b'\n', buf).filter(|&len| len <= self.max_frame)?;
-        let line = buf.split_to(newline).freeze();
-        buf.advance(1);
+        let mut line = buf.split_to(newline + 1);
+        line.truncate(newline);
         self.line_has_text = false;
-        Some(Step::Emit(Ok(line)))
+        Some(Step::Emit(Ok(line.freeze())))
     }
 
     pub(super) fn is_under_way(&self) -> bool {

@@ -186,7 +186,9 @@ fn opens(byte: u8) -> bool {
 /// Drops the bytes at the front that `blank` accepts, and gives the first that it does not.
 pub(super) fn skip(buf: &mut BytesMut, blank: impl Fn(u8) -> bool) -> Option<u8> {
     let count = buf.iter().take_while(|&&byte| blank(byte)).count();
-    buf.advance(count);
+    if count > 0 {
+        buf.advance(count);
+    }
     buf.first().copied()
 }
 

@@ -21,29 +21,34 @@ impl<T: Transport> Connection<T> {
     ///
     /// Behind a full writer it is held: the other side is being read, so it can read us. Behind a
     /// full house it is refused: what runs may be waiting for the very thing that asks to come in.
-    pub(super) fn dispatch(&mut self, held: Held, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+    pub(super) fn dispatch(
+        &mut self,
+        payload: Payload,
+        bytes: usize,
+        poller: &mut Poller<'_>,
+    ) -> Result<(), Arc<str>> {
         if self.phase == Phase::Stopping {
-            return self.refuse(held.payload, "shutting down");
+            return self.refuse(payload, "shutting down");
         }
         match &self.head {
             None if self.backlog.is_empty() && !self.writer.is_full(&self.shared) => {
-                self.start(held.payload, poller);
+                self.start(payload, poller);
                 return Ok(());
             }
             Some(head) if !head.keeps_order() => {
-                return self.refuse(held.payload, "too many requests in flight");
+                return self.refuse(payload, "too many requests in flight");
             }
-            Some(_) if self.order_gives_way() && is_requests_only(&held.payload) => {
-                self.start(held.payload, poller);
+            Some(_) if self.order_gives_way() && is_requests_only(&payload) => {
+                self.start(payload, poller);
                 return Ok(());
             }
             _ => {}
         }
         if self.backlog.has_room(&self.shared.limits) {
-            self.backlog.push(held);
+            self.backlog.push(Held { payload, bytes });
             Ok(())
-        } else if is_requests_only(&held.payload) {
-            self.refuse(held.payload, "too many messages wait")
+        } else if is_requests_only(&payload) {
+            self.refuse(payload, "too many messages wait")
         } else {
             Err("too many notifications wait for one that does not finish".into())
         }

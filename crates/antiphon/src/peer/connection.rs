@@ -17,7 +17,7 @@ use std::time::Duration;
 use antiphon_core::{ErrorObject, Limits, Rules};
 use tokio::time::{Sleep, sleep};
 
-use super::backlog::{Ahead, Backlog, Held, Incoming};
+use super::backlog::{Ahead, Backlog, Incoming};
 use super::dispatcher::{Dispatcher, Gate, Run};
 use super::reader::{self, Received};
 use super::shared::{NeedsReader, Shared, Stop};
@@ -335,7 +335,7 @@ impl<T: Transport> Connection<T> {
                 self.ahead.put_back(texts);
                 Ok(())
             }
-            Received::Payload(payload) => self.dispatch(Held { payload, bytes }, poller),
+            Received::Payload(payload) => self.dispatch(payload, bytes, poller),
             Received::Lost(reason) => Err(reason.into()),
         }
     }

@@ -193,15 +193,15 @@ impl Dispatcher {
             Payload::One(Ok(Message::Request(request)))
                 if !gate.is_some_and(|gate| gate.is_full()) =>
             {
-                let (mut call, id, context) = self.call(request, origin);
+                let (mut call, context) = self.call(request, origin);
                 match call.poll(poller) {
                     Poll::Ready(outcome) => {
                         let limit = self.limits.response_bytes;
-                        Started::Done(Some(out.answer(&id, &flatten(outcome), limit)))
+                        Started::Done(Some(out.answer(id_of(&context), &flatten(outcome), limit)))
                     }
                     Poll::Pending => {
                         let mut run = self.run(Vec::new(), false, gate, origin);
-                        run.wait_for(call, id, context);
+                        run.wait_for(call, context);
                         // Its waker is set; the deadline is yet to be.
                         let progress = run.poll_rest(true, poller);
                         Started::Running(progress, run)
@@ -240,11 +240,11 @@ impl Dispatcher {
     }
 
     /// Enters the handler of a request.
-    fn call(&self, request: Request, origin: &Origin) -> (Caught<Outcome>, Id, Context) {
+    fn call(&self, request: Request, origin: &Origin) -> (Caught<Outcome>, Context) {
         let Request { id, method, params } = request;
-        let context = Context::new(Some(id.clone()), origin.clone());
+        let context = Context::new(Some(id), origin.clone());
         let call = Invocation { method, params, id: None };
-        (Caught::new(|| self.handler.call(call, context.clone())), id, context)
+        (Caught::new(|| self.handler.call(call, context.clone())), context)
     }
 
     /// Answers every request of a payload with this error and runs nothing.
@@ -260,6 +260,11 @@ impl Dispatcher {
         }
         answers.finish()
     }
+}
+
+/// The id of a request that was entered.
+fn id_of(context: &Context) -> &Id {
+    context.id().unwrap_or(&Id::Null)
 }
 
 fn entries_of(payload: Payload) -> (Vec<Entry>, bool) {
@@ -329,8 +334,8 @@ impl Run {
     pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
         for entry in std::mem::take(&mut self.unstarted) {
             match entry {
-                Ok(Message::Request(request)) => self.answer(request.id, Err(error.clone())),
-                Err(invalid) => self.answer(invalid.id, Err(invalid.error)),
+                Ok(Message::Request(request)) => self.answer(&request.id, Err(error.clone())),
+                Err(invalid) => self.answer(&invalid.id, Err(invalid.error)),
                 Ok(Message::Notification(_) | Message::Response(_)) => {}
             }
         }
@@ -360,10 +365,10 @@ impl Run {
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
             Ok(Message::Request(request)) => {
-                let (mut call, id, context) = self.dispatcher.call(request, &self.origin);
+                let (mut call, context) = self.dispatcher.call(request, &self.origin);
                 match call.poll(poller) {
-                    Poll::Ready(outcome) => self.answer(id, flatten(outcome)),
-                    Poll::Pending => self.wait_for(call, id, context),
+                    Poll::Ready(outcome) => self.answer(id_of(&context), flatten(outcome)),
+                    Poll::Pending => self.wait_for(call, context),
                 }
             }
             Ok(Message::Notification(Notification { method, params })) => {
@@ -379,14 +384,15 @@ impl Run {
             Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => {
                 tracing::debug!(id = %invalid.id, error = %invalid.error, "no valid message");
-                self.answer(invalid.id, Err(invalid.error));
+                self.answer(&invalid.id, Err(invalid.error));
             }
         }
     }
 
     /// Keeps a call that waits, and the place of its answer.
-    fn wait_for(&mut self, call: Caught<Outcome>, id: Id, context: Context) {
+    fn wait_for(&mut self, call: Caught<Outcome>, context: Context) {
         let place = self.places.len();
+        let id = id_of(&context).clone();
         self.places.push(Place { id, context: Some(context), outcome: None });
         self.calls.push(Served { place, call, _pass: self.gate.pass() });
     }
@@ -411,11 +417,11 @@ impl Run {
     }
 
     /// An answer before which none is missing is written at once.
-    fn answer(&mut self, id: Id, outcome: Outcome) {
+    fn answer(&mut self, id: &Id, outcome: Outcome) {
         if self.places.is_empty() {
-            self.answers.push(&id, &outcome);
+            self.answers.push(id, &outcome);
         } else {
-            self.places.push(Place { id, context: None, outcome: Some(outcome) });
+            self.places.push(Place { id: id.clone(), context: None, outcome: Some(outcome) });
         }
     }
 

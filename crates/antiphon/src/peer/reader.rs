@@ -27,6 +27,11 @@ pub(super) enum Received {
 /// Decodes a frame, which may be a whole line, and delivers the answers in it.
 pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared) -> Received {
     let payload = decode(frame, rules);
+    if let Payload::One(Ok(Message::Request(_) | Message::Notification(_))) = &payload
+        && shared.tap.is_none()
+    {
+        return Received::Payload(payload);
+    }
     if let Payload::One(Err(invalid)) = &payload
         && line
         && invalid.error.code == Code::PARSE_ERROR
