@@ -1,0 +1,12 @@
+//! The same with its allocations counted, which costs time.
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    dispatch::run(|| COUNTED.stats().allocations + COUNTED.stats().reallocations)
+}

@@ -1,0 +1,5 @@
+//! Timed, and counted by callgrind.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    dispatch::run(|| 0)
+}

@@ -1,0 +1,53 @@
+//! How many calls a client makes in a second, 64 in flight, against the same server: the plain loop,
+//! which keeps up with all of them and belongs to none.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Fault;
+use crate::options::Options;
+use crate::place::{LOAD_CORE, Place, output};
+use crate::server::Server;
+use crate::spread::Spread;
+
+const IN_FLIGHT: &str = "64";
+/// Each with its wire; over WebSocket there is one connection.
+const CLIENTS: [(&str, &str); 5] = [
+    ("ws", "jsonrpsee"),
+    ("ws", "antiphon"),
+    ("http", "jsonrpsee"),
+    ("http", "antiphon"),
+    ("http", "hyper"),
+];
+
+/// Calls a second by wire and client.
+pub(crate) type Clients = BTreeMap<String, BTreeMap<String, Spread>>;
+
+pub(crate) fn measure(place: &Place, options: &Options) -> Result<Clients, Fault> {
+    let server = Server::start(place, "plain")?;
+    let mut rounds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for _ in 0..options.rounds() {
+        for (wire, client) in CLIENTS {
+            let speed = one(place, options, server.endpoint(wire)?, client)?;
+            rounds.entry((wire, client)).or_default().push(speed);
+        }
+    }
+    let mut clients = Clients::new();
+    for ((wire, client), speeds) in rounds {
+        let of_wire = clients.entry(wire.to_owned()).or_default();
+        of_wire.insert(client.to_owned(), Spread::of(speeds));
+    }
+    Ok(clients)
+}
+
+fn one(place: &Place, options: &Options, endpoint: &str, client: &str) -> Result<f64, Fault> {
+    #[derive(Serialize, Deserialize)]
+    struct Printed {
+        calls_per_second: f64,
+    }
+    let seconds = options.seconds(1.0).to_string();
+    let mut command = place.pinned(LOAD_CORE, &format!("client-{client}"));
+    let printed = output(command.args([endpoint, IN_FLIGHT, &seconds]))?;
+    Ok(serde_json::from_str::<Printed>(&printed)?.calls_per_second)
+}

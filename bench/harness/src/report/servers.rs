@@ -1,0 +1,155 @@
+//! The servers under load.
+
+use std::collections::BTreeSet;
+
+use super::section;
+use super::table::{Table, digits, number, or_dash};
+use crate::cpu::Cpu;
+use crate::load::Figure;
+use crate::results::Results;
+use crate::server::PEERS;
+use crate::workload::{self, BATCHES, SIZES, Workload};
+
+pub(super) fn all(results: &Results) -> String {
+    let parts = [throughput, streams, latency, slow, linear, idle];
+    parts.iter().map(|part| part(results)).collect()
+}
+
+fn throughput(results: &Results) -> String {
+    let loads = workload::throughput();
+    let text = format!(
+        "Times jsonrpsee, whose own figure is in brackets: calls a second, where each entry of a batch \
+         is a call. hyper replies with a constant and parses nothing; plain is a loop on a socket with \
+         a real parse, without concurrency, limits or most of the protocol.\n\n{}{}",
+        ratios(results, &loads, "jsonrpsee"),
+        speeds(results, &loads) + &cpu(results, &loads)
+    );
+    section("Servers", &dates(results, &loads), &text)
+}
+
+fn streams(results: &Results) -> String {
+    let loads = workload::streams();
+    let figures = speeds(results, &loads) + &cpu(results, &loads);
+    let text = format!("The one on stdio is `antiphon serve`.\n\n{figures}");
+    section("Streams", &dates(results, &loads), &text)
+}
+
+fn latency(results: &Results) -> String {
+    let loads = workload::latency();
+    let text = "One connection, one call at a time; microseconds, p50 / p99.\n\n".to_owned()
+        + &matrix(results, &loads, |figure| {
+            format!("{} / {}", digits(figure.p50), digits(figure.p99))
+        });
+    section("Latency", &dates(results, &loads), &text)
+}
+
+fn slow(results: &Results) -> String {
+    let loads = workload::slow();
+    let text =
+        "A handler that waits 10 ms. Calls a second, and p99 in milliseconds; nobody can answer \
+                more than 102 k a second over these WebSockets, or 51.2 k over HTTP.\n\n"
+            .to_owned()
+            + &matrix(results, &loads, |figure| {
+                format!("{} ({} ms)", number(figure.calls_per_second), digits(figure.p99 / 1e3))
+            });
+    section("Slow handlers", &dates(results, &loads), &text)
+}
+
+fn linear(results: &Results) -> String {
+    let loads = workload::linear();
+    let cost = |load: &str, peer: &str, units: f64| {
+        or_dash(results.figure(load, peer).map(|f| digits(1e9 / f.calls_per_second / units)))
+    };
+    let mut batches = Table::new(["entries", "antiphon, ns an entry", "jsonrpsee, ns an entry"]);
+    for batch in BATCHES {
+        let cost = |peer| cost(&format!("linear-batch-{batch}"), peer, 1.0);
+        batches.row([batch.to_string(), cost("antiphon"), cost("jsonrpsee")]);
+    }
+    let mut sizes = Table::new(["KiB", "antiphon, ns a byte", "jsonrpsee, ns a byte"]);
+    for size in SIZES {
+        let cost = |peer| cost(&format!("linear-echo-{size}"), peer, size as f64);
+        sizes.row([(size >> 10).to_string(), cost("antiphon"), cost("jsonrpsee")]);
+    }
+    let text = format!(
+        "Over HTTP, 4 connections.\n\n![Cost an entry, and a byte](linear.svg)\n\n{}{}",
+        batches.finish(),
+        sizes.finish()
+    );
+    section("Cost as messages grow", &dates(results, &loads), &text)
+}
+
+fn idle(results: &Results) -> String {
+    let Some(idle) = &results.idle else { return String::new() };
+    let mut table = Table::new(["server", "KB a connection"]);
+    for (peer, bytes) in &idle.value.bytes {
+        table.row([peer.clone(), digits(bytes / 1e3)]);
+    }
+    let text = format!(
+        "{} WebSocket connections that have made one call each; private memory of the process.\n\n{}",
+        idle.value.connections,
+        table.finish()
+    );
+    section("Memory of idle connections", &[&*idle.date].into(), &text)
+}
+
+fn dates<'a>(results: &'a Results, loads: &[Workload]) -> BTreeSet<&'a str> {
+    loads.iter().filter_map(|load| Some(&*results.loads.get(&load.name)?.date)).collect()
+}
+
+fn ratios(results: &Results, loads: &[Workload], base: &str) -> String {
+    let cell =
+        |load: &Workload, figure: &Figure| match results.ratio(&load.name, &figure.peer, base) {
+            Some(_) if figure.peer == base => format!("1.00 ({})", number(figure.calls_per_second)),
+            Some(ratio) if figure.peer == "antiphon" => format!("**{}**", digits(ratio)),
+            Some(ratio) => digits(ratio),
+            None => "-".to_owned(),
+        };
+    matrix_of(results, loads, cell)
+}
+
+fn speeds(results: &Results, loads: &[Workload]) -> String {
+    let text = "Calls a second, and the slowest and fastest round:\n\n".to_owned();
+    text + &matrix(results, loads, |figure| {
+        let [speed, slowest, fastest] =
+            [figure.calls_per_second, figure.slowest, figure.fastest].map(number);
+        format!("{speed} ({slowest} to {fastest})")
+    })
+}
+
+fn cpu(results: &Results, loads: &[Workload]) -> String {
+    let text = "Microseconds of its core that the server spends on a call, of them its own and not the \
+                kernel's in brackets:\n\n";
+    let cell = |figure: &Figure| {
+        let cpu = figure.cpu.as_ref();
+        let cell = |cpu: &Cpu| format!("{} ({})", digits(cpu.user + cpu.system), digits(cpu.user));
+        or_dash(cpu.map(cell))
+    };
+    text.to_owned() + &matrix(results, loads, cell)
+}
+
+fn matrix(results: &Results, loads: &[Workload], cell: impl Fn(&Figure) -> String) -> String {
+    matrix_of(results, loads, |_, figure| cell(figure))
+}
+
+/// A row for each workload, a column for each peer that takes part in any of them.
+fn matrix_of(
+    results: &Results,
+    loads: &[Workload],
+    cell: impl Fn(&Workload, &Figure) -> String,
+) -> String {
+    let takes_part = |peer: &&str| loads.iter().any(|load| load.peers.contains(peer));
+    let peers: Vec<_> = PEERS.iter().copied().filter(takes_part).collect();
+    let mut table = Table::new(std::iter::once("workload").chain(peers.iter().copied()));
+    for load in loads {
+        let figures = results.loads.get(&load.name).map(|load| &load.value[..]).unwrap_or_default();
+        let cells = peers.iter().map(|peer| {
+            let figure = figures.iter().find(|figure| figure.peer == *peer);
+            or_dash(figure.map(|figure| match &figure.fault {
+                Some(fault) => format!("failed: {fault}"),
+                None => cell(load, figure),
+            }))
+        });
+        table.row(std::iter::once(load.title.clone()).chain(cells));
+    }
+    table.finish()
+}

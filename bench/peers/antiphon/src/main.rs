@@ -1,0 +1,6 @@
+//! The server that is timed.
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    bench_antiphon::serve(|| 0).await
+}

@@ -1,0 +1,13 @@
+//! The same server with its allocations counted, which costs time.
+
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    bench_jsonrpsee::serve(|| COUNTED.stats().allocations + COUNTED.stats().reallocations).await
+}
