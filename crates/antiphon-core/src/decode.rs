@@ -103,6 +103,10 @@ fn batch(
             return skip_rest(scanner, at, limit);
         }
         let (entry, end) = entry(scanner, at, 1, frame, rules)?;
+        if entries.is_empty() {
+            // Entries are much alike: room for as many as the first would fit in what is there.
+            entries.reserve((frame.len() / (end - at)).min(limit));
+        }
         entries.push(entry);
         at = scanner.space(end);
         if scanner.peek(at) == Some(b']') {
@@ -459,4 +463,43 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     let message = String::from_utf8_lossy(&unescape(message.of(text))).into_owned();
     let data = (!data.is_none()).then(|| data.json(text));
     Ok(ErrorObject { data, ..ErrorObject::new(code, message) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &'static str) -> Entry {
+        match decode(&text.into(), &Rules::default()) {
+            Payload::One(entry) => entry,
+            Payload::Batch(_) => panic!("no batch: {text}"),
+        }
+    }
+
+    #[test]
+    fn the_usual_start_is_read_like_any_other() {
+        let calls = [
+            r#"{"jsonrpc":"2.0","method":"m","id":1}"#,
+            r#"{"jsonrpc":"2.0", "method":"m","id":1}"#,
+            r#"{ "jsonrpc":"2.0","method":"m","id":1}"#,
+            r#"{"method":"m","id":1,"jsonrpc":"2.\u0030"}"#,
+        ];
+        let [usual, others @ ..] = calls.map(entry);
+        assert!(matches!(usual, Ok(Message::Request(_))));
+        others.iter().for_each(|other| assert_eq!(*other, usual));
+    }
+
+    #[test]
+    fn the_usual_start_excuses_nothing() {
+        let code = |text| entry(text).unwrap_err().error.code;
+        for text in
+            [r#"{"jsonrpc":"2.0",}"#, r#"{"jsonrpc":"2.0","#, r#"{"jsonrpc":"2.0",,"id":1}"#]
+        {
+            assert_eq!(code(text), Code::PARSE_ERROR, "{text}");
+        }
+        let twice = r#"{"jsonrpc":"2.0","method":"m","jsonrpc":"2.0"}"#;
+        assert_eq!(code(twice), Code::INVALID_REQUEST);
+        let no_string = r#"{"jsonrpc":12.01,"method":"m"}"#;
+        assert_eq!(code(no_string), Code::INVALID_REQUEST);
+    }
 }

@@ -27,9 +27,7 @@ pub(super) enum Received {
 /// Decodes a frame, which may be a whole line, and delivers the answers in it.
 pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared) -> Received {
     let payload = decode(frame, rules);
-    if let Payload::One(Ok(Message::Request(_) | Message::Notification(_))) = &payload
-        && shared.tap.is_none()
-    {
+    if holds_only_calls(&payload) && shared.tap.is_none() {
         return Received::Payload(payload);
     }
     if let Payload::One(Err(invalid)) = &payload
@@ -90,6 +88,16 @@ pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
     };
     let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
     Received::Payload(Payload::One(Err(invalid)))
+}
+
+/// Whether there is nothing to deliver and nothing to complain of.
+fn holds_only_calls(payload: &Payload) -> bool {
+    let is_call =
+        |entry: &Entry| matches!(entry, Ok(Message::Request(_) | Message::Notification(_)));
+    match payload {
+        Payload::One(entry) => is_call(entry),
+        Payload::Batch(entries) => entries.iter().all(is_call),
+    }
 }
 
 fn is_unreadable(invalid: &Invalid) -> bool {
