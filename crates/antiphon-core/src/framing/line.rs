@@ -19,14 +19,23 @@ pub(super) struct LineDeframer {
     line_has_text: bool,
     /// A line that is there is taken without a look at what is in it.
     whole: bool,
+    /// So many bytes at the front of the buffer are known to hold no newline.
+    searched: usize,
 }
 
 impl LineDeframer {
     pub(super) fn new(max_frame: usize, whole: bool) -> Self {
-        Self { max_frame, text: Text::new(max_frame), line_has_text: false, whole }
+        Self { max_frame, text: Text::new(max_frame), line_has_text: false, whole, searched: 0 }
     }
 
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+        let before = buf.len();
+        let step = self.take(buf);
+        self.searched = self.searched.saturating_sub(before - buf.len());
+        step
+    }
+
+    fn take(&mut self, buf: &mut BytesMut) -> Step {
         if self.text.is_under_way() {
             return self.text.step(buf);
         }
@@ -42,7 +51,11 @@ impl LineDeframer {
         if !self.whole || !matches!(first, b'{' | b'[') {
             return None;
         }
-        let newline = memchr(b'\n', buf).filter(|&len| len <= self.max_frame)?;
+        // What was searched is not searched again: many texts may come without any newline.
+        let searched = self.searched.min(buf.len());
+        let found = memchr(b'\n', &buf[searched..]).map(|at| searched + at);
+        self.searched = found.unwrap_or(buf.len());
+        let newline = found.filter(|&len| len <= self.max_frame)?;
         let mut line = buf.split_to(newline + 1);
         line.truncate(newline);
         self.line_has_text = false;
@@ -55,6 +68,7 @@ impl LineDeframer {
 
     pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.line_has_text = false;
+        self.searched = 0;
         self.text.rest(buf)
     }
 
@@ -107,7 +121,7 @@ mod tests {
             let whole = deframer.next(&mut buf).unwrap().unwrap();
             assert_eq!(whole, line);
             assert_eq!(deframer.next(&mut buf), Some(ok(b"{}")));
-            let texts: Vec<_> = texts(&whole).into_iter().map(Ok).collect();
+            let texts: Vec<_> = texts(&whole).map(Ok).collect();
             expect(Line, 64, &[line, b"\n"].concat(), &texts);
         }
     }

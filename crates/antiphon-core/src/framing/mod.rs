@@ -137,10 +137,23 @@ pub enum FrameError {
 }
 
 /// The texts that stand on one line, as a [`Deframer`] gives them that takes no whole lines.
-pub fn texts(line: &[u8]) -> Vec<Bytes> {
-    let mut deframer = Deframer::new(Framing::Line, usize::MAX);
-    let mut buf = BytesMut::from(line);
-    std::iter::from_fn(|| deframer.finish(&mut buf)).filter_map(Result::ok).collect()
+pub fn texts(line: &[u8]) -> Texts {
+    Texts { deframer: Deframer::new(Framing::Line, usize::MAX), rest: BytesMut::from(line) }
+}
+
+/// The texts of a line, found one after the other.
+#[derive(Debug)]
+pub struct Texts {
+    deframer: Deframer,
+    rest: BytesMut,
+}
+
+impl Iterator for Texts {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        self.deframer.finish(&mut self.rest)?.ok()
+    }
 }
 
 /// Takes frames from the front of a buffer, resuming where the last call ran out of bytes.

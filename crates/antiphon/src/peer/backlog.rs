@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use antiphon_core::framing::Texts;
 use antiphon_core::{Entry, Limits, Message, Payload};
 use bytes::Bytes;
 
@@ -66,6 +67,8 @@ pub(super) type Incoming = Result<Bytes, TransportError>;
 /// Frames that were read while nothing could be done with them.
 #[derive(Default)]
 pub(super) struct Ahead {
+    /// What is left of a line that holds several texts, the next one first.
+    texts: Option<(Bytes, Texts)>,
     frames: VecDeque<Incoming>,
     bytes: usize,
 }
@@ -75,7 +78,7 @@ impl Ahead {
     const BYTES: usize = 64 * 1024;
 
     pub(super) fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.frames.is_empty() && self.texts.is_none()
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -87,15 +90,16 @@ impl Ahead {
         self.frames.push_back(incoming);
     }
 
-    /// What was read at once and turned out to be several.
-    pub(super) fn put_back(&mut self, frames: Vec<Bytes>) {
-        for frame in frames.into_iter().rev() {
-            self.bytes += frame.len();
-            self.frames.push_front(Ok(frame));
-        }
+    /// What was read at once and turned out to be several: they are found as they are taken.
+    pub(super) fn split(&mut self, mut texts: Texts) {
+        self.texts = texts.next().map(|first| (first, texts));
     }
 
     pub(super) fn pop(&mut self) -> Option<Incoming> {
+        if let Some((text, texts)) = self.texts.take() {
+            self.split(texts);
+            return Some(Ok(text));
+        }
         let incoming = self.frames.pop_front()?;
         self.bytes -= incoming.as_ref().map_or(0, Bytes::len);
         Some(incoming)

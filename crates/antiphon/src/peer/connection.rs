@@ -280,7 +280,7 @@ impl<T: Transport> Connection<T> {
                 Received::Payload(payload) => {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
-                Received::Texts(texts) => self.ahead.put_back(texts),
+                Received::Texts(texts) => self.ahead.split(texts),
                 Received::Nothing | Received::Lost(_) => {}
             }
         }
@@ -332,7 +332,7 @@ impl<T: Transport> Connection<T> {
         match received {
             Received::Nothing => Ok(()),
             Received::Texts(texts) => {
-                self.ahead.put_back(texts);
+                self.ahead.split(texts);
                 Ok(())
             }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),

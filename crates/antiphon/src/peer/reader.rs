@@ -3,7 +3,7 @@
 //! Answers go to the calls that wait for them at once, whatever else is held up: a handler that
 //! waits for one would otherwise wait for us (contract 4). The rest is dispatched in arrival order.
 
-use antiphon_core::framing::{FrameError, texts};
+use antiphon_core::framing::{FrameError, Texts, texts};
 use antiphon_core::{
     Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, Rules, decode,
 };
@@ -19,7 +19,7 @@ pub(super) enum Received {
     /// Something for the dispatcher.
     Payload(Payload),
     /// It is a line that holds several texts.
-    Texts(Vec<Bytes>),
+    Texts(Texts),
     /// An answer that cannot be read, and nobody knows whose it is: some call would wait for ever.
     Lost(String),
 }
@@ -33,11 +33,9 @@ pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared)
     if let Payload::One(Err(invalid)) = &payload
         && line
         && invalid.error.code == Code::PARSE_ERROR
+        && texts(frame).next().is_some_and(|first| first.len() < frame.trim_ascii_end().len())
     {
-        let texts = texts(frame);
-        if texts.len() > 1 {
-            return Received::Texts(texts);
-        }
+        return Received::Texts(texts(frame));
     }
     if let Some(tap) = &shared.tap {
         tap(Direction::Received, frame);

@@ -56,10 +56,6 @@ impl Meter {
         self.blocked.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn moved(&self) -> u64 {
         self.read.load(Ordering::Relaxed) + self.written.load(Ordering::Relaxed)
     }

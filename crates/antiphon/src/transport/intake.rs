@@ -7,7 +7,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::BytesMut;
+use bytes::{BufMut as _, BytesMut};
 use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
@@ -39,14 +39,18 @@ impl Intake {
         wanted: usize,
         meter: &Meter,
     ) -> Poll<io::Result<usize>> {
+        // One that a large message has left is not filled again by small ones.
+        if self.buf.is_empty() && self.buf.capacity() > MAX_ROOM.max(wanted) {
+            self.buf = BytesMut::new();
+        }
         if self.buf.capacity() == 0 {
             self.buf = spare::take();
         }
         if self.buf.capacity() - self.buf.len() < wanted.max(MIN_ROOM) {
             self.buf.reserve(wanted.max(self.room));
         }
-        let room = self.buf.capacity() - self.buf.len();
-        let poll = poll_read_buf(Pin::new(io), cx, &mut self.buf);
+        let room = (self.buf.capacity() - self.buf.len()).min(wanted.max(self.room));
+        let poll = poll_read_buf(Pin::new(io), cx, &mut (&mut self.buf).limit(room));
         if let Poll::Ready(Ok(read)) = poll {
             meter.read(read);
             let full = read == room;

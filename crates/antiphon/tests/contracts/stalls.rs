@@ -194,6 +194,38 @@ mod http {
         assert!(response.contains("\"held\""), "{response}");
     }
 
+    /// A body that came late is forgotten by the time the handler has taken long.
+    #[tokio::test]
+    async fn a_body_that_came_late_is_none() {
+        let Holding { router, mut entered, release, .. } = holding();
+        let limits = Limits { stall_timeout: SOON, idle_timeout: Some(SOON), ..patient() };
+        let address = serve("http://127.0.0.1:0", limits, router).await;
+        // By the usual way, and by hyper's.
+        for more in ["", "te: trailers\r\n"] {
+            let mut stream = dial(&address).await;
+            for id in 1..3 {
+                let body = request(id, "hold", "[]");
+                let head = post("", body.len()).replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
+                stream.write_all(head.as_bytes()).await.unwrap();
+                // Another connection comes and goes: the head was read by then.
+                within(dial(&address).await.read(&mut [0; 1])).await.ok();
+                stream.write_all(body.as_bytes()).await.unwrap();
+                within(entered.recv()).await.unwrap();
+                for _ in 0..2 {
+                    rest(&mut dial(&address).await).await;
+                }
+                release.notify_one();
+                let mut status = [0; 12];
+                within(stream.read_exact(&mut status)).await.unwrap();
+                assert_eq!(&status, b"HTTP/1.1 200");
+                let mut answer = Vec::new();
+                while !answer.ends_with(format!("\"id\":{id}}}").as_bytes()) {
+                    answer.push(within(stream.read_u8()).await.unwrap());
+                }
+            }
+        }
+    }
+
     #[tokio::test]
     async fn an_answer_that_is_not_read_is_a_stall() {
         let (enter, mut entered) = mpsc::channel(8);

@@ -92,7 +92,8 @@ fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
         short => return Ok(Some((short.into(), rest))),
     };
     match found {
-        Some((length, _)) if length < least => Err(Fault::Length { length }),
+        // In as few bytes as it takes, and the highest bit is none of it.
+        Some((length, _)) if length < least || length >> 63 == 1 => Err(Fault::Length { length }),
         found => Ok(found),
     }
 }

@@ -113,12 +113,8 @@ const HEAD: usize = 192;
 
 /// The last words to a client whose body does not come.
 pub(super) fn write_stalled(out: &mut Gather) {
-    let tail = out.tail();
-    tail.extend_from_slice(b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain\r\n");
-    tail.extend_from_slice(b"content-length: ");
-    write_number(STALLED.len(), tail);
-    tail.extend_from_slice(b"\r\nconnection: close\r\n\r\n");
-    tail.extend_from_slice(STALLED.as_bytes());
+    let status = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain\r\n";
+    write_last(status, STALLED.as_bytes(), out.tail());
 }
 
 /// What a client hears whose body does not come.
@@ -132,12 +128,18 @@ pub(super) fn stalled() -> HttpResponse {
 pub(super) fn write_expired(out: &mut Gather) {
     let mut body = BytesMut::new();
     encode::response(&Id::Null, &Err(ErrorObject::server_busy("shutting down")), &mut body);
-    let tail = out.tail();
-    tail.extend_from_slice(b"HTTP/1.1 503 Service Unavailable\r\n");
-    tail.extend_from_slice(b"content-type: application/json\r\ncontent-length: ");
-    write_number(body.len(), tail);
-    tail.extend_from_slice(b"\r\nconnection: close\r\n\r\n");
-    tail.extend_from_slice(&body);
+    let status = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n";
+    write_last(status, &body, out.tail());
+}
+
+fn write_last(status_and_type: &[u8], body: &[u8], out: &mut BytesMut) {
+    out.extend_from_slice(status_and_type);
+    out.extend_from_slice(b"content-length: ");
+    write_number(body.len(), out);
+    out.extend_from_slice(b"\r\nconnection: close\r\ndate: ");
+    date::write(out);
+    out.extend_from_slice(b"\r\n\r\n");
+    out.extend_from_slice(body);
 }
 
 fn write_number(number: usize, out: &mut BytesMut) {

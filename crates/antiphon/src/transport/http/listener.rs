@@ -33,8 +33,11 @@ pub(crate) struct HttpServer {
 impl HttpServer {
     pub(crate) fn new(limits: Arc<Limits>) -> Self {
         let mut builder = Builder::new(TokioExecutor::new());
-        // How long a head may take is watched here (`watch`): hyper would set a timer for each.
-        builder.http1().header_read_timeout(None).max_buf_size(64 * 1024);
+        builder
+            .http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.handshake_timeout)
+            .max_buf_size(64 * 1024);
         builder
             .http2()
             .timer(TokioTimer::new())
@@ -128,15 +131,15 @@ impl Serving {
 
 /// Ready with a reason when the other side has stopped moving: before its first request, between
 /// two, in the middle of a head, or with an answer that it does not read. A body that does not come
-/// is the request's own matter: it is told.
+/// is the request's own matter: it is told. Heads that hyper reads it watches itself.
 async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) -> &'static str {
     let idle = limits.idle_timeout.unwrap_or(KEEP_ALIVE);
     let shortest = idle.min(limits.stall_timeout).min(limits.handshake_timeout);
     let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
     let start = Instant::now();
     let mut last = ((0, 0), start);
-    // Since when there has been no request, and how much had been read by then.
-    let mut between: Option<(u64, u64, Instant)> = Some((0, 0, start));
+    // Since when a head has not become whole, and how many requests had been served by then.
+    let mut asking: Option<(u64, Instant)> = None;
     loop {
         sleep(period).await;
         let now = Instant::now();
@@ -150,21 +153,18 @@ async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) 
             return "the answer is not being read";
         }
         if activity.is_busy() {
-            between = None;
             if still >= limits.stall_timeout {
                 activity.stall();
             }
             continue;
         }
-        let (read, since) = match between {
-            Some((before, read, since)) if before == served => (read, since),
-            _ => {
-                between = Some((served, meter.bytes_read(), now));
-                (meter.bytes_read(), now)
-            }
+        asking = match asking {
+            _ if !activity.is_asking() => None,
+            Some((before, since)) if before == served => Some((before, since)),
+            _ => Some((served, now)),
         };
-        let asking = served == 0 || meter.bytes_read() > read;
-        if asking && now - since >= limits.handshake_timeout {
+        let since = if served == 0 { Some(start) } else { asking.map(|(_, since)| since) };
+        if since.is_some_and(|since| now - since >= limits.handshake_timeout) {
             return "no request came, or half of one";
         }
         if still >= idle {

@@ -65,6 +65,8 @@ pub struct HttpService {
 pub(super) struct Activity {
     running: AtomicUsize,
     served: AtomicU64,
+    /// A head has begun and is not whole; told only by who reads it here.
+    asking: AtomicBool,
     /// Somebody watches, and tells of a body that does not come.
     watched: bool,
     stalled: AtomicBool,
@@ -90,12 +92,27 @@ impl Activity {
         self.served.load(Ordering::Relaxed)
     }
 
+    /// Whether a head has begun and is not whole.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_asking(&self, asking: bool) {
+        self.asking.store(asking, Ordering::Relaxed);
+    }
+
     /// Nothing moves: if a body is being waited for, it will not come.
     pub(super) fn stall(&self) {
         if let Some(reader) = self.reader.take() {
             self.stalled.store(true, Ordering::Release);
             reader.wake();
         }
+    }
+
+    /// It has come after all.
+    pub(super) fn moves_on(&self) {
+        drop(self.reader.take());
+        self.stalled.store(false, Ordering::Release);
     }
 
     /// Waits to be told so.
@@ -392,11 +409,13 @@ where
     let Some(watch) = watch else {
         return timeout(limit, body.frame()).await.map_err(|_| Stalled);
     };
-    poll_fn(|poller| match Pin::new(&mut *body).poll_frame(poller) {
+    let frame = poll_fn(|poller| match Pin::new(&mut *body).poll_frame(poller) {
         Poll::Ready(frame) => Poll::Ready(Ok(frame)),
         Poll::Pending => watch.poll_stalled(poller).map(|()| Err(Stalled)),
-    })
-    .await
+    });
+    let frame = frame.await;
+    watch.moves_on();
+    frame
 }
 
 /// Lets some more of a refused body go by: a connection that is closed while its client still

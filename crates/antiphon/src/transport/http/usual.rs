@@ -50,6 +50,8 @@ pub(super) struct Usual {
     scratch: Scratch,
     /// The head at the front of the buffer, once it is whole.
     head: Option<Head>,
+    /// The largest body that may have been in the buffer.
+    largest: usize,
     /// A request whose body is still to come.
     awaited: Option<Busy>,
     running: Option<Running>,
@@ -102,6 +104,7 @@ impl Usual {
             outgoing: Gather::default(),
             scratch: Scratch::lent(),
             head: None,
+            largest: 0,
             awaited: None,
             running: None,
             last: false,
@@ -111,6 +114,7 @@ impl Usual {
 
     /// The stream, and what was read of it and not served.
     pub(super) fn into_parts(self) -> (Metered<TcpStream>, Bytes) {
+        self.service.activity.set_asking(false);
         (Metered::new(self.stream, self.meter), self.incoming.buf.freeze())
     }
 
@@ -140,7 +144,8 @@ impl Usual {
             }
             match self.next() {
                 Next::Whole(head) => self.serve(head, cx),
-                Next::Partial(_) if self.last && self.incoming.buf.is_empty() => self.over = true,
+                // Half a head is no request yet.
+                Next::Partial(_) if self.last && self.head.is_none() => self.over = true,
                 Next::Partial(wanted) => {
                     // What is answered leaves before anything more is read: who does not read is
                     // not read either.
@@ -180,6 +185,9 @@ impl Usual {
         let mut text = self.incoming.buf.split_to(head + body).freeze();
         let body = text.split_off(head);
         self.head = None;
+        self.largest = self.largest.max(body.len());
+        // A handler keeps the head for as long as it runs, and not a large buffer with it.
+        let text = if self.largest < AHEAD { text } else { Bytes::copy_from_slice(&text) };
         let inner = &*self.service.inner;
         let connection = inner.complete(Connection {
             transport: "http",
@@ -189,16 +197,17 @@ impl Usual {
         });
         let origin = Origin::Request(Arc::new(connection));
         let payload = decode(&body, &inner.rules);
+        let awaited = self.awaited.take().inspect(|_| self.service.activity.moves_on());
         match inner.dispatcher.start(payload, None, &origin, &mut self.scratch, cx) {
             Started::Done(answer) => {
-                if self.awaited.take().is_none() {
+                if awaited.is_none() {
                     self.service.activity.served_one();
                 }
                 self.answer(answer);
             }
             Started::Running(_, run) => {
                 let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
-                let busy = self.awaited.take().unwrap_or_else(|| self.service.activity.begin());
+                let busy = awaited.unwrap_or_else(|| self.service.activity.begin());
                 self.running = Some(Running { run, expired: Aside::new(expired), _busy: busy });
             }
         }
@@ -226,9 +235,25 @@ impl Usual {
         // Answers before it do not wait for it, and whoever asks may go.
         ready!(self.poll_flush(cx))?;
         while self.incoming.buf.len() < AHEAD {
-            ready!(self.poll_read(0, cx))?;
+            match self.poll_read(0, cx) {
+                Poll::Ready(read) => read?,
+                Poll::Pending => {
+                    self.rest();
+                    break;
+                }
+            }
         }
         Poll::Pending
+    }
+
+    /// There is nothing to read: what is not in use goes back.
+    fn rest(&mut self) {
+        if self.incoming.buf.is_empty() {
+            self.largest = 0;
+        }
+        self.incoming.rest();
+        self.outgoing.rest();
+        self.scratch.rest();
     }
 
     fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
@@ -247,13 +272,12 @@ impl Usual {
         if let Poll::Ready(read) = self.poll_read(wanted, cx) {
             return Poll::Ready(read);
         }
-        self.incoming.rest();
-        self.outgoing.rest();
-        self.scratch.rest();
+        self.rest();
+        let activity = &self.service.activity;
+        activity.set_asking(self.head.is_none() && !self.incoming.buf.is_empty());
         if self.head.is_none() {
             return Poll::Pending;
         }
-        let activity = &self.service.activity;
         self.awaited.get_or_insert_with(|| activity.begin());
         ready!(activity.poll_stalled(cx));
         self.awaited = None;
