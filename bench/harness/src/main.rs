@@ -48,6 +48,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<Vec<String>, Fault> {
     let options = Options::from_args()?;
+    if !names().iter().any(|name| options.wants(name)) {
+        return Err("--only names nothing; see bench/README.md".into());
+    }
     let place = Place::find()?;
     build::all(&place)?;
     let mut results = Results::read(&place)?;
@@ -63,6 +66,12 @@ fn run() -> Result<Vec<String>, Fault> {
         std::fs::write(place.bench.join("linear.svg"), picture::linear(&results))?;
     }
     Ok(results.faults())
+}
+
+/// Everything that `--only` can name.
+fn names() -> Vec<String> {
+    let others = ["idle", "clients", "dispatch", "allocations", "parsers"].map(str::to_owned);
+    workload::all().into_iter().map(|load| load.name).chain(others).collect()
 }
 
 fn measure(place: &Place, options: &Options, results: &mut Results) -> Result<(), Fault> {
