@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use antiphon::transport::http::HttpService;
-use antiphon::{Client, Context, Router, Server};
+use antiphon::{Client, Context, Responder, Router, Server};
 
 use crate::Meter;
 use crate::case::{BATCH, Case};
@@ -16,6 +16,13 @@ fn router() -> Router {
 
 pub(crate) fn service() -> HttpService {
     HttpService::new(router())
+}
+
+/// Text to text.
+pub(crate) async fn responder(meter: &Meter, case: &Case) {
+    let responder = Responder::new(router());
+    let answer = async || responder.answer(case.request.clone()).await.expect("a reply");
+    meter.run(async || case.check(&answer().await)).await;
 }
 
 /// A client and a server that are connected in memory: two connections, two tasks, all contracts.

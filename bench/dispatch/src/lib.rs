@@ -33,7 +33,8 @@ pub fn run(allocations: fn() -> usize) -> Result<(), Box<dyn Error>> {
             // The services that each library would mount in hyper or axum.
             "antiphon-http" => http::run(&meter, &case, antiphon::service()).await,
             "jsonrpsee-http" => http::run(&meter, &case, jsonrpsee::service()?).await,
-            // The ways of each library to call in-process: ours is a connection in memory.
+            // The ways of each library in-process.
+            "antiphon-text" => antiphon::responder(&meter, &case).await,
             "antiphon-memory" => antiphon::memory(&meter, &case).await?,
             "jsonrpsee-call" => jsonrpsee::call(&meter, &case).await?,
             "jsonrpsee-raw" => jsonrpsee::raw(&meter, &case).await?,

@@ -14,12 +14,13 @@ use crate::place::{LOAD_CORE, Place, output};
 use crate::spread::Spread;
 
 pub(crate) const CASES: [&str; 3] = ["hello", "add", "batch"];
-pub(crate) const ENGINES: [&str; 7] = [
+pub(crate) const ENGINES: [&str; 8] = [
     "jsonrpsee-http",
     "antiphon-http",
     "http",
     "hand",
     "jsonrpsee-raw",
+    "antiphon-text",
     "jsonrpsee-call",
     "antiphon-memory",
 ];

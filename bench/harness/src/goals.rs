@@ -54,8 +54,15 @@ fn speeds(results: &Results) -> Vec<Goal> {
     ]
 }
 
-/// Of the services without a socket, less what the loop around them costs alone.
+/// Text to text, and of the HTTP services without a socket, less what the loop around them costs
+/// alone.
 fn dispatch(results: &Results) -> Vec<Goal> {
+    let cost = |case: &str, engine: &str, of: fn(&Cost) -> f64| {
+        Some(of(results.dispatch.as_ref()?.value.get(case)?.get(engine)?))
+    };
+    let text = |case: &str, of: fn(&Cost) -> f64| {
+        Some(cost(case, "antiphon-text", of)? / cost(case, "jsonrpsee-raw", of)?)
+    };
     let net = |case: &str, engine: &str, of: fn(&Cost) -> f64| {
         let costs = results.dispatch.as_ref()?.value.get(case)?;
         Some(of(costs.get(engine)?) - of(costs.get("http")?))
@@ -63,15 +70,22 @@ fn dispatch(results: &Results) -> Vec<Goal> {
     let share = |case: &str, of: fn(&Cost) -> f64| {
         Some(net(case, "antiphon-http", of)? / net(case, "jsonrpsee-http", of)?)
     };
-    let cases = [("hello", "say_hello"), ("add", "add"), ("batch", "batch of 100")];
-    let goal = |(case, title): (&str, &str)| {
-        let shares =
-            [share(case, |cost| cost.instructions), share(case, |cost| cost.nanoseconds.median)];
+    let instructions = |cost: &Cost| cost.instructions;
+    let time = |cost: &Cost| cost.nanoseconds.median;
+    let goal = |title: &str, shares: [Option<f64>; 2]| {
         let least = shares.into_iter().flatten().reduce(f64::min);
         let what = format!("dispatch of {title}, instructions or time, part of jsonrpsee's");
         Goal::new(what, Bound::AtMost(1.0 / 3.0), least)
     };
-    cases.map(goal).into()
+    let texts = |case: &str| [text(case, instructions), text(case, time)];
+    let services = |case: &str| [share(case, instructions), share(case, time)];
+    vec![
+        goal("say_hello, text to text", texts("hello")),
+        goal("add, text to text", texts("add")),
+        goal("say_hello as an HTTP service", services("hello")),
+        goal("add as an HTTP service", services("add")),
+        goal("a batch of 100 as an HTTP service", services("batch")),
+    ]
 }
 
 fn allocations(results: &Results) -> Vec<Goal> {

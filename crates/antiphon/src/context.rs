@@ -33,6 +33,15 @@ impl Origin {
         }
     }
 
+    /// Whether it is this one.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Peer(one), Self::Peer(other)) => one.is(other),
+            (Self::Request(one), Self::Request(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
     fn connection(&self) -> &Connection {
         match self {
             Self::Peer(peer) => peer.facts(),
@@ -51,6 +60,22 @@ struct Inner {
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
         Self(Arc::new(Inner { id, origin, cancel: OnceLock::new() }))
+    }
+
+    /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
+    pub(crate) fn reuse(spare: Option<Self>, id: Id, origin: &Origin) -> Self {
+        let Some(mut spare) = spare else { return Self::new(Some(id), origin.clone()) };
+        match Arc::get_mut(&mut spare.0) {
+            Some(inner) => {
+                inner.id = Some(id);
+                if !inner.origin.is(origin) {
+                    inner.origin = origin.clone();
+                }
+                inner.cancel.take();
+                spare
+            }
+            None => Self::new(Some(id), origin.clone()),
+        }
     }
 
     /// The id of the Request; `None` for a Notification.
@@ -78,6 +103,10 @@ impl Context {
     /// What the application has attached to the connection or the HTTP request.
     pub fn extensions(&self) -> &Extensions {
         &self.connection().extensions
+    }
+
+    pub(crate) fn origin(&self) -> &Origin {
+        &self.0.origin
     }
 
     pub(crate) fn cancel(&self) {

@@ -33,12 +33,13 @@ fn clients(results: &Results) -> String {
     section("Clients", &[&*clients.date].into(), &text)
 }
 
-const ENGINE_TITLES: [(&str, &str); 7] = [
+const ENGINE_TITLES: [(&str, &str); 8] = [
     ("jsonrpsee-http", "jsonrpsee's HTTP service"),
     ("antiphon-http", "Antiphon's HTTP service"),
     ("http", "the loop around these alone"),
     ("hand", "serde_json by hand, bytes to bytes"),
     ("jsonrpsee-raw", "jsonrpsee's module, text to text"),
+    ("antiphon-text", "Antiphon's responder, text to text"),
     ("jsonrpsee-call", "jsonrpsee's module, values to values"),
     ("antiphon-memory", "Antiphon's client and server in memory"),
 ];
@@ -56,8 +57,8 @@ fn dispatch(results: &Results) -> String {
     let text = format!(
         "No socket: instructions / nanoseconds / allocations a call, of a batch for all of it. The HTTP \
          services are called as hyper calls them; the goals compare these two, less the loop. A module \
-         of jsonrpsee calls a method directly, and takes no batches; Antiphon's way in-process is a \
-         connection with two ends, each with all its contracts.\n\n{}",
+         of jsonrpsee takes no batches. Antiphon's client and server in memory are a connection with \
+         two ends, each with all its contracts.\n\n{}",
         table.finish()
     );
     section("Dispatch", &[&*dispatch.date].into(), &text)

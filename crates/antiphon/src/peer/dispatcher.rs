@@ -97,6 +97,8 @@ pub(crate) struct Run {
     /// The place of each answer from the first on that has not come, in request order.
     places: Vec<Place>,
     calls: Calls,
+    /// The context of a call that is over.
+    spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -193,11 +195,15 @@ impl Dispatcher {
             Payload::One(Ok(Message::Request(request)))
                 if !gate.is_some_and(|gate| gate.is_full()) =>
             {
-                let (mut call, context) = self.call(request, origin);
+                let (mut call, context) = self.call(request, origin, out.context.take());
                 match call.poll(poller) {
                     Poll::Ready(outcome) => {
+                        // The handler's own is gone with its future.
+                        drop(call);
                         let limit = self.limits.response_bytes;
-                        Started::Done(Some(out.answer(id_of(&context), &flatten(outcome), limit)))
+                        let answer = out.answer(id_of(&context), &flatten(outcome), limit);
+                        out.context = out.lent.then_some(context);
+                        Started::Done(Some(answer))
                     }
                     Poll::Pending => {
                         let mut run = self.run(Vec::new(), false, gate, origin);
@@ -234,15 +240,21 @@ impl Dispatcher {
             places: Vec::new(),
             unstarted: entries.into_iter(),
             calls: Calls::None,
+            spare: None,
             notification: None,
             deadline: None,
         })
     }
 
-    /// Enters the handler of a request.
-    fn call(&self, request: Request, origin: &Origin) -> (Caught<Outcome>, Context) {
+    /// Enters the handler of a request, with the context of one that is over.
+    fn call(
+        &self,
+        request: Request,
+        origin: &Origin,
+        spare: Option<Context>,
+    ) -> (Caught<Outcome>, Context) {
         let Request { id, method, params } = request;
-        let context = Context::new(Some(id), origin.clone());
+        let context = Context::reuse(spare, id, origin);
         let call = Invocation { method, params, id: None };
         (Caught::new(|| self.handler.call(call, context.clone())), context)
     }
@@ -365,9 +377,14 @@ impl Run {
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
             Ok(Message::Request(request)) => {
-                let (mut call, context) = self.dispatcher.call(request, &self.origin);
+                let spare = self.spare.take();
+                let (mut call, context) = self.dispatcher.call(request, &self.origin, spare);
                 match call.poll(poller) {
-                    Poll::Ready(outcome) => self.answer(id_of(&context), flatten(outcome)),
+                    Poll::Ready(outcome) => {
+                        drop(call);
+                        self.answer(id_of(&context), flatten(outcome));
+                        self.spare = Some(context);
+                    }
                     Poll::Pending => self.wait_for(call, context),
                 }
             }
@@ -483,12 +500,14 @@ impl Answers {
 pub(crate) struct Scratch {
     buffer: BytesMut,
     lent: bool,
+    /// The context of a call that is over, for the next one.
+    context: Option<Context>,
 }
 
 impl Scratch {
     /// One that many answers share.
     pub(crate) fn lent() -> Self {
-        Self { buffer: BytesMut::new(), lent: true }
+        Self { lent: true, ..Self::default() }
     }
 
     /// One for a single answer.
@@ -500,6 +519,10 @@ impl Scratch {
     pub(crate) fn rest(&mut self) {
         if self.buffer.capacity() > 0 {
             spare::give(std::mem::take(&mut self.buffer));
+        }
+        // What it refers to is not kept by what is idle.
+        if let Some(Origin::Request(_)) = self.context.as_ref().map(Context::origin) {
+            self.context = None;
         }
     }
 

@@ -76,6 +76,11 @@ impl Peer {
         reason.map_or_else(|_| "closed".into(), |reason| reason.clone().unwrap_or_default())
     }
 
+    /// Whether it is a handle to the same connection.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub(crate) fn facts(&self) -> &Connection {
         &self.shared.facts
     }

@@ -1,10 +1,10 @@
 //! Contract 1: every request gets exactly one answer, whatever its handler does.
 
 use std::future::IntoFuture;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, Limits, RawJson, Responder, Router};
 use tokio::sync::Barrier;
 
 use crate::support::{Raw, both, request, within};
@@ -157,4 +157,42 @@ async fn nested_routers_keep_their_prefix() {
 #[should_panic(expected = "is registered twice")]
 fn two_methods_of_one_name_are_refused() {
     drop(router().merge(router()));
+}
+
+/// A context is used again for the next call; not where its handler has kept it.
+#[tokio::test]
+async fn a_context_that_is_kept_stays_what_it_was() {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keeper = kept.clone();
+    let router = Router::new()
+        .method("keep", move |(): (), cx: Context| {
+            keeper.lock().unwrap().push(cx);
+            async { Ok(()) }
+        })
+        .method("id", |(): (), cx: Context| async move { Ok(cx.id().unwrap().to_string()) });
+    let responder = Responder::new(router);
+    let message = r#"[{"jsonrpc":"2.0","method":"keep","id":1},{"jsonrpc":"2.0","method":"id","id":2},
+        {"jsonrpc":"2.0","method":"keep","id":3},{"jsonrpc":"2.0","method":"id","id":4},
+        {"jsonrpc":"2.0","method":"keep"}]"#;
+    let answer = responder.answer(message).await.unwrap();
+    let expected = r#"[{"jsonrpc":"2.0","result":null,"id":1},{"jsonrpc":"2.0","result":"2","id":2},{"jsonrpc":"2.0","result":null,"id":3},{"jsonrpc":"2.0","result":"4","id":4}]"#;
+    assert_eq!(answer, expected);
+    let ids: Vec<_> = kept.lock().unwrap().iter().map(|cx| cx.id().cloned()).collect();
+    assert_eq!(ids, [Some(1.into()), Some(3.into()), None]);
+}
+
+#[tokio::test]
+async fn a_responder_answers_what_waits_and_what_is_too_large() {
+    let router = Router::new().method("later", |(): (), _cx: Context| async {
+        tokio::task::yield_now().await;
+        Ok("later")
+    });
+    let responder =
+        Responder::with_limits(router, Limits { frame_bytes: 100, ..Limits::default() });
+    let call = r#"{"jsonrpc":"2.0","method":"later","id":1}"#;
+    let answer = responder.answer(call).await.unwrap();
+    assert_eq!(answer, r#"{"jsonrpc":"2.0","result":"later","id":1}"#);
+    assert_eq!(responder.answer(call.replace(",\"id\":1", "")).await, None);
+    let refused = responder.answer(" ".repeat(101)).await.unwrap();
+    assert!(refused.starts_with(br#"{"jsonrpc":"2.0","error":{"code":-32007,"#));
 }

@@ -56,7 +56,7 @@ impl HttpServer {
         let mut watch =
             Aside::new(watch(meter.clone(), service.activity.clone(), self.limits.clone()));
         let mut stopping = Some(Aside::new(stopping.cancelled_owned()));
-        let mut serving = Serving::Usual(Usual::new(stream, meter, service.clone()));
+        let mut serving = Serving::Usual(Box::new(Usual::new(stream, meter, service.clone())));
         let builder = self.builder.clone();
         poll_fn(move |cx| {
             if stopping.as_mut().is_some_and(|stopping| stopping.poll(cx).is_ready()) {
@@ -71,7 +71,7 @@ impl HttpServer {
                 if let Ended::Over = ready!(usual.poll(cx)) {
                     return Poll::Ready(());
                 }
-                serving = serving.to_hyper(&builder, service.clone());
+                serving.hand_over(&builder, service.clone());
                 if stopping.is_none() {
                     serving.stop();
                 }
@@ -83,7 +83,7 @@ impl HttpServer {
 
 /// What serves a connection.
 enum Serving {
-    Usual(Usual),
+    Usual(Box<Usual>),
     Hyper(Pin<Box<HyperConnection>>, Arc<Hold>),
     /// Between the two.
     Nothing,
@@ -102,16 +102,15 @@ impl Serving {
         }
     }
 
-    fn to_hyper(&mut self, builder: &Builder<TokioExecutor>, service: HttpService) -> Self {
-        let Self::Usual(usual) = std::mem::replace(self, Self::Nothing) else {
-            return Self::Nothing;
-        };
+    /// Lets hyper go on.
+    fn hand_over(&mut self, builder: &Builder<TokioExecutor>, service: HttpService) {
+        let Self::Usual(usual) = std::mem::replace(self, Self::Nothing) else { return };
         let (stream, unread) = usual.into_parts();
         let stream = Pipelined::new(stream, unread);
         let hold = stream.hold();
         let connection =
             builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct(service));
-        Self::Hyper(Box::pin(connection.into_owned()), hold)
+        *self = Self::Hyper(Box::pin(connection.into_owned()), hold);
     }
 
     fn poll_hyper(&mut self, cx: &mut Poller<'_>) -> Poll<()> {

@@ -21,7 +21,7 @@ use http::{Method, Request, StatusCode, Version};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::answer::{self, HttpResponse};
 use super::guard::Guard;
@@ -406,15 +406,20 @@ async fn next_frame<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let Some(watch) = watch else {
-        return timeout(limit, body.frame()).await.map_err(|_| Stalled);
-    };
-    let frame = poll_fn(|poller| match Pin::new(&mut *body).poll_frame(poller) {
-        Poll::Ready(frame) => Poll::Ready(Ok(frame)),
-        Poll::Pending => watch.poll_stalled(poller).map(|()| Err(Stalled)),
+    // Made when it is needed: most bodies are there.
+    let mut timer = None;
+    let frame = poll_fn(|poller| match (Pin::new(&mut *body).poll_frame(poller), watch) {
+        (Poll::Ready(frame), _) => Poll::Ready(Ok(frame)),
+        (Poll::Pending, Some(watch)) => watch.poll_stalled(poller).map(|()| Err(Stalled)),
+        (Poll::Pending, None) => {
+            let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+            timer.as_mut().poll(poller).map(|()| Err(Stalled))
+        }
     });
     let frame = frame.await;
-    watch.moves_on();
+    if let Some(watch) = watch {
+        watch.moves_on();
+    }
     frame
 }
 
