@@ -248,12 +248,13 @@ impl Usual {
 
     /// There is nothing to read: what is not in use goes back.
     fn rest(&mut self) {
+        // First, since what it keeps of the last call keeps the buffer that the call was read into.
+        self.scratch.rest();
         if self.incoming.buf.is_empty() {
             self.largest = 0;
         }
         self.incoming.rest();
         self.outgoing.rest();
-        self.scratch.rest();
     }
 
     fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
