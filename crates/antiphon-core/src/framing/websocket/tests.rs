@@ -175,8 +175,10 @@ fn an_announcement_allocates_nothing() {
     assert!(feed.events.is_empty() && feed.buf.capacity() < 4096);
     assert_eq!(feed.deframer.wanted(1), 64 * 1024);
     assert_eq!(feed.deframer.wanted((1 << 30) - 7), 7);
-    let huge = [0x82, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
+    let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
     refuse(&huge, Fault::TooLarge { limit: LIMIT });
+    let impossible = [0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
+    refuse(&impossible, Fault::Length { length: 1 << 63 });
 }
 
 #[test]
