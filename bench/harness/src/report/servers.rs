@@ -120,7 +120,8 @@ fn cpu(results: &Results, loads: &[Workload]) -> String {
     let text = "Microseconds of its core that the server spends on a call, of them its own and not the \
                 kernel's in brackets:\n\n";
     let cell = |figure: &Figure| {
-        let cpu = figure.cpu.as_ref();
+        // A child process of the load generator is out of sight.
+        let cpu = figure.cpu.as_ref().filter(|cpu| cpu.user + cpu.system > 0.0);
         let cell = |cpu: &Cpu| format!("{} ({})", digits(cpu.user + cpu.system), digits(cpu.user));
         or_dash(cpu.map(cell))
     };
