@@ -30,20 +30,23 @@ impl LineDeframer {
 
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
         let before = buf.len();
-        let step = self.take(buf);
-        self.searched = self.searched.saturating_sub(before - buf.len());
-        step
-    }
-
-    fn take(&mut self, buf: &mut BytesMut) -> Step {
         if self.text.is_under_way() {
-            return self.text.step(buf);
+            let step = self.text.step(buf);
+            self.forget(before - buf.len());
+            return step;
         }
-        match skip(buf, |byte| is_space(byte) && byte != b'\n') {
+        let first = skip(buf, |byte| is_space(byte) && byte != b'\n');
+        self.forget(before - buf.len());
+        match first {
             None => Step::Starved,
             Some(b'\n') => self.end_line(buf),
             Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
+    }
+
+    /// So many bytes have left the front of the buffer.
+    fn forget(&mut self, bytes: usize) {
+        self.searched = self.searched.saturating_sub(bytes);
     }
 
     /// The rest of the line, where it is all there and may be one text.
@@ -59,6 +62,7 @@ impl LineDeframer {
         let mut line = buf.split_to(newline + 1);
         line.truncate(newline);
         self.line_has_text = false;
+        self.searched = 0;
         Some(Step::Emit(Ok(line.freeze())))
     }
 
@@ -75,6 +79,7 @@ impl LineDeframer {
     /// A line without a text is an empty message, and gets the answer of one.
     fn end_line(&mut self, buf: &mut BytesMut) -> Step {
         buf.advance(1);
+        self.forget(1);
         if std::mem::take(&mut self.line_has_text) {
             Step::Continue
         } else {
@@ -134,6 +139,17 @@ mod tests {
             assert_eq!(deframer.next(&mut buf), Some(ok(text)));
         }
         assert_eq!(deframer.next(&mut buf), None);
+    }
+
+    /// More may come while texts that are there have not been taken yet.
+    #[test]
+    fn a_newline_is_found_behind_spaces_that_were_searched() {
+        let mut buf = BytesMut::from(&b"{}  [1,"[..]);
+        let mut deframer = Deframer::new(Line, 64).whole_lines();
+        assert_eq!(deframer.next(&mut buf), Some(ok(b"{}")));
+        buf.extend_from_slice(b"\n2]\n");
+        assert_eq!(deframer.next(&mut buf), Some(ok(b"[1,")));
+        assert_eq!(deframer.next(&mut buf), Some(ok(b"2]")));
     }
 
     #[test]
