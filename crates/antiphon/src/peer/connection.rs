@@ -18,7 +18,8 @@ use antiphon_core::{ErrorObject, Limits, Rules};
 use tokio::time::{Sleep, sleep};
 
 use super::backlog::{Ahead, Backlog, Incoming};
-use super::dispatcher::{Dispatcher, Gate, Run};
+use super::dispatcher::{Dispatcher, Run};
+use super::gate::Gate;
 use super::reader::{self, Received};
 use super::shared::{NeedsReader, Shared, Stop};
 use super::watchdog::{Look, Meter, Waiting, Watchdog};

@@ -8,77 +8,25 @@
 //! Every request that goes in comes out with exactly one answer: panics, timeouts and answers that
 //! are too large included.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{
     Entry, ErrorObject, Id, Intent, Limits, Message, Notification, Outcome, Payload, Request,
-    encode,
 };
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::stream::FuturesUnordered;
-use futures_util::task::AtomicWaker;
 use tokio::time::{Sleep, sleep};
 
-use crate::BoxFuture;
+use super::answers::Answers;
+pub(crate) use super::answers::Scratch;
+use super::caught::{Caught, Panicked};
+use super::gate::{Gate, Pass};
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
 use crate::handler::Handler;
-use crate::transport::spare;
-
-/// How many requests run at once; shared by everything on one connection.
-pub(crate) struct Gate {
-    running: AtomicUsize,
-    limit: usize,
-    /// Who waits for room.
-    waiting: AtomicWaker,
-}
-
-impl Gate {
-    pub(crate) fn new(limit: usize) -> Arc<Self> {
-        let waiting = AtomicWaker::new();
-        Arc::new(Self { running: AtomicUsize::new(0), limit: limit.max(1), waiting })
-    }
-
-    pub(crate) fn is_full(&self) -> bool {
-        self.running.load(Ordering::Acquire) >= self.limit
-    }
-
-    /// The same, and wakes whoever asks when it is full no more.
-    fn poll_full(&self, poller: &mut Poller<'_>) -> bool {
-        if !self.is_full() {
-            return false;
-        }
-        self.waiting.register(poller.waker());
-        self.is_full()
-    }
-
-    pub(crate) fn is_idle(&self) -> bool {
-        self.running.load(Ordering::Acquire) == 0
-    }
-
-    /// Only the connection's own task admits, so that a look and a step are one.
-    fn pass(self: &Arc<Self>) -> Pass {
-        self.running.fetch_add(1, Ordering::AcqRel);
-        Pass(self.clone())
-    }
-}
-
-/// The right of one request to run.
-struct Pass(Arc<Gate>);
-
-impl Drop for Pass {
-    fn drop(&mut self) {
-        if self.0.running.fetch_sub(1, Ordering::AcqRel) == self.0.limit {
-            self.0.waiting.wake();
-        }
-    }
-}
 
 /// What every run needs, made once a connection or HTTP service.
 #[derive(Clone)]
@@ -459,96 +407,6 @@ impl Drop for Run {
     }
 }
 
-/// The answers of one payload as they are written: one, or an Array of them; nothing where there is
-/// none (section 6).
-struct Answers {
-    out: BytesMut,
-    batch: bool,
-    limit: usize,
-}
-
-impl Answers {
-    /// What an answer takes at least.
-    const SMALL: usize = 64;
-    /// Room that is made before anything is known of the answers.
-    const MAX_ROOM: usize = 64 * 1024;
-
-    fn new(entries: usize, batch: bool, limit: usize) -> Self {
-        let room = if batch { (entries * Self::SMALL).min(Self::MAX_ROOM) } else { 0 };
-        Self { out: BytesMut::with_capacity(room), batch, limit }
-    }
-
-    fn push(&mut self, id: &Id, outcome: &Outcome) {
-        if self.batch {
-            self.out.put_u8(if self.out.is_empty() { b'[' } else { b',' });
-        }
-        write_answer(id, outcome, self.limit, &mut self.out);
-    }
-
-    fn finish(&mut self) -> Option<Bytes> {
-        let mut out = std::mem::take(&mut self.out);
-        if self.batch && !out.is_empty() {
-            out.put_u8(b']');
-        }
-        (!out.is_empty()).then(|| out.freeze())
-    }
-}
-
-/// Where single answers are written, to be cut off: in a buffer that the thread lends, or each in one
-/// of its own.
-#[derive(Default)]
-pub(crate) struct Scratch {
-    buffer: BytesMut,
-    lent: bool,
-    /// The context of a call that is over, for the next one.
-    context: Option<Context>,
-}
-
-impl Scratch {
-    /// One that many answers share.
-    pub(crate) fn lent() -> Self {
-        Self { lent: true, ..Self::default() }
-    }
-
-    /// One for a single answer.
-    pub(crate) fn single() -> Self {
-        Self::default()
-    }
-
-    /// There is nothing to answer for now: the buffer goes back.
-    pub(crate) fn rest(&mut self) {
-        if self.buffer.capacity() > 0 {
-            spare::give(std::mem::take(&mut self.buffer));
-        }
-        // What it refers to is not kept by what is idle.
-        if let Some(Origin::Request(_)) = self.context.as_ref().map(Context::origin) {
-            self.context = None;
-        }
-    }
-
-    fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
-        let len = encode::response_len(id, outcome);
-        if self.lent && self.buffer.capacity() == 0 {
-            self.buffer = spare::take();
-        }
-        if self.buffer.capacity() < len {
-            self.buffer.reserve(if self.lent { len.max(spare::SIZE) } else { len });
-        }
-        write_answer(id, outcome, limit, &mut self.buffer);
-        self.buffer.split().freeze()
-    }
-}
-
-/// An answer that does not fit is replaced by an error that does: each request keeps its answer.
-fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) {
-    let start = out.len();
-    encode::response(id, outcome, out);
-    if out.len() > limit {
-        out.truncate(start);
-        encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
-    }
-}
-
 /// Polls the handler of a notification: calls that it makes give up its place in the order.
 fn poll_in_order(
     origin: &Origin,
@@ -577,33 +435,4 @@ impl Future for Served {
 
 fn flatten(outcome: Result<Outcome, Panicked>) -> Outcome {
     outcome.unwrap_or_else(|Panicked| Err(ErrorObject::internal_error()))
-}
-
-/// A handler's future whose panics end here: the text goes to the log and never to the other side.
-struct Caught<T>(Option<BoxFuture<'static, T>>);
-
-struct Panicked;
-
-impl<T> Caught<T> {
-    fn new(make: impl FnOnce() -> BoxFuture<'static, T>) -> Self {
-        Self(catch_unwind(AssertUnwindSafe(make)).map_err(|panic| report(&*panic)).ok())
-    }
-
-    fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Result<T, Panicked>> {
-        let Some(future) = &mut self.0 else { return Poll::Ready(Err(Panicked)) };
-        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(poller))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => {
-                self.0 = None;
-                report(&*panic);
-                Poll::Ready(Err(Panicked))
-            }
-        }
-    }
-}
-
-fn report(panic: &(dyn Any + Send)) {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = text.unwrap_or("of no text"), "a handler panicked");
 }

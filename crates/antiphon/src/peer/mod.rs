@@ -4,9 +4,12 @@
 //! dispatches and writes (`connection.rs`). What both share stands in `shared.rs`.
 
 mod admission;
+mod answers;
 mod backlog;
+mod caught;
 mod connection;
 pub(crate) mod dispatcher;
+mod gate;
 mod leash;
 mod order;
 mod reader;

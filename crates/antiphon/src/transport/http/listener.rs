@@ -15,8 +15,9 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::activity::Activity;
 use super::pipeline::{Hold, Pipelined};
-use super::service::{Activity, Direct, HttpService};
+use super::service::{Direct, HttpService};
 use super::usual::{Ended, Usual};
 use crate::aside::Aside;
 use crate::transport::{Meter, Metered};

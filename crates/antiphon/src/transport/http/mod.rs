@@ -3,6 +3,7 @@
 //! A POST carries one message and its response carries the answer. [`HttpService`] serves, [`Guard`]
 //! says who may ask at all; a [`Client`](crate::Client) of an `http://` endpoint calls.
 
+mod activity;
 mod answer;
 pub(crate) mod client;
 mod date;

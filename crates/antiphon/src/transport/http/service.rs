@@ -8,14 +8,12 @@ use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
-use futures_util::task::AtomicWaker;
 use http::header::EXPECT;
 use http::{Method, Request, StatusCode, Version};
 use http_body::{Body, Frame};
@@ -23,6 +21,7 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use tokio::time::{sleep, timeout};
 
+use super::activity::Activity;
 use super::answer::{self, HttpResponse};
 use super::guard::Guard;
 use crate::BoxFuture;
@@ -58,83 +57,6 @@ pub struct HttpService {
     pub(super) inner: Arc<Inner>,
     pub(super) remote: Option<SocketAddr>,
     pub(super) activity: Arc<Activity>,
-}
-
-/// What goes on on one connection.
-#[derive(Debug, Default)]
-pub(super) struct Activity {
-    running: AtomicUsize,
-    served: AtomicU64,
-    /// A head has begun and is not whole; told only by who reads it here.
-    asking: AtomicBool,
-    /// Somebody watches, and tells of a body that does not come.
-    watched: bool,
-    stalled: AtomicBool,
-    /// Who waits for a body.
-    reader: AtomicWaker,
-}
-
-impl Activity {
-    fn watched() -> Arc<Self> {
-        Arc::new(Self { watched: true, ..Self::default() })
-    }
-
-    /// A request was served that was never under way.
-    pub(super) fn served_one(&self) {
-        self.served.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        self.running.load(Ordering::Relaxed) > 0
-    }
-
-    pub(super) fn served(&self) -> u64 {
-        self.served.load(Ordering::Relaxed)
-    }
-
-    /// Whether a head has begun and is not whole.
-    pub(super) fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_asking(&self, asking: bool) {
-        self.asking.store(asking, Ordering::Relaxed);
-    }
-
-    /// Nothing moves: if a body is being waited for, it will not come.
-    pub(super) fn stall(&self) {
-        if let Some(reader) = self.reader.take() {
-            self.stalled.store(true, Ordering::Release);
-            reader.wake();
-        }
-    }
-
-    /// It has come after all.
-    pub(super) fn moves_on(&self) {
-        drop(self.reader.take());
-        self.stalled.store(false, Ordering::Release);
-    }
-
-    /// Waits to be told so.
-    pub(super) fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
-        self.reader.register(poller.waker());
-        if self.stalled.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    pub(super) fn begin(self: &Arc<Self>) -> Busy {
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Busy(self.clone())
-    }
-}
-
-/// One request under way.
-pub(super) struct Busy(Arc<Activity>);
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.served.fetch_add(1, Ordering::Relaxed);
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 pub(super) struct Inner {

@@ -21,8 +21,9 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 
+use super::activity::Busy;
 use super::answer;
-use super::service::{Busy, HttpService, Inner};
+use super::service::{HttpService, Inner};
 use crate::BoxFuture;
 use crate::aside::Aside;
 use crate::context::{Connection, Headers, Origin};
