@@ -7,6 +7,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::io::Write as _;
 
+use bytes::Bytes;
+
+use crate::envelope::Span;
 use crate::escape::unescape;
 use crate::json::RawJson;
 use crate::scan::Kind;
@@ -43,17 +46,21 @@ pub struct StringId(RawJson);
 impl Id {
     /// The id that this JSON value is, or `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
-        Self::of_kind(value.kind(), value)
-    }
-
-    /// The same where it is known what the value is.
-    #[inline]
-    pub(crate) fn of_kind(kind: Kind, value: RawJson) -> Option<Self> {
-        match kind {
+        match value.kind() {
             Kind::Null => Some(Self::Null),
             Kind::Number => Some(Self::Number(NumberId(value))),
             Kind::String => Some(Self::String(StringId(value))),
             Kind::Boolean | Kind::Array | Kind::Object => None,
+        }
+    }
+
+    /// The same for what stands in a frame; null for what cannot be one.
+    #[inline(always)]
+    pub(crate) fn at(place: Span, frame: &Bytes) -> Self {
+        match place.kind(frame) {
+            Kind::Number => Self::Number(NumberId(place.json(frame))),
+            Kind::String => Self::String(StringId(place.json(frame))),
+            Kind::Null | Kind::Boolean | Kind::Array | Kind::Object => Self::Null,
         }
     }
 

@@ -32,12 +32,41 @@ pub struct RawJson(Text);
 
 #[derive(Clone)]
 enum Text {
-    Short { len: u8, bytes: [u8; SHORT] },
+    Short(Short),
     Shared(Bytes),
 }
 
-/// With its length, what fits in the place of a `Bytes`.
+/// A text of at most 23 bytes, and its length in the last byte: with the mark that it is short, what
+/// fits in the place of a `Bytes`. Made and moved as whole words, and what is behind the text is never
+/// looked at.
+#[derive(Clone, Copy)]
+struct Short([u8; SHORT + 1]);
+
 const SHORT: usize = 23;
+
+impl Short {
+    /// The first bytes of these.
+    #[inline(always)]
+    fn of(mut bytes: [u8; SHORT + 1], len: usize) -> Self {
+        let (_, last) = bytes.split_at_mut(SHORT - 7);
+        if let Ok(word) = <[u8; 8]>::try_from(&*last) {
+            let text = u64::from_le_bytes(word) & (u64::MAX >> 8);
+            last.copy_from_slice(&(text | (len as u64) << 56).to_le_bytes());
+        }
+        Self(bytes)
+    }
+
+    fn copied(text: &[u8]) -> Option<Self> {
+        let mut bytes = [0; SHORT + 1];
+        bytes[..SHORT].get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self::of(bytes, text.len()))
+    }
+
+    #[inline(always)]
+    fn as_bytes(&self) -> &[u8] {
+        self.0.get(..usize::from(self.0[SHORT])).unwrap_or_default()
+    }
+}
 
 /// A buffer larger than this is not kept for the next value.
 const KEPT: usize = 64 * 1024;
@@ -67,7 +96,15 @@ impl RawJson {
         if text.len() > KEPT {
             return Ok(Self(Text::Shared(text.into())));
         }
-        let json = Self::copied(&text);
+        let len = text.len();
+        let json = if len > SHORT {
+            Self(Text::Shared(Bytes::copy_from_slice(&text)))
+        } else {
+            // Some more, so that what is copied has a fixed length.
+            text.extend_from_slice(&[0; SHORT + 1]);
+            let bytes = text.first_chunk().copied().unwrap_or_default();
+            Self(Text::Short(Short::of(bytes, len)))
+        };
         SERIALIZED.set(text);
         Ok(json)
     }
@@ -85,7 +122,7 @@ impl RawJson {
     /// The text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Text::Short(short) => short.as_bytes(),
             Text::Shared(bytes) => bytes,
         }
     }
@@ -93,7 +130,7 @@ impl RawJson {
     /// The text as shared bytes.
     pub fn into_bytes(self) -> Bytes {
         match self.0 {
-            Text::Short { len, bytes } => Bytes::copy_from_slice(&bytes[..usize::from(len)]),
+            Text::Short(short) => Bytes::copy_from_slice(short.as_bytes()),
             Text::Shared(bytes) => bytes,
         }
     }
@@ -107,28 +144,40 @@ impl RawJson {
     #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
-        // A copy of a fixed length is cheaper, and what is behind the text is never looked at.
+        // A copy of a fixed length is cheaper.
         match frame.get(at.start..).and_then(<[u8]>::first_chunk) {
-            Some(bytes) if len <= SHORT => Self(Text::Short { len: len as u8, bytes: *bytes }),
-            _ => Self::long_or_last(frame, at),
+            Some(bytes) if len <= SHORT => Self(Text::Short(Short::of(*bytes, len))),
+            _ => match long_or_last(frame, at) {
+                Ok(short) => Self(Text::Short(short)),
+                Err(shared) => Self(Text::Shared(shared)),
+            },
         }
-    }
-
-    #[inline(never)]
-    fn long_or_last(frame: &Bytes, at: Range<usize>) -> Self {
-        Self::short(&frame[at.clone()]).unwrap_or_else(|| Self(Text::Shared(frame.slice(at))))
     }
 
     /// A copy of what a scanner has passed, or a serializer has written.
     pub(crate) fn copied(text: &[u8]) -> Self {
-        Self::short(text).unwrap_or_else(|| Self(Text::Shared(Bytes::copy_from_slice(text))))
+        match Short::copied(text) {
+            Some(short) => Self(Text::Short(short)),
+            None => Self(Text::Shared(Bytes::copy_from_slice(text))),
+        }
     }
+}
 
-    fn short(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SHORT];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        Some(Self(Text::Short { len: text.len() as u8, bytes }))
+/// What stands near the end of a frame, or is long. Not a `RawJson` yet: one that comes from here and
+/// from elsewhere would be kept in memory and moved there.
+#[inline(never)]
+fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<Short, Bytes> {
+    let len = at.end - at.start;
+    // The last text of a frame is an id more often than not: what is before it is there.
+    if len <= 16
+        && let Some(bytes) = frame.get(..at.end).and_then(<[u8]>::last_chunk)
+    {
+        let text = u128::from_le_bytes(*bytes).unbounded_shr(8 * (16 - len) as u32);
+        let mut bytes = [0; SHORT + 1];
+        bytes[..16].copy_from_slice(&text.to_le_bytes());
+        return Ok(Short::of(bytes, len));
     }
+    Short::copied(&frame[at.clone()]).ok_or_else(|| frame.slice(at))
 }
 
 impl PartialEq for RawJson {

@@ -20,6 +20,8 @@
 
 mod decode;
 pub mod encode;
+mod entries;
+mod envelope;
 mod error;
 mod escape;
 pub mod framing;
@@ -31,6 +33,7 @@ mod scan;
 mod session;
 
 pub use decode::{Rules, decode};
+pub use entries::{Entries, RequestAt, Turn};
 pub use error::{Code, ErrorObject};
 pub use id::{Id, NumberId, StringId};
 pub use json::RawJson;

@@ -6,8 +6,11 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use bytes::Bytes;
 use serde::Serialize;
 
+use crate::entries::Entries;
+use crate::envelope::Span;
 use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::Id;
@@ -66,7 +69,7 @@ pub enum Payload {
     /// A single message.
     One(Entry),
     /// An Array of them, never empty (section 6).
-    Batch(Vec<Entry>),
+    Batch(Entries),
 }
 
 /// An entry that is no valid message.
@@ -117,14 +120,15 @@ impl Method {
         if quoted.kind() != Kind::String {
             return None;
         }
-        Some(Self::of_string(quoted, true))
+        let unescaped = unescaped(quoted.as_bytes());
+        Some(Self { quoted, unescaped })
     }
 
-    /// The same for what is known to be a String, and perhaps to be without escapes.
+    /// The same for a String that stands in a frame, and perhaps is known to be without escapes.
     #[inline(always)]
-    pub(crate) fn of_string(quoted: RawJson, may_escape: bool) -> Self {
-        let unescaped = if may_escape { unescaped(&quoted) } else { None };
-        Self { quoted, unescaped }
+    pub(crate) fn at(place: Span, frame: &Bytes, may_escape: bool) -> Self {
+        let unescaped = if may_escape { unescaped(place.of(frame)) } else { None };
+        Self { quoted: place.json(frame), unescaped }
     }
 
     /// The name as it reads: `textDocument\/hover` is `textDocument/hover`.
@@ -153,8 +157,8 @@ impl Method {
 }
 
 /// What a String with escapes says.
-fn unescaped(quoted: &RawJson) -> Option<Box<str>> {
-    match unescape(quoted.as_bytes()) {
+fn unescaped(quoted: &[u8]) -> Option<Box<str>> {
+    match unescape(quoted) {
         Cow::Borrowed(_) => None,
         Cow::Owned(text) => Some(String::from_utf8_lossy(&text).into()),
     }

@@ -63,6 +63,7 @@ impl Context {
     }
 
     /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
+    #[inline(always)]
     pub(crate) fn reuse(spare: Option<Self>, id: Id, origin: &Origin) -> Self {
         let Some(mut spare) = spare else { return Self::new(Some(id), origin.clone()) };
         match Arc::get_mut(&mut spare.0) {

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
 
 use antiphon::core::framing::{Deframer, Framing};
-use antiphon::core::{Rules, decode};
+use antiphon::core::{Payload, Rules, decode};
 use antiphon::transport::http::HttpService;
 use antiphon::transport::stream::FramedStream;
 use antiphon::{Client, Context, Router, Server};
@@ -150,7 +150,10 @@ fn decoding(text: &str, count: usize) {
     let frame = Bytes::from(text.to_owned());
     let rules = Rules::default();
     for _ in 0..count {
-        black_box(decode(black_box(&frame), &rules));
+        match decode(black_box(&frame), &rules) {
+            Payload::One(entry) => drop(black_box(entry)),
+            Payload::Batch(entries) => entries.for_each(|entry| drop(black_box(entry))),
+        }
     }
 }
 

@@ -107,7 +107,9 @@ impl Checker {
             }
             Payload::One(Ok(Message::Response(response))) => self.one(reply, &response),
             Payload::One(Ok(_)) => Verdict::Aside,
-            Payload::Batch(entries) if self.is_batch => self.batch(reply, &entries),
+            Payload::Batch(entries) if self.is_batch => {
+                self.batch(reply, &entries.collect::<Vec<_>>())
+            }
             Payload::Batch(_) => self.nothing("an Array answers a single call"),
             Payload::One(Err(invalid)) => self.nothing(&format!("no Response: {}", invalid.error)),
         }

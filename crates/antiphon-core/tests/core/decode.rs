@@ -413,6 +413,7 @@ fn long_raw_members_are_slices_of_the_frame() {
     let Payload::Batch(entries) = decode(&frame, &Rules::default()) else {
         unreachable!("it is an Array");
     };
+    let entries: Vec<_> = entries.collect();
     let mut parts = Vec::new();
     for entry in &entries {
         match entry.as_ref().unwrap() {

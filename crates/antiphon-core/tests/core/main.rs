@@ -16,7 +16,7 @@ fn read_by(rules: &Rules, frame: impl AsRef<[u8]>) -> String {
     match antiphon_core::decode(&Bytes::copy_from_slice(frame.as_ref()), rules) {
         Payload::One(entry) => line(&entry),
         Payload::Batch(entries) => {
-            let lines: Vec<_> = entries.iter().map(line).collect();
+            let lines: Vec<_> = entries.map(|entry| line(&entry)).collect();
             format!("[{}]", lines.join("; "))
         }
     }

@@ -230,9 +230,9 @@ fn is_parse_error(payload: &Payload) -> bool {
 
 /// What holds for every payload, whatever was received.
 fn assert_sound(payload: &Payload) {
-    let entries = match payload {
-        Payload::One(entry) => std::slice::from_ref(entry),
-        Payload::Batch(entries) => entries,
+    let entries: Vec<Entry> = match payload {
+        Payload::One(entry) => vec![entry.clone()],
+        Payload::Batch(entries) => entries.clone().collect(),
     };
     assert!(!entries.is_empty(), "a batch is never empty");
     for invalid in entries.iter().filter_map(|entry: &Entry| entry.as_ref().err()) {

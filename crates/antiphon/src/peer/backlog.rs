@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use antiphon_core::framing::Texts;
-use antiphon_core::{Entry, Limits, Message, Payload};
+use antiphon_core::{Limits, Message, Payload};
 use bytes::Bytes;
 
 use crate::transport::TransportError;
@@ -54,10 +54,9 @@ impl Backlog {
 
 /// Whether nothing in it must keep the order.
 pub(super) fn is_requests_only(payload: &Payload) -> bool {
-    let free = |entry: &Entry| !matches!(entry, Ok(Message::Notification(_)));
     match payload {
-        Payload::One(entry) => free(entry),
-        Payload::Batch(entries) => entries.iter().all(free),
+        Payload::One(entry) => !matches!(entry, Ok(Message::Notification(_))),
+        Payload::Batch(batch) => !batch.holds_notifications(),
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{
-    Entry, ErrorObject, Id, Intent, Limits, Message, Notification, Outcome, Payload, Request,
+    Entries, Entry, ErrorObject, Id, Intent, Limits, Message, Notification, Outcome, Payload,
+    Request, Turn,
 };
 use bytes::Bytes;
 use futures_core::Stream;
@@ -22,8 +23,9 @@ use tokio::time::{Sleep, sleep};
 
 use super::answers::Answers;
 pub(crate) use super::answers::Scratch;
-use super::caught::{Caught, Panicked};
+use super::caught::{Caught, Entered, Panicked};
 use super::gate::{Gate, Pass};
+use super::places::Places;
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
 use crate::handler::Handler;
@@ -40,23 +42,13 @@ pub(crate) struct Run {
     dispatcher: Dispatcher,
     gate: Arc<Gate>,
     origin: Origin,
-    unstarted: std::vec::IntoIter<Entry>,
-    answers: Answers,
-    /// The place of each answer from the first on that has not come, in request order.
-    places: Vec<Place>,
+    unstarted: Entries,
+    answers: Places,
     calls: Calls,
     /// The context of a call that is over.
     spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
     deadline: Option<Pin<Box<Sleep>>>,
-}
-
-/// The place of an answer that has to wait for its turn.
-struct Place {
-    id: Id,
-    /// There until the outcome is.
-    context: Option<Context>,
-    outcome: Option<Outcome>,
 }
 
 /// The calls that wait.
@@ -143,50 +135,47 @@ impl Dispatcher {
             Payload::One(Ok(Message::Request(request)))
                 if !gate.is_some_and(|gate| gate.is_full()) =>
             {
-                let (mut call, context) = self.call(request, origin, out.context.take());
-                match call.poll(poller) {
-                    Poll::Ready(outcome) => {
-                        // The handler's own is gone with its future.
-                        drop(call);
-                        let limit = self.limits.response_bytes;
-                        let answer = out.answer(id_of(&context), &flatten(outcome), limit);
-                        out.context = out.lent.then_some(context);
-                        Started::Done(Some(answer))
-                    }
-                    Poll::Pending => {
-                        let mut run = self.run(Vec::new(), false, gate, origin);
+                let Request { id, method, params } = request;
+                let context = Context::reuse(out.context.take(), id, origin);
+                let call = || Invocation { method, params, id: None };
+                let limit = self.limits.response_bytes;
+                let mut answer = Bytes::new();
+                let done = |outcome: &Outcome| answer = out.answer(id_of(&context), outcome, limit);
+                match self.call(call, &context, poller, done) {
+                    Entered::Done => {}
+                    Entered::Panicked => answer = out.answer(id_of(&context), &panicked(), limit),
+                    Entered::Waits(call) => {
+                        let mut run = self.run(Entries::default(), false, gate, origin);
                         run.wait_for(call, context);
                         // Its waker is set; the deadline is yet to be.
                         let progress = run.poll_rest(true, poller);
-                        Started::Running(progress, run)
+                        return Started::Running(progress, run);
                     }
                 }
+                out.context = out.lent.then_some(context);
+                Started::Done(Some(answer))
             }
-            payload => {
-                let (entries, batch) = entries_of(payload);
-                let mut run = self.run(entries, batch, gate, origin);
-                match run.poll(poller) {
-                    Progress::Done(answer) => Started::Done(answer),
-                    progress => Started::Running(progress, run),
-                }
+            Payload::One(entry) => {
+                self.run(Entries::from_iter([entry]), false, gate, origin).started(poller)
             }
+            Payload::Batch(batch) => self.run(batch, true, gate, origin).started(poller),
         }
     }
 
     fn run(
         &self,
-        entries: Vec<Entry>,
-        batch: bool,
+        entries: Entries,
+        is_batch: bool,
         gate: Option<&Arc<Gate>>,
         origin: &Origin,
     ) -> Box<Run> {
+        let answers = Answers::new(entries.len(), is_batch, self.limits.response_bytes);
         Box::new(Run {
             dispatcher: self.clone(),
             gate: gate.cloned().unwrap_or_else(|| Gate::new(self.limits.in_flight)),
             origin: origin.clone(),
-            answers: Answers::new(entries.len(), batch, self.limits.response_bytes),
-            places: Vec::new(),
-            unstarted: entries.into_iter(),
+            unstarted: entries,
+            answers: Places::new(answers),
             calls: Calls::None,
             spare: None,
             notification: None,
@@ -194,31 +183,28 @@ impl Dispatcher {
         })
     }
 
-    /// Enters the handler of a request, with the context of one that is over.
+    /// Enters the handler of a request; `done` sees the outcome if it is there at once.
+    #[inline(always)]
     fn call(
         &self,
-        request: Request,
-        origin: &Origin,
-        spare: Option<Context>,
-    ) -> (Caught<Outcome>, Context) {
-        let Request { id, method, params } = request;
-        let context = Context::reuse(spare, id, origin);
-        let call = Invocation { method, params, id: None };
-        (Caught::new(|| self.handler.call(call, context.clone())), context)
+        call: impl FnOnce() -> Invocation,
+        context: &Context,
+        poller: &mut Poller<'_>,
+        done: impl FnOnce(&Outcome),
+    ) -> Entered<Outcome> {
+        Caught::enter(|| self.handler.call(call(), context.clone()), poller, done)
     }
 
     /// Answers every request of a payload with this error and runs nothing.
     pub(crate) fn refuse(&self, payload: Payload, error: &ErrorObject) -> Option<Bytes> {
-        let (entries, batch) = entries_of(payload);
-        let mut answers = Answers::new(entries.len(), batch, self.limits.response_bytes);
-        for entry in entries {
-            match entry {
-                Ok(Message::Request(request)) => answers.push(&request.id, &Err(error.clone())),
-                Ok(Message::Notification(_) | Message::Response(_)) => {}
-                Err(invalid) => answers.push(&invalid.id, &Err(invalid.error)),
-            }
-        }
-        answers.finish()
+        let (entries, is_batch) = match payload {
+            Payload::One(entry) => (Entries::from_iter([entry]), false),
+            Payload::Batch(batch) => (batch, true),
+        };
+        let answers = Answers::new(entries.len(), is_batch, self.limits.response_bytes);
+        let mut answers = Places::new(answers);
+        refuse(entries, error, &mut answers);
+        answers.finish(error)
     }
 }
 
@@ -227,14 +213,30 @@ fn id_of(context: &Context) -> &Id {
     context.id().unwrap_or(&Id::Null)
 }
 
-fn entries_of(payload: Payload) -> (Vec<Entry>, bool) {
-    match payload {
-        Payload::One(entry) => (vec![entry], false),
-        Payload::Batch(entries) => (entries, true),
+/// What answers a request whose handler panicked.
+fn panicked() -> Outcome {
+    Err(ErrorObject::internal_error())
+}
+
+/// Answers entries with this error.
+fn refuse(entries: Entries, error: &ErrorObject, answers: &mut Places) {
+    for entry in entries {
+        match entry {
+            Ok(Message::Request(request)) => answers.answer(&request.id, &Err(error.clone())),
+            Err(invalid) => answers.answer(&invalid.id, &Err(invalid.error)),
+            Ok(Message::Notification(_) | Message::Response(_)) => {}
+        }
     }
 }
 
 impl Run {
+    fn started(mut self: Box<Self>, poller: &mut Poller<'_>) -> Started {
+        match self.poll(poller) {
+            Progress::Done(answer) => Started::Done(answer),
+            progress => Started::Running(progress, self),
+        }
+    }
+
     /// Goes as far as it can now.
     pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> Progress {
         // A call that ends makes room for an entry that waits.
@@ -250,7 +252,7 @@ impl Run {
     /// What is to be said once entries and calls have been polled.
     fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> Progress {
         if started && self.calls.is_empty() {
-            return Progress::Done(self.finish());
+            return Progress::Done(self.answers.finish(&ErrorObject::internal_error()));
         }
         if self.poll_deadline(poller) {
             return Progress::Done(self.expire(&ErrorObject::timed_out()));
@@ -262,10 +264,7 @@ impl Run {
     pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
         self.refuse_rest(error);
         self.cancel();
-        for place in self.places.iter_mut().filter(|place| place.outcome.is_none()) {
-            place.outcome = Some(Err(error.clone()));
-        }
-        self.finish()
+        self.answers.finish(error)
     }
 
     /// Drops what runs, and tells whatever it has set going.
@@ -286,62 +285,71 @@ impl Run {
 
     /// The ids and contexts of what runs.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        let unanswered = self.places.iter().filter(|place| place.outcome.is_none());
-        unanswered.filter_map(|place| Some((&place.id, place.context.as_ref()?)))
+        self.answers.missing()
     }
 
     /// Answers what has not started with this error.
     pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
-        for entry in std::mem::take(&mut self.unstarted) {
-            match entry {
-                Ok(Message::Request(request)) => self.answer(&request.id, Err(error.clone())),
-                Err(invalid) => self.answer(&invalid.id, Err(invalid.error)),
-                Ok(Message::Notification(_) | Message::Response(_)) => {}
-            }
-        }
+        refuse(std::mem::take(&mut self.unstarted), error, &mut self.answers);
     }
 
     /// Enters entries until one must wait; true when all were entered and all notifications done.
     fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {
         loop {
             if let Some((notification, _)) = &mut self.notification {
-                if poll_in_order(&self.origin, poller, notification).is_pending() {
+                if in_order(&self.origin, || notification.poll(poller)).is_pending() {
                     return false;
                 }
                 self.notification = None;
             }
-            let next_is_request =
-                matches!(self.unstarted.as_slice().first(), Some(Ok(Message::Request(_))));
-            if next_is_request && self.gate.poll_full(poller) {
+            if self.unstarted.next_is_request() && self.gate.poll_full(poller) {
                 return false;
             }
-            match self.unstarted.next() {
+            match self.unstarted.turn() {
                 None => return true,
-                Some(entry) => self.enter(entry, poller),
+                Some(Turn::Request(request)) => {
+                    let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
+                    let (id, answers) = (id_of(&context), &mut self.answers);
+                    let call = || Invocation {
+                        method: request.method(),
+                        params: request.params(),
+                        id: None,
+                    };
+                    let done = |outcome: &Outcome| answers.answer(id, outcome);
+                    let entered = self.dispatcher.call(call, &context, poller, done);
+                    self.entered(entered, context);
+                }
+                Some(Turn::Other(entry)) => self.enter(entry, poller),
             }
+        }
+    }
+
+    /// What is left to do for a request whose handler was entered.
+    #[inline]
+    fn entered(&mut self, entered: Entered<Outcome>, context: Context) {
+        match entered {
+            Entered::Done => self.spare = Some(context),
+            Entered::Panicked => self.answers.answer(id_of(&context), &panicked()),
+            Entered::Waits(call) => self.wait_for(call, context),
         }
     }
 
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
-            Ok(Message::Request(request)) => {
-                let spare = self.spare.take();
-                let (mut call, context) = self.dispatcher.call(request, &self.origin, spare);
-                match call.poll(poller) {
-                    Poll::Ready(outcome) => {
-                        drop(call);
-                        self.answer(id_of(&context), flatten(outcome));
-                        self.spare = Some(context);
-                    }
-                    Poll::Pending => self.wait_for(call, context),
-                }
+            Ok(Message::Request(Request { id, method, params })) => {
+                let context = Context::reuse(self.spare.take(), id, &self.origin);
+                let (id, answers) = (id_of(&context), &mut self.answers);
+                let call = || Invocation { method, params, id: None };
+                let done = |outcome: &Outcome| answers.answer(id, outcome);
+                let entered = self.dispatcher.call(call, &context, poller, done);
+                self.entered(entered, context);
             }
             Ok(Message::Notification(Notification { method, params })) => {
                 let context = Context::new(None, self.origin.clone());
                 let call = Invocation { method, params, id: None };
                 let notify = || self.dispatcher.handler.notify(call, context.clone());
-                let mut done = Caught::new(notify);
-                if poll_in_order(&self.origin, poller, &mut done).is_pending() {
+                let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
+                if let Entered::Waits(done) = entered {
                     self.notification = Some((done, context));
                 }
             }
@@ -349,16 +357,14 @@ impl Run {
             Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => {
                 tracing::debug!(id = %invalid.id, error = %invalid.error, "no valid message");
-                self.answer(&invalid.id, Err(invalid.error));
+                self.answers.answer(&invalid.id, &Err(invalid.error));
             }
         }
     }
 
     /// Keeps a call that waits, and the place of its answer.
     fn wait_for(&mut self, call: Caught<Outcome>, context: Context) {
-        let place = self.places.len();
-        let id = id_of(&context).clone();
-        self.places.push(Place { id, context: Some(context), outcome: None });
+        let place = self.answers.keep(context);
         self.calls.push(Served { place, call, _pass: self.gate.pass() });
     }
 
@@ -367,9 +373,7 @@ impl Run {
         let mut ended = false;
         while let Some((place, outcome)) = self.calls.poll_ended(poller) {
             ended = true;
-            if let Some(place) = self.places.get_mut(place) {
-                place.outcome = Some(outcome);
-            }
+            self.answers.settle(place, outcome);
         }
         ended
     }
@@ -379,24 +383,6 @@ impl Run {
         let Some(timeout) = self.dispatcher.limits.request_timeout else { return false };
         let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
         deadline.as_mut().poll(poller).is_ready()
-    }
-
-    /// An answer before which none is missing is written at once.
-    fn answer(&mut self, id: &Id, outcome: Outcome) {
-        if self.places.is_empty() {
-            self.answers.push(id, &outcome);
-        } else {
-            self.places.push(Place { id: id.clone(), context: None, outcome: Some(outcome) });
-        }
-    }
-
-    fn finish(&mut self) -> Option<Bytes> {
-        for Place { id, outcome, .. } in std::mem::take(&mut self.places) {
-            // A call that is gone without an outcome cannot be; were it so, it is still answered.
-            let outcome = outcome.unwrap_or_else(|| Err(ErrorObject::internal_error()));
-            self.answers.push(&id, &outcome);
-        }
-        self.answers.finish()
     }
 }
 
@@ -408,13 +394,9 @@ impl Drop for Run {
 }
 
 /// Polls the handler of a notification: calls that it makes give up its place in the order.
-fn poll_in_order(
-    origin: &Origin,
-    poller: &mut Poller<'_>,
-    notification: &mut Caught<()>,
-) -> Poll<()> {
+fn in_order<T>(origin: &Origin, poll: impl FnOnce() -> T) -> T {
     let _order = origin.peer().map(|peer| peer.shared.keep_order());
-    notification.poll(poller).map(drop)
+    poll()
 }
 
 /// A running call and its place among the answers.
@@ -434,5 +416,5 @@ impl Future for Served {
 }
 
 fn flatten(outcome: Result<Outcome, Panicked>) -> Outcome {
-    outcome.unwrap_or_else(|Panicked| Err(ErrorObject::internal_error()))
+    outcome.unwrap_or_else(|Panicked| panicked())
 }

@@ -12,6 +12,7 @@ pub(crate) mod dispatcher;
 mod gate;
 mod leash;
 mod order;
+mod places;
 mod reader;
 mod shared;
 mod watchdog;

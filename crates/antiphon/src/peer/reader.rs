@@ -55,15 +55,15 @@ pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared)
         }
         Payload::One(entry) => deliver(entry, shared)
             .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
-        Payload::Batch(entries) => {
-            let batch = AnsweredBatch::open(&entries, shared);
-            let rest: Vec<Entry> =
-                entries.into_iter().filter_map(|entry| deliver(entry, shared)).collect();
-            batch.close(shared);
-            if rest.is_empty() {
+        Payload::Batch(mut batch) => {
+            let answers = batch.take_answers();
+            let answered = AnsweredBatch::open(&answers, shared);
+            answers.into_iter().for_each(|answer| drop(deliver(answer, shared)));
+            answered.close(shared);
+            if batch.len() == 0 {
                 return Received::Nothing;
             }
-            Received::Payload(Payload::Batch(rest))
+            Received::Payload(Payload::Batch(batch))
         }
     }
 }
@@ -94,7 +94,7 @@ fn holds_only_calls(payload: &Payload) -> bool {
         |entry: &Entry| matches!(entry, Ok(Message::Request(_) | Message::Notification(_)));
     match payload {
         Payload::One(entry) => is_call(entry),
-        Payload::Batch(entries) => entries.iter().all(is_call),
+        Payload::Batch(batch) => batch.holds_only_calls(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
-    Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
+    Entries, Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
 };
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -239,7 +239,7 @@ fn answer_to(id: &Id, response: Response) -> Result<RawJson, CallError> {
 }
 
 /// The answers in the order of the calls, each found by its id (section 6).
-fn in_order(ids: &[Id], answers: Vec<antiphon_core::Entry>) -> Vec<Result<RawJson, CallError>> {
+fn in_order(ids: &[Id], answers: Entries) -> Vec<Result<RawJson, CallError>> {
     let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.iter().map(|_| None).collect();
     let first = ids.first().and_then(Id::as_u64).unwrap_or_default();
     let place = |id: &Id| {

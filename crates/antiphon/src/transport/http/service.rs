@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Payload, Rules, decode};
+use antiphon_core::{Entries, ErrorObject, Limits, Payload, Rules, decode};
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
 use http::header::EXPECT;
@@ -216,7 +216,7 @@ impl HttpService {
         let origin = Origin::Request(Arc::new(self.connection(request)));
         let started = poll_fn(|poller| {
             let mut out = Scratch::single();
-            let payload = payload.take().unwrap_or(Payload::Batch(Vec::new()));
+            let payload = payload.take().unwrap_or(Payload::Batch(Entries::default()));
             Poll::Ready(dispatcher.start(payload, None, &origin, &mut out, poller))
         });
         match started.await {

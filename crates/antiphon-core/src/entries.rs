@@ -1,0 +1,294 @@
+//! The entries of an Array, each made when it is its turn.
+//!
+//! Nothing in an Array may run before all of it has been scanned: a text that is no JSON is one Parse
+//! error. Until then it is only kept where the parts of each entry stand. Rejected: a list of entries,
+//! of which each is three times as large, and is written and moved before anybody wants it.
+
+use std::fmt;
+use std::vec::IntoIter;
+
+use bytes::Bytes;
+
+use crate::envelope::Span;
+use crate::id::Id;
+use crate::message::{Entry, Intent, Message, Method, Notification, Params, Request, Response};
+
+/// The entries of an Array (section 6), in their order. It is an iterator, from which they are taken.
+///
+/// ```
+/// use antiphon_core::{Message, Payload, decode};
+///
+/// let frame = br#"[{"jsonrpc":"2.0","method":"ping","id":1},{"jsonrpc":"2.0","method":"tick"},2]"#;
+/// let Payload::Batch(entries) = decode(&frame[..].into(), &Default::default()) else { panic!() };
+/// let entries: Vec<_> = entries.collect();
+/// assert!(matches!(entries[0], Ok(Message::Request(_))));
+/// assert!(matches!(entries[1], Ok(Message::Notification(_))));
+/// assert!(entries[2].is_err());
+/// ```
+#[derive(Clone, Default)]
+pub struct Entries {
+    frame: Bytes,
+    items: IntoIter<Item>,
+}
+
+/// What stands in one place of an Array.
+#[derive(Clone)]
+pub(crate) enum Item {
+    /// A valid Request or Notification.
+    Call(CallAt),
+    /// A valid Response that is no error.
+    Result { id: Span, result: Span },
+    /// Whatever else.
+    Other(Box<Entry>),
+}
+
+impl Item {
+    fn is_request(&self) -> bool {
+        match self {
+            Self::Call(call) => !call.id.is_none(),
+            Self::Result { .. } => false,
+            Self::Other(entry) => matches!(**entry, Ok(Message::Request(_))),
+        }
+    }
+
+    fn is_notification(&self) -> bool {
+        match self {
+            Self::Call(call) => call.id.is_none(),
+            Self::Result { .. } => false,
+            Self::Other(entry) => matches!(**entry, Ok(Message::Notification(_))),
+        }
+    }
+
+    /// Whether it is a valid Response.
+    pub(crate) fn is_answer(&self) -> bool {
+        match self {
+            Self::Call(_) => false,
+            Self::Result { .. } => true,
+            Self::Other(entry) => matches!(**entry, Ok(Message::Response(_))),
+        }
+    }
+
+    /// Whether it is a Response, or tries to be one.
+    fn answers(&self) -> bool {
+        match self {
+            Self::Other(entry) => match &**entry {
+                Ok(message) => matches!(message, Message::Response(_)),
+                Err(invalid) => invalid.intent == Intent::Response,
+            },
+            item => item.is_answer(),
+        }
+    }
+}
+
+/// Where the parts of a valid Request or Notification stand.
+#[derive(Clone, Copy)]
+pub(crate) struct CallAt {
+    pub(crate) id: Span,
+    pub(crate) method: Span,
+    pub(crate) params: Span,
+    /// There may be an escape in the method's name.
+    pub(crate) escaped: bool,
+}
+
+impl CallAt {
+    #[inline(always)]
+    pub(crate) fn to_message(self, frame: &Bytes) -> Message {
+        let (method, params) = (self.method(frame), self.params(frame));
+        if self.id.is_none() {
+            Message::Notification(Notification { method, params })
+        } else {
+            Message::Request(Request { id: Id::at(self.id, frame), method, params })
+        }
+    }
+
+    #[inline(always)]
+    fn method(self, frame: &Bytes) -> Method {
+        Method::at(self.method, frame, self.escaped)
+    }
+
+    #[inline(always)]
+    fn params(self, frame: &Bytes) -> Option<Params> {
+        (!self.params.is_none()).then(|| Params::of_structured(self.params.json(frame)))
+    }
+}
+
+/// A Request that stands in a frame: its parts are made one by one, where they are wanted.
+#[derive(Clone, Copy)]
+pub struct RequestAt<'a> {
+    frame: &'a Bytes,
+    call: CallAt,
+}
+
+impl RequestAt<'_> {
+    /// What the answer will carry.
+    #[inline(always)]
+    pub fn id(self) -> Id {
+        Id::at(self.call.id, self.frame)
+    }
+
+    /// What to do.
+    #[inline(always)]
+    pub fn method(self) -> Method {
+        self.call.method(self.frame)
+    }
+
+    /// With what.
+    #[inline(always)]
+    pub fn params(self) -> Option<Params> {
+        self.call.params(self.frame)
+    }
+}
+
+/// Whose turn it is in a [`Entries`].
+pub enum Turn<'a> {
+    /// A Request.
+    Request(RequestAt<'a>),
+    /// Anything else.
+    Other(Entry),
+}
+
+impl Entries {
+    pub(crate) fn new(frame: &Bytes, items: Vec<Item>) -> Self {
+        Self { frame: frame.clone(), items: items.into_iter() }
+    }
+
+    /// Takes the next entry, and leaves the parts of a Request where they stand.
+    #[inline(always)]
+    pub fn turn(&mut self) -> Option<Turn<'_>> {
+        match self.items.next()? {
+            Item::Call(call) if !call.id.is_none() => {
+                Some(Turn::Request(RequestAt { frame: &self.frame, call }))
+            }
+            item => Some(Turn::Other(entry(item, &self.frame))),
+        }
+    }
+
+    /// Takes out all answers that are left, those that are no valid ones too.
+    pub fn take_answers(&mut self) -> Vec<Entry> {
+        let items = std::mem::take(&mut self.items);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(Item::answers);
+        self.items = rest.into_iter();
+        answers.into_iter().map(|item| entry(item, &self.frame)).collect()
+    }
+
+    /// Whether the next entry is a Request.
+    #[inline]
+    pub fn next_is_request(&self) -> bool {
+        self.items.as_slice().first().is_some_and(Item::is_request)
+    }
+
+    /// Whether all that is left are valid Requests and Notifications.
+    pub fn holds_only_calls(&self) -> bool {
+        self.items.as_slice().iter().all(|item| item.is_request() || item.is_notification())
+    }
+
+    /// Whether a Notification is left.
+    pub fn holds_notifications(&self) -> bool {
+        self.items.as_slice().iter().any(Item::is_notification)
+    }
+}
+
+impl FromIterator<Entry> for Entries {
+    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
+        let items = entries.into_iter().map(|entry| Item::Other(Box::new(entry)));
+        Self::new(&Bytes::new(), items.collect())
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        self.items.next().map(|item| entry(item, &self.frame))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.items.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Entries {}
+
+fn entry(item: Item, frame: &Bytes) -> Entry {
+    match item {
+        Item::Call(call) => Ok(call.to_message(frame)),
+        Item::Result { id, result } => {
+            let outcome = Ok(result.json(frame));
+            Ok(Message::Response(Response { id: Id::at(id, frame), outcome }))
+        }
+        Item::Other(entry) => *entry,
+    }
+}
+
+impl PartialEq for Entries {
+    fn eq(&self, other: &Self) -> bool {
+        self.clone().eq(other.clone())
+    }
+}
+
+impl Eq for Entries {}
+
+impl fmt::Debug for Entries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.clone()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Payload;
+    use crate::{Code, Rules, decode};
+
+    fn entries(text: &'static str) -> Entries {
+        match decode(&text.into(), &Rules::default()) {
+            Payload::Batch(entries) => entries,
+            Payload::One(entry) => panic!("no batch: {entry:?}"),
+        }
+    }
+
+    const MIXED: &str = r#"[{"jsonrpc":"2.0","method":"ask","params":[1],"id":"a"},
+        {"jsonrpc":"2.0","method":"tell"}, 1, {"jsonrpc":"2.0","result":2,"id":7},
+        {"jsonrpc":"2.0","error":{"code":1,"message":"no"},"id":8},
+        {"jsonrpc":"2.0","result":2,"error":3,"id":9}]"#;
+
+    #[test]
+    fn a_request_is_made_where_it_stands_or_at_once_the_same() {
+        let mut lazy = entries(MIXED);
+        assert!(lazy.next_is_request());
+        let Some(Turn::Request(request)) = lazy.turn() else { panic!("it is a Request") };
+        let parts =
+            Request { id: request.id(), method: request.method(), params: request.params() };
+        assert_eq!(entries(MIXED).next(), Some(Ok(Message::Request(parts))));
+        assert!(!lazy.next_is_request());
+        let Some(Turn::Other(entry)) = lazy.turn() else { panic!("it is none") };
+        assert!(matches!(entry, Ok(Message::Notification(_))));
+        assert_eq!(lazy.len(), 4);
+    }
+
+    #[test]
+    fn answers_are_taken_out_and_the_rest_keeps_its_order() {
+        let mut rest = entries(MIXED);
+        assert!(!rest.holds_only_calls());
+        let answers = rest.take_answers();
+        assert!(matches!(answers[0], Ok(Message::Response(Response { outcome: Ok(_), .. }))));
+        assert!(matches!(answers[1], Ok(Message::Response(Response { outcome: Err(_), .. }))));
+        assert_eq!(answers[2].as_ref().unwrap_err().intent, Intent::Response);
+        assert_eq!(answers.len(), 3);
+        assert!(rest.holds_notifications());
+        let rest: Vec<_> = rest.collect();
+        assert!(matches!(rest[..2], [Ok(Message::Request(_)), Ok(Message::Notification(_))]));
+        assert_eq!(rest[2].as_ref().unwrap_err().error.code, Code::INVALID_REQUEST);
+    }
+
+    #[test]
+    fn collected_entries_are_like_decoded_ones() {
+        let decoded = entries(MIXED);
+        let collected: Entries = decoded.clone().collect();
+        assert_eq!(collected, decoded);
+        assert_eq!(collected.next_is_request(), decoded.next_is_request());
+        assert_eq!(collected.holds_notifications(), decoded.holds_notifications());
+        assert_eq!(collected.holds_only_calls(), decoded.holds_only_calls());
+        assert_eq!(collected.clone().take_answers(), decoded.clone().take_answers());
+    }
+}

@@ -1,0 +1,67 @@
+//! The answers of one payload, in the order of its requests.
+
+use antiphon_core::{ErrorObject, Id, Outcome};
+use bytes::Bytes;
+
+use super::answers::Answers;
+use crate::context::Context;
+
+/// Answers that are written as soon as none before them is missing.
+pub(super) struct Places {
+    written: Answers,
+    /// From the first one on that has not come.
+    rest: Vec<Place>,
+}
+
+/// The place of an answer that has to wait for its turn.
+struct Place {
+    id: Id,
+    /// There until the outcome is.
+    context: Option<Context>,
+    outcome: Option<Outcome>,
+}
+
+impl Places {
+    pub(super) fn new(written: Answers) -> Self {
+        Self { written, rest: Vec::new() }
+    }
+
+    /// The next answer.
+    #[inline]
+    pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome) {
+        if self.rest.is_empty() {
+            self.written.push(id, outcome);
+        } else {
+            let (id, outcome) = (id.clone(), Some(outcome.clone()));
+            self.rest.push(Place { id, context: None, outcome });
+        }
+    }
+
+    /// Keeps the place of an answer that is still to come.
+    pub(super) fn keep(&mut self, context: Context) -> usize {
+        let id = context.id().unwrap_or(&Id::Null).clone();
+        self.rest.push(Place { id, context: Some(context), outcome: None });
+        self.rest.len() - 1
+    }
+
+    /// It has come.
+    pub(super) fn settle(&mut self, place: usize, outcome: Outcome) {
+        if let Some(place) = self.rest.get_mut(place) {
+            place.outcome = Some(outcome);
+        }
+    }
+
+    /// The ids and contexts of those that have not.
+    pub(super) fn missing(&self) -> impl Iterator<Item = (&Id, &Context)> {
+        let missing = self.rest.iter().filter(|place| place.outcome.is_none());
+        missing.filter_map(|place| Some((&place.id, place.context.as_ref()?)))
+    }
+
+    /// All of them; what is missing ends with this error.
+    pub(super) fn finish(&mut self, missing: &ErrorObject) -> Option<Bytes> {
+        for Place { id, outcome, .. } in std::mem::take(&mut self.rest) {
+            self.written.push(&id, &outcome.unwrap_or_else(|| Err(missing.clone())));
+        }
+        self.written.finish()
+    }
+}
