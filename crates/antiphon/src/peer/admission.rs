@@ -10,8 +10,9 @@ use std::task::{Context as Poller, Poll};
 use antiphon_core::{ErrorObject, Payload};
 
 use super::backlog::{Held, is_requests_only};
-use super::connection::{Connection, Phase};
+use super::connection::Connection;
 use super::dispatcher::{Progress, Run, Started};
+use super::ending::Phase;
 use super::leash::{Leash, Pull};
 use super::shared::Running;
 use crate::transport::Transport;

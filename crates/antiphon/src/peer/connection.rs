@@ -14,14 +14,15 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Rules};
-use tokio::time::{Sleep, sleep};
+use antiphon_core::{Limits, Rules};
+use tokio::time::Sleep;
 
 use super::backlog::{Ahead, Backlog, Incoming};
 use super::dispatcher::{Dispatcher, Run};
+use super::ending::{EndGuard, Phase};
 use super::gate::Gate;
 use super::reader::{self, Received};
-use super::shared::{NeedsReader, Shared, Stop};
+use super::shared::{NeedsReader, Shared};
 use super::watchdog::{Look, Meter, Waiting, Watchdog};
 use super::writer::Writer;
 use super::{Peer, Tap};
@@ -31,14 +32,6 @@ use crate::transport::{Transport, TransportError};
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
-/// Why a connection ends that the other side has ended.
-const GONE: &str = "the other side closed it";
-/// Why a connection ends that we have ended.
-const CLOSED: &str = "closed";
-/// The ends that are no failures.
-pub(crate) const ENDED_WELL: [&str; 2] = [GONE, CLOSED];
-/// How long the other side has to take our goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
 
 /// A transport and what is known of it.
 pub(crate) struct Wire<T> {
@@ -126,32 +119,6 @@ pub(super) struct Connection<T> {
     pub(super) phase: Phase,
     pub(super) drain: Option<Pin<Box<Sleep>>>,
     pub(super) guard: EndGuard,
-}
-
-/// How far the end has come.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    Open,
-    /// We were asked to stop: answers are read, requests are refused.
-    Stopping,
-    /// Nothing comes in any more; what runs is finished.
-    Draining,
-    /// Time is up: what ran has been told to answer.
-    Expiring,
-    /// The transport is being closed.
-    Closing(Arc<str>),
-}
-
-/// Ends the session however the future ends, dropped in the middle included.
-pub(super) struct EndGuard(Arc<Shared>);
-
-impl Drop for EndGuard {
-    fn drop(&mut self) {
-        let ended = self.0.state().ended.is_some();
-        if !ended {
-            self.0.end("dropped".into());
-        }
-    }
 }
 
 impl<T: Transport> Future for Connection<T> {
@@ -252,41 +219,6 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    fn heed(&mut self, stop: Option<Stop>) {
-        match (stop, &self.phase) {
-            (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => self.expire(),
-            (Some(Stop::Gracefully), Phase::Open) => {
-                self.phase = Phase::Stopping;
-                self.drain = Some(Box::pin(sleep(self.shared.limits.shutdown_timeout)));
-            }
-            _ => {}
-        }
-    }
-
-    /// Time is up: whatever waits for an answer gets one now.
-    fn expire(&mut self) {
-        let busy = ErrorObject::server_busy("shutting down");
-        self.phase = Phase::Expiring;
-        self.drain = Some(Box::pin(sleep(GOODBYE)));
-        self.shared.expire_running();
-        if let Some(mut head) = self.head.take() {
-            self.writer.answer(head.expire(&busy));
-        }
-        while let Some(payload) = self.backlog.pop() {
-            self.writer.answer(self.dispatcher.refuse(payload, &busy));
-        }
-        while let Some(incoming) = self.ahead.pop() {
-            let Ok(frame) = incoming else { continue };
-            match reader::receive(&frame, self.watchdog.lines(), &self.rules, &self.shared) {
-                Received::Payload(payload) => {
-                    self.writer.answer(self.dispatcher.refuse(payload, &busy));
-                }
-                Received::Texts(texts) => self.ahead.split(texts),
-                Received::Nothing | Received::Lost(_) => {}
-            }
-        }
-    }
-
     /// Reads and dispatches until nothing more has come. True when anything was done.
     fn read(&mut self, poller: &mut Poller<'_>) -> Result<bool, Arc<str>> {
         let mut read = false;
@@ -376,57 +308,5 @@ impl<T: Transport> Connection<T> {
             }
         }
         false
-    }
-
-    /// Nothing more will come, and all that came is taken in: what was accepted is finished.
-    fn at_end(&mut self) {
-        self.hear_end();
-        self.phase = match self.at_end {
-            AtEnd::Cancel => Phase::Closing(GONE.into()),
-            AtEnd::Drain(_) => Phase::Draining,
-        };
-    }
-
-    /// The other side has said its last: no call can be answered any more, and the time to finish
-    /// what was accepted begins.
-    fn hear_end(&mut self) {
-        if self.ended {
-            return;
-        }
-        self.ended = true;
-        self.shared.end_calls(&GONE.into());
-        if let AtEnd::Drain(Some(limit)) = self.at_end {
-            self.drain = Some(Box::pin(sleep(limit)));
-        }
-    }
-
-    /// True when the last thing to be done was just done.
-    fn close_when_done(&mut self) -> bool {
-        let ending = matches!(self.phase, Phase::Stopping | Phase::Draining | Phase::Expiring);
-        let done = ending
-            && self.head.is_none()
-            && self.backlog.is_empty()
-            && self.ahead.is_empty()
-            && self.writer.is_idle()
-            && self.shared.is_done();
-        if !done {
-            return false;
-        }
-        let reason = match self.phase {
-            Phase::Draining => GONE,
-            _ => CLOSED,
-        };
-        self.drain = None;
-        self.phase = Phase::Closing(reason.into());
-        true
-    }
-
-    fn poll_close(&mut self, poller: &mut Poller<'_>) -> Poll<()> {
-        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(GOODBYE)));
-        if drain.as_mut().poll(poller).is_ready() {
-            return Poll::Ready(());
-        }
-        // How the close goes no longer matters to anybody.
-        Pin::new(&mut self.transport).poll_close(poller).map(drop)
     }
 }

@@ -1,31 +1,21 @@
 //! From a payload to its one answer.
 //!
-//! A [`Run`] is one payload under way. Its entries are entered in order and polled in place; what is
-//! not ready at once is kept and polled on. Notifications finish before the next entry starts
-//! (contract 5). HTTP drives a `Run` inside the request's own future, a connection inside its own,
-//! until nothing in it must keep the order; then it becomes a task.
-//!
 //! Every request that goes in comes out with exactly one answer: panics, timeouts and answers that
-//! are too large included.
+//! are too large included. What cannot be answered at once becomes a [`Run`].
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Poller, Poll};
+use std::task::Context as Poller;
 
-use antiphon_core::{
-    Entries, Entry, ErrorObject, Id, Intent, Limits, Message, Notification, Outcome, Payload,
-    Request, Turn,
-};
+use antiphon_core::{Entries, ErrorObject, Id, Limits, Message, Outcome, Payload, Request};
 use bytes::Bytes;
-use futures_core::Stream;
-use futures_util::stream::FuturesUnordered;
-use tokio::time::{Sleep, sleep};
 
 use super::answers::Answers;
 pub(crate) use super::answers::Scratch;
-use super::caught::{Caught, Entered, Panicked};
-use super::gate::{Gate, Pass};
+use super::caught::{Caught, Entered};
+use super::gate::Gate;
 use super::places::Places;
+pub(crate) use super::run::{Progress, Run};
+use super::run::{panicked, refuse};
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
 use crate::handler::Handler;
@@ -35,78 +25,6 @@ use crate::handler::Handler;
 pub(crate) struct Dispatcher {
     pub(crate) handler: Arc<dyn Handler>,
     pub(crate) limits: Arc<Limits>,
-}
-
-/// One payload under way.
-pub(crate) struct Run {
-    dispatcher: Dispatcher,
-    gate: Arc<Gate>,
-    origin: Origin,
-    unstarted: Entries,
-    answers: Places,
-    calls: Calls,
-    /// The context of a call that is over.
-    spare: Option<Context>,
-    notification: Option<(Caught<()>, Context)>,
-    deadline: Option<Pin<Box<Sleep>>>,
-}
-
-/// The calls that wait.
-enum Calls {
-    None,
-    One(Served),
-    Many(FuturesUnordered<Served>),
-}
-
-impl Calls {
-    fn push(&mut self, served: Served) {
-        match std::mem::replace(self, Self::None) {
-            Self::None => *self = Self::One(served),
-            Self::One(first) => *self = Self::Many([first, served].into_iter().collect()),
-            Self::Many(calls) => {
-                calls.push(served);
-                *self = Self::Many(calls);
-            }
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::None => true,
-            Self::One(_) => false,
-            Self::Many(calls) => calls.is_empty(),
-        }
-    }
-
-    /// The place and the outcome of a call that has ended, if one has.
-    fn poll_ended(&mut self, poller: &mut Poller<'_>) -> Option<(usize, Outcome)> {
-        let ended = match self {
-            Self::None => return None,
-            Self::One(served) => Pin::new(served).poll(poller).map(Some),
-            Self::Many(calls) => return ready_or_none(Pin::new(calls).poll_next(poller)),
-        };
-        if ended.is_ready() {
-            *self = Self::None;
-        }
-        ready_or_none(ended)
-    }
-}
-
-fn ready_or_none<T>(poll: Poll<Option<T>>) -> Option<T> {
-    match poll {
-        Poll::Ready(ready) => ready,
-        Poll::Pending => None,
-    }
-}
-
-/// How far a run has come.
-pub(crate) enum Progress {
-    /// It is over; this is the answer, if it has one.
-    Done(Option<Bytes>),
-    /// All is started and nothing keeps the order: it can be a task of its own.
-    Detached,
-    /// An entry waits for room or for a notification: nothing behind it may start.
-    Blocked,
 }
 
 /// What became of a payload at once.
@@ -145,7 +63,7 @@ impl Dispatcher {
                     Entered::Done => {}
                     Entered::Panicked => answer = out.answer(id_of(&context), &panicked(), limit),
                     Entered::Waits(call) => {
-                        let mut run = self.run(Entries::default(), false, gate, origin);
+                        let mut run = Run::new(self, Entries::default(), false, gate, origin);
                         run.wait_for(call, context);
                         // Its waker is set; the deadline is yet to be.
                         let progress = run.poll_rest(true, poller);
@@ -156,36 +74,15 @@ impl Dispatcher {
                 Started::Done(Some(answer))
             }
             Payload::One(entry) => {
-                self.run(Entries::from_iter([entry]), false, gate, origin).started(poller)
+                Run::new(self, Entries::from_iter([entry]), false, gate, origin).started(poller)
             }
-            Payload::Batch(batch) => self.run(batch, true, gate, origin).started(poller),
+            Payload::Batch(batch) => Run::new(self, batch, true, gate, origin).started(poller),
         }
-    }
-
-    fn run(
-        &self,
-        entries: Entries,
-        is_batch: bool,
-        gate: Option<&Arc<Gate>>,
-        origin: &Origin,
-    ) -> Box<Run> {
-        let answers = Answers::new(entries.len(), is_batch, self.limits.response_bytes);
-        Box::new(Run {
-            dispatcher: self.clone(),
-            gate: gate.cloned().unwrap_or_else(|| Gate::new(self.limits.in_flight)),
-            origin: origin.clone(),
-            unstarted: entries,
-            answers: Places::new(answers),
-            calls: Calls::None,
-            spare: None,
-            notification: None,
-            deadline: None,
-        })
     }
 
     /// Enters the handler of a request; `done` sees the outcome if it is there at once.
     #[inline(always)]
-    fn call(
+    pub(super) fn call(
         &self,
         call: impl FnOnce() -> Invocation,
         context: &Context,
@@ -209,212 +106,6 @@ impl Dispatcher {
 }
 
 /// The id of a request that was entered.
-fn id_of(context: &Context) -> &Id {
+pub(super) fn id_of(context: &Context) -> &Id {
     context.id().unwrap_or(&Id::Null)
-}
-
-/// What answers a request whose handler panicked.
-fn panicked() -> Outcome {
-    Err(ErrorObject::internal_error())
-}
-
-/// Answers entries with this error.
-fn refuse(entries: Entries, error: &ErrorObject, answers: &mut Places) {
-    for entry in entries {
-        match entry {
-            Ok(Message::Request(request)) => answers.answer(&request.id, &Err(error.clone())),
-            Err(invalid) => answers.answer(&invalid.id, &Err(invalid.error)),
-            Ok(Message::Notification(_) | Message::Response(_)) => {}
-        }
-    }
-}
-
-impl Run {
-    fn started(mut self: Box<Self>, poller: &mut Poller<'_>) -> Started {
-        match self.poll(poller) {
-            Progress::Done(answer) => Started::Done(answer),
-            progress => Started::Running(progress, self),
-        }
-    }
-
-    /// Goes as far as it can now.
-    pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> Progress {
-        // A call that ends makes room for an entry that waits.
-        let started = loop {
-            let started = self.poll_entries(poller);
-            if !self.poll_calls(poller) || started {
-                break started;
-            }
-        };
-        self.poll_rest(started, poller)
-    }
-
-    /// What is to be said once entries and calls have been polled.
-    fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> Progress {
-        if started && self.calls.is_empty() {
-            return Progress::Done(self.answers.finish(&ErrorObject::internal_error()));
-        }
-        if self.poll_deadline(poller) {
-            return Progress::Done(self.expire(&ErrorObject::timed_out()));
-        }
-        if started { Progress::Detached } else { Progress::Blocked }
-    }
-
-    /// Ends it now: what has not finished is cancelled, and answered with this error.
-    pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
-        self.refuse_rest(error);
-        self.cancel();
-        self.answers.finish(error)
-    }
-
-    /// Drops what runs, and tells whatever it has set going.
-    fn cancel(&mut self) {
-        for (_, context) in self.running() {
-            context.cancel();
-        }
-        if let Some((_, context)) = self.notification.take() {
-            context.cancel();
-        }
-        self.calls = Calls::None;
-    }
-
-    /// Whether it waits for a notification, rather than for room.
-    pub(crate) fn keeps_order(&self) -> bool {
-        self.notification.is_some()
-    }
-
-    /// The ids and contexts of what runs.
-    pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        self.answers.missing()
-    }
-
-    /// Answers what has not started with this error.
-    pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
-        refuse(std::mem::take(&mut self.unstarted), error, &mut self.answers);
-    }
-
-    /// Enters entries until one must wait; true when all were entered and all notifications done.
-    fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {
-        loop {
-            if let Some((notification, _)) = &mut self.notification {
-                if in_order(&self.origin, || notification.poll(poller)).is_pending() {
-                    return false;
-                }
-                self.notification = None;
-            }
-            if self.unstarted.next_is_request() && self.gate.poll_full(poller) {
-                return false;
-            }
-            match self.unstarted.turn() {
-                None => return true,
-                Some(Turn::Request(request)) => {
-                    let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
-                    let (id, answers) = (id_of(&context), &mut self.answers);
-                    let call = || Invocation {
-                        method: request.method(),
-                        params: request.params(),
-                        id: None,
-                    };
-                    let done = |outcome: &Outcome| answers.answer(id, outcome);
-                    let entered = self.dispatcher.call(call, &context, poller, done);
-                    self.entered(entered, context);
-                }
-                Some(Turn::Other(entry)) => self.enter(entry, poller),
-            }
-        }
-    }
-
-    /// What is left to do for a request whose handler was entered.
-    #[inline]
-    fn entered(&mut self, entered: Entered<Outcome>, context: Context) {
-        match entered {
-            Entered::Done => self.spare = Some(context),
-            Entered::Panicked => self.answers.answer(id_of(&context), &panicked()),
-            Entered::Waits(call) => self.wait_for(call, context),
-        }
-    }
-
-    fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
-        match entry {
-            Ok(Message::Request(Request { id, method, params })) => {
-                let context = Context::reuse(self.spare.take(), id, &self.origin);
-                let (id, answers) = (id_of(&context), &mut self.answers);
-                let call = || Invocation { method, params, id: None };
-                let done = |outcome: &Outcome| answers.answer(id, outcome);
-                let entered = self.dispatcher.call(call, &context, poller, done);
-                self.entered(entered, context);
-            }
-            Ok(Message::Notification(Notification { method, params })) => {
-                let context = Context::new(None, self.origin.clone());
-                let call = Invocation { method, params, id: None };
-                let notify = || self.dispatcher.handler.notify(call, context.clone());
-                let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
-                if let Entered::Waits(done) = entered {
-                    self.notification = Some((done, context));
-                }
-            }
-            Ok(Message::Response(_)) => {}
-            Err(invalid) if invalid.intent == Intent::Response => {}
-            Err(invalid) => {
-                tracing::debug!(id = %invalid.id, error = %invalid.error, "no valid message");
-                self.answers.answer(&invalid.id, &Err(invalid.error));
-            }
-        }
-    }
-
-    /// Keeps a call that waits, and the place of its answer.
-    fn wait_for(&mut self, call: Caught<Outcome>, context: Context) {
-        let place = self.answers.keep(context);
-        self.calls.push(Served { place, call, _pass: self.gate.pass() });
-    }
-
-    /// True when a call has ended.
-    fn poll_calls(&mut self, poller: &mut Poller<'_>) -> bool {
-        let mut ended = false;
-        while let Some((place, outcome)) = self.calls.poll_ended(poller) {
-            ended = true;
-            self.answers.settle(place, outcome);
-        }
-        ended
-    }
-
-    /// True when time is up.
-    fn poll_deadline(&mut self, poller: &mut Poller<'_>) -> bool {
-        let Some(timeout) = self.dispatcher.limits.request_timeout else { return false };
-        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
-        deadline.as_mut().poll(poller).is_ready()
-    }
-}
-
-/// A run that is dropped in the middle takes along what it has set going.
-impl Drop for Run {
-    fn drop(&mut self) {
-        self.cancel();
-    }
-}
-
-/// Polls the handler of a notification: calls that it makes give up its place in the order.
-fn in_order<T>(origin: &Origin, poll: impl FnOnce() -> T) -> T {
-    let _order = origin.peer().map(|peer| peer.shared.keep_order());
-    poll()
-}
-
-/// A running call and its place among the answers.
-struct Served {
-    place: usize,
-    call: Caught<Outcome>,
-    _pass: Pass,
-}
-
-impl Future for Served {
-    type Output = (usize, Outcome);
-
-    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
-        let place = self.place;
-        self.call.poll(poller).map(|outcome| (place, flatten(outcome)))
-    }
-}
-
-fn flatten(outcome: Result<Outcome, Panicked>) -> Outcome {
-    outcome.unwrap_or_else(|Panicked| panicked())
 }

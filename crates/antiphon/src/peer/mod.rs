@@ -6,14 +6,17 @@
 mod admission;
 mod answers;
 mod backlog;
+mod calls;
 mod caught;
 mod connection;
 pub(crate) mod dispatcher;
+mod ending;
 mod gate;
 mod leash;
 mod order;
 mod places;
 mod reader;
+mod run;
 mod shared;
 mod watchdog;
 mod writer;
@@ -31,7 +34,8 @@ use crate::BoxFuture;
 use crate::call::{Batch, BatchEntry, Call, CallError, Caller, Invocation};
 use crate::context::Connection;
 
-pub(crate) use connection::{AtEnd, ENDED_WELL, Side, Wire, connect};
+pub(crate) use connection::{AtEnd, Side, Wire, connect};
+pub(crate) use ending::ENDED_WELL;
 pub(crate) use shared::{Shared, Stop};
 pub(crate) use watchdog::Meter;
 use writer::Outgoing;

@@ -4,8 +4,13 @@
 //! only for nesting deeper than 64. The grammar is RFC 8259's, to the letter; what the grammar lets
 //! through and Rust cannot hold (a lone surrogate) stays as it was written.
 
+mod words;
+
 use std::fmt;
 use std::ops::Range;
+
+use words::digits_in;
+pub(crate) use words::{plain_run, special_in};
 
 /// Why a text is not JSON, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -354,61 +359,6 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// How many bytes at the front need no second look inside a String: no quote, no backslash, no
-/// control character.
-///
-/// Short texts are told eight bytes at a time; long ones 64 at a time, in a loop that the compiler
-/// makes into vector instructions.
-pub(crate) fn plain_run(bytes: &[u8]) -> usize {
-    let (words, _) = bytes.as_chunks::<8>();
-    let words = words.iter().take(8);
-    if let Some(at) = first_special(words.clone()) {
-        return at;
-    }
-    let mut passed = 8 * words.len();
-    let (blocks, _) = bytes[passed..].as_chunks::<64>();
-    let special = |block: &[u8; 64]| block.iter().fold(false, |any, &byte| any | is_special(byte));
-    passed += 64 * blocks.iter().position(special).unwrap_or(blocks.len());
-    let (words, rest) = bytes[passed..].as_chunks::<8>();
-    if let Some(at) = first_special(words.iter()) {
-        return passed + at;
-    }
-    bytes.len() - rest.len() + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
-}
-
-fn first_special<'a>(words: impl Iterator<Item = &'a [u8; 8]>) -> Option<usize> {
-    words.enumerate().find_map(|(n, word)| special_in(word).map(|at| 8 * n + at))
-}
-
-/// Where among eight bytes the first special one is.
-#[inline]
-pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    let word = u64::from_le_bytes(*word);
-    let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let quote = zero_byte(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero_byte(word ^ (ONES * u64::from(b'\\')));
-    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
-    let special = quote | backslash | control;
-    // The lowest marked byte is exact; borrows can only mark bytes above a true one.
-    (special != 0).then(|| (special.trailing_zeros() / 8) as usize)
-}
-
-/// How many digits eight bytes begin with, where something else follows in them.
-#[inline]
-fn digits_in(word: &[u8; 8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
-    let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
-    let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
-    (others != 0).then(|| (others.trailing_zeros() / 8) as usize)
-}
-
-fn is_special(byte: u8) -> bool {
-    byte == b'"' || byte == b'\\' || byte < 0x20
-}
-
 /// Which brackets are open: one bit each, 1 for an Object. The first 64 need no allocation.
 #[derive(Default)]
 struct Nesting {
@@ -443,138 +393,4 @@ impl Nesting {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn check(text: &[u8], max_depth: usize) -> Result<(), Fault> {
-        let mut scanner = Scanner::new(text, max_depth)?;
-        scanner.text().map(drop)
-    }
-
-    #[test]
-    fn accepts_exactly_what_the_grammar_accepts() {
-        for good in [
-            "0",
-            "-0",
-            "1.50",
-            "1e3",
-            "-12.5E-7",
-            "18446744073709551616",
-            "\"\"",
-            "\"\\ud800\"",
-            "\"a\\u00e9\\n\"",
-            "[]",
-            "{}",
-            "[ 1 , [ ] , { \"a\" : null } ]",
-            " true\n",
-            "false",
-            "{\"a\":1,\"a\":2}",
-            "\"\u{7f}\"",
-        ] {
-            assert_eq!(check(good.as_bytes(), 8), Ok(()), "{good}");
-        }
-        for bad in [
-            "",
-            " ",
-            "01",
-            "+1",
-            "1.",
-            ".5",
-            "1e",
-            "-",
-            "NaN",
-            "Infinity",
-            "nul",
-            "tru",
-            "[1,]",
-            "{\"a\":1,}",
-            "{a:1}",
-            "{\"a\" 1}",
-            "[1 2]",
-            "[",
-            "{",
-            "\"",
-            "\"\\x\"",
-            "\"\\u12g4\"",
-            "\"a\nb\"",
-            "1 2",
-            "]",
-            "[}",
-            "{\"a\":1]",
-            "'a'",
-            "\u{feff}1",
-            "{\"a\"}",
-            "[,]",
-            "--1",
-        ] {
-            assert!(check(bad.as_bytes(), 8).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn depth_is_counted_across_words_of_the_bit_stack() {
-        for depth in [1, 63, 64, 65, 127, 128, 129, 500] {
-            let mut text = String::new();
-            for level in 0..depth {
-                text.push_str(if level % 3 == 0 { "{\"k\":" } else { "[" });
-            }
-            text.push('1');
-            for level in (0..depth).rev() {
-                text.push(if level % 3 == 0 { '}' } else { ']' });
-            }
-            assert_eq!(check(text.as_bytes(), depth), Ok(()), "{depth}");
-            assert_eq!(
-                check(text.as_bytes(), depth - 1).unwrap_err().what,
-                "nesting over the limit"
-            );
-        }
-    }
-
-    /// JSON-like bytes: valid texts with a few bytes changed reach further than pure noise.
-    fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
-        let piece = prop::sample::select(vec![
-            "{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "\"",
-            "\\",
-            "\"a\"",
-            "\"id\"",
-            "1",
-            "-0",
-            "1.5e+3",
-            "0",
-            "true",
-            "false",
-            "null",
-            " ",
-            "\n",
-            "\\u00e9",
-            "\\ud800",
-            "é",
-            "\u{1}",
-            "e",
-            "\"jsonrpc\":",
-            "\"a long text with more than eight bytes\"",
-        ]);
-        prop_oneof![
-            prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat().into_bytes()),
-            prop::collection::vec(any::<u8>(), 0..60),
-        ]
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
-
-        #[test]
-        fn agrees_with_serde_json(text in nearly_json()) {
-            let theirs = std::str::from_utf8(&text)
-                .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
-            prop_assert_eq!(check(&text, 100).is_ok(), theirs, "{}", String::from_utf8_lossy(&text));
-        }
-    }
-}
+mod tests;

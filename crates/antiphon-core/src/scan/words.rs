@@ -1,0 +1,56 @@
+//! Texts eight bytes at a time.
+
+/// How many bytes at the front need no second look inside a String: no quote, no backslash, no
+/// control character.
+///
+/// Short texts are told eight bytes at a time; long ones 64 at a time, in a loop that the compiler
+/// makes into vector instructions.
+pub(crate) fn plain_run(bytes: &[u8]) -> usize {
+    let (words, _) = bytes.as_chunks::<8>();
+    let words = words.iter().take(8);
+    if let Some(at) = first_special(words.clone()) {
+        return at;
+    }
+    let mut passed = 8 * words.len();
+    let (blocks, _) = bytes[passed..].as_chunks::<64>();
+    let special = |block: &[u8; 64]| block.iter().fold(false, |any, &byte| any | is_special(byte));
+    passed += 64 * blocks.iter().position(special).unwrap_or(blocks.len());
+    let (words, rest) = bytes[passed..].as_chunks::<8>();
+    if let Some(at) = first_special(words.iter()) {
+        return passed + at;
+    }
+    bytes.len() - rest.len() + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+}
+
+fn first_special<'a>(words: impl Iterator<Item = &'a [u8; 8]>) -> Option<usize> {
+    words.enumerate().find_map(|(n, word)| special_in(word).map(|at| 8 * n + at))
+}
+
+/// Where among eight bytes the first special one is.
+#[inline]
+pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let word = u64::from_le_bytes(*word);
+    let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let quote = zero_byte(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero_byte(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
+    let special = quote | backslash | control;
+    // The lowest marked byte is exact; borrows can only mark bytes above a true one.
+    (special != 0).then(|| (special.trailing_zeros() / 8) as usize)
+}
+
+/// How many digits eight bytes begin with, where something else follows in them.
+#[inline]
+pub(super) fn digits_in(word: &[u8; 8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+    // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
+    let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
+    let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
+    (others != 0).then(|| (others.trailing_zeros() / 8) as usize)
+}
+
+fn is_special(byte: u8) -> bool {
+    byte == b'"' || byte == b'\\' || byte < 0x20
+}

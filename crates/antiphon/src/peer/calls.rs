@@ -1,0 +1,143 @@
+//! Our calls: opened, waited for, and given up.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use antiphon_core::{Id, encode};
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::oneshot;
+
+use super::order;
+use super::shared::{Answer, Shared, State, Waiter};
+use super::writer::Outgoing;
+use crate::call::{BatchEntry, CallError, Invocation};
+
+impl Shared {
+    /// Opens one call and queues it.
+    pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
+        let mut state = self.state();
+        let ids = match &call.id {
+            Some(id) => state.session.call_as(id.clone(), waiter).map(|()| 0..0),
+            None => state.session.call(waiter).map(|id| id..id + 1),
+        };
+        let ids = ids.map_err(|refused| state.refused(refused))?;
+        let id = ids.start;
+        state.outbox.write(len_of(call), |out| {
+            encode::call_head(&call.method, call.params.as_ref(), out);
+            out.extend_from_slice(b",\"id\":");
+            match &call.id {
+                Some(id) => out.extend_from_slice(id.as_bytes()),
+                None => encode_id(id, out),
+            }
+            out.put_u8(b'}');
+        });
+        Ok(self.opened(state, self.pending(ids, call.id.clone())))
+    }
+
+    /// Queues a notification.
+    pub(super) fn post(&self, notification: &Invocation) -> Result<(), CallError> {
+        let mut state = self.state();
+        if let Some(reason) = &state.ended {
+            return Err(CallError::Closed(reason.clone()));
+        }
+        state.outbox.write(len_of(notification), |out| {
+            encode::call_head(&notification.method, notification.params.as_ref(), out);
+            out.put_u8(b'}');
+        });
+        self.ring(state);
+        Ok(())
+    }
+
+    /// Opens the calls of a batch and queues it.
+    pub(super) fn open_batch(
+        &self,
+        entries: &[BatchEntry],
+    ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
+        let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(|_| oneshot::channel()).unzip();
+        let mut state = self.state();
+        let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
+        state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
+        Ok((self.opened(state, self.pending(ids, None)), answers))
+    }
+
+    /// Calls were just opened, and their message is queued.
+    fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
+        self.ring(state);
+        pending
+    }
+
+    fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
+        let in_order = order::is_kept_by(self);
+        if in_order {
+            self.ordered_calls.fetch_add(1, Ordering::AcqRel);
+        }
+        Pending { shared: self, ids, named, in_order }
+    }
+}
+
+/// Calls that somebody waits for; dropped early, it abandons them.
+pub(super) struct Pending<'a> {
+    shared: &'a Shared,
+    ids: Range<u64>,
+    named: Option<Id>,
+    in_order: bool,
+}
+
+impl Pending<'_> {
+    /// All have their answers: there is nothing to abandon.
+    pub(super) fn answered(mut self) {
+        self.ids = 0..0;
+        self.named = None;
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.in_order {
+            self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
+        }
+        if self.ids.is_empty() && self.named.is_none() {
+            return;
+        }
+        let mut state = self.shared.state();
+        let abandoned: Vec<_> =
+            self.ids.clone().filter_map(|id| state.session.abandon(id)).collect();
+        let named = self.named.as_ref().and_then(|id| state.session.abandon_named(id));
+        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        drop(state);
+        drop((abandoned, named));
+    }
+}
+
+/// What a call takes on the wire, and a little more.
+fn len_of(call: &Invocation) -> usize {
+    let params = call.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
+    let id = call.id.as_ref().map_or(20, |id| id.as_bytes().len());
+    64 + call.method.as_json().as_bytes().len() + params + id
+}
+
+fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
+    let mut out = BytesMut::with_capacity(entries.len() * 96);
+    for entry in entries {
+        out.put_u8(if out.is_empty() { b'[' } else { b',' });
+        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+        encode::call_head(&call.method, call.params.as_ref(), &mut out);
+        if let BatchEntry::Call(_) = entry
+            && let Some(id) = ids.next()
+        {
+            out.extend_from_slice(b",\"id\":");
+            encode_id(id, &mut out);
+        }
+        out.put_u8(b'}');
+    }
+    out.put_u8(b']');
+    out.freeze()
+}
+
+fn encode_id(id: u64, out: &mut BytesMut) {
+    // A `BytesMut` grows as needed, so writing to it cannot fail.
+    let _ = write!(out, "{id}");
+}
