@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use antiphon_core::{
-    Code, Entry, ErrorObject, Id, Intent, Message, Method, Notification, Params, Payload, RawJson,
-    Request, Response, Rules, decode,
+    Code, Entries, Entry, ErrorObject, Id, Intent, Message, Method, Notification, Params, Payload,
+    RawJson, Request, Response, Rules, decode,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -224,6 +224,36 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+/// Objects with members of messages, right and wrong, in any order and number; and what is none.
+fn nearly_a_message() -> impl Strategy<Value = String> {
+    let member = select(vec![
+        r#""jsonrpc":"2.0""#,
+        r#""jsonrpc":"2.\u0030""#,
+        r#""jsonrpc":"1.0""#,
+        r#""method":"m""#,
+        r#""method":"a\/name that is quite long""#,
+        r#""method":1"#,
+        r#""id":1"#,
+        r#""id":"a String that is quite long""#,
+        r#""id":null"#,
+        r#""id":[]"#,
+        r#""params":[1,{"a":"some more of them"}]"#,
+        r#""params":{}"#,
+        r#""params":null"#,
+        r#""params":"x""#,
+        r#""result":1"#,
+        r#""error":{"code":1,"message":"e"}"#,
+        r#""error":2"#,
+        r#""\u0069d":3"#,
+        r#""more":[true]"#,
+    ]);
+    let object = vec(member, 0..6).prop_map(|members| format!("{{{}}}", members.join(",")));
+    let usual = object
+        .clone()
+        .prop_map(|object| object.replacen('{', r#"{"jsonrpc":"2.0","#, 1).replace(",}", "}"));
+    prop_oneof![3 => usual, 2 => object, 1 => value()]
+}
+
 fn is_parse_error(payload: &Payload) -> bool {
     matches!(payload, Payload::One(Err(invalid)) if invalid.error.code == Code::PARSE_ERROR)
 }
@@ -294,6 +324,31 @@ proptest! {
     fn a_batch_comes_back_the_same(messages in vec(message(), 1..6)) {
         let expected = messages.iter().cloned().map(Ok).collect();
         prop_assert_eq!(read(&batch_of(&messages)), Payload::Batch(expected));
+    }
+}
+
+proptest! {
+    #![proptest_config(config(2500))]
+
+    /// What an Array holds is made later and in another way than what stands alone.
+    #[test]
+    fn an_entry_is_in_an_array_what_it_is_alone(texts in vec(nearly_a_message(), 1..5)) {
+        let alone = |text: &String| match read(&Bytes::from(text.clone())) {
+            // An Array in an Array is no message, and alone it is a batch.
+            Payload::Batch(_) => None,
+            Payload::One(_) if text.starts_with('[') => None,
+            Payload::One(entry) => Some(entry),
+        };
+        let Payload::Batch(entries) = read(&format!("[{}]", texts.join(" , ")).into()) else {
+            return Err(TestCaseError::fail("it is an Array"));
+        };
+        for (text, entry) in texts.iter().zip(entries.clone()) {
+            if let Some(alone) = alone(text) {
+                prop_assert_eq!(&entry, &alone, "{}", text);
+            }
+        }
+        prop_assert_eq!(entries.len(), texts.len());
+        prop_assert_eq!(entries.clone().collect::<Entries>(), entries);
     }
 }
 
