@@ -14,7 +14,7 @@ const SLACK: f64 = 0.10;
 const SLACK_ALLOCATIONS: f64 = 0.25;
 
 /// The cases, how often each is done, and how many calls that is each time.
-const CASES: [(&str, usize, usize); 13] = [
+const CASES: [(&str, usize, usize); 14] = [
     ("decode", 2_000, 1),
     ("decode-batch", 50, 100),
     ("lines", 200, 16),
@@ -28,6 +28,7 @@ const CASES: [(&str, usize, usize); 13] = [
     ("http", 500, 1),
     ("http-pipelined", 100, 16),
     ("call", 200, 16),
+    ("http-call", 200, 16),
 ];
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! hyper's pooled client with a message written by hand: the ceiling for a client on HTTP.
+//! hyper's pooled client with a message written by hand: what a client upon it can reach.
 
 use bytes::Bytes;
 use clients::{Fault, Load};

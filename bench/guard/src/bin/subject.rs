@@ -58,6 +58,7 @@ async fn main() {
         "http" => socket("http://127.0.0.1:0", &posts(1), count).await,
         "http-pipelined" => socket("http://127.0.0.1:0", &posts(IN_FLIGHT), count).await,
         "call" => calls(count).await,
+        "http-call" => http_calls(count).await,
         other => panic!("no case is named {other:?}"),
     }
     println!("{}", ALLOCATOR.stats().allocations);
@@ -139,6 +140,26 @@ async fn calls(count: usize) {
         for result in futures_util::future::join_all(calls).await {
             assert_eq!(result.expect("is served"), 19);
         }
+    }
+}
+
+/// Calls over HTTP, from as many tasks as there are calls at once; both sides in one thread.
+async fn http_calls(count: usize) {
+    let server = Server::bind("http://127.0.0.1:0").await.expect("a free port");
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(router()));
+    let client = Client::connect(&address).await.expect("a client");
+    let callers = (0..IN_FLIGHT).map(|_| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            for _ in 0..count {
+                let result = client.call::<i64>("subtract", (42, 23)).await;
+                assert_eq!(result.expect("is served"), 19);
+            }
+        })
+    });
+    for caller in callers.collect::<Vec<_>>() {
+        caller.await.expect("does not panic");
     }
 }
 

@@ -5,12 +5,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+#[cfg(feature = "http")]
+mod hand;
 mod support;
 
 mod answers;
 mod batches;
 mod client;
+#[cfg(feature = "http")]
+mod connections;
 mod endings;
+#[cfg(feature = "http")]
+mod exchanges;
 #[cfg(feature = "http")]
 mod http;
 mod order;

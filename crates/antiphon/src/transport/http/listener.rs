@@ -23,7 +23,7 @@ use crate::aside::Aside;
 use crate::transport::{Meter, Metered};
 
 /// How long a connection may rest between requests where no idle timeout is set.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// How to serve a connection; one for all of a port.
 pub(crate) struct HttpServer {

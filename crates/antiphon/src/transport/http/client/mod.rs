@@ -1,18 +1,29 @@
-//! The calling side: one POST a message, over a pool of connections.
+//! The calling side: one POST a message.
+//!
+//! Here is what a POST means to JSON-RPC. What it is on the wire is [`Http1`]'s or [`Http2`]'s.
+
+mod chunked;
+mod connection;
+mod fault;
+mod head;
+mod http1;
+mod http2;
+mod pool;
+mod request;
+mod response;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
     Entries, Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
 };
-use bytes::{BufMut, Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
-use hyper_util::client::legacy::Client as Pool;
+use bytes::{BufMut, BytesMut};
+use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 
+use self::http1::Http1;
+use self::http2::Http2;
+use self::request::Draft;
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
@@ -29,13 +40,17 @@ pub(crate) struct Settings<'a> {
 
 /// A server that is called by POST.
 pub(crate) struct HttpCaller {
-    pool: Pool<HttpConnector, Full<Bytes>>,
+    version: Version,
     uri: Uri,
-    headers: HeaderMap,
-    limit: usize,
     rules: Rules,
     next: AtomicU64,
     tap: Option<Tap>,
+}
+
+/// What is spoken with it.
+enum Version {
+    One(Http1),
+    Two(Box<Http2>),
 }
 
 impl HttpCaller {
@@ -47,18 +62,16 @@ impl HttpCaller {
         tap: Option<Tap>,
     ) -> Result<Self, http::uri::InvalidUri> {
         let Settings { headers, limits, http2 } = *settings;
+        let uri: Uri = format!("http://{authority}{path}").parse()?;
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.handshake_timeout));
-        Ok(Self {
-            pool: Pool::builder(TokioExecutor::new()).http2_only(http2).build(connector),
-            uri: format!("http://{authority}{path}").parse()?,
-            headers: headers.clone(),
-            limit: limits.frame_bytes,
-            rules: limits.rules(),
-            next: AtomicU64::new(1),
-            tap,
-        })
+        let version = if http2 {
+            Version::Two(Box::new(Http2::new(connector, uri.clone(), headers, limits.frame_bytes)))
+        } else {
+            Version::One(Http1::new(connector, uri.clone(), headers, limits))
+        };
+        Ok(Self { version, uri, rules: limits.rules(), next: AtomicU64::new(1), tap })
     }
 
     fn next_id(&self) -> Id {
@@ -71,56 +84,41 @@ impl HttpCaller {
         }
     }
 
-    /// One POST: the status, and the body within its limit.
-    async fn post_body(&self, message: Bytes) -> Result<(StatusCode, Bytes), CallError> {
-        self.see(Direction::Sent, &message);
-        let mut request = Request::new(Full::new(message));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        let headers = request.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.extend(self.headers.clone());
-        let response =
-            self.pool.request(request).await.map_err(|error| self.unreachable(&error))?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), self.limit).collect().await;
-        let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => CallError::Transport(format!(
-                "the answer is over the limit of {} bytes; raise the frame limit",
-                self.limit
-            )),
-            None => CallError::Transport(format!("the answer of {} broke off: {error}", self.uri)),
-        })?;
-        let body = body.to_bytes();
-        self.see(Direction::Received, &body);
-        Ok((status, body))
+    fn draft(&self) -> Draft {
+        match &self.version {
+            Version::One(http) => http.draft(),
+            Version::Two(_) => Draft::bare(),
+        }
     }
 
-    fn unreachable(&self, error: &hyper_util::client::legacy::Error) -> CallError {
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        let hint = if error.is_connect() { "; is the server running there?" } else { "" };
-        CallError::Transport(format!("cannot reach {}: {cause}{hint}", self.uri))
+    /// One POST: the status, and the body within its limit.
+    async fn post_message(&self, draft: Draft) -> Result<response::Response, CallError> {
+        self.see(Direction::Sent, draft.message());
+        let posted = match &self.version {
+            Version::One(http) => http.post(draft).await,
+            Version::Two(http) => Box::pin(http.post(draft.into_message())).await,
+        };
+        let response = posted.map_err(|fault| fault.at(&self.uri))?;
+        self.see(Direction::Received, &response.body);
+        Ok(response)
     }
 
     /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
-    async fn exchange(&self, message: Bytes) -> Result<Payload, CallError> {
-        let (status, body) = self.post_body(message).await?;
+    async fn exchange(&self, draft: Draft) -> Result<Payload, CallError> {
+        let response = self.post_message(draft).await?;
+        let (status, body) = (response.status, &response.body);
         if status == StatusCode::NO_CONTENT || (status.is_success() && body.is_empty()) {
             return Err(CallError::Protocol(format!("no answer to a call (HTTP {status})")));
         }
-        let payload = decode(&body, &self.rules);
+        let payload = decode(body, &self.rules);
         if !status.is_success() && !is_answer(&payload) {
-            return Err(self.refused(status, &body));
+            return Err(self.refused(status, body));
         }
         Ok(payload)
     }
 
     /// A status that says no, and what the body says to it.
-    fn refused(&self, status: StatusCode, body: &Bytes) -> CallError {
+    fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
         let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
@@ -131,9 +129,9 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = call.id.clone().unwrap_or_else(|| self.next_id());
-            let mut message = BytesMut::with_capacity(128);
-            encode_entry(&call, Some(&id), &mut message);
-            match self.exchange(message.freeze()).await? {
+            let mut draft = self.draft();
+            encode_entry(&call, Some(&id), &mut draft.text);
+            match self.exchange(draft).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
                 Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
                 _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
@@ -143,13 +141,14 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut message = BytesMut::with_capacity(128);
-            encode_entry(&notification, None, &mut message);
-            let (status, body) = self.post_body(message.freeze()).await?;
+            let mut draft = self.draft();
+            encode_entry(&notification, None, &mut draft.text);
+            let response = self.post_message(draft).await?;
+            let (status, body) = (response.status, &response.body);
             if status.is_success() && body.is_empty() {
                 return Ok(());
             }
-            match decode(&body, &self.rules) {
+            match decode(body, &self.rules) {
                 Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
                     Err(CallError::Rpc(error))
                 }
@@ -157,7 +156,7 @@ impl Caller for HttpCaller {
                     tracing::warn!(%status, "a notification was answered");
                     Ok(())
                 }
-                _ => Err(self.refused(status, &body)),
+                _ => Err(self.refused(status, body)),
             }
         })
     }
@@ -167,12 +166,12 @@ impl Caller for HttpCaller {
         entries: Vec<BatchEntry>,
     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
         Box::pin(async move {
-            let (message, ids) = self.encode_batch(&entries);
+            let (draft, ids) = self.encode_batch(&entries);
             if ids.is_empty() {
-                self.post_body(message).await?;
+                self.post_message(draft).await?;
                 return Ok(Vec::new());
             }
-            match self.exchange(message).await? {
+            match self.exchange(draft).await? {
                 Payload::Batch(answers) => Ok(in_order(&ids, answers)),
                 // The whole batch was refused, and so was each of its calls.
                 Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
@@ -189,22 +188,25 @@ impl Caller for HttpCaller {
 
 impl HttpCaller {
     /// The ids of a batch follow each other: the answers are placed by them.
-    fn encode_batch(&self, entries: &[BatchEntry]) -> (Bytes, Vec<Id>) {
+    fn encode_batch(&self, entries: &[BatchEntry]) -> (Draft, Vec<Id>) {
         let calls =
             entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count() as u64;
         let first = self.next.fetch_add(calls, Ordering::Relaxed);
         let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
         let mut own = ids.iter();
-        let mut out = BytesMut::with_capacity(entries.len() * 96);
+        let mut draft = self.draft();
+        let out = &mut draft.text;
+        out.reserve(entries.len() * 96);
+        let mut before = b'[';
         for entry in entries {
-            out.put_u8(if out.is_empty() { b'[' } else { b',' });
+            out.put_u8(std::mem::replace(&mut before, b','));
             match entry {
-                BatchEntry::Call(call) => encode_entry(call, own.next(), &mut out),
-                BatchEntry::Notification(call) => encode_entry(call, None, &mut out),
+                BatchEntry::Call(call) => encode_entry(call, own.next(), out),
+                BatchEntry::Notification(call) => encode_entry(call, None, out),
             }
         }
         out.put_u8(b']');
-        (out.freeze(), ids)
+        (draft, ids)
     }
 }
 

@@ -1,0 +1,277 @@
+//! One connection to a server, and one exchange after another on it.
+//!
+//! An exchange is driven by whoever called, in their own future: no task stands between a call and
+//! its socket. Dropped in the middle, it drops the connection with it. The stream is anything that
+//! reads and writes.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, BytesMut};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::unconstrained;
+
+use super::fault::Fault;
+use super::response::{Progress, Reader, Response};
+use crate::transport::intake::Intake;
+use crate::transport::{Meter, spare};
+
+#[derive(Debug)]
+pub(super) struct Connection<S> {
+    stream: S,
+    incoming: Intake,
+    meter: Meter,
+    /// An exchange has ended well on it.
+    is_used: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream, incoming: Intake::new(&[]), meter: Meter::default(), is_used: false }
+    }
+
+    /// Whether it can carry another exchange: it is open, and the server has said nothing unasked.
+    pub(super) async fn is_quiet(&mut self) -> bool {
+        let look = poll_fn(|cx| {
+            let mut byte = [0];
+            let read = Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut byte));
+            Poll::Ready(read.is_pending())
+        });
+        // A budget that is spent would look like silence.
+        unconstrained(look).await
+    }
+
+    /// Sends a request and reads the response. With it comes whether the connection can be used
+    /// again. A request of which nothing could be sent is still there.
+    pub(super) async fn exchange(
+        &mut self,
+        request: &mut BytesMut,
+        limit: usize,
+    ) -> Result<(Response, bool), Fault> {
+        let sending = Sending::Writing { begun: false };
+        let mut exchange =
+            Exchange { connection: self, request, sending, reader: Reader::new(limit), wanted: 0 };
+        poll_fn(|cx| exchange.poll(cx)).await
+    }
+}
+
+struct Exchange<'a, S> {
+    connection: &'a mut Connection<S>,
+    /// What of the request is still to be sent.
+    request: &'a mut BytesMut,
+    sending: Sending,
+    reader: Reader,
+    /// What the next read is to bring.
+    wanted: usize,
+}
+
+/// How far the request has gone.
+enum Sending {
+    Writing {
+        begun: bool,
+    },
+    Flushing,
+    Sent,
+    /// The server takes no more. It may have answered before.
+    Broken(Option<io::Error>),
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
+    /// A server may answer before it has read all, and stop reading: so both are done at once, and a
+    /// request that cannot be sent is no reason not to read the answer.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Response, bool), Fault>> {
+        self.poll_send(cx)?;
+        loop {
+            let Connection { stream, incoming, meter, .. } = &mut *self.connection;
+            let ended = match incoming.poll_read(stream, cx, self.wanted, meter) {
+                Poll::Pending => {
+                    incoming.rest();
+                    return Poll::Pending;
+                }
+                Poll::Ready(Ok(read)) => read == 0,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(error))),
+            };
+            match self.reader.read(&mut incoming.buf, ended) {
+                Ok(Progress::Partial(wanted)) => self.wanted = wanted,
+                Ok(Progress::Whole(response, stays)) => {
+                    return Poll::Ready(Ok(self.end(response, stays)));
+                }
+                Err(Fault::Unanswered(None)) => return Poll::Ready(Err(self.unanswered(None))),
+                Err(fault) => return Poll::Ready(Err(fault)),
+            }
+        }
+    }
+
+    /// Sends what can be sent. Fails where nothing was, on a connection that served before: the
+    /// server has closed it, and no answer to this is to be expected.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
+        while let Sending::Writing { begun } = self.sending {
+            let Connection { stream, meter, is_used, .. } = &mut *self.connection;
+            let written = Pin::new(stream).poll_write(cx, self.request);
+            meter.wrote(&written);
+            let fault = match written {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(0)) => io::ErrorKind::WriteZero.into(),
+                Poll::Ready(Ok(written)) => {
+                    self.request.advance(written);
+                    self.sending = Sending::Writing { begun: true };
+                    if self.request.is_empty() {
+                        spare::give(std::mem::take(self.request));
+                        self.sending = Sending::Flushing;
+                    }
+                    continue;
+                }
+                Poll::Ready(Err(error)) => error,
+            };
+            if *is_used && !begun {
+                return Err(Fault::Unsent(fault));
+            }
+            self.sending = Sending::Broken(Some(fault));
+        }
+        if let Sending::Flushing = self.sending {
+            match Pin::new(&mut self.connection.stream).poll_flush(cx) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => self.sending = Sending::Sent,
+                Poll::Ready(Err(error)) => self.sending = Sending::Broken(Some(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, response: Response, stays: bool) -> (Response, bool) {
+        let is_sent = matches!(self.sending, Sending::Sent);
+        let buf = std::mem::take(&mut self.connection.incoming.buf);
+        let is_reusable = stays && is_sent && buf.is_empty();
+        self.connection.is_used = true;
+        (response.in_buffer(buf), is_reusable)
+    }
+
+    /// The connection failed while it was read.
+    fn broken(&mut self, error: io::Error) -> Fault {
+        if self.reader.has_begun() || !self.connection.incoming.buf.is_empty() {
+            return Fault::BrokeOff(error.to_string().into());
+        }
+        self.unanswered(Some(error))
+    }
+
+    /// Nothing came. Why the request could not be sent says more than how the reading ended.
+    fn unanswered(&mut self, error: Option<io::Error>) -> Fault {
+        match &mut self.sending {
+            Sending::Broken(first) => Fault::Unanswered(first.take().or(error)),
+            _ => Fault::Unanswered(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    const PLAIN: &str = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
+                           3;x\r\nhel\r\n2\r\nlo\r\n0\r\na: b\r\n\r\n";
+
+    async fn exchange(
+        connection: &mut Connection<DuplexStream>,
+        request: &str,
+    ) -> Result<(Bytes, bool), Fault> {
+        let mut request = BytesMut::from(request);
+        let (response, is_reusable) = connection.exchange(&mut request, 1_000).await?;
+        Ok((response.body.clone(), is_reusable))
+    }
+
+    #[tokio::test]
+    async fn a_request_leaves_and_a_response_comes_by_any_number_of_bytes() {
+        for room in 1..=CHUNKED.len() {
+            let (near, mut far) = duplex(room);
+            let mut connection = Connection::new(near);
+            let server = tokio::spawn(async move {
+                for response in [PLAIN, CHUNKED, PLAIN] {
+                    far.read_exact(&mut [0; 7]).await.unwrap();
+                    far.write_all(response.as_bytes()).await.unwrap();
+                }
+                far
+            });
+            for _ in 0..3 {
+                let (body, is_reusable) = exchange(&mut connection, "request").await.unwrap();
+                assert_eq!((&body[..], is_reusable), (&b"hello"[..], true), "{room} at a time");
+                assert_eq!(connection.incoming.buf.capacity(), 0, "a rest holds no buffer");
+            }
+            let far = server.await.unwrap();
+            assert!(connection.is_quiet().await);
+            drop(far);
+            assert!(!connection.is_quiet().await);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_not_asked_for_is_noise() {
+        let (near, mut far) = duplex(1_000);
+        let mut connection = Connection::new(near);
+        far.write_all(format!("{PLAIN}HTTP/1.1 408").as_bytes()).await.unwrap();
+        assert_eq!(exchange(&mut connection, "request").await.unwrap(), ("hello".into(), false));
+        let (near, mut far) = duplex(1_000);
+        let mut connection = Connection::new(near);
+        far.write_all(PLAIN.as_bytes()).await.unwrap();
+        assert_eq!(exchange(&mut connection, "request").await.unwrap(), ("hello".into(), true));
+        far.write_all(b"H").await.unwrap();
+        assert!(!connection.is_quiet().await);
+    }
+
+    #[tokio::test]
+    async fn a_server_may_answer_before_it_has_read_all() {
+        // It goes, or stays and reads no more; the answer is the same.
+        for goes in [true, false] {
+            let (near, mut far) = duplex(100);
+            let mut connection = Connection::new(near);
+            far.write_all(PLAIN.as_bytes()).await.unwrap();
+            let far = (!goes).then_some(far);
+            let answer = exchange(&mut connection, &"x".repeat(1_000)).await.unwrap();
+            assert_eq!(answer, ("hello".into(), false));
+            drop(far);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_of_which_nothing_was_sent_can_be_sent_again() {
+        let (near, mut far) = duplex(1_000);
+        let mut connection = Connection::new(near);
+        far.write_all(PLAIN.as_bytes()).await.unwrap();
+        exchange(&mut connection, "first").await.unwrap();
+        drop(far);
+        let mut second = BytesMut::from("second");
+        let fault = connection.exchange(&mut second, 1_000).await.unwrap_err();
+        assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
+        assert_eq!(second, "second");
+    }
+
+    #[tokio::test]
+    async fn a_request_that_may_have_been_read_is_unanswered() {
+        // On a new connection the first write failing proves nothing to the contrary either.
+        for room in [3, 1_000] {
+            let (near, mut far) = duplex(room);
+            let server = tokio::spawn(async move { far.read_u8().await.unwrap() });
+            let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
+            assert!(matches!(fault, Fault::Unanswered(_)), "{fault:?}");
+            server.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_response_that_ends_early_broke_off() {
+        for text in [PLAIN, CHUNKED] {
+            for at in 1..text.len() {
+                let (near, mut far) = duplex(1_000);
+                far.write_all(&text.as_bytes()[..at]).await.unwrap();
+                drop(far);
+                let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
+                assert!(matches!(fault, Fault::BrokeOff(_)), "{at}: {fault:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Why an exchange gave no answer.
+
+use std::borrow::Cow;
+use std::io;
+
+use http::Uri;
+
+use crate::call::CallError;
+
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// There is no connection.
+    Unreachable(String),
+    /// The exchange failed, and nobody knows how far it went.
+    Failed(String),
+    /// Nothing of the request has left: it can be sent again.
+    Unsent(io::Error),
+    /// The request may have been read, and not a byte of an answer came.
+    Unanswered(Option<io::Error>),
+    /// The answer ends before its end.
+    BrokeOff(Cow<'static, str>),
+    /// What came is no answer.
+    Malformed(Cow<'static, str>),
+    /// The body has more bytes than this.
+    TooLarge(usize),
+}
+
+impl Fault {
+    /// What whoever called that address is told.
+    pub(super) fn at(self, uri: &Uri) -> CallError {
+        CallError::Transport(match self {
+            Self::Unreachable(cause) => {
+                format!("cannot reach {uri}: {cause}; is the server running there?")
+            }
+            Self::Failed(cause) => format!("cannot reach {uri}: {cause}"),
+            Self::Unsent(error) => format!("cannot reach {uri}: {error}"),
+            Self::Unanswered(error) => {
+                let cause = error.map(|error| format!(" ({error})")).unwrap_or_default();
+                format!(
+                    "{uri} closed the connection and did not answer{cause}; what was asked may \
+                     have been done"
+                )
+            }
+            Self::BrokeOff(cause) => format!("the answer of {uri} broke off: {cause}"),
+            Self::Malformed(reason) => format!("the answer of {uri} is not HTTP/1.1: {reason}"),
+            Self::TooLarge(limit) => {
+                format!("the answer is over the limit of {limit} bytes; raise the frame limit")
+            }
+        })
+    }
+
+    /// The innermost cause of an error, which says most.
+    pub(super) fn root(error: &dyn std::error::Error) -> String {
+        let mut cause = error;
+        while let Some(source) = cause.source() {
+            cause = source;
+        }
+        cause.to_string()
+    }
+}

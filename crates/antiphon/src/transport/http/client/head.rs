@@ -1,0 +1,230 @@
+//! The head of a response: its status, how far its body goes, and whether the connection stays.
+//!
+//! The rules are those of RFC 9112, section 6.3. Where a head can be read in two ways it is refused,
+//! but for the one case that the section itself decides: chunks beside a length.
+
+use std::mem::MaybeUninit;
+
+use http::StatusCode;
+
+use super::fault::Fault;
+use super::request::{is, tokens};
+
+/// A head of more headers is refused.
+const MAX_HEADERS: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) status: StatusCode,
+    /// How long the head is.
+    pub(super) len: usize,
+    pub(super) extent: Extent,
+    /// Whether the server keeps the connection.
+    pub(super) stays: bool,
+}
+
+/// How far a body goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    Length(u64),
+    Chunked,
+    /// To the end of the connection.
+    Rest,
+}
+
+/// The head at the front of this, if it is all there.
+pub(super) fn read_head(buf: &[u8]) -> Result<Option<Head>, Fault> {
+    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let parser = httparse::ParserConfig::default();
+    match parser.parse_response_with_uninit_headers(&mut response, buf, &mut headers) {
+        Ok(httparse::Status::Partial) => Ok(None),
+        Ok(httparse::Status::Complete(len)) => understand(&response, len).map(Some),
+        Err(httparse::Error::TooManyHeaders) => {
+            Err(Fault::Malformed(format!("it has more than {MAX_HEADERS} headers").into()))
+        }
+        Err(error) => Err(Fault::Malformed(error.to_string().into())),
+    }
+}
+
+fn understand(response: &httparse::Response<'_, '_>, len: usize) -> Result<Head, Fault> {
+    let code = response.code.unwrap_or_default();
+    let status = StatusCode::from_u16(code)
+        .map_err(|_| Fault::Malformed(format!("its status is {code}").into()))?;
+    let is_old = response.version == Some(0);
+    let mut said = Said::default();
+    for header in response.headers.iter() {
+        said.hear(header.name, header.value)?;
+    }
+    let (extent, stays) = match (status.as_u16(), said.chunked, said.length) {
+        // A protocol that was not asked for follows.
+        (101, ..) => (Extent::Length(0), false),
+        (100..200 | 204 | 304, ..) => (Extent::Length(0), true),
+        (_, true, _) if is_old => return Err(Fault::Malformed("HTTP/1.0 has no chunks".into())),
+        // Who writes both may be a smuggler: section 6.1 has the connection closed after it.
+        (_, true, length) => (Extent::Chunked, length.is_none()),
+        (_, false, Some(length)) => (Extent::Length(length), true),
+        (_, false, None) => (Extent::Rest, false),
+    };
+    let stays = stays && !said.close && (!is_old || said.keep_alive);
+    Ok(Head { status, len, extent, stays })
+}
+
+/// What the headers say about the body and the connection.
+#[derive(Default)]
+struct Said {
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+}
+
+impl Said {
+    fn hear(&mut self, name: &str, value: &[u8]) -> Result<(), Fault> {
+        // Most headers have another length, which is looked at first.
+        match name.len() {
+            10 if name.eq_ignore_ascii_case("connection") => {
+                for token in tokens(value) {
+                    self.close |= is(token, "close");
+                    self.keep_alive |= is(token, "keep-alive");
+                }
+            }
+            14 if name.eq_ignore_ascii_case("content-length") => self.hear_length(value)?,
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.hear_coding(value)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A length that is said again must be the same.
+    fn hear_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+        for part in value.split(|&byte| byte == b',') {
+            let length = number(part.trim_ascii())
+                .ok_or(Fault::Malformed("its Content-Length is no number".into()))?;
+            if self.length.replace(length).is_some_and(|before| before != length) {
+                return Err(Fault::Malformed("it has two lengths".into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Chunks, once, and nothing below them: no other coding was asked for.
+    fn hear_coding(&mut self, value: &[u8]) -> Result<(), Fault> {
+        for coding in tokens(value) {
+            if !is(coding, "chunked") || self.chunked {
+                let coding = String::from_utf8_lossy(coding);
+                let text = format!("its Transfer-Encoding `{coding}` was not asked for");
+                return Err(Fault::Malformed(text.into()));
+            }
+            self.chunked = true;
+        }
+        Ok(())
+    }
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(lines: &str) -> Result<Head, String> {
+        let text = format!("{}\r\n\r\n", lines.replace('|', "\r\n"));
+        for end in 0..text.len() {
+            match read_head(&text.as_bytes()[..end]) {
+                Ok(None) => {}
+                Ok(Some(head)) => panic!("{head:?} of {end} bytes"),
+                Err(Fault::Malformed(reason)) => return Err(reason.into_owned()),
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        match read_head(text.as_bytes()) {
+            Ok(Some(head)) => {
+                assert_eq!(head.len, text.len());
+                Ok(head)
+            }
+            Err(Fault::Malformed(reason)) => Err(reason.into_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_head_says_how_far_the_body_goes_and_whether_the_connection_stays() {
+        use Extent::{Chunked, Length, Rest};
+        for (lines, extent, stays) in [
+            ("HTTP/1.1 200 OK|Content-Length: 5", Length(5), true),
+            ("HTTP/1.1 200|content-length:5", Length(5), true),
+            ("HTTP/1.1 200 |content-length: \t 0012 ", Length(12), true),
+            ("HTTP/1.1 200 OK|content-length: 5|CONTENT-LENGTH: 5", Length(5), true),
+            ("HTTP/1.1 200 OK|content-length: 5, 5 ,5", Length(5), true),
+            ("HTTP/1.1 200 OK|content-length: 5|connection: close", Length(5), false),
+            ("HTTP/1.1 200 OK|content-length: 5|connection: x, Close", Length(5), false),
+            (
+                "HTTP/1.1 200 OK|content-length: 5|connection: keep-alive|connection: close",
+                Length(5),
+                false,
+            ),
+            ("HTTP/1.1 200 OK", Rest, false),
+            ("HTTP/1.1 200 OK|connection: keep-alive", Rest, false),
+            ("HTTP/1.1 200 OK|transfer-encoding: chunked", Chunked, true),
+            ("HTTP/1.1 200 OK|Transfer-Encoding: , Chunked ,", Chunked, true),
+            ("HTTP/1.1 200 OK|transfer-encoding: chunked|content-length: 5", Chunked, false),
+            ("HTTP/1.1 200 OK|content-length: 5|transfer-encoding: chunked", Chunked, false),
+            ("HTTP/1.0 200 OK|content-length: 5", Length(5), false),
+            ("HTTP/1.0 200 OK|content-length: 5|connection: Keep-Alive", Length(5), true),
+            ("HTTP/1.0 200 OK", Rest, false),
+            ("HTTP/1.1 204 No Content", Length(0), true),
+            ("HTTP/1.1 204 No Content|content-length: 5", Length(0), true),
+            ("HTTP/1.1 304 Not Modified|content-length: 5", Length(0), true),
+            ("HTTP/1.1 100 Continue", Length(0), true),
+            ("HTTP/1.1 101 Switching Protocols", Length(0), false),
+            ("HTTP/1.1 999 Odd|content-length: 5", Length(5), true),
+        ] {
+            let head = head(lines).unwrap_or_else(|reason| panic!("{lines}: {reason}"));
+            assert_eq!((head.extent, head.stays), (extent, stays), "{lines}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        for (lines, reason) in [
+            ("HTTP/1.1 200 OK|content-length: 5|content-length: 6", "two lengths"),
+            ("HTTP/1.1 200 OK|content-length: 5, 6", "two lengths"),
+            ("HTTP/1.1 200 OK|content-length: ", "no number"),
+            ("HTTP/1.1 200 OK|content-length: 5,", "no number"),
+            ("HTTP/1.1 200 OK|content-length: +5", "no number"),
+            ("HTTP/1.1 200 OK|content-length: -5", "no number"),
+            ("HTTP/1.1 200 OK|content-length: 0x5", "no number"),
+            ("HTTP/1.1 200 OK|content-length: 5 5", "no number"),
+            ("HTTP/1.1 200 OK|content-length: 99999999999999999999", "no number"),
+            ("HTTP/1.1 200 OK|transfer-encoding: gzip, chunked", "`gzip`"),
+            ("HTTP/1.1 200 OK|transfer-encoding: identity", "`identity`"),
+            ("HTTP/1.1 200 OK|transfer-encoding: chunked, chunked", "`chunked`"),
+            ("HTTP/1.1 200 OK|transfer-encoding: chunked|transfer-encoding: gzip", "`gzip`"),
+            ("HTTP/1.0 200 OK|transfer-encoding: chunked", "HTTP/1.0"),
+            ("HTTP/1.1 200 OK|x-folded: a| b", "header"),
+            ("HTTP/1.1 200 OK|content-length : 5", "header"),
+            ("HTTP/1.1 200 OK|no colon", "header"),
+            ("HTTP/2.0 200 OK", "version"),
+            ("HTTP/1.1 20 OK", "status"),
+            ("HTTP/1.1 099 Low", "status"),
+            ("SSH-2.0-OpenSSH_9.9", "version"),
+            ("220 mail.example ESMTP", "version"),
+        ] {
+            let refused = head(lines).unwrap_err().to_lowercase();
+            assert!(refused.contains(&reason.to_lowercase()), "{lines}: {refused}");
+        }
+    }
+
+    #[test]
+    fn the_headers_are_counted() {
+        let lines = |count| format!("HTTP/1.1 200 OK{}", "|x: y".repeat(count));
+        head(&lines(MAX_HEADERS)).unwrap();
+        assert!(head(&lines(MAX_HEADERS + 1)).unwrap_err().contains("more than 100"));
+    }
+}

@@ -1,0 +1,98 @@
+//! Exchanges by HTTP/1.1, each on a connection that it has to itself.
+//!
+//! A request is sent again only where it is certain that the server has seen nothing of it: on a
+//! connection that had rested, and that was found closed before anything was sent. RFC 9110, section
+//! 9.2.2, allows no more, since a call may do something.
+//!
+//! Rejected: hyper's client, which drives a connection in a task of its own. A call then passes two
+//! channels and wakes two tasks: it took five times the instructions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon_core::Limits;
+use http::{HeaderMap, Uri};
+use hyper_util::client::legacy::connect::HttpConnector;
+use tokio::net::TcpStream;
+use tokio::task::yield_now;
+use tower_service::Service as _;
+
+use super::connection::Connection;
+use super::fault::Fault;
+use super::pool::Pool;
+use super::request::{Draft, RequestHead};
+use super::response::Response;
+use crate::transport::http::listener::KEEP_ALIVE;
+
+/// What a connection may rest without the runtime being asked first what has come meanwhile.
+const BRIEF: Duration = Duration::from_millis(1);
+
+pub(super) struct Http1 {
+    /// Looks names up and tries their addresses, IPv6 and IPv4 side by side (RFC 6555).
+    connector: HttpConnector,
+    uri: Uri,
+    head: RequestHead,
+    pool: Arc<Pool<Connection<TcpStream>>>,
+    limit: usize,
+}
+
+impl Http1 {
+    pub(super) fn new(
+        connector: HttpConnector,
+        uri: Uri,
+        headers: &HeaderMap,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            connector,
+            head: RequestHead::new(&uri, headers),
+            uri,
+            pool: Pool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
+            limit: limits.frame_bytes,
+        }
+    }
+
+    pub(super) fn draft(&self) -> Draft {
+        self.head.draft()
+    }
+
+    pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
+        let mut request = self.head.finish(draft);
+        loop {
+            let mut connection = match self.rested().await {
+                Some(connection) => connection,
+                None => Box::pin(self.connect()).await?,
+            };
+            match connection.exchange(&mut request, self.limit).await {
+                // This one was closed after all.
+                Err(Fault::Unsent(_)) => {}
+                Err(fault) => return Err(fault),
+                Ok((response, is_reusable)) => {
+                    if is_reusable && !self.head.closes {
+                        self.pool.give(connection);
+                    }
+                    return Ok(response);
+                }
+            }
+        }
+    }
+
+    /// A connection that has rested and can still be used.
+    async fn rested(&self) -> Option<Connection<TcpStream>> {
+        loop {
+            let (mut connection, rested) = self.pool.take()?;
+            if rested > BRIEF {
+                yield_now().await;
+            }
+            if connection.is_quiet().await {
+                return Some(connection);
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Connection<TcpStream>, Fault> {
+        let connected = self.connector.clone().call(self.uri.clone()).await;
+        let stream = connected.map_err(|error| Fault::Unreachable(Fault::root(&error)))?;
+        Ok(Connection::new(stream.into_inner()))
+    }
+}

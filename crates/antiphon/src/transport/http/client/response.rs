@@ -1,0 +1,323 @@
+//! A response as it comes in, piece by piece: where its head ends, and where its body.
+//!
+//! No socket here: bytes go in, and a response comes out or what is wrong with it. What the response
+//! announces makes no buffer large; what has come does, up to the limit.
+
+use bytes::{Buf as _, Bytes, BytesMut};
+use http::StatusCode;
+
+use super::chunked::Chunked;
+use super::fault::Fault;
+use super::head::{Extent, Head, read_head};
+use crate::transport::spare;
+
+/// The most bytes of heads: of the one that counts, and of those that say to wait for it.
+const MAX_HEAD: usize = 64 * 1024;
+/// What is asked for of a body at first.
+const AHEAD: usize = 64 * 1024;
+
+/// A response that is whole.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: StatusCode,
+    /// Dropped before the buffer that it may be a part of.
+    pub(super) body: Bytes,
+    _lent: Lent,
+}
+
+impl Response {
+    /// In a buffer of its own.
+    pub(super) fn new(status: StatusCode, body: Bytes) -> Self {
+        Self { status, body, _lent: Lent(BytesMut::new()) }
+    }
+
+    /// Which this buffer is lent to.
+    pub(super) fn in_buffer(self, buf: BytesMut) -> Self {
+        Self { _lent: Lent(buf), ..self }
+    }
+}
+
+/// A buffer that goes back.
+#[derive(Debug)]
+struct Lent(BytesMut);
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        spare::give(std::mem::take(&mut self.0));
+    }
+}
+
+/// How far a response has come.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// All of it, and whether the server keeps the connection.
+    Whole(Response, bool),
+    /// This much more is worth a read.
+    Partial(usize),
+}
+
+/// Reads one response.
+#[derive(Debug)]
+pub(super) struct Reader {
+    limit: usize,
+    /// Bytes of heads that said to wait.
+    heads: usize,
+    /// Bytes of a head that were searched for its end.
+    searched: usize,
+    /// Bytes of it that were parsed, and are not all of it.
+    parsed: usize,
+    body: Option<(Head, Body)>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Length(usize),
+    Chunked(Box<Chunked>),
+    Rest,
+}
+
+impl Reader {
+    /// For a body of so many bytes at most.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, heads: 0, searched: 0, parsed: 0, body: None }
+    }
+
+    /// Whether anything has come that this buffer no longer holds.
+    pub(super) fn has_begun(&self) -> bool {
+        self.heads > 0 || self.body.is_some()
+    }
+
+    /// Takes in what has come, and whether the connection `ended` after it.
+    pub(super) fn read(&mut self, buf: &mut BytesMut, ended: bool) -> Result<Progress, Fault> {
+        loop {
+            if let Some((head, body)) = &mut self.body {
+                return match body.read(buf, self.limit, ended)? {
+                    Some(body) => Ok(Progress::Whole(Response::new(head.status, body), head.stays)),
+                    None if ended => Err(broke_off()),
+                    None => Ok(Progress::Partial(body.wanted(buf.len()))),
+                };
+            }
+            match self.read_head(buf)? {
+                Some(head) => self.begin(head, buf)?,
+                None if !ended => return Ok(Progress::Partial(0)),
+                None if buf.is_empty() && !self.has_begun() => return Err(Fault::Unanswered(None)),
+                None => return Err(broke_off()),
+            }
+        }
+    }
+
+    /// The head of the response, once it is whole. A head that dribbles in is not parsed anew for
+    /// each of its bytes: only when its end is there, or when it has doubled.
+    fn read_head(&mut self, buf: &[u8]) -> Result<Option<Head>, Fault> {
+        let is_known = buf.len() < 2 * self.parsed;
+        let head = if is_known && !holds_end(&buf[self.searched.saturating_sub(2)..]) {
+            None
+        } else {
+            self.parsed = buf.len();
+            read_head(buf)?
+        };
+        self.searched = buf.len();
+        let size = head.map_or(buf.len(), |head| head.len);
+        if self.heads + size > MAX_HEAD {
+            return Err(Fault::Malformed(format!("its head is over {MAX_HEAD} bytes").into()));
+        }
+        Ok(head)
+    }
+
+    /// Goes on to the body, or to the next head after one that says to wait (RFC 9110, section 15.2).
+    fn begin(&mut self, head: Head, buf: &mut BytesMut) -> Result<(), Fault> {
+        buf.advance(head.len);
+        (self.searched, self.parsed) = (0, 0);
+        if head.status.is_informational() && head.status != StatusCode::SWITCHING_PROTOCOLS {
+            self.heads += head.len;
+            return Ok(());
+        }
+        let body = match head.extent {
+            Extent::Chunked => Body::Chunked(Box::new(Chunked::new(self.limit))),
+            Extent::Rest => Body::Rest,
+            Extent::Length(length) => match usize::try_from(length) {
+                Ok(length) if length <= self.limit => Body::Length(length),
+                _ => return Err(Fault::TooLarge(self.limit)),
+            },
+        };
+        self.body = Some((head, body));
+        Ok(())
+    }
+}
+
+impl Body {
+    /// The body, once it is whole.
+    fn read(
+        &mut self,
+        buf: &mut BytesMut,
+        limit: usize,
+        ended: bool,
+    ) -> Result<Option<Bytes>, Fault> {
+        match self {
+            Self::Length(0) => Ok(Some(Bytes::new())),
+            Self::Length(length) if *length > buf.len() => Ok(None),
+            Self::Length(length) => Ok(Some(buf.split_to(*length).freeze())),
+            Self::Chunked(chunked) => chunked.read(buf),
+            Self::Rest if buf.len() > limit => Err(Fault::TooLarge(limit)),
+            Self::Rest => Ok(ended.then(|| buf.split().freeze())),
+        }
+    }
+
+    /// How much more is worth a read, when so much is there. A few times that at most: an
+    /// announcement alone makes no buffer large.
+    fn wanted(&self, there: usize) -> usize {
+        match self {
+            Self::Length(length) => length.saturating_sub(there).min(4 * there.max(AHEAD)),
+            Self::Chunked(_) | Self::Rest => 0,
+        }
+    }
+}
+
+/// Whether a line ends here and an empty one follows; httparse takes a line feed alone for an end.
+fn holds_end(buf: &[u8]) -> bool {
+    let after = |at: usize| buf[at + 1..].strip_prefix(b"\r").unwrap_or(&buf[at + 1..]);
+    (0..buf.len()).any(|at| buf[at] == b'\n' && after(at).first() == Some(&b'\n'))
+}
+
+fn broke_off() -> Fault {
+    Fault::BrokeOff("the connection ended in the middle of it".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: usize = 1_000;
+
+    /// What these pieces are, one read each, and what follows it.
+    fn read(pieces: &[&[u8]]) -> Result<(u16, Bytes, bool, Vec<u8>), Fault> {
+        let mut reader = Reader::new(LIMIT);
+        let mut buf = BytesMut::new();
+        for (n, piece) in pieces.iter().enumerate() {
+            buf.extend_from_slice(piece);
+            match reader.read(&mut buf, false)? {
+                Progress::Whole(response, stays) => {
+                    let rest = [&buf[..], &pieces[n + 1..].concat()].concat();
+                    return Ok((response.status.as_u16(), response.body.clone(), stays, rest));
+                }
+                Progress::Partial(wanted) => assert!(wanted <= LIMIT),
+            }
+        }
+        match reader.read(&mut buf, true)? {
+            Progress::Whole(response, stays) => {
+                Ok((response.status.as_u16(), response.body.clone(), stays, vec![]))
+            }
+            Progress::Partial(_) => panic!("there is no more"),
+        }
+    }
+
+    const RESPONSES: [(&str, u16, &str, bool); 8] = [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", true),
+        ("HTTP/1.1 200 OK\ncontent-length: 5\n\nhello", 200, "hello", true),
+        (
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
+             3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nx-sum: 1\r\n\r\n",
+            200,
+            "hello",
+            true,
+        ),
+        ("HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", false),
+        ("HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", false),
+        ("HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n", 204, "", true),
+        (
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n\
+             HTTP/1.1 413 Too Much\r\ncontent-length: 2\r\n\r\nno",
+            413,
+            "no",
+            true,
+        ),
+        ("\r\nHTTP/1.1 500 \r\ncontent-length: 0\r\n\r\n", 500, "", true),
+    ];
+
+    #[test]
+    fn a_response_may_come_in_any_pieces() {
+        for (text, status, body, stays) in RESPONSES {
+            let text = text.as_bytes();
+            let expected = (status, Bytes::from_static(body.as_bytes()), stays, vec![]);
+            for at in 0..=text.len() {
+                let (left, right) = text.split_at(at);
+                assert_eq!(read(&[left, right]).unwrap(), expected, "split at {at}");
+            }
+            let bytes: Vec<_> = text.chunks(1).collect();
+            assert_eq!(read(&bytes).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_response_that_ends_early_broke_off() {
+        for (text, status, _, stays) in RESPONSES {
+            let text = text.as_bytes();
+            for at in 0..text.len() {
+                // What goes to the end of the connection has no other end.
+                let whole = read(&[&text[..at]]);
+                match whole {
+                    Ok(_) => assert!(!stays && status == 200, "{at} of {text:?}"),
+                    Err(Fault::Unanswered(None)) => assert_eq!(at, 0),
+                    Err(Fault::BrokeOff(_)) => assert!(at > 0),
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_a_response_stays_in_the_buffer() {
+        let text = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200";
+        assert_eq!(read(&[text]).unwrap().3, b"HTTP/1.1 200");
+    }
+
+    #[test]
+    fn a_protocol_that_nobody_asked_for_is_an_answer_without_a_body() {
+        let text = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n";
+        let (status, body, stays, _) = read(&[text]).unwrap();
+        assert_eq!((status, &body[..], stays), (101, &b""[..], false));
+    }
+
+    #[test]
+    fn a_head_that_dribbles_in_is_refused_before_its_end() {
+        let text = format!("HTTP/1.1 200 OK\r\nno colon\r\n{}", "x".repeat(100));
+        let mut reader = Reader::new(LIMIT);
+        let mut buf = BytesMut::new();
+        let refused = text.bytes().find_map(|byte| {
+            buf.extend_from_slice(&[byte]);
+            reader.read(&mut buf, false).err()
+        });
+        assert!(matches!(refused, Some(Fault::Malformed(_))), "{refused:?}");
+    }
+
+    #[test]
+    fn the_body_is_bounded_before_it_comes() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\ncontent-length: 9999999999999999999\r\n\r\n".to_owned(),
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3e9\r\n".to_owned(),
+            format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1_001)),
+        ] {
+            let refused = read(&[text.as_bytes()]).unwrap_err();
+            assert!(matches!(refused, Fault::TooLarge(LIMIT)), "{text}: {refused:?}");
+        }
+        let most = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{}", "x".repeat(1_000));
+        assert_eq!(read(&[most.as_bytes()]).unwrap().1.len(), 1_000);
+    }
+
+    #[test]
+    fn heads_are_bounded_together() {
+        let long = format!("HTTP/1.1 200 OK\r\nx: {}", "y".repeat(MAX_HEAD));
+        let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(MAX_HEAD / 25 + 1);
+        for text in [long.clone(), format!("{long}\r\n\r\n"), endless] {
+            for piece in [512, text.len()] {
+                let pieces: Vec<_> = text.as_bytes().chunks(piece).collect();
+                let refused = read(&pieces).unwrap_err();
+                assert!(
+                    matches!(&refused, Fault::Malformed(reason) if reason.contains("over 65536")),
+                    "{refused:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The connections of an HTTP client: which are used again, which are not, and when they end.
+
+use std::future::IntoFuture;
+use std::io::{Read as _, Write as _};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use antiphon::{Client, Limits};
+use futures_util::future::join_all;
+
+use crate::hand::{Hand, PLAIN, answered, one, settle};
+use crate::support::within;
+
+#[tokio::test]
+async fn there_are_as_many_connections_as_calls_at_once() {
+    let (hand, address) = Hand::listen().await;
+    let server = tokio::spawn(hand.serve(PLAIN.to_owned(), 3 * 20));
+    let client = Client::connect(&address).await.unwrap();
+    for _ in 0..3 {
+        for result in join_all((0..20).map(|_| one(&client))).await {
+            assert_eq!(result.unwrap(), 1);
+        }
+    }
+    assert_eq!(within(server).await.unwrap(), 20);
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_it_rested_is_not_used() {
+    // Closed, with or without a word: some servers say why.
+    for farewell in ["", "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"] {
+        let (hand, address) = Hand::listen().await;
+        let client = Client::connect(&address).await.unwrap();
+        for _ in 0..3 {
+            let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+            let mut stream = hand.accept().await;
+            stream.answer(PLAIN).await;
+            assert_eq!(within(call).await.unwrap().unwrap(), 1);
+            stream.say(farewell).await;
+            drop(stream);
+            settle().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_with_words_that_nobody_asked_for_is_not_used() {
+    let (hand, address) = Hand::listen().await;
+    let client = Client::connect(&address).await.unwrap();
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    let mut first = hand.accept().await;
+    first.answer(PLAIN).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    // An answer to the next call, as whoever wants to be believed would send it.
+    let forged = r#"{"jsonrpc":"2.0","result":666,"id":2}"#;
+    first.say(&format!("HTTP/1.1 200 OK\r\ncontent-length: 37\r\n\r\n{forged}")).await;
+    settle().await;
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    hand.accept().await.answer(PLAIN).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    first.ended().await;
+}
+
+/// The thread is busy while the server closes: the runtime has not seen it when the call begins.
+#[tokio::test]
+async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let client = Client::connect(&address).await.unwrap();
+    let (close, closing) = mpsc::channel();
+    let (tell, closed) = mpsc::channel();
+    std::thread::spawn(move || {
+        for (mut stream, _) in std::iter::from_fn(|| listener.accept().ok()) {
+            let mut request = [0; 1_000];
+            let read = stream.read(&mut request).unwrap();
+            let request = String::from_utf8_lossy(&request[..read]);
+            let body = request.split("\r\n\r\n").nth(1).unwrap();
+            stream.write_all(answered(PLAIN, body).as_bytes()).unwrap();
+            if closing.recv().is_err() {
+                return;
+            }
+            drop(stream);
+            tell.send(()).unwrap();
+        }
+    });
+    for _ in 0..3 {
+        assert_eq!(one(&client).await.unwrap(), 1);
+        close.send(()).unwrap();
+        closed.recv().unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
+    let (hand, address) = Hand::listen().await;
+    let client = Client::connect(&address).await.unwrap();
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    let mut stream = hand.accept().await;
+    stream.answer(PLAIN).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    stream.request().await.unwrap();
+    drop(stream);
+    let error = within(call).await.unwrap().unwrap_err().to_string();
+    assert!(error.contains("did not answer") && error.contains("may have been done"), "{error}");
+    // The next connection is that of the next call.
+    let call = tokio::spawn(client.call::<u64>("m", (3,)).into_future());
+    let (_, body) = hand.accept().await.request().await.unwrap();
+    assert!(body.contains("[3]"), "{body}");
+    call.abort();
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_takes_its_connection_along() {
+    let (hand, address) = Hand::listen().await;
+    let client = Client::connect(&address).await.unwrap();
+    // Before any answer, in its head, and in its body.
+    for said in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"] {
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut stream = hand.accept().await;
+        stream.request().await.unwrap();
+        stream.say(said).await;
+        settle().await;
+        call.abort();
+        stream.ended().await;
+    }
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    hand.accept().await.answer(PLAIN).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_name_with_several_addresses_is_found_at_any() {
+    // `localhost` may be ::1 first, where nobody listens.
+    let (hand, address) = Hand::listen().await;
+    tokio::spawn(hand.serve(PLAIN.to_owned(), 1));
+    let client = Client::connect(&address.replace("127.0.0.1", "localhost")).await.unwrap();
+    assert_eq!(one(&client).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn nobody_there_is_said_with_a_hint() {
+    let (hand, address) = Hand::listen().await;
+    drop(hand);
+    let client = Client::connect(&address).await.unwrap();
+    let error = one(&client).await.unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot reach {address}/: Connection refused")), "{error}");
+    assert!(error.ends_with("; is the server running there?"), "{error}");
+}
+
+#[tokio::test]
+async fn connections_that_rest_end_with_their_time_or_their_client() {
+    for rest in [None, Some(Duration::from_millis(1))] {
+        let (hand, address) = Hand::listen().await;
+        let limits = Limits { idle_timeout: rest, ..Limits::default() };
+        let client = Client::builder().limits(limits).connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut stream = hand.accept().await;
+        stream.answer(PLAIN).await;
+        assert_eq!(within(call).await.unwrap().unwrap(), 1);
+        let client = rest.map(|_| client);
+        stream.ended().await;
+        drop(client);
+    }
+}

@@ -1,0 +1,112 @@
+//! An HTTP server that is driven by hand, and what it says.
+
+use std::future::IntoFuture;
+
+use antiphon::{CallError, Client};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::yield_now;
+
+use crate::support::within;
+
+/// A server that says what the test has it say.
+pub(crate) struct Hand(pub(crate) TcpListener);
+
+/// One of its connections.
+pub(crate) struct Served(pub(crate) TcpStream);
+
+impl Hand {
+    pub(crate) async fn listen() -> (Self, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        (Self(listener), address)
+    }
+
+    pub(crate) async fn accept(&self) -> Served {
+        let (stream, _) = within(self.0.accept()).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Served(stream)
+    }
+
+    /// Serves this response, to everyone, on connections that stay. Ends with how many there were.
+    pub(crate) async fn serve(self, response: String, calls: usize) -> usize {
+        let (done, mut all) = tokio::sync::mpsc::channel(calls);
+        let mut connections = 0;
+        let mut served = 0;
+        while served < calls {
+            tokio::select! {
+                stream = self.0.accept() => {
+                    connections += 1;
+                    let (mut stream, response, done) =
+                        (Served(stream.unwrap().0), response.clone(), done.clone());
+                    tokio::spawn(async move {
+                        while let Some((_, body)) = stream.request().await {
+                            stream.say(&answered(&response, &body)).await;
+                            done.send(()).await.unwrap();
+                        }
+                    });
+                }
+                _ = all.recv() => served += 1,
+            }
+        }
+        connections
+    }
+}
+
+impl Served {
+    /// The next request: its head and its body.
+    pub(crate) async fn request(&mut self) -> Option<(String, String)> {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(within(self.0.read_u8()).await.ok()?);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let length = head.split("content-length: ").nth(1).unwrap().split('\r').next().unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        within(self.0.read_exact(&mut body)).await.unwrap();
+        Some((head, String::from_utf8(body).unwrap()))
+    }
+
+    pub(crate) async fn say(&mut self, text: &str) {
+        self.0.write_all(text.as_bytes()).await.unwrap();
+    }
+
+    /// Answers the next request with this.
+    pub(crate) async fn answer(&mut self, response: &str) {
+        let (_, body) = self.request().await.expect("there is a request");
+        self.say(&answered(response, &body)).await;
+    }
+
+    /// Until the client closes.
+    pub(crate) async fn ended(&mut self) {
+        assert_eq!(within(self.0.read(&mut [0])).await.unwrap_or(0), 0);
+    }
+}
+
+/// `{json}` is the result 1 for whoever asked, `{size}` its length, `{hex}` the same in hex.
+pub(crate) fn answered(response: &str, request: &str) -> String {
+    let request: serde_json::Value = serde_json::from_str(request).unwrap();
+    let json = format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, request["id"]);
+    let (left, right) = json.split_at(10);
+    response
+        .replace("{size}", &json.len().to_string())
+        .replace("{hex}", &format!("{:X}", json.len() - 10))
+        .replace("{left}", left)
+        .replace("{right}", right)
+        .replace("{json}", &json)
+}
+
+pub(crate) const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n{json}";
+pub(crate) const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
+                       a;ext=\"1\"\r\n{left}\r\n{hex}\r\n{right}\r\n0\r\nX-Sum: 1\r\n\r\n";
+
+pub(crate) async fn one(client: &Client) -> Result<u64, CallError> {
+    within(client.call::<u64>("m", ()).into_future()).await
+}
+
+/// Lets the runtime see what has come.
+pub(crate) async fn settle() {
+    for _ in 0..10 {
+        yield_now().await;
+    }
+}
