@@ -27,6 +27,7 @@ use super::service::{HttpService, Inner};
 use crate::BoxFuture;
 use crate::aside::Aside;
 use crate::context::{Connection, Headers, Origin};
+use crate::peer::answers::Behind;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 use crate::transport::gather::Gather;
 use crate::transport::intake::Intake;
@@ -103,7 +104,7 @@ impl Usual {
             service,
             incoming: Intake::new(&[]),
             outgoing: Gather::default(),
-            scratch: Scratch::lent(),
+            scratch: Scratch::in_pieces(),
             head: None,
             largest: 0,
             awaited: None,
@@ -116,7 +117,7 @@ impl Usual {
     /// The stream, and what was read of it and not served.
     pub(super) fn into_parts(self) -> (Metered<TcpStream>, Bytes) {
         self.service.activity.set_asking(false);
-        (Metered::new(self.stream, self.meter), self.incoming.buf.freeze())
+        (Metered::new(self.stream, self.meter), self.incoming.into_unread())
     }
 
     /// Takes no request after the one under way.
@@ -204,7 +205,8 @@ impl Usual {
                 if awaited.is_none() {
                     self.service.activity.served_one();
                 }
-                self.answer(answer);
+                let behind = self.scratch.take_behind();
+                self.answer(answer, behind);
             }
             Started::Running(_, run) => {
                 let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
@@ -214,8 +216,8 @@ impl Usual {
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>) {
-        answer::write_answered(answer, self.last, &mut self.outgoing);
+    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Behind>) {
+        answer::write_answered(answer, behind, self.last, &mut self.outgoing);
         self.over = self.last;
     }
 
@@ -224,7 +226,7 @@ impl Usual {
         let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
         if let Progress::Done(answer) = running.run.poll(cx) {
             self.running = None;
-            self.answer(answer);
+            self.answer(answer, None);
             return Poll::Ready(Ok(()));
         }
         if running.expired.poll(cx).is_ready() {
