@@ -27,12 +27,14 @@ pub(super) struct Intake {
     pub(super) buf: Lent,
     /// How much room the next read gets.
     room: usize,
+    /// How long the next message may be, since the last one was; zero where it was small.
+    expected: usize,
 }
 
 impl Intake {
     /// With what was read before.
     pub(super) fn new(unread: &[u8]) -> Self {
-        Self { buf: Lent::own(unread), room: spare::SIZE }
+        Self { buf: Lent::own(unread), room: spare::SIZE, expected: 0 }
     }
 
     /// Reads once, at least this much where it is there. Zero bytes are the end.
@@ -56,8 +58,20 @@ impl Intake {
         poll
     }
 
+    /// Says how long the message at the front is, once that is known and before it is taken.
+    ///
+    /// After a large one the next is read as if it were large too, at once and not moved; if it is
+    /// not, it is moved now.
+    pub(super) fn front_is(&mut self, len: usize) {
+        self.expected = if len > spare::SIZE { len.min(spare::MAX_LARGE) } else { 0 };
+        if self.expected == 0 && self.buf.is_large() {
+            self.buf.small();
+        }
+    }
+
     /// Makes room for a read and says how large it may be.
     fn make_room(&mut self, wanted: usize) -> usize {
+        let wanted = if self.buf.is_empty() { wanted.max(self.expected) } else { wanted };
         if wanted > 0 && self.buf.len() + wanted > spare::SIZE {
             // A byte more than there should be: a read that is not filled has taken all, and need not
             // be tried again to know it.
@@ -130,5 +144,20 @@ mod tests {
             intake.rest();
             assert_eq!(intake.buf.capacity(), 0);
         }
+    }
+
+    #[test]
+    fn after_a_large_message_another_is_expected_and_a_small_one_is_moved() {
+        let mut intake = Intake::new(&[]);
+        intake.front_is(70_000);
+        assert_eq!(read(&mut intake, &[1; 80_000], 0), 70_001);
+        intake.front_is(70_000);
+        let _large = intake.buf.split_to(70_000).freeze();
+        assert!(intake.buf.is_large());
+        intake.front_is(1);
+        assert!(!intake.buf.is_large());
+        assert_eq!(**intake.buf, [1]);
+        drop(intake.buf.split());
+        assert!(read(&mut intake, &[1; 80_000], 0) <= spare::SIZE);
     }
 }

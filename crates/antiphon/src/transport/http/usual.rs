@@ -52,8 +52,6 @@ pub(super) struct Usual {
     scratch: Scratch,
     /// The head at the front of the buffer, once it is whole.
     head: Option<Head>,
-    /// The largest body that may have been in the buffer.
-    largest: usize,
     /// A request whose body is still to come.
     awaited: Option<Busy>,
     running: Option<Running>,
@@ -106,7 +104,6 @@ impl Usual {
             outgoing: Gather::default(),
             scratch: Scratch::in_pieces(),
             head: None,
-            largest: 0,
             awaited: None,
             running: None,
             last: false,
@@ -176,20 +173,23 @@ impl Usual {
                 Ok(None) | Err(NotUsual) => return Next::Unusual,
             },
         };
-        match (head.head + head.body).checked_sub(buf.len()) {
+        let (len, come) = (head.head + head.body, buf.len());
+        self.incoming.front_is(len);
+        match len.checked_sub(come) {
             None | Some(0) => Next::Whole(head),
             // A few times what has come: an announcement alone makes no buffer large.
-            Some(missing) => Next::Partial(missing.min(4 * buf.len().max(AHEAD))),
+            Some(missing) => Next::Partial(missing.min(4 * come.max(AHEAD))),
         }
     }
 
     fn serve(&mut self, Head { head, body }: Head, cx: &mut Poller<'_>) {
-        let mut text = self.incoming.buf.split_to(head + body).freeze();
+        let buf = &mut self.incoming.buf;
+        let large = buf.is_large();
+        let mut text = buf.split_to(head + body).freeze();
         let body = text.split_off(head);
         self.head = None;
-        self.largest = self.largest.max(body.len());
         // A handler keeps the head for as long as it runs, and not a large buffer with it.
-        let text = if self.largest < AHEAD { text } else { Bytes::copy_from_slice(&text) };
+        let text = if large { Bytes::copy_from_slice(&text) } else { text };
         let inner = &*self.service.inner;
         let connection = inner.complete(Connection {
             transport: "http",
@@ -253,9 +253,6 @@ impl Usual {
     fn rest(&mut self) {
         // First, since what it keeps of the last call keeps the buffer that the call was read into.
         self.scratch.rest();
-        if self.incoming.buf.is_empty() {
-            self.largest = 0;
-        }
         self.incoming.rest();
         self.outgoing.rest();
     }
