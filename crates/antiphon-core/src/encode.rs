@@ -64,6 +64,7 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
 pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 
 /// Appends what a Response ends with, behind its result or error.
+#[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
     out.extend_from_slice(id.as_bytes());

@@ -51,7 +51,7 @@ pub(crate) struct Scratch {
     buffer: Lent,
     pub(super) lent: bool,
     in_pieces: bool,
-    behind: Option<Behind>,
+    behind: Option<Box<Behind>>,
     /// The context of a call that is over, for the next one.
     pub(super) context: Option<Context>,
 }
@@ -69,7 +69,7 @@ impl Scratch {
     }
 
     /// What stands behind the answer that was cut off last, if that was not all of it.
-    pub(crate) fn take_behind(&mut self) -> Option<Behind> {
+    pub(crate) fn take_behind(&mut self) -> Option<Box<Behind>> {
         self.behind.take()
     }
 
@@ -90,8 +90,12 @@ impl Scratch {
     pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
         let len = encode::response_len(id, outcome);
         if !self.lent {
-            self.buffer.reserve(len);
-        } else if len <= spare::SIZE {
+            // As long as it is, and not cut off: it is shared by nobody.
+            let mut out = BytesMut::with_capacity(len);
+            write_answer(id, outcome, limit, &mut out);
+            return out.freeze();
+        }
+        if len <= spare::SIZE {
             let buffer = self.buffer.small();
             if buffer.capacity() < len {
                 buffer.reserve(spare::SIZE);
@@ -111,7 +115,7 @@ impl Scratch {
     fn pieces(&mut self, id: &Id, result: Bytes) -> Bytes {
         let out = self.buffer.small();
         encode::after_outcome(id, out);
-        self.behind = Some(Behind { result, end: out.split().freeze() });
+        self.behind = Some(Box::new(Behind { result, end: out.split().freeze() }));
         Bytes::from_static(encode::BEFORE_RESULT)
     }
 }

@@ -70,6 +70,7 @@ impl Intake {
     }
 
     /// Makes room for a read and says how large it may be.
+    #[inline]
     fn make_room(&mut self, wanted: usize) -> usize {
         let wanted = if self.buf.is_empty() { wanted.max(self.expected) } else { wanted };
         if wanted > 0 && self.buf.len() + wanted > spare::SIZE {

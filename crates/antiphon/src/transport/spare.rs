@@ -52,6 +52,7 @@ impl Lent {
     }
 
     /// Sees that there is a buffer and that it is none for large messages.
+    #[inline]
     pub(crate) fn small(&mut self) -> &mut BytesMut {
         if self.large > 0 {
             self.move_to(take_small(), 0);
@@ -80,40 +81,39 @@ impl Lent {
     }
 
     /// Whether it is one for large messages.
+    #[inline]
     pub(crate) fn is_large(&self) -> bool {
         self.large > 0
     }
 
     /// Gives the buffer back, if it is empty.
+    #[inline]
     pub(crate) fn rest(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
-            std::mem::take(self).give();
+            let buf = std::mem::take(&mut self.buf);
+            give(buf, std::mem::take(&mut self.large));
         }
     }
 
     fn move_to(&mut self, mut buf: BytesMut, large: usize) {
         buf.extend_from_slice(&self.buf);
-        std::mem::replace(self, Self { buf, large }).give();
-    }
-
-    fn give(mut self) {
-        self.buf.clear();
-        match self.large {
-            0 => give_small(self.buf),
-            size => give_large(self.buf, size),
-        }
+        let mut left = std::mem::replace(&mut self.buf, buf);
+        left.clear();
+        give(left, std::mem::replace(&mut self.large, large));
     }
 }
 
 impl Deref for Lent {
     type Target = BytesMut;
 
+    #[inline]
     fn deref(&self) -> &BytesMut {
         &self.buf
     }
 }
 
 impl DerefMut for Lent {
+    #[inline]
     fn deref_mut(&mut self) -> &mut BytesMut {
         &mut self.buf
     }
@@ -123,7 +123,15 @@ fn take_small() -> BytesMut {
     SMALL.with_borrow_mut(Vec::pop).unwrap_or_else(|| BytesMut::with_capacity(SIZE))
 }
 
-/// Where messages in it are still alive, it is theirs.
+/// Gives back an empty buffer. Where messages in it are still alive, it is theirs.
+#[inline]
+fn give(buf: BytesMut, large: usize) {
+    match large {
+        0 => give_small(buf),
+        size => give_large(buf, size),
+    }
+}
+
 fn give_small(mut buf: BytesMut) {
     if buf.try_reclaim(SIZE) && buf.capacity() <= MAX_SIZE {
         SMALL.with_borrow_mut(|spares| {
@@ -145,7 +153,7 @@ fn take_large(len: usize) -> BytesMut {
     spare.unwrap_or_else(|| BytesMut::with_capacity(len.next_multiple_of(step.max(1))))
 }
 
-/// Where messages in it are still alive, it is theirs. The oldest make room for it.
+/// The oldest make room for it.
 fn give_large(mut buf: BytesMut, size: usize) {
     if size > MAX_LARGE || !buf.try_reclaim(size) {
         return;

@@ -85,7 +85,7 @@ fn status(code: StatusCode) -> HttpResponse {
 /// that is the last says so. What stands behind it, if there is more of it, is not copied.
 pub(super) fn write_answered(
     answer: Option<Bytes>,
-    behind: Option<Behind>,
+    behind: Option<Box<Behind>>,
     last: bool,
     out: &mut Gather,
 ) {
@@ -98,7 +98,7 @@ pub(super) fn write_answered(
     tail.reserve(HEAD + if body.len() < LARGE { body.len() } else { 0 });
     tail.extend_from_slice(head);
     if !body.is_empty() {
-        write_number(body.len() + behind.as_ref().map_or(0, Behind::len), tail);
+        write_number(body.len() + behind.as_ref().map_or(0, |behind| behind.len()), tail);
         tail.extend_from_slice(b"\r\n");
     }
     if last {
@@ -112,9 +112,9 @@ pub(super) fn write_answered(
     } else {
         out.push(body);
     }
-    if let Some(Behind { result, end }) = behind {
-        out.push(result);
-        out.tail().extend_from_slice(&end);
+    if let Some(behind) = behind {
+        out.push(behind.result);
+        out.tail().extend_from_slice(&behind.end);
     }
 }
 

@@ -216,7 +216,7 @@ impl Usual {
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Behind>) {
+    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<Behind>>) {
         answer::write_answered(answer, behind, self.last, &mut self.outgoing);
         self.over = self.last;
     }
