@@ -39,6 +39,8 @@ const MAX_HEAD: usize = 8 * 1024;
 const MAX_HEADERS: usize = 32;
 /// What is read ahead while a request runs, and what is asked for of a body at first.
 const AHEAD: usize = 64 * 1024;
+/// What has come of a message that is large without doubt.
+const MUCH: usize = 1 << 20;
 /// Requests served before others get a turn.
 const BURST: usize = 256;
 
@@ -177,8 +179,10 @@ impl Usual {
         self.incoming.front_is(len);
         match len.checked_sub(come) {
             None | Some(0) => Next::Whole(head),
-            // A few times what has come: an announcement alone makes no buffer large.
-            Some(missing) => Next::Partial(missing.min(4 * come.max(AHEAD))),
+            // A few times what has come: an announcement alone makes no buffer large. A message that
+            // is large already seldom lies, and to move it costs more.
+            Some(missing) if come < MUCH => Next::Partial(missing.min(4 * come.max(AHEAD))),
+            Some(missing) => Next::Partial(missing.min(16 * come)),
         }
     }
 
