@@ -27,20 +27,18 @@ pub(super) struct Intake {
     pub(super) buf: Lent,
     /// How much room the next read gets.
     room: usize,
-    /// How long the next message may be, since the last one was; zero where it was small.
-    expected: usize,
 }
 
 impl Intake {
     /// With what was read before.
     pub(super) fn new(unread: &[u8]) -> Self {
-        Self { buf: Lent::own(unread), room: spare::SIZE, expected: 0 }
+        Self { buf: Lent::own(unread), room: spare::SIZE }
     }
 
     /// Reads once, at least this much where it is there. Zero bytes are the end.
     ///
-    /// What is wanted is what the message under way is sure to need; nothing, where there is none or
-    /// its end is not known.
+    /// What is wanted is what the message under way is sure to need, or what is expected where none
+    /// is; nothing, where nobody knows.
     pub(super) fn poll_read(
         &mut self,
         io: &mut (impl AsyncRead + Unpin),
@@ -58,21 +56,24 @@ impl Intake {
         poll
     }
 
-    /// Says how long the message at the front is, once that is known and before it is taken.
+    /// Says how long the message at the front is, once that is known and before it is taken; it says
+    /// what to want of the next.
     ///
-    /// After a large one the next is read as if it were large too, at once and not moved; if it is
-    /// not, it is moved now.
-    pub(super) fn front_is(&mut self, len: usize) {
-        self.expected = if len > spare::SIZE { len.min(spare::MAX_LARGE) } else { 0 };
-        if self.expected == 0 && self.buf.is_large() {
+    /// After a large one another is expected, which is then read at once and not moved. Where a small
+    /// one has come instead, it is moved now.
+    pub(super) fn front_is(&mut self, len: usize) -> usize {
+        if len > spare::SIZE {
+            return len.min(spare::MAX_LARGE);
+        }
+        if self.buf.is_large() {
             self.buf.small();
         }
+        0
     }
 
     /// Makes room for a read and says how large it may be.
     #[inline]
     fn make_room(&mut self, wanted: usize) -> usize {
-        let wanted = if self.buf.is_empty() { wanted.max(self.expected) } else { wanted };
         if wanted > 0 && self.buf.len() + wanted > spare::SIZE {
             // A byte more than there should be: a read that is not filled has taken all, and need not
             // be tried again to know it.
@@ -150,12 +151,12 @@ mod tests {
     #[test]
     fn after_a_large_message_another_is_expected_and_a_small_one_is_moved() {
         let mut intake = Intake::new(&[]);
-        intake.front_is(70_000);
-        assert_eq!(read(&mut intake, &[1; 80_000], 0), 70_001);
-        intake.front_is(70_000);
+        let expected = intake.front_is(70_000);
+        assert_eq!(read(&mut intake, &[1; 80_000], expected), 70_001);
+        assert_eq!(intake.front_is(70_000), 70_000);
         let _large = intake.buf.split_to(70_000).freeze();
         assert!(intake.buf.is_large());
-        intake.front_is(1);
+        assert_eq!(intake.front_is(1), 0);
         assert!(!intake.buf.is_large());
         assert_eq!(**intake.buf, [1]);
         drop(intake.buf.split());

@@ -141,6 +141,10 @@ fn give_small(mut buf: BytesMut) {
     }
 }
 
+fn step(len: usize) -> usize {
+    (len.next_power_of_two() / 8).max(1)
+}
+
 /// A new one is a little larger, so that messages of about the same size can use it.
 fn take_large(len: usize) -> BytesMut {
     let fits = |spare: &BytesMut| (len..=MAX_WASTE * len).contains(&spare.capacity());
@@ -148,8 +152,8 @@ fn take_large(len: usize) -> BytesMut {
         let place = spares.iter().rposition(fits)?;
         Some(spares.remove(place))
     });
-    let step = len.next_power_of_two() / 8;
-    spare.unwrap_or_else(|| BytesMut::with_capacity(len.next_multiple_of(step.max(1))))
+    let size = || if len > MAX_LARGE { len } else { len.next_multiple_of(step(len)) };
+    spare.unwrap_or_else(|| BytesMut::with_capacity(size()))
 }
 
 /// The oldest make room for it.

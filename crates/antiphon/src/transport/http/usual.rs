@@ -54,6 +54,8 @@ pub(super) struct Usual {
     scratch: Scratch,
     /// The head at the front of the buffer, once it is whole.
     head: Option<Head>,
+    /// How long the next request may be, where the last one was large.
+    expected: usize,
     /// A request whose body is still to come.
     awaited: Option<Busy>,
     running: Option<Running>,
@@ -106,6 +108,7 @@ impl Usual {
             outgoing: Gather::default(),
             scratch: Scratch::in_pieces(),
             head: None,
+            expected: 0,
             awaited: None,
             running: None,
             last: false,
@@ -168,7 +171,7 @@ impl Usual {
         let buf = &self.incoming.buf;
         let head = match self.head {
             Some(head) => head,
-            None if buf.is_empty() => return Next::Partial(0),
+            None if buf.is_empty() => return Next::Partial(self.expected),
             None => match read_head(buf, &self.service.inner) {
                 Ok(Some(head)) => *self.head.insert(head),
                 Ok(None) if buf.len() < MAX_HEAD => return Next::Partial(0),
@@ -176,7 +179,7 @@ impl Usual {
             },
         };
         let (len, come) = (head.head + head.body, buf.len());
-        self.incoming.front_is(len);
+        self.expected = self.incoming.front_is(len);
         match len.checked_sub(come) {
             None | Some(0) => Next::Whole(head),
             // A few times what has come: an announcement alone makes no buffer large. A message that
