@@ -9,13 +9,13 @@ use futures_util::future::join_all;
 use crate::support::{elsewhere, serve, wires_and_http, within};
 
 /// Around what small buffers hold, and past it.
-const SIZES: [usize; 14] =
+pub(crate) const SIZES: [usize; 14] =
     [1, 70_000, 8_100, 16_384, 2, 8_192, 125, 126, 16_383, 200_000, 65_536, 3, 9_000, 20_000];
 /// More than a thread keeps a buffer for.
 const HUGE: usize = 5 << 19;
 
 /// A String that no other is like.
-fn text(round: usize, size: usize) -> String {
+pub(crate) fn text(round: usize, size: usize) -> String {
     format!("é{round}{}", "x".repeat(size))
 }
 
