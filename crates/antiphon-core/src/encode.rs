@@ -49,7 +49,7 @@ impl Response {
 pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     match outcome {
         Ok(result) => {
-            out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"result\":");
+            out.extend_from_slice(BEFORE_RESULT);
             out.extend_from_slice(result.as_bytes());
         }
         Err(error) => {
@@ -57,6 +57,15 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
             error.encode(out);
         }
     }
+    after_outcome(id, out);
+}
+
+/// What a Response begins with that is a result: for who does not copy the result.
+pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
+
+/// Appends what a Response ends with, behind its result or error.
+#[inline]
+pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
     out.extend_from_slice(id.as_bytes());
     out.put_u8(b'}');

@@ -32,6 +32,13 @@ impl Invocation {
     pub fn new(method: &str, params: Option<Params>) -> Self {
         Self { method: Method::new(method), params, id: None }
     }
+
+    /// What it takes on the wire, and a little more.
+    pub(crate) fn about_len(&self) -> usize {
+        let params = self.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
+        let id = self.id.as_ref().map_or(20, |id| id.as_bytes().len());
+        64 + self.method.as_json().as_bytes().len() + params + id
+    }
 }
 
 /// One entry of a batch to be sent. Its id is always the caller's own.

@@ -149,7 +149,7 @@ impl Connection {
 
     /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
     pub fn headers(&self) -> &HeaderMap {
-        self.headers.map.get_or_init(|| (self.headers.read)(&self.headers.text))
+        self.headers.map()
     }
 
     /// Names the other side.
@@ -160,31 +160,46 @@ impl Connection {
     }
 }
 
-/// The headers of a request; as they were written, until somebody asks.
+/// The headers of a request.
 #[derive(Clone)]
-pub(crate) struct Headers {
-    map: OnceLock<HeaderMap>,
-    text: Bytes,
-    read: fn(&[u8]) -> HeaderMap,
+pub(crate) enum Headers {
+    Read(HeaderMap),
+    /// As they were written, until somebody asks.
+    Unread {
+        map: OnceLock<HeaderMap>,
+        text: Bytes,
+        read: fn(&[u8]) -> HeaderMap,
+    },
 }
 
 impl Headers {
     /// From the text of a request's head, which that function reads.
     #[cfg(feature = "http")]
     pub(crate) fn unread(text: Bytes, read: fn(&[u8]) -> HeaderMap) -> Self {
-        Self { map: OnceLock::new(), text, read }
+        Self::Unread { map: OnceLock::new(), text, read }
+    }
+
+    fn map(&self) -> &HeaderMap {
+        match self {
+            Self::Read(map) => map,
+            Self::Unread { map, text, read } => map.get_or_init(|| read(text)),
+        }
     }
 }
 
 impl From<HeaderMap> for Headers {
     fn from(map: HeaderMap) -> Self {
-        Self { map: map.into(), text: Bytes::new(), read: |_| HeaderMap::new() }
+        Self::Read(map)
     }
 }
 
 impl fmt::Debug for Headers {
     /// Names only: the values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.map.get().into_iter().flat_map(HeaderMap::keys)).finish()
+        let map = match self {
+            Self::Read(map) => Some(map),
+            Self::Unread { map, .. } => map.get(),
+        };
+        f.debug_list().entries(map.into_iter().flat_map(HeaderMap::keys)).finish()
     }
 }

@@ -171,6 +171,7 @@ mod tests {
         feed.push(b"Content-Length: 1073741824\r\n\r\n{");
         assert!(feed.frames.is_empty() && feed.buf.capacity() < 4096);
         assert_eq!(feed.deframer.wanted(1), 64 * 1024);
+        assert_eq!(feed.deframer.wanted(100_000), 400_000);
         assert_eq!(feed.deframer.wanted((1 << 30) - 7), 7);
     }
 

@@ -25,7 +25,7 @@ use self::header::HeaderDeframer;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
-/// The most that [`Deframer::wanted`] asks for: a peer's announcement alone must not size a buffer.
+/// The most that is asked for of a frame of which little has come.
 const MAX_WANTED: usize = 64 * 1024;
 /// The most that a framing writes around a message.
 const MAX_AROUND: usize = 40;
@@ -258,10 +258,11 @@ impl Deframer {
     }
 
     /// How many more bytes than the `buffered` ones the frame under way surely needs, as far as
-    /// that is known, and at most 64 KiB: a hint for the size of the next read.
+    /// that is known, and at most 64 KiB or four times what has come: a hint for the size of the
+    /// next read.
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
-            Mode::Header(header) => header.wanted(buffered).min(MAX_WANTED),
+            Mode::Header(header) => within_reason(header.wanted(buffered), buffered),
             Mode::Detecting | Mode::Line(_) | Mode::Values(_) => 0,
         }
     }
@@ -284,6 +285,11 @@ impl Deframer {
         self.begin(framing);
         Step::Continue
     }
+}
+
+/// What to ask for of what is missing: a peer's announcement alone must not size a buffer.
+fn within_reason(missing: usize, buffered: usize) -> usize {
+    missing.min(buffered.saturating_mul(4).max(MAX_WANTED))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use antiphon_core::{ErrorObject, Id, Outcome, encode};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::context::{Context, Origin};
-use crate::transport::spare;
+use crate::transport::spare::{self, Lent};
 
 /// The answers of one payload as they are written: one, or an Array of them; nothing where there is
 /// none (section 6).
@@ -43,10 +43,15 @@ impl Answers {
 
 /// Where single answers are written, to be cut off: in a buffer that the thread lends, or each in one
 /// of its own.
+///
+/// A large one is written to a large buffer, and lent apart: small answers that nobody takes would
+/// keep it.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    buffer: BytesMut,
+    buffer: Lent,
     pub(super) lent: bool,
+    in_pieces: bool,
+    behind: Option<Box<Behind>>,
     /// The context of a call that is over, for the next one.
     pub(super) context: Option<Context>,
 }
@@ -57,6 +62,17 @@ impl Scratch {
         Self { lent: true, ..Self::default() }
     }
 
+    /// The same for who can send an answer in pieces: a large result is not copied then, and what is
+    /// cut off is only what stands before it.
+    pub(crate) fn in_pieces() -> Self {
+        Self { in_pieces: true, ..Self::lent() }
+    }
+
+    /// What stands behind the answer that was cut off last, if that was not all of it.
+    pub(crate) fn take_behind(&mut self) -> Option<Box<Behind>> {
+        self.behind.take()
+    }
+
     /// One for a single answer.
     pub(crate) fn single() -> Self {
         Self::default()
@@ -64,9 +80,7 @@ impl Scratch {
 
     /// There is nothing to answer for now: the buffer goes back.
     pub(crate) fn rest(&mut self) {
-        if self.buffer.capacity() > 0 {
-            spare::give(std::mem::take(&mut self.buffer));
-        }
+        self.buffer.rest();
         // What it refers to is not kept by what is idle.
         if let Some(Origin::Request(_)) = self.context.as_ref().map(Context::origin) {
             self.context = None;
@@ -75,14 +89,46 @@ impl Scratch {
 
     pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
         let len = encode::response_len(id, outcome);
-        if self.lent && self.buffer.capacity() == 0 {
-            self.buffer = spare::take();
+        if !self.lent {
+            // As long as it is, and not cut off: it is shared by nobody.
+            let mut out = BytesMut::with_capacity(len);
+            write_answer(id, outcome, limit, &mut out);
+            return out.freeze();
         }
-        if self.buffer.capacity() < len {
-            self.buffer.reserve(if self.lent { len.max(spare::SIZE) } else { len });
+        if len <= spare::SIZE {
+            let buffer = self.buffer.small();
+            if buffer.capacity() < len {
+                buffer.reserve(spare::SIZE);
+            }
+        } else if let Ok(result) = outcome
+            && self.in_pieces
+            && len <= limit
+        {
+            return self.pieces(id, result.clone().into_bytes());
+        } else {
+            self.buffer.large(len);
         }
         write_answer(id, outcome, limit, &mut self.buffer);
         self.buffer.split().freeze()
+    }
+
+    fn pieces(&mut self, id: &Id, result: Bytes) -> Bytes {
+        let out = self.buffer.small();
+        encode::after_outcome(id, out);
+        self.behind = Some(Box::new(Behind { result, end: out.split().freeze() }));
+        Bytes::from_static(encode::BEFORE_RESULT)
+    }
+}
+
+/// What stands behind the beginning of a large answer.
+pub(crate) struct Behind {
+    pub(crate) result: Bytes,
+    pub(crate) end: Bytes,
+}
+
+impl Behind {
+    pub(crate) fn len(&self) -> usize {
+        self.result.len() + self.end.len()
     }
 }
 

@@ -24,7 +24,7 @@ impl Shared {
         };
         let ids = ids.map_err(|refused| state.refused(refused))?;
         let id = ids.start;
-        state.outbox.write(len_of(call), |out| {
+        state.outbox.write(call.about_len(), |out| {
             encode::call_head(&call.method, call.params.as_ref(), out);
             out.extend_from_slice(b",\"id\":");
             match &call.id {
@@ -42,7 +42,7 @@ impl Shared {
         if let Some(reason) = &state.ended {
             return Err(CallError::Closed(reason.clone()));
         }
-        state.outbox.write(len_of(notification), |out| {
+        state.outbox.write(notification.about_len(), |out| {
             encode::call_head(&notification.method, notification.params.as_ref(), out);
             out.put_u8(b'}');
         });
@@ -110,13 +110,6 @@ impl Drop for Pending<'_> {
         drop(state);
         drop((abandoned, named));
     }
-}
-
-/// What a call takes on the wire, and a little more.
-fn len_of(call: &Invocation) -> usize {
-    let params = call.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
-    let id = call.id.as_ref().map_or(20, |id| id.as_bytes().len());
-    64 + call.method.as_json().as_bytes().len() + params + id
 }
 
 fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {

@@ -4,7 +4,7 @@
 //! dispatches and writes (`connection.rs`). What both share stands in `shared.rs`.
 
 mod admission;
-mod answers;
+pub(crate) mod answers;
 mod backlog;
 mod calls;
 mod caught;

@@ -12,12 +12,15 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 
-use super::{Meter, spare};
+use super::Meter;
+use super::spare::Lent;
 
 /// A message of this size is worth a place of its own: to copy it would cost more.
 pub(super) const LARGE: usize = 16 * 1024;
 /// What gathers before a sink writes without being flushed.
 const ENOUGH: usize = 64 * 1024;
+/// More than any framing writes around a message.
+const AROUND: usize = 64;
 /// Pieces that go out in one system call.
 const PIECES: usize = 16;
 
@@ -26,7 +29,7 @@ pub(super) struct Gather {
     /// Large messages, and what stood between them.
     pieces: VecDeque<Bytes>,
     /// What stands behind them.
-    tail: BytesMut,
+    tail: Lent,
     /// Bytes in the pieces.
     before: usize,
 }
@@ -34,10 +37,12 @@ pub(super) struct Gather {
 impl Gather {
     /// Where the next bytes are appended.
     pub(super) fn tail(&mut self) -> &mut BytesMut {
-        if self.tail.capacity() == 0 {
-            self.tail = spare::take();
-        }
-        &mut self.tail
+        if self.tail.is_empty() { self.tail.small() } else { &mut self.tail }
+    }
+
+    /// The same for a large message that must be copied.
+    pub(super) fn tail_for(&mut self, message: &Bytes) -> &mut BytesMut {
+        self.tail.large(message.len() + AROUND)
     }
 
     /// Appends a large message without copying it.
@@ -77,7 +82,7 @@ impl Gather {
     /// Nothing is to be written for now: gives the buffer back, if it is empty.
     pub(super) fn rest(&mut self) {
         if self.is_empty() && self.tail.capacity() > 0 {
-            spare::give(std::mem::take(&mut self.tail));
+            self.tail.rest();
             self.pieces = VecDeque::new();
         }
     }
@@ -174,7 +179,7 @@ mod tests {
         let mut gather = Gather::default();
         gather.tail().extend_from_slice(b"{}");
         gather.rest();
-        assert_eq!(gather.tail, "{}");
+        assert_eq!(*gather.tail, "{}");
         gather.advance(2);
         gather.rest();
         assert_eq!(gather.tail.capacity(), 0);

@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::gather::{Gather, LARGE};
 use super::intake::Intake;
-use super::{Meter, TransportError};
+use super::{Meter, TransportError, spare};
 
 /// Frames over a byte stream.
 #[derive(Debug)]
@@ -80,8 +80,12 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
                 return Poll::Ready(None);
             }
             let buffered = incoming.buf.len();
-            let Poll::Ready(read) = incoming.poll_read(io, cx, deframer.wanted(buffered), meter)
-            else {
+            let wanted = match deframer.wanted(buffered) {
+                // Nobody knows how long a line is; one that is long already may be as long again.
+                0 if buffered >= spare::SIZE => buffered,
+                wanted => wanted,
+            };
+            let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {
                 meter.whole(deframer.is_under_way(buffered));
                 incoming.rest();
                 outgoing.rest();
@@ -105,8 +109,10 @@ impl<S: AsyncWrite + Unpin> Sink<Bytes> for FramedStream<S> {
 
     fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
         let framing = self.deframer.framing().unwrap_or(self.framing);
-        if message.len() < LARGE || !framing.takes(&message) {
+        if message.len() < LARGE {
             framing.encode(&message, self.outgoing.tail());
+        } else if !framing.takes(&message) {
+            framing.encode(&message, self.outgoing.tail_for(&message));
         } else {
             framing.encode_head(message.len(), self.outgoing.tail());
             self.outgoing.push(message);

@@ -283,8 +283,10 @@ impl<S> WsTransport<S> {
     /// A large message is not copied, unless it must be masked.
     fn queue(&mut self, opcode: Opcode, payload: Bytes) {
         let mask = self.masks.as_mut().map(Masks::next);
-        if mask.is_some() || payload.len() < LARGE {
+        if payload.len() < LARGE {
             opcode.encode(&payload, mask, self.outgoing.tail());
+        } else if mask.is_some() {
+            opcode.encode(&payload, mask, self.outgoing.tail_for(&payload));
         } else {
             opcode.encode_head(payload.len(), mask, self.outgoing.tail());
             self.outgoing.push(payload);

@@ -3,12 +3,13 @@
 use std::future::IntoFuture;
 
 use antiphon::transport::http::HttpService;
-use antiphon::{CallError, Client, Context, Limits, Router};
+use antiphon::{CallError, Client, Context, Limits, RawJson, Router};
 use futures_util::future::join_all;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::support::{request, serve, within};
+use crate::sizes::{SIZES, text};
+use crate::support::{answer, dial, elsewhere, request, serve, within};
 
 fn service() -> Router {
     Router::new().method("agent", |(): (), cx: Context| async move {
@@ -205,4 +206,48 @@ async fn a_client_is_told_that_there_is_no_room() {
     let client = Client::connect(&address).await.unwrap();
     let error = within(client.call::<()>("agent", ()).into_future()).await.unwrap_err();
     assert!(matches!(&error, CallError::Rpc(error) if error.code.0 == -32009), "{error}");
+}
+
+#[tokio::test]
+async fn large_and_small_requests_may_come_without_a_pause() {
+    let router = Router::new()
+        .method("echo", |params: RawJson, _cx: Context| async { Ok(params) })
+        .method("later", |params: RawJson, _cx: Context| async {
+            elsewhere().await;
+            Ok(params)
+        });
+    let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
+    let (read, mut write) = dial(&address).await.into_inner().into_split();
+    let params = |n: usize| format!("[{:?}]", text(n, SIZES[n % SIZES.len()]));
+    let count = 3 * SIZES.len();
+    let requests = (0..count).map(|n| {
+        let body = request(n as u64, if n % 5 == 0 { "later" } else { "echo" }, &params(n));
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        format!("{head}content-length: {}\r\n\r\n{body}", body.len())
+    });
+    let requests = requests.collect::<String>();
+    let answers = async {
+        let mut read = BufReader::new(read);
+        for n in 0..count {
+            assert!(body(&mut read).await == answer(&n.into(), &params(n)), "answer {n}");
+        }
+    };
+    let (sent, ()) =
+        within(async { tokio::join!(write.write_all(requests.as_bytes()), answers) }).await;
+    sent.unwrap();
+}
+
+/// The body of the next response.
+async fn body(stream: &mut (impl AsyncBufRead + Unpin)) -> String {
+    let (mut line, mut length) = (String::new(), 0);
+    while line != "\r\n" {
+        line.clear();
+        assert_ne!(stream.read_line(&mut line).await.unwrap(), 0);
+        if let Some(digits) = line.strip_prefix("content-length: ") {
+            length = digits.trim_end().parse().unwrap();
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    String::from_utf8(body).unwrap()
 }

@@ -23,6 +23,7 @@ mod order;
 mod reentry;
 mod room;
 mod serving;
+mod sizes;
 mod stalls;
 #[cfg(feature = "ws")]
 mod wires;

@@ -405,19 +405,6 @@ async fn what_breaks_the_protocol_is_told_why() {
 }
 
 #[tokio::test]
-async fn large_and_small_messages_keep_their_order_and_their_bytes() {
-    let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
-    let client = Client::connect(&address).await.unwrap();
-    let sizes = [1, 70_000, 16_384, 2, 125, 126, 16_383, 300_000, 65_536, 3];
-    let calls = sizes.iter().map(|size| {
-        let text = format!("é{}", "x".repeat(*size));
-        let call = client.call::<(String,)>("echo", (text.clone(),)).into_future();
-        async move { assert!(call.await.unwrap().0 == text, "{size} bytes came back otherwise") }
-    });
-    within(futures_util::future::join_all(calls)).await;
-}
-
-#[tokio::test]
 async fn many_pings_at_once_are_all_answered() {
     let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
     let mut stream = open(&address).await;

@@ -17,7 +17,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 pub use self::fault::Fault;
 pub use self::head::Opcode;
 use self::head::{Head, Opened};
-use super::MAX_WANTED;
+use super::within_reason;
 
 /// Which end of the connection this is. A client masks what it sends, a server does not (5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,10 +92,10 @@ impl Deframer {
     }
 
     /// How many more bytes than the `buffered` ones the frame under way surely needs, and at most
-    /// 64 KiB: a hint for the size of the next read.
+    /// 64 KiB or four times what has come: a hint for the size of the next read.
     pub fn wanted(&self, buffered: usize) -> usize {
         let length = self.frame.as_ref().map_or(0, |frame| frame.length);
-        length.saturating_sub(buffered).min(MAX_WANTED)
+        within_reason(length.saturating_sub(buffered), buffered)
     }
 
     fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {

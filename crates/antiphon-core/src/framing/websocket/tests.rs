@@ -174,6 +174,7 @@ fn an_announcement_allocates_nothing() {
     feed.push(&[0x81, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 1, 2, 3, 4, b'{']);
     assert!(feed.events.is_empty() && feed.buf.capacity() < 4096);
     assert_eq!(feed.deframer.wanted(1), 64 * 1024);
+    assert_eq!(feed.deframer.wanted(100_000), 400_000);
     assert_eq!(feed.deframer.wanted((1 << 30) - 7), 7);
     let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
     refuse(&huge, Fault::TooLarge { limit: LIMIT });

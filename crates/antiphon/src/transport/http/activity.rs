@@ -76,6 +76,12 @@ impl Activity {
 /// One request under way.
 pub(super) struct Busy(Arc<Activity>);
 
+impl Busy {
+    pub(super) fn activity(&self) -> &Arc<Activity> {
+        &self.0
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.served.fetch_add(1, Ordering::Relaxed);

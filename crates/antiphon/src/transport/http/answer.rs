@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::date;
+use crate::peer::answers::Behind;
 use crate::transport::gather::{Gather, LARGE};
 
 pub(super) type HttpResponse = Response<Full<Bytes>>;
@@ -81,8 +82,13 @@ fn status(code: StatusCode) -> HttpResponse {
 }
 
 /// The answer to a message as it is on the wire, for connections that are served without hyper; one
-/// that is the last says so.
-pub(super) fn write_answered(answer: Option<Bytes>, last: bool, out: &mut Gather) {
+/// that is the last says so. What stands behind it, if there is more of it, is not copied.
+pub(super) fn write_answered(
+    answer: Option<Bytes>,
+    behind: Option<Box<Behind>>,
+    last: bool,
+    out: &mut Gather,
+) {
     let head: &[u8] = match answer {
         None => b"HTTP/1.1 204 No Content\r\n",
         Some(_) => b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ",
@@ -92,7 +98,7 @@ pub(super) fn write_answered(answer: Option<Bytes>, last: bool, out: &mut Gather
     tail.reserve(HEAD + if body.len() < LARGE { body.len() } else { 0 });
     tail.extend_from_slice(head);
     if !body.is_empty() {
-        write_number(body.len(), tail);
+        write_number(body.len() + behind.as_ref().map_or(0, |behind| behind.len()), tail);
         tail.extend_from_slice(b"\r\n");
     }
     if last {
@@ -105,6 +111,10 @@ pub(super) fn write_answered(answer: Option<Bytes>, last: bool, out: &mut Gather
         tail.extend_from_slice(&body);
     } else {
         out.push(body);
+    }
+    if let Some(behind) = behind {
+        out.push(behind.result);
+        out.tail().extend_from_slice(&behind.end);
     }
 }
 

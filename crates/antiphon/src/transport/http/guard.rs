@@ -48,12 +48,12 @@ impl Guard {
 
     /// Why this request is refused, if it is.
     pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
-        let host = host_of(uri, headers);
-        if self.loopback_only && !host.is_some_and(|host| self.serves_host(host)) {
+        let host = || host_of(uri, headers);
+        if self.loopback_only && !host().is_some_and(|host| self.serves_host(host)) {
             return Err("this Host is not served here; use localhost, or allow the host");
         }
         match headers.get(ORIGIN) {
-            Some(origin) if !self.serves_origin(origin, host) => {
+            Some(origin) if !self.serves_origin(origin, host()) => {
                 Err("pages of this origin are not served; allow the origin")
             }
             _ => Ok(()),

@@ -5,11 +5,13 @@
 
 mod activity;
 mod answer;
+mod body;
 pub(crate) mod client;
 mod date;
 mod guard;
 pub(crate) mod listener;
 mod pipeline;
+mod respond;
 pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;

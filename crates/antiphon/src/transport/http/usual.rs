@@ -27,6 +27,7 @@ use super::service::{HttpService, Inner};
 use crate::BoxFuture;
 use crate::aside::Aside;
 use crate::context::{Connection, Headers, Origin};
+use crate::peer::answers::Behind;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 use crate::transport::gather::Gather;
 use crate::transport::intake::Intake;
@@ -38,6 +39,8 @@ const MAX_HEAD: usize = 8 * 1024;
 const MAX_HEADERS: usize = 32;
 /// What is read ahead while a request runs, and what is asked for of a body at first.
 const AHEAD: usize = 64 * 1024;
+/// What has come of a message that is large without doubt.
+const MUCH: usize = 1 << 20;
 /// Requests served before others get a turn.
 const BURST: usize = 256;
 
@@ -51,8 +54,8 @@ pub(super) struct Usual {
     scratch: Scratch,
     /// The head at the front of the buffer, once it is whole.
     head: Option<Head>,
-    /// The largest body that may have been in the buffer.
-    largest: usize,
+    /// How long the next request may be, where the last one was large.
+    expected: usize,
     /// A request whose body is still to come.
     awaited: Option<Busy>,
     running: Option<Running>,
@@ -103,9 +106,9 @@ impl Usual {
             service,
             incoming: Intake::new(&[]),
             outgoing: Gather::default(),
-            scratch: Scratch::lent(),
+            scratch: Scratch::in_pieces(),
             head: None,
-            largest: 0,
+            expected: 0,
             awaited: None,
             running: None,
             last: false,
@@ -116,7 +119,7 @@ impl Usual {
     /// The stream, and what was read of it and not served.
     pub(super) fn into_parts(self) -> (Metered<TcpStream>, Bytes) {
         self.service.activity.set_asking(false);
-        (Metered::new(self.stream, self.meter), self.incoming.buf.freeze())
+        (Metered::new(self.stream, self.meter), self.incoming.into_unread())
     }
 
     /// Takes no request after the one under way.
@@ -168,27 +171,32 @@ impl Usual {
         let buf = &self.incoming.buf;
         let head = match self.head {
             Some(head) => head,
-            None if buf.is_empty() => return Next::Partial(0),
+            None if buf.is_empty() => return Next::Partial(self.expected),
             None => match read_head(buf, &self.service.inner) {
                 Ok(Some(head)) => *self.head.insert(head),
                 Ok(None) if buf.len() < MAX_HEAD => return Next::Partial(0),
                 Ok(None) | Err(NotUsual) => return Next::Unusual,
             },
         };
-        match (head.head + head.body).checked_sub(buf.len()) {
+        let (len, come) = (head.head + head.body, buf.len());
+        self.expected = self.incoming.front_is(len);
+        match len.checked_sub(come) {
             None | Some(0) => Next::Whole(head),
-            // A few times what has come: an announcement alone makes no buffer large.
-            Some(missing) => Next::Partial(missing.min(4 * buf.len().max(AHEAD))),
+            // A few times what has come: an announcement alone makes no buffer large. A message that
+            // is large already seldom lies, and to move it costs more.
+            Some(missing) if come < MUCH => Next::Partial(missing.min(4 * come.max(AHEAD))),
+            Some(missing) => Next::Partial(missing.min(16 * come)),
         }
     }
 
     fn serve(&mut self, Head { head, body }: Head, cx: &mut Poller<'_>) {
-        let mut text = self.incoming.buf.split_to(head + body).freeze();
+        let buf = &mut self.incoming.buf;
+        let large = buf.is_large();
+        let mut text = buf.split_to(head + body).freeze();
         let body = text.split_off(head);
         self.head = None;
-        self.largest = self.largest.max(body.len());
         // A handler keeps the head for as long as it runs, and not a large buffer with it.
-        let text = if self.largest < AHEAD { text } else { Bytes::copy_from_slice(&text) };
+        let text = if large { Bytes::copy_from_slice(&text) } else { text };
         let inner = &*self.service.inner;
         let connection = inner.complete(Connection {
             transport: "http",
@@ -204,7 +212,8 @@ impl Usual {
                 if awaited.is_none() {
                     self.service.activity.served_one();
                 }
-                self.answer(answer);
+                let behind = self.scratch.take_behind();
+                self.answer(answer, behind);
             }
             Started::Running(_, run) => {
                 let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
@@ -214,8 +223,8 @@ impl Usual {
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>) {
-        answer::write_answered(answer, self.last, &mut self.outgoing);
+    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<Behind>>) {
+        answer::write_answered(answer, behind, self.last, &mut self.outgoing);
         self.over = self.last;
     }
 
@@ -224,7 +233,7 @@ impl Usual {
         let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
         if let Progress::Done(answer) = running.run.poll(cx) {
             self.running = None;
-            self.answer(answer);
+            self.answer(answer, None);
             return Poll::Ready(Ok(()));
         }
         if running.expired.poll(cx).is_ready() {
@@ -251,9 +260,6 @@ impl Usual {
     fn rest(&mut self) {
         // First, since what it keeps of the last call keeps the buffer that the call was read into.
         self.scratch.rest();
-        if self.incoming.buf.is_empty() {
-            self.largest = 0;
-        }
         self.incoming.rest();
         self.outgoing.rest();
     }

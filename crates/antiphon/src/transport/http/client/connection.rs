@@ -9,14 +9,15 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{Buf as _, BytesMut};
+use bytes::Buf as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::unconstrained;
 
 use super::fault::Fault;
 use super::response::{Progress, Reader, Response};
+use crate::transport::Meter;
 use crate::transport::intake::Intake;
-use crate::transport::{Meter, spare};
+use crate::transport::spare::Lent;
 
 #[derive(Debug)]
 pub(super) struct Connection<S> {
@@ -47,7 +48,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// again. A request of which nothing could be sent is still there.
     pub(super) async fn exchange(
         &mut self,
-        request: &mut BytesMut,
+        request: &mut Lent,
         limit: usize,
     ) -> Result<(Response, bool), Fault> {
         let sending = Sending::Writing { begun: false };
@@ -60,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
 struct Exchange<'a, S> {
     connection: &'a mut Connection<S>,
     /// What of the request is still to be sent.
-    request: &'a mut BytesMut,
+    request: &'a mut Lent,
     sending: Sending,
     reader: Reader,
     /// What the next read is to bring.
@@ -118,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
                     self.request.advance(written);
                     self.sending = Sending::Writing { begun: true };
                     if self.request.is_empty() {
-                        spare::give(std::mem::take(self.request));
+                        self.request.rest();
                         self.sending = Sending::Flushing;
                     }
                     continue;
@@ -180,7 +181,7 @@ mod tests {
         connection: &mut Connection<DuplexStream>,
         request: &str,
     ) -> Result<(Bytes, bool), Fault> {
-        let mut request = BytesMut::from(request);
+        let mut request = Lent::own(request.as_bytes());
         let (response, is_reusable) = connection.exchange(&mut request, 1_000).await?;
         Ok((response.body.clone(), is_reusable))
     }
@@ -244,10 +245,10 @@ mod tests {
         far.write_all(PLAIN.as_bytes()).await.unwrap();
         exchange(&mut connection, "first").await.unwrap();
         drop(far);
-        let mut second = BytesMut::from("second");
+        let mut second = Lent::own(b"second");
         let fault = connection.exchange(&mut second, 1_000).await.unwrap_err();
         assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
-        assert_eq!(second, "second");
+        assert_eq!(*second, "second");
     }
 
     #[tokio::test]

@@ -52,8 +52,8 @@ impl Http1 {
         }
     }
 
-    pub(super) fn draft(&self) -> Draft {
-        self.head.draft()
+    pub(super) fn draft(&self, message: usize) -> Draft {
+        self.head.draft(message)
     }
 
     pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {

@@ -84,9 +84,9 @@ impl HttpCaller {
         }
     }
 
-    fn draft(&self) -> Draft {
+    fn draft(&self, message: usize) -> Draft {
         match &self.version {
-            Version::One(http) => http.draft(),
+            Version::One(http) => http.draft(message),
             Version::Two(_) => Draft::bare(),
         }
     }
@@ -129,7 +129,7 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = call.id.clone().unwrap_or_else(|| self.next_id());
-            let mut draft = self.draft();
+            let mut draft = self.draft(call.about_len());
             encode_entry(&call, Some(&id), &mut draft.text);
             match self.exchange(draft).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
@@ -141,7 +141,7 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut draft = self.draft();
+            let mut draft = self.draft(notification.about_len());
             encode_entry(&notification, None, &mut draft.text);
             let response = self.post_message(draft).await?;
             let (status, body) = (response.status, &response.body);
@@ -194,9 +194,8 @@ impl HttpCaller {
         let first = self.next.fetch_add(calls, Ordering::Relaxed);
         let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
         let mut own = ids.iter();
-        let mut draft = self.draft();
+        let mut draft = self.draft(entries.iter().map(about_len).sum());
         let out = &mut draft.text;
-        out.reserve(entries.len() * 96);
         let mut before = b'[';
         for entry in entries {
             out.put_u8(std::mem::replace(&mut before, b','));
@@ -208,6 +207,11 @@ impl HttpCaller {
         out.put_u8(b']');
         (draft, ids)
     }
+}
+
+fn about_len(entry: &BatchEntry) -> usize {
+    let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+    call.about_len()
 }
 
 fn encode_entry(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {

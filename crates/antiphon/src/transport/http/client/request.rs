@@ -4,11 +4,11 @@
 //! head, the message is encoded behind it, and the head is put in last, against the message: both
 //! leave in one write, and nothing is copied twice.
 
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Uri};
 
-use crate::transport::spare;
+use crate::transport::spare::{self, Lent};
 
 /// The digits of the largest length there is, and the empty line.
 const LENGTH_ROOM: usize = 20 + 4;
@@ -36,16 +36,18 @@ impl RequestHead {
         Self { text, closes }
     }
 
-    /// A draft without a message yet.
-    pub(super) fn draft(&self) -> Draft {
-        let mut text = spare::take();
+    /// A draft without a message yet, which will have about this many bytes.
+    pub(super) fn draft(&self, message: usize) -> Draft {
+        let mut text = Lent::default();
         let room = self.text.len() + LENGTH_ROOM;
-        text.resize(room, 0);
+        let whole = room + message;
+        let out = if whole > spare::SIZE { text.large(whole) } else { text.small() };
+        out.resize(room, 0);
         Draft { text, room }
     }
 
     /// The request with its message, ready to be written.
-    pub(super) fn finish(&self, mut draft: Draft) -> BytesMut {
+    pub(super) fn finish(&self, mut draft: Draft) -> Lent {
         let mut digits = [0; 20];
         let digits = decimal(draft.message().len(), &mut digits);
         let start = draft.room - self.text.len() - digits.len() - 4;
@@ -62,14 +64,14 @@ impl RequestHead {
 #[derive(Debug)]
 pub(super) struct Draft {
     /// The message is appended here.
-    pub(super) text: BytesMut,
+    pub(super) text: Lent,
     room: usize,
 }
 
 impl Draft {
     /// Without room for a head.
     pub(super) fn bare() -> Self {
-        Self { text: BytesMut::with_capacity(128), room: 0 }
+        Self { text: Lent::default(), room: 0 }
     }
 
     pub(super) fn message(&self) -> &[u8] {
@@ -78,7 +80,7 @@ impl Draft {
 
     pub(super) fn into_message(mut self) -> Bytes {
         self.text.advance(self.room);
-        self.text.freeze()
+        self.text.split().freeze()
     }
 }
 
@@ -138,7 +140,7 @@ mod tests {
             map.append(*name, HeaderValue::from_static(value));
         }
         let head = RequestHead::new(&uri.parse().unwrap(), &map);
-        let mut draft = head.draft();
+        let mut draft = head.draft(message.len());
         draft.text.extend_from_slice(message.as_bytes());
         assert_eq!(draft.message(), message.as_bytes());
         String::from_utf8(head.finish(draft).to_vec()).unwrap()

@@ -9,7 +9,7 @@ use http::StatusCode;
 use super::chunked::Chunked;
 use super::fault::Fault;
 use super::head::{Extent, Head, read_head};
-use crate::transport::spare;
+use crate::transport::spare::Lent;
 
 /// The most bytes of heads: of the one that counts, and of those that say to wait for it.
 const MAX_HEAD: usize = 64 * 1024;
@@ -22,28 +22,29 @@ pub(super) struct Response {
     pub(super) status: StatusCode,
     /// Dropped before the buffer that it may be a part of.
     pub(super) body: Bytes,
-    _lent: Lent,
+    _buf: Held,
 }
 
 impl Response {
     /// In a buffer of its own.
     pub(super) fn new(status: StatusCode, body: Bytes) -> Self {
-        Self { status, body, _lent: Lent(BytesMut::new()) }
+        Self { status, body, _buf: Held::default() }
     }
 
     /// Which this buffer is lent to.
-    pub(super) fn in_buffer(self, buf: BytesMut) -> Self {
-        Self { _lent: Lent(buf), ..self }
+    pub(super) fn in_buffer(self, buf: Lent) -> Self {
+        Self { _buf: Held(buf), ..self }
     }
 }
 
 /// A buffer that goes back.
-#[derive(Debug)]
-struct Lent(BytesMut);
+#[derive(Debug, Default)]
+struct Held(Lent);
 
-impl Drop for Lent {
+impl Drop for Held {
     fn drop(&mut self) {
-        spare::give(std::mem::take(&mut self.0));
+        self.0.clear();
+        self.0.rest();
     }
 }
 

@@ -1,0 +1,207 @@
+//! One request under way: the future that `tower` and hyper ask for.
+//!
+//! Most requests come with all of their body, and their handlers are ready: such a one is answered
+//! when it is first polled, from where it is. What has to wait goes on in a future of its own, so
+//! that this one, which is boxed for each call, stays as small as a request.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::{ErrorObject, decode};
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{HeaderMap, Request, StatusCode, Version};
+use http_body::Body;
+
+use super::activity::{Activity, Busy};
+use super::answer::{self, HttpResponse};
+use super::body::{self, Piece};
+use super::service::{HttpService, Inner};
+use crate::BoxFuture;
+use crate::context::{Connection, Origin};
+use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
+
+/// What is let by of a body that nobody will look at.
+const SMALL: usize = 64 * 1024;
+
+/// A request under way.
+pub(super) struct Respond<B> {
+    exchange: Exchange,
+    /// Until it is answered.
+    busy: Option<Busy>,
+    /// Until it is taken up.
+    request: Option<Request<B>>,
+    /// What is left of it, where it has to wait.
+    rest: Option<BoxFuture<'static, HttpResponse>>,
+}
+
+/// By whom a request is served, and for whom.
+#[derive(Clone)]
+struct Exchange {
+    inner: Arc<Inner>,
+    remote: Option<SocketAddr>,
+}
+
+impl<B> Respond<B> {
+    pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
+        Self {
+            exchange: Exchange { inner: service.inner.clone(), remote: service.remote },
+            busy: Some(service.activity.begin()),
+            request: Some(request),
+            rest: None,
+        }
+    }
+}
+
+impl<B> Future for Respond<B>
+where
+    B: Body<Data = Bytes, Error: Display> + Send + Unpin + 'static,
+{
+    type Output = Result<HttpResponse, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
+        let response = match &mut self.rest {
+            None => self.begin(poller),
+            Some(rest) => rest.as_mut().poll(poller),
+        };
+        if response.is_ready() {
+            self.busy = None;
+        }
+        response.map(Ok)
+    }
+}
+
+impl<B> Respond<B>
+where
+    B: Body<Data = Bytes, Error: Display> + Send + Unpin + 'static,
+{
+    /// Answers at once, or sees what is to be waited for.
+    fn begin(&mut self, poller: &mut Poller<'_>) -> Poll<HttpResponse> {
+        let Self { exchange, request: Some(request), busy, .. } = self else {
+            return Poll::Pending;
+        };
+        let Exchange { inner, remote } = &*exchange;
+        if let Some(response) = inner.without_body(request, *remote) {
+            if is_asking(request) {
+                return Poll::Ready(response);
+            }
+            return self.wait(poller, |_, mut request| async move {
+                body::let_by(request.body_mut(), SMALL).await;
+                response
+            });
+        }
+        let limit = inner.dispatcher.limits.frame_bytes;
+        let announced = body::announced(request.body());
+        if announced > limit && is_asking(request) {
+            return Poll::Ready(answer::too_large(limit));
+        }
+        let cors = inner.guard.cors(request.headers());
+        let come = match announced <= limit {
+            true => body::poll_piece(request.body_mut(), poller),
+            false => Poll::Pending,
+        };
+        if let Poll::Ready(Ok(Some(body))) = &come
+            && body.len() == announced
+        {
+            return match exchange.start(request, body, poller) {
+                Started::Done(answer) => Poll::Ready(with(cors, answer::answered(answer))),
+                Started::Running(_, run) => self.wait(poller, |exchange, _| async move {
+                    with(cors, exchange.finish(run).await)
+                }),
+            };
+        }
+        // The streams of HTTP/2 share a connection, and one may stall while the others move.
+        let watch = busy.as_ref().map(Busy::activity).filter(|activity| activity.watched);
+        let watch = watch.filter(|_| request.version() < Version::HTTP_2).cloned();
+        self.wait(poller, move |exchange, request| async move {
+            with(cors, exchange.serve(request, announced, come, watch).await)
+        })
+    }
+
+    /// Goes on in a future of its own.
+    fn wait<F>(
+        &mut self,
+        poller: &mut Poller<'_>,
+        rest: impl FnOnce(Exchange, Request<B>) -> F,
+    ) -> Poll<HttpResponse>
+    where
+        F: Future<Output = HttpResponse> + Send + 'static,
+    {
+        let Some(request) = self.request.take() else { return Poll::Pending };
+        let rest = self.rest.insert(Box::pin(rest(self.exchange.clone(), request)));
+        rest.as_mut().poll(poller)
+    }
+}
+
+impl Exchange {
+    /// Reads the body, and serves it.
+    async fn serve<B>(
+        self,
+        mut request: Request<B>,
+        announced: usize,
+        come: Poll<Piece>,
+        watch: Option<Arc<Activity>>,
+    ) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Display> + Send + Unpin,
+    {
+        let limits = &self.inner.dispatcher.limits;
+        let body = body::read(request.body_mut(), announced, come, limits, watch.as_deref());
+        let body = match body.await {
+            Ok(body) => body,
+            Err(response) => return response,
+        };
+        let started = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
+        match started.await {
+            Started::Done(answer) => answer::answered(answer),
+            Started::Running(_, run) => self.finish(run).await,
+        }
+    }
+
+    /// Enters the handlers.
+    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Started {
+        let Self { inner, remote } = self;
+        let payload = decode(body, &inner.rules);
+        let connection = inner.complete(Connection {
+            transport: "http",
+            remote: *remote,
+            headers: std::mem::take(request.headers_mut()).into(),
+            extensions: std::mem::take(request.extensions_mut()),
+        });
+        let origin = Origin::Request(Arc::new(connection));
+        inner.dispatcher.start(payload, None, &origin, &mut Scratch::single(), poller)
+    }
+
+    /// Drives on what waits, until it is done or a shutdown waits no longer.
+    async fn finish(&self, mut run: Box<Run>) -> HttpResponse {
+        let run = poll_fn(move |poller| match run.poll(poller) {
+            Progress::Done(answer) => Poll::Ready(answer),
+            Progress::Detached | Progress::Blocked => Poll::Pending,
+        });
+        tokio::select! {
+            biased;
+            answer = run => answer::answered(answer),
+            () = self.inner.expired() => {
+                let busy = ErrorObject::server_busy("shutting down");
+                answer::error(StatusCode::SERVICE_UNAVAILABLE, busy)
+            }
+        }
+    }
+}
+
+/// Whether a client waits to be told before it sends the body.
+fn is_asking<B>(request: &Request<B>) -> bool {
+    request.headers().contains_key(EXPECT)
+}
+
+fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
+    if let Some(cors) = cors {
+        response.headers_mut().extend(cors);
+    }
+    response
+}
