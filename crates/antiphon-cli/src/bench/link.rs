@@ -1,6 +1,6 @@
 //! One connection: a socket or a child process, and how it is made and left.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::process::Stdio;
 use std::task::{Context, Poll, ready};
@@ -160,12 +160,12 @@ impl Socket {
     pub(super) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
-        bytes: &[u8],
+        pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self {
-            Self::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Self::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Self::Child { stdin, .. } => Pin::new(stdin).poll_write(cx, bytes),
+            Self::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Child { stdin, .. } => Pin::new(stdin).poll_write_vectored(cx, pieces),
         }
     }
 
@@ -173,7 +173,7 @@ impl Socket {
     pub(super) async fn leave(mut self, goodbye: &[u8]) {
         if !goodbye.is_empty() {
             std::future::poll_fn(|cx| {
-                let _ = self.poll_write(cx, goodbye);
+                let _ = self.poll_write(cx, &[IoSlice::new(goodbye)]);
                 Poll::Ready(())
             })
             .await;

@@ -10,6 +10,7 @@ mod input;
 mod ledger;
 mod link;
 mod live;
+mod outgoing;
 mod pace;
 mod plan;
 mod report;

@@ -4,6 +4,9 @@ use antiphon::Params;
 use antiphon::core::{Method, Notification};
 use bytes::BytesMut;
 
+/// A text of this size is worth a place of its own.
+const LARGE: usize = 16 << 10;
+
 /// The text around the ids.
 #[derive(Debug)]
 pub(super) struct Request {
@@ -40,6 +43,18 @@ impl Request {
         (self.head.len() + 1) * calls + digits + brackets
     }
 
+    /// The text that every message shares, where it is large.
+    pub(super) fn shared(&self) -> &[u8] {
+        if self.is_batch || self.head.len() < LARGE { &[] } else { &self.head }
+    }
+
+    /// Appends what stands behind the shared text of the next message.
+    pub(super) fn write_rest(&self, ids: &mut Ids, out: &mut Vec<u8>) {
+        out.extend_from_slice(ids.text());
+        out.push(b'}');
+        ids.advance();
+    }
+
     /// Appends the next message.
     pub(super) fn write(&self, ids: &mut Ids, out: &mut Vec<u8>) {
         for call in 0..self.calls {
@@ -47,9 +62,7 @@ impl Request {
                 out.push(if call == 0 { b'[' } else { b',' });
             }
             out.extend_from_slice(&self.head);
-            out.extend_from_slice(ids.text());
-            out.push(b'}');
-            ids.advance();
+            self.write_rest(ids, out);
         }
         if self.is_batch {
             out.push(b']');

@@ -17,13 +17,12 @@ use super::codec::{Broken, Codec, Step};
 use super::input::Input;
 use super::ledger::Ledger;
 use super::link::{Link, Socket};
+use super::outgoing::Outgoing;
 use super::pace::Pace;
 use super::plan::Plan;
 use super::request::Ids;
 use super::tally::{Fault, Kind, Tally};
 
-/// What gathers before it is written.
-const GATHER: usize = 256 << 10;
 /// A timer is a millisecond late at times: before a call is due, this long is spent looking at the
 /// clock instead.
 const SPIN: u64 = 2_000_000;
@@ -55,9 +54,7 @@ pub(super) struct Talk<'a> {
     ledger: Ledger,
     ids: Ids,
     input: Input,
-    out: Vec<u8>,
-    /// How much of it is written.
-    written: usize,
+    outgoing: Outgoing,
     /// Since when nothing was answered, while something waits.
     since: u64,
     alarm: Pin<Box<Sleep>>,
@@ -78,7 +75,7 @@ impl<'a> Talk<'a> {
         let checker = Checker::new(request.calls, request.is_batch, plan.expected.clone());
         let ledger = Ledger::new(checker, request.calls, codec.is_ordered());
         let alarm = Box::pin(sleep_until(epoch.into()));
-        let (out, written, since, rings) = (Vec::new(), 0, 0, 0);
+        let (outgoing, since, rings) = (Outgoing::default(), 0, 0);
         let (ids, input) = (Ids::new(), Input::new(&early));
         Self {
             plan,
@@ -90,8 +87,7 @@ impl<'a> Talk<'a> {
             ledger,
             ids,
             input,
-            out,
-            written,
+            outgoing,
             since,
             alarm,
             rings,
@@ -151,7 +147,7 @@ impl<'a> Talk<'a> {
         let mut tally = lock(self.tally);
         let answers = self.ledger.answers;
         let fault = loop {
-            match self.codec.next(self.input.unused(), &mut self.out) {
+            match self.codec.next(self.input.unused(), &mut self.outgoing.bytes) {
                 Ok(Step::Starved) => break None,
                 Ok(Step::Pass(used)) => {
                     self.input.pass(used);
@@ -225,16 +221,8 @@ impl<'a> Talk<'a> {
     fn send(&mut self, now: u64, cx: &mut Context<'_>) -> io::Result<()> {
         loop {
             let is_full = self.fill(now);
-            while self.written < self.out.len() {
-                match self.socket.poll_write(cx, &self.out[self.written..])? {
-                    Poll::Pending => return Ok(()),
-                    Poll::Ready(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Poll::Ready(length) => self.written += length,
-                }
-            }
-            self.out.clear();
-            self.written = 0;
-            if !is_full {
+            let shared = self.plan.request.shared();
+            if !self.outgoing.send(shared, &mut self.socket, cx)? || !is_full {
                 return Ok(());
             }
         }
@@ -243,7 +231,7 @@ impl<'a> Talk<'a> {
     /// Whether there is more to send than is gathered at once.
     fn fill(&mut self, now: u64) -> bool {
         while self.ledger.has_room() {
-            if self.out.len() >= GATHER {
+            if self.outgoing.is_full() {
                 return true;
             }
             let waiting = self.ledger.waiting();
@@ -252,9 +240,15 @@ impl<'a> Talk<'a> {
                 self.since = now;
             }
             let request = &self.plan.request;
-            let start = self.codec.begin(request.length(&self.ids), &mut self.out);
-            request.write(&mut self.ids, &mut self.out);
-            self.codec.end(start, &mut self.out);
+            let out = &mut self.outgoing;
+            let start = self.codec.begin(request.length(&self.ids), &mut out.bytes);
+            if self.codec.changes_texts() || request.shared().is_empty() {
+                request.write(&mut self.ids, &mut out.bytes);
+            } else {
+                out.share();
+                request.write_rest(&mut self.ids, &mut out.bytes);
+            }
+            self.codec.end(start, &mut out.bytes);
             self.ledger.push(from);
         }
         false

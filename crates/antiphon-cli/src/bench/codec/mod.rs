@@ -60,6 +60,11 @@ impl Codec {
         }
     }
 
+    /// Whether a message is not the same on the wire.
+    pub(super) fn changes_texts(&self) -> bool {
+        matches!(self, Self::Ws(_))
+    }
+
     /// Looks for the next reply; what has to be answered on the way goes to `out`.
     pub(super) fn next<'a>(
         &'a mut self,
