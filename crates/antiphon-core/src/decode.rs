@@ -46,10 +46,7 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     if frame.len() > Span::MAX {
         return no_json(Fault { at: Span::MAX, what: "a message of more than 4 GiB" });
     }
-    let mut scanner = match Scanner::new(frame, rules.depth) {
-        Ok(scanner) => scanner,
-        Err(fault) => return no_json(fault),
-    };
+    let mut scanner = Scanner::new(frame, rules.depth);
     let start = scanner.space(0);
     if scanner.peek(start) != Some(b'{') {
         return other(&mut scanner, start, frame, rules).unwrap_or_else(|| no_json(scanner.why()));

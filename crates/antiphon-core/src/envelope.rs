@@ -366,7 +366,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     if Kind::of(text.first()) != Kind::Object {
         return Err("`error` must be an Object".to_owned());
     }
-    let mut scanner = Scanner::new(text, usize::MAX).map_err(|fault| fault.to_string())?;
+    let mut scanner = Scanner::new(text, usize::MAX);
     let names = Names::new(["code", "message", "data"]);
     let mut members = Members::NONE;
     if scanner.empty(1).is_none() {

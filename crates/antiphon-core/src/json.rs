@@ -83,7 +83,7 @@ impl RawJson {
     /// Checks that the text is one JSON value and keeps it as it is.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, Fault> {
         let text = text.into();
-        let value = Scanner::new(&text, usize::MAX)?.text()?;
+        let value = Scanner::new(&text, usize::MAX).text()?;
         Ok(Self::sliced(&text, value))
     }
 

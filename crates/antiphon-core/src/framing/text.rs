@@ -130,7 +130,7 @@ impl Structure {
             if self.in_string {
                 let text = bytes.get(at..)?;
                 let near = text.first_chunk::<8>().and_then(special_in);
-                at += near.unwrap_or_else(|| plain_run(text));
+                at += near.unwrap_or_else(|| plain_run(text, &mut 0));
             } else {
                 while !STRUCTURAL[usize::from(*bytes.get(at)?)] {
                     at += 1;

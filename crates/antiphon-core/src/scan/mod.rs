@@ -1,6 +1,6 @@
 //! Where does a JSON value end, and is it well formed?
 //!
-//! One pass over bytes that are known to be UTF-8. It builds nothing, recurses nowhere and allocates
+//! One pass over the bytes, which sees on its way whether they are ASCII. It builds nothing, recurses nowhere and allocates
 //! only for nesting deeper than 64. The grammar is RFC 8259's, to the letter; what the grammar lets
 //! through and Rust cannot hold (a lone surrogate) stays as it was written.
 
@@ -9,7 +9,7 @@ mod words;
 use std::fmt;
 use std::ops::Range;
 
-use words::digits_in;
+use words::{HIGHS, digits_in};
 pub(crate) use words::{plain_run, special_in};
 
 /// Why a text is not JSON, and where.
@@ -83,28 +83,27 @@ pub(crate) struct Scanner<'a> {
     max_depth: usize,
     /// A String with an escape was passed.
     escaped: bool,
+    /// All words of Strings, one upon the other: where no high bit is set, all was ASCII. Other bytes
+    /// than those of Strings are no JSON if they are not.
+    words: u64,
     fault: Fault,
 }
 
 impl<'a> Scanner<'a> {
-    /// Fails on bytes that are not UTF-8, which JSON is (RFC 8259, 8.1).
     #[inline]
-    pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Result<Self, Fault> {
-        // Most messages are ASCII, which is seen faster than it is validated.
-        if !bytes.is_ascii() {
-            if let Err(error) = std::str::from_utf8(bytes) {
-                return Err(Fault { at: error.valid_up_to(), what: "invalid UTF-8" });
-            }
-            if bytes.starts_with(b"\xEF\xBB\xBF") {
-                return Err(Fault { at: 0, what: "byte order mark" });
-            }
-        }
-        Ok(Self { bytes, max_depth, escaped: false, fault: Fault { at: 0, what: "" } })
+    pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Self {
+        let fault = Fault { at: 0, what: "" };
+        Self { bytes, max_depth, escaped: false, words: 0, fault }
     }
 
     /// Why a step failed.
+    #[cold]
     pub(crate) fn why(&self) -> Fault {
-        self.fault
+        match std::str::from_utf8(self.bytes) {
+            Err(error) => Fault { at: error.valid_up_to(), what: "invalid UTF-8" },
+            Ok(text) if text.starts_with('\u{FEFF}') => Fault { at: 0, what: "byte order mark" },
+            Ok(_) => self.fault,
+        }
     }
 
     /// Whether a String with an escape was passed.
@@ -147,18 +146,21 @@ impl<'a> Scanner<'a> {
         let start = self.space(0);
         match self.value(start, 0) {
             Some(end) if self.end(end).is_some() => Ok(start..end),
-            _ => Err(self.fault),
+            _ => Err(self.why()),
         }
     }
 
-    /// Only white space may follow.
+    /// Only white space may follow, and all of it is UTF-8, which JSON is (RFC 8259, 8.1).
     pub(crate) fn end(&mut self, at: usize) -> Option<usize> {
         let at = self.space(at);
         if at < self.bytes.len() {
-            self.fail(at, "expected the end of the message")
-        } else {
-            Some(at)
+            return self.fail(at, "expected the end of the message");
         }
+        // Most messages are ASCII, which was seen on the way.
+        if self.words & HIGHS != 0 && std::str::from_utf8(self.bytes).is_err() {
+            return None;
+        }
+        Some(at)
     }
 
     /// Passes an opening bracket inside of this many others.
@@ -269,6 +271,7 @@ impl<'a> Scanner<'a> {
             let Some(word) = self.bytes.get(start..).and_then(<[u8]>::first_chunk::<8>) else {
                 break;
             };
+            self.words |= u64::from_le_bytes(*word);
             if let Some(end) = special_in(word) {
                 if word[end & 7] == b'"' {
                     return Some(start + end + 1);
@@ -282,7 +285,7 @@ impl<'a> Scanner<'a> {
     #[inline(never)]
     fn long_string(&mut self, mut at: usize) -> Option<usize> {
         loop {
-            at += plain_run(&self.bytes[at.min(self.bytes.len())..]);
+            at += plain_run(&self.bytes[at.min(self.bytes.len())..], &mut self.words);
             match self.peek(at) {
                 Some(b'"') => return Some(at + 1),
                 Some(b'\\') => {

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn check(text: &[u8], max_depth: usize) -> Result<(), Fault> {
-    let mut scanner = Scanner::new(text, max_depth)?;
+    let mut scanner = Scanner::new(text, max_depth);
     scanner.text().map(drop)
 }
 
@@ -129,4 +129,33 @@ proptest! {
             .is_ok_and(|text| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok());
         prop_assert_eq!(check(&text, 100).is_ok(), theirs, "{}", String::from_utf8_lossy(&text));
     }
+}
+
+#[test]
+fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
+    for len in [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 72, 255, 256, 257, 330, 700] {
+        for at in 0..len {
+            let mut text = vec![b'x'; len + 4];
+            (text[0], text[1], text[len + 2], text[len + 3]) = (b'[', b'"', b'"', b']');
+            text[at + 2] = 0xFF;
+            let fault = Fault { at: at + 2, what: "invalid UTF-8" };
+            assert_eq!(check(&text, 8), Err(fault), "{at} of {len}");
+            text[at + 2] = b'\n';
+            assert_eq!(check(&text, 8).unwrap_err().at, at + 2, "{at} of {len}");
+            if at + 1 < len {
+                text[at + 2..at + 4].copy_from_slice("é".as_bytes());
+                assert_eq!(check(&text, 8), Ok(()), "{at} of {len}");
+                text[at + 2..at + 4].copy_from_slice(b"\\\\");
+                assert_eq!(check(&text, 8), Ok(()), "{at} of {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_utf8_is_reported_before_any_other_fault() {
+    for text in [&b"\xFF"[..], b"[1,\xFF]", b"{\"a\":x \xC3(}", b"[1] \x80", b"nul\xED\xA0\x80"] {
+        assert_eq!(check(text, 8).unwrap_err().what, "invalid UTF-8", "{text:?}");
+    }
+    assert_eq!(check("\u{feff}{}".as_bytes(), 8).unwrap_err().what, "byte order mark");
 }

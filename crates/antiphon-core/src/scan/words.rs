@@ -1,35 +1,42 @@
 //! Texts eight bytes at a time.
 
+/// The bit that no ASCII byte has.
+pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
+
 /// How many bytes at the front need no second look inside a String: no quote, no backslash, no
 /// control character.
 ///
 /// Short texts are told eight bytes at a time; long ones 256 at a time, in a loop that the compiler
-/// makes into vector instructions.
-pub(crate) fn plain_run(bytes: &[u8]) -> usize {
+/// makes into vector instructions. What was looked at is laid upon `seen`, bit by bit.
+pub(crate) fn plain_run(bytes: &[u8], seen: &mut u64) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
-    let words = words.iter().take(8);
-    if let Some(at) = first_special(words.clone()) {
+    let words = &words[..words.len().min(8)];
+    if let Some(at) = first_special(words, seen) {
         return at;
     }
     let mut passed = 8 * words.len();
     let (blocks, _) = bytes[passed..].as_chunks::<256>();
-    passed += 256 * blocks.iter().position(holds_special).unwrap_or(blocks.len());
+    let special = blocks.iter().position(|block| holds_special(block, seen));
+    passed += 256 * special.unwrap_or(blocks.len());
     let (words, rest) = bytes[passed..].as_chunks::<8>();
-    if let Some(at) = first_special(words.iter()) {
+    if let Some(at) = first_special(words, seen) {
         return passed + at;
     }
+    *seen = rest.iter().fold(*seen, |seen, &byte| seen | u64::from(byte));
     bytes.len() - rest.len() + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
 }
 
-fn first_special<'a>(words: impl Iterator<Item = &'a [u8; 8]>) -> Option<usize> {
-    words.enumerate().find_map(|(n, word)| special_in(word).map(|at| 8 * n + at))
+fn first_special(words: &[[u8; 8]], seen: &mut u64) -> Option<usize> {
+    words.iter().enumerate().find_map(|(n, word)| {
+        *seen |= u64::from_le_bytes(*word);
+        special_in(word).map(|at| 8 * n + at)
+    })
 }
 
 /// Where among eight bytes the first special one is.
 #[inline]
 pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
-    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     let word = u64::from_le_bytes(*word);
     let zero_byte = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let quote = zero_byte(word ^ (ONES * u64::from(b'"')));
@@ -43,7 +50,6 @@ pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
 /// How many digits eight bytes begin with, where something else follows in them.
 #[inline]
 pub(super) fn digits_in(word: &[u8; 8]) -> Option<usize> {
-    const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
     // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
     let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
     let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
@@ -55,14 +61,16 @@ pub(super) fn digits_in(word: &[u8; 8]) -> Option<usize> {
 /// With one bit flipped, a quote and the control characters are the bytes up to a space, and no other
 /// is: so the least byte tells of both, and another one of backslashes. Minima are what vectors do
 /// best.
-fn holds_special(block: &[u8; 256]) -> bool {
+fn holds_special(block: &[u8; 256], seen: &mut u64) -> bool {
     const QUOTE_OR_CONTROL: u8 = b'"' ^ FLIP;
     const FLIP: u8 = 0x02;
-    let (mut least, mut backslash) = (u8::MAX, u8::MAX);
+    let (mut least, mut backslash, mut all) = (u8::MAX, u8::MAX, 0);
     for byte in block {
         least = least.min(byte ^ FLIP);
         backslash = backslash.min(byte ^ b'\\');
+        all |= byte;
     }
+    *seen |= u64::from(all);
     least <= QUOTE_OR_CONTROL || backslash == 0
 }
 
