@@ -20,7 +20,7 @@ use crate::decode::Rules;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest message taken in, in bytes. Enforced where it is framed: `framing`, the HTTP
-    /// body, the WebSocket message.
+    /// body, the WebSocket message. A message of more than 4 GiB is never taken.
     pub frame_bytes: usize,
     /// The most entries of a batch. Enforced by `decode`.
     pub batch_entries: usize,

@@ -57,21 +57,35 @@ fn slow(results: &Results) -> String {
 
 fn linear(results: &Results) -> String {
     let loads = workload::linear();
-    let cost = |load: &str, peer: &str, units: f64| {
-        or_dash(results.figure(load, peer).map(|f| digits(1e9 / f.calls_per_second / units)))
+    let cells = |load: &str, units: f64| {
+        ["antiphon", "jsonrpsee"].map(|peer| {
+            let figure = results.figure(load, peer);
+            let cost = figure.map(|f| digits(1e9 / f.calls_per_second / units));
+            let core = figure.and_then(|figure| figure.cpu.as_ref()).map(|cpu| {
+                let [all, own] = [cpu.user + cpu.system, cpu.user].map(|us| us * 1e3 / units);
+                format!("{} ({})", digits(all), digits(own))
+            });
+            [or_dash(cost), or_dash(core)]
+        })
     };
-    let mut batches = Table::new(["entries", "antiphon, ns an entry", "jsonrpsee, ns an entry"]);
+    let head = |first: &str| {
+        let [antiphon, jsonrpsee] = ["antiphon", "jsonrpsee"].map(str::to_owned);
+        let core = "its core (its own)".to_owned();
+        Table::new([first.to_owned(), antiphon, core.clone(), jsonrpsee, core])
+    };
+    let mut batches = head("ns an entry, by entries");
     for batch in BATCHES {
-        let cost = |peer| cost(&format!("linear-batch-{batch}"), peer, 1.0);
-        batches.row([batch.to_string(), cost("antiphon"), cost("jsonrpsee")]);
+        let load = format!("linear-batch-{batch}");
+        batches.row([batch.to_string()].into_iter().chain(cells(&load, 1.0).concat()));
     }
-    let mut sizes = Table::new(["KiB", "antiphon, ns a byte", "jsonrpsee, ns a byte"]);
+    let mut sizes = head("ns a byte, by KiB");
     for size in SIZES {
-        let cost = |peer| cost(&format!("linear-echo-{size}"), peer, size as f64);
-        sizes.row([(size >> 10).to_string(), cost("antiphon"), cost("jsonrpsee")]);
+        let load = format!("linear-echo-{size}");
+        sizes.row([(size >> 10).to_string()].into_iter().chain(cells(&load, size as f64).concat()));
     }
     let text = format!(
-        "Over HTTP, 4 connections.\n\n![Cost an entry, and a byte](linear.svg)\n\n{}{}",
+        "Over HTTP, 4 connections: by calls a second, and what the server's core spends, of that its own \
+         and not the kernel's in brackets.\n\n![Cost an entry, and a byte](linear.svg)\n\n{}{}",
         batches.finish(),
         sizes.finish()
     );
