@@ -44,7 +44,7 @@ impl<T> Caught<T> {
             Ok(None) => Entered::Done,
             Ok(Some(future)) => Entered::Waits(Self(Some(future))),
             Err(panic) => {
-                report(&*panic);
+                report(panic);
                 Entered::Panicked
             }
         }
@@ -55,16 +55,36 @@ impl<T> Caught<T> {
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(poller))) {
             Ok(poll) => poll.map(Ok),
             Err(panic) => {
-                self.0 = None;
-                report(&*panic);
+                report(panic);
+                self.end();
                 Poll::Ready(Err(Panicked))
             }
         }
     }
+
+    /// Drops the future, whose values may panic too.
+    fn end(&mut self) {
+        let future = self.0.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
+            report(panic);
+        }
+    }
 }
 
-fn report(panic: &(dyn Any + Send)) {
+impl<T> Drop for Caught<T> {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            self.end();
+        }
+    }
+}
+
+fn report(panic: Box<dyn Any + Send>) {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     tracing::error!(panic = text.unwrap_or("of no text"), "a handler panicked");
+    // What was thrown may throw when it is dropped.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
 }

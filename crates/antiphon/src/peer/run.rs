@@ -107,6 +107,7 @@ pub(super) fn refuse(entries: Entries, error: &ErrorObject, answers: &mut Places
     for entry in entries {
         match entry {
             Ok(Message::Request(request)) => answers.answer(&request.id, &Err(error.clone())),
+            Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => answers.answer(&invalid.id, &Err(invalid.error)),
             Ok(Message::Notification(_) | Message::Response(_)) => {}
         }

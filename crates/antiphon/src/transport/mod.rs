@@ -11,6 +11,8 @@ mod handshake;
 #[cfg(feature = "http")]
 pub mod http;
 mod intake;
+#[cfg(any(feature = "http", feature = "ws"))]
+mod linger;
 #[cfg(feature = "memory")]
 pub mod memory;
 pub(crate) mod spare;

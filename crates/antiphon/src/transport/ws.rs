@@ -9,7 +9,6 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use antiphon_core::Limits;
 use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
@@ -17,12 +16,12 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
 use http::HeaderMap;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::time::{Sleep, sleep};
 
 use super::gather::{Gather, LARGE};
 use super::intake::Intake;
+use super::linger::Linger;
 use super::{Meter, TransportError, handshake, tcp};
 use crate::context::Connection;
 use crate::endpoint::Authority;
@@ -30,10 +29,6 @@ use crate::peer::{AtEnd, Wire};
 
 /// Pings answered before the other side has taken one pong: past it, it only floods.
 const MAX_UNSENT_PONGS: usize = 1_024;
-
-/// What is let by of a message that was refused, and for how long.
-const MAX_LET_BY: usize = 64 << 20;
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
@@ -61,9 +56,8 @@ enum State {
 
 struct End {
     reason: String,
-    /// How long the other side may go on, where it is we who end it.
-    patience: Option<Pin<Box<Sleep>>>,
-    let_by: usize,
+    /// Where it is we who end it.
+    linger: Option<Linger>,
 }
 
 /// Takes over a stream whose handshake is done, and what was read of it too early.
@@ -171,7 +165,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         }
         // The goodbye that says why goes out first.
         ready!(self.poll_drain(cx))?;
-        ready!(self.poll_let_by(cx));
+        if let Some(linger) = self.end.as_mut().and_then(|end| end.linger.as_mut()) {
+            ready!(linger.poll(&mut self.io, cx, &self.meter));
+        }
         Poll::Ready(self.end.take().map(|end| Err(TransportError::Broken(end.reason))))
     }
 
@@ -241,41 +237,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
             self.queue(Opcode::Close, code);
         }
         self.state = State::Left;
-        let end = |reason| Box::new(End { reason, patience: None, let_by: 0 });
+        let end = |reason| Box::new(End { reason, linger: None });
         self.end = complaint(code, reason).map(end);
     }
 
     /// Tells the other side what it did wrong.
     fn close_for(&mut self, fault: &Fault) {
-        let mut patience = None;
+        let mut linger = None;
         if self.state == State::Open {
             self.say_goodbye(fault.close_code(), &fault.to_string());
-            patience = Some(Box::pin(sleep(PATIENCE)));
+            linger = Some(Linger::new());
         }
         self.state = State::Left;
-        self.end = Some(Box::new(End { reason: reason(fault), patience, let_by: 0 }));
-    }
-
-    /// Lets some of what the other side still sends go by: a socket that is closed before is reset,
-    /// and the goodbye lost.
-    fn poll_let_by(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(end) = &mut self.end else { return Poll::Ready(()) };
-        let Some(patience) = &mut end.patience else { return Poll::Ready(()) };
-        if patience.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(());
-        }
-        let mut waste = [0; 16 * 1024];
-        while end.let_by < MAX_LET_BY {
-            let mut buf = ReadBuf::new(&mut waste);
-            match ready!(Pin::new(&mut self.io).poll_read(cx, &mut buf)) {
-                Ok(()) if !buf.filled().is_empty() => {
-                    self.meter.read(buf.filled().len());
-                    end.let_by += buf.filled().len();
-                }
-                _ => break,
-            }
-        }
-        Poll::Ready(())
+        self.end = Some(Box::new(End { reason: reason(fault), linger }));
     }
 }
 

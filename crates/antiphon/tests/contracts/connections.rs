@@ -163,3 +163,41 @@ async fn connections_that_rest_end_with_their_time_or_their_client() {
         drop(client);
     }
 }
+
+/// A socket is woken by the runtime that made it.
+#[test]
+fn a_client_may_be_called_from_several_runtimes() {
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (server, one_of_two, other) = (runtime(), runtime(), runtime());
+    let (hand, address) = server.block_on(Hand::listen());
+    let serving = server.spawn(hand.serve(PLAIN.to_owned(), 4));
+    let thread = std::thread::spawn(move || server.block_on(within(serving)).unwrap());
+    let client = one_of_two.block_on(Client::connect(&address)).unwrap();
+    for _ in 0..2 {
+        // The other one sleeps meanwhile.
+        assert_eq!(one_of_two.block_on(within(one(&client))).unwrap(), 1);
+        assert_eq!(other.block_on(within(one(&client))).unwrap(), 1);
+    }
+    assert_eq!(thread.join().unwrap(), 2, "each has a connection of its own");
+}
+
+/// What has no body has none, whatever it says; but who says otherwise may send one.
+#[tokio::test]
+async fn a_connection_that_may_still_bring_a_body_is_not_used() {
+    for says in ["transfer-encoding: chunked", "content-length: 5"] {
+        let (hand, address) = Hand::listen().await;
+        let client = Client::connect(&address).await.unwrap();
+        let notified = tokio::spawn({
+            let client = client.clone();
+            async move { client.notify("n", ()).await }
+        });
+        let mut first = hand.accept().await;
+        first.request().await.unwrap();
+        first.say(&format!("HTTP/1.1 204 No Content\r\n{says}\r\n\r\n")).await;
+        within(notified).await.unwrap().unwrap();
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut second = hand.accept().await;
+        second.answer(PLAIN).await;
+        assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    }
+}

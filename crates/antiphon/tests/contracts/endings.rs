@@ -335,3 +335,45 @@ async fn a_disconnect_cancels_what_runs_while_the_reader_pauses() {
     drop(raw);
     within(gone.recv()).await.unwrap();
 }
+
+/// What is pipelined behind an answer is not read any more, and must not cost it.
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_shutdown_sends_all_of_an_answer_whatever_is_behind_it() {
+    const SIZE: usize = 8 << 20;
+    let (enter, mut entered) = mpsc::channel(1);
+    let release = std::sync::Arc::new(tokio::sync::Notify::new());
+    let go = release.clone();
+    let router = Router::new().method("big", move |(): (), _cx: Context| {
+        let (enter, go) = (enter.clone(), go.clone());
+        async move {
+            enter.send(()).await.unwrap();
+            go.notified().await;
+            Ok("x".repeat(SIZE))
+        }
+    });
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap();
+    let address = server.endpoints()[0].to_string();
+    let authority = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    let body = request(1, "big", "[]");
+    let big = format!(
+        "POST / HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = dial(&address).await;
+    // More behind it than is read ahead.
+    stream.write_all((big.clone() + &big.repeat(1_000)).as_bytes()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    stop.send(()).unwrap();
+    while TcpStream::connect(&authority).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    release.notify_one();
+    let answer = rest(&mut stream).await;
+    assert!(answer.len() > SIZE, "{} of {SIZE} bytes came", answer.len());
+    drop(stream);
+    within(serving).await.unwrap().unwrap();
+}

@@ -19,7 +19,10 @@ mod endings;
 mod exchanges;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod mounted;
 mod order;
+mod panics;
 mod reentry;
 mod room;
 mod serving;

@@ -85,7 +85,7 @@ where
         if size > limit {
             break;
         }
-        if size == announced && whole.is_empty() && first.is_empty() {
+        if body.is_end_stream() && whole.is_empty() && first.is_empty() {
             return Ok(chunk);
         }
         if whole.is_empty() && first.is_empty() {

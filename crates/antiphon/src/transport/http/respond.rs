@@ -86,7 +86,12 @@ where
             return Poll::Pending;
         };
         let Exchange { inner, remote } = &*exchange;
-        if let Some(response) = inner.without_body(request, *remote) {
+        let cors = inner.guard.cors(request.headers());
+        if let Some(mut response) = inner.without_body(request, *remote) {
+            // A page that may call may also read why it was refused.
+            if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
+                response = with(cors, response);
+            }
             if is_asking(request) {
                 return Poll::Ready(response);
             }
@@ -98,15 +103,15 @@ where
         let limit = inner.dispatcher.limits.frame_bytes;
         let announced = body::announced(request.body());
         if announced > limit && is_asking(request) {
-            return Poll::Ready(answer::too_large(limit));
+            return Poll::Ready(with(cors, answer::too_large(limit)));
         }
-        let cors = inner.guard.cors(request.headers());
+        let exact = request.body().size_hint().exact();
         let come = match announced <= limit {
             true => body::poll_piece(request.body_mut(), poller),
             false => Poll::Pending,
         };
         if let Poll::Ready(Ok(Some(body))) = &come
-            && body.len() == announced
+            && (exact == Some(body.len() as u64) || request.body().is_end_stream())
         {
             return match exchange.start(request, body, poller) {
                 Started::Done(answer) => Poll::Ready(with(cors, answer::answered(answer))),

@@ -31,6 +31,7 @@ use crate::peer::answers::Behind;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 use crate::transport::gather::Gather;
 use crate::transport::intake::Intake;
+use crate::transport::linger::Linger;
 use crate::transport::{Meter, Metered};
 
 /// A head of more bytes than this is hyper's.
@@ -63,6 +64,10 @@ pub(super) struct Usual {
     last: bool,
     /// All is said.
     over: bool,
+    /// It was when the connection rested: nothing is on its way that could be lost.
+    rested: bool,
+    /// What still comes is let by.
+    linger: Option<Linger>,
 }
 
 /// A request that waits for its handler.
@@ -113,6 +118,8 @@ impl Usual {
             running: None,
             last: false,
             over: false,
+            rested: false,
+            linger: None,
         }
     }
 
@@ -149,7 +156,10 @@ impl Usual {
             match self.next() {
                 Next::Whole(head) => self.serve(head, cx),
                 // Half a head is no request yet.
-                Next::Partial(_) if self.last && self.head.is_none() => self.over = true,
+                Next::Partial(_) if self.last && self.head.is_none() => {
+                    self.over = true;
+                    self.rested = self.incoming.buf.is_empty();
+                }
                 Next::Partial(wanted) => {
                     // What is answered leaves before anything more is read: who does not read is
                     // not read either.
@@ -296,7 +306,17 @@ impl Usual {
 
     fn poll_over(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
         ready!(self.poll_flush(cx))?;
-        Pin::new(&mut self.stream).poll_shutdown(cx).map(|_| Ok(Ended::Over))
+        if let Some(linger) = &mut self.linger {
+            return linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(Ended::Over));
+        }
+        ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).map_err(|_| Gone)?;
+        if self.rested {
+            return Poll::Ready(Ok(Ended::Over));
+        }
+        self.linger
+            .insert(Linger::new())
+            .poll(&mut self.stream, cx, &self.meter)
+            .map(|()| Ok(Ended::Over))
     }
 }
 

@@ -59,7 +59,10 @@ fn understand(response: &httparse::Response<'_, '_>, len: usize) -> Result<Head,
     let (extent, stays) = match (status.as_u16(), said.chunked, said.length) {
         // A protocol that was not asked for follows.
         (101, ..) => (Extent::Length(0), false),
-        (100..200 | 204 | 304, ..) => (Extent::Length(0), true),
+        // These have no body, whatever they say; who says otherwise may send one.
+        (100..200 | 204 | 304, chunked, length) => {
+            (Extent::Length(0), !chunked && length.unwrap_or_default() == 0)
+        }
         (_, true, _) if is_old => return Err(Fault::Malformed("HTTP/1.0 has no chunks".into())),
         // Who writes both may be a smuggler: section 6.1 has the connection closed after it.
         (_, true, length) => (Extent::Chunked, length.is_none()),
@@ -179,8 +182,10 @@ mod tests {
             ("HTTP/1.0 200 OK|content-length: 5|connection: Keep-Alive", Length(5), true),
             ("HTTP/1.0 200 OK", Rest, false),
             ("HTTP/1.1 204 No Content", Length(0), true),
-            ("HTTP/1.1 204 No Content|content-length: 5", Length(0), true),
-            ("HTTP/1.1 304 Not Modified|content-length: 5", Length(0), true),
+            ("HTTP/1.1 204 No Content|content-length: 5", Length(0), false),
+            ("HTTP/1.1 304 Not Modified|content-length: 5", Length(0), false),
+            ("HTTP/1.1 204 No Content|content-length: 0", Length(0), true),
+            ("HTTP/1.1 204 No Content|transfer-encoding: chunked", Length(0), false),
             ("HTTP/1.1 100 Continue", Length(0), true),
             ("HTTP/1.1 101 Switching Protocols", Length(0), false),
             ("HTTP/1.1 999 Odd|content-length: 5", Length(5), true),

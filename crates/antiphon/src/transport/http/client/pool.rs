@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{self, Handle};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
@@ -25,9 +25,21 @@ pub(super) struct Pool<C> {
 
 #[derive(Debug)]
 struct Shelf<C> {
-    /// Each with when it came; the newest is the last.
-    resting: Vec<(Instant, C)>,
+    /// The newest is the last.
+    resting: Vec<Resting<C>>,
     sweeper: Option<AbortHandle>,
+}
+
+#[derive(Debug)]
+struct Resting<C> {
+    connection: C,
+    since: Instant,
+    /// Whose it is: a socket is woken by the runtime that made it, and dies with it.
+    runtime: Option<runtime::Id>,
+}
+
+fn this_runtime() -> Option<runtime::Id> {
+    Handle::try_current().ok().map(|runtime| runtime.id())
 }
 
 impl<C: Send + 'static> Pool<C> {
@@ -36,20 +48,25 @@ impl<C: Send + 'static> Pool<C> {
         Arc::new(Self { shelf: Mutex::new(shelf), rest: rest.min(MAX_REST) })
     }
 
-    /// The connection that rested least, and for how long it did.
+    /// The connection of this runtime that rested least, and for how long it did.
     pub(super) fn take(&self) -> Option<(C, Duration)> {
-        let (since, connection) = self.shelf().resting.pop()?;
+        let here = this_runtime();
+        let Resting { connection, since, .. } = {
+            let mut shelf = self.shelf();
+            let place = shelf.resting.iter().rposition(|resting| resting.runtime == here)?;
+            shelf.resting.remove(place)
+        };
         let rested = since.elapsed();
         (rested < self.rest).then_some((connection, rested))
     }
 
-    /// Keeps a connection for the next exchange.
+    /// Keeps a connection for the next exchange. The oldest makes room, which may be of a runtime that
+    /// is gone.
     pub(super) fn give(self: &Arc<Self>, connection: C) {
         let mut shelf = self.shelf();
-        if shelf.resting.len() == MAX_RESTING {
-            return;
-        }
-        shelf.resting.push((Instant::now(), connection));
+        let is_full = shelf.resting.len() == MAX_RESTING;
+        let _oldest = is_full.then(|| shelf.resting.remove(0));
+        shelf.resting.push(Resting { connection, since: Instant::now(), runtime: this_runtime() });
         // A runtime that is gone has ended its tasks.
         if shelf.sweeper.as_ref().is_none_or(AbortHandle::is_finished)
             && let Ok(runtime) = Handle::try_current()
@@ -62,9 +79,9 @@ impl<C: Send + 'static> Pool<C> {
     fn sweep(&self) -> Option<Instant> {
         let mut shelf = self.shelf();
         let now = Instant::now();
-        let old = shelf.resting.partition_point(|(since, _)| now - *since >= self.rest);
+        let old = shelf.resting.partition_point(|resting| now - resting.since >= self.rest);
         let old: Vec<_> = shelf.resting.drain(..old).collect();
-        let next = shelf.resting.first().map(|(since, _)| *since + self.rest);
+        let next = shelf.resting.first().map(|resting| resting.since + self.rest);
         if next.is_none() {
             shelf.sweeper = None;
         }

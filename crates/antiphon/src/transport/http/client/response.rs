@@ -224,7 +224,7 @@ mod tests {
         ),
         ("HTTP/1.1 200 OK\r\n\r\nhello", 200, "hello", false),
         ("HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello", 200, "hello", false),
-        ("HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n", 204, "", true),
+        ("HTTP/1.1 204 No Content\r\ncontent-length: 5\r\n\r\n", 204, "", false),
         (
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: <x>\r\n\r\n\
              HTTP/1.1 413 Too Much\r\ncontent-length: 2\r\n\r\nno",

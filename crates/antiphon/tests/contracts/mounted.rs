@@ -1,0 +1,112 @@
+//! The service as others mount it: bodies and answers as `tower` knows them.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use antiphon::transport::http::{Guard, HttpService};
+use antiphon::{Context, Limits, Router};
+use bytes::Bytes;
+use http::Request;
+use http::request::Builder;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use tower_service::Service as _;
+
+use crate::support::{request, within};
+
+/// A body that comes in these pieces and promises this much.
+struct Pieces {
+    pieces: Vec<&'static [u8]>,
+    promised: u64,
+}
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Poller<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.pieces.is_empty() {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(self.pieces.remove(0))))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::new();
+        hint.set_lower(self.promised);
+        hint
+    }
+}
+
+fn post() -> Builder {
+    Request::post("/").header("content-type", "application/json")
+}
+
+/// A promise is a lower bound, and a piece that may be empty is not the end.
+#[tokio::test]
+async fn a_body_is_read_to_its_end() {
+    let call: &[u8] = br#"{"jsonrpc":"2.0","method":"m","id":1}   "#;
+    let (one, two) = call.split_at(9);
+    for (pieces, promised) in [
+        (vec![call], 0),
+        (vec![b"", call], 0),
+        (vec![one, two], 0),
+        (vec![one, two], 9),
+        (vec![one, b"", two], 0),
+        (vec![one, two, b""], 40),
+    ] {
+        let router = Router::new().method("m", |(): (), _cx: Context| async { Ok(1) });
+        let mut service = HttpService::new(router);
+        let answer = service.call(post().body(Pieces { pieces, promised }).unwrap());
+        let body = within(answer).await.unwrap().into_body().collect().await.unwrap();
+        assert_eq!(body.to_bytes(), r#"{"jsonrpc":"2.0","result":1,"id":1}"#);
+    }
+}
+
+/// Who may call may read why it was refused.
+#[tokio::test]
+async fn every_answer_to_an_allowed_page_can_be_read() {
+    for (request, status) in [
+        (Request::post("/").header("content-type", "text/plain"), 415),
+        (Request::get("/"), 405),
+        (post().header("expect", "100-continue"), 413),
+        (post(), 413),
+    ] {
+        let limits = Limits { frame_bytes: 5, ..Limits::default() };
+        let guard = Guard::new().allow_origin("http://page.example");
+        let mut service = HttpService::with_limits(Router::new(), limits).guard(guard);
+        let body = Pieces { pieces: vec![b"123456789"], promised: 9 };
+        let request = request.header("origin", "http://page.example").body(body).unwrap();
+        let answer = within(service.call(request)).await.unwrap();
+        assert_eq!(answer.status(), status);
+        let origin = answer.headers().get("access-control-allow-origin");
+        assert_eq!(origin.unwrap(), "http://page.example");
+    }
+}
+
+/// A Response is never answered, and one that is none is not either, however the batch ends.
+#[tokio::test]
+async fn an_invalid_response_is_not_answered_when_time_is_up() {
+    let limits = Limits {
+        in_flight: 1,
+        request_timeout: Some(Duration::from_millis(20)),
+        ..Limits::default()
+    };
+    let router = Router::new().method("wait", |(): (), _cx: Context| async {
+        std::future::pending::<()>().await;
+        Ok(())
+    });
+    let mut service = HttpService::with_limits(router, limits);
+    let no_response = r#"{"jsonrpc":"2.0","result":1,"error":2,"id":5}"#;
+    let calls = [request(1, "wait", "[]"), request(2, "wait", "[]")].join(",");
+    let batch = format!("[{calls},{no_response}]");
+    let answer = within(service.call(post().body(http_body_util::Full::from(batch)).unwrap()));
+    let body = answer.await.unwrap().into_body().collect().await.unwrap().to_bytes();
+    let answers: Vec<serde_json::Value> = serde_json::from_slice(&body).unwrap();
+    assert_eq!(answers.iter().map(|answer| &answer["id"]).collect::<Vec<_>>(), [1, 2]);
+}

@@ -1,0 +1,102 @@
+//! Contract 1 where a handler panics: whenever it does, its request is answered, and so are others.
+
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use antiphon::{BoxFuture, Client, Context, Handler, Invocation, Limits, Outcome, RawJson};
+use tokio::task::yield_now;
+
+use crate::support::{serve, wires_and_http, within};
+
+/// Panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("dropped");
+        }
+    }
+}
+
+/// A future that panics when it is dropped, after it was polled this often and once more.
+struct Fused(u8, Bomb);
+
+impl Future for Fused {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Outcome> {
+        let Some(left) = self.0.checked_sub(1) else { return Poll::Ready(Ok(RawJson::NULL)) };
+        self.0 = left;
+        poller.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+struct Panicky;
+
+impl Handler for Panicky {
+    fn call(&self, call: Invocation, _cx: Context) -> BoxFuture<'static, Outcome> {
+        match call.method.as_str() {
+            "when it is made" => panic!("made"),
+            "at once" => Box::pin(async { panic!("polled") }),
+            "later" => Box::pin(async {
+                yield_now().await;
+                panic!("polled again")
+            }),
+            "when it is dropped" => Box::pin(Fused(0, Bomb)),
+            "when it is dropped later" => Box::pin(Fused(1, Bomb)),
+            "when it runs out of time" => Box::pin(async {
+                let _bomb = Bomb;
+                std::future::pending().await
+            }),
+            "with what panics" => Box::pin(async { std::panic::panic_any(Bomb) }),
+            "with what panics later" => Box::pin(async {
+                yield_now().await;
+                std::panic::panic_any(Bomb)
+            }),
+            _ => Box::pin(async { Ok(RawJson::NULL) }),
+        }
+    }
+
+    fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+}
+
+const WHEN: [&str; 8] = [
+    "when it is made",
+    "at once",
+    "later",
+    "when it is dropped",
+    "when it is dropped later",
+    "when it runs out of time",
+    "with what panics",
+    "with what panics later",
+];
+
+#[tokio::test]
+async fn a_handler_may_panic_at_any_time() {
+    let request_timeout = Some(Duration::from_millis(50));
+    for wire in wires_and_http() {
+        let limits = Limits { request_timeout, ..Limits::default() };
+        let address = serve(wire, limits, Panicky).await;
+        let client = Client::connect(&address).await.unwrap();
+        for when in WHEN {
+            // What became of it is known before some of these panic.
+            let _ = within(async { client.call::<RawJson>(when, ()).await }).await;
+            within(async { client.call::<RawJson>("well", ()).await }).await.unwrap();
+            let mut batch = client.batch();
+            let before = batch.call::<RawJson>("well", ());
+            let panics = batch.call::<RawJson>(when, ());
+            let after = batch.call::<RawJson>("well", ());
+            let mut answers = within(batch.send()).await.unwrap();
+            answers.take(before).unwrap();
+            answers.take(after).unwrap();
+            if let Err(error) = answers.take(panics) {
+                assert!(error.to_string().contains("-32"), "{wire} {when}: {error}");
+            }
+        }
+    }
+}
