@@ -18,7 +18,7 @@ pub(crate) fn linear(results: &Results) -> String {
 
 fn batches(drawing: &mut Drawing, results: &Results) {
     let title = "ns an entry, by entries of a batch";
-    let panel = Panel { left: 60.0, title, x: (10.0, 1e4), y: (100.0, 1e4) };
+    let panel = Panel { left: 60.0, title, x: (10.0, 1e4), y: (10.0, 1e4) };
     panel.axes(drawing, &BATCHES.map(|batch| (batch as f64, batch.to_string())));
     panel.lines(drawing, |peer| {
         let points =
