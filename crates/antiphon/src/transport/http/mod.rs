@@ -16,6 +16,7 @@ pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;
 mod usual;
+mod usual_head;
 
 pub use guard::Guard;
 pub use service::HttpService;

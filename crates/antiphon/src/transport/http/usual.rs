@@ -5,25 +5,21 @@
 //! was read, and stays there. So nothing is decided here but that a request is usual, and hyper and
 //! `service.rs` keep every rule. Rejected: hyper for all, which took more instructions a call than all
 //! the rest together.
-//!
-//! Invariant: a request is usual only if every header that changes its meaning is known and plain: one
-//! Host, one Content-Length in digits, no Transfer-Encoding. Where two parsers could disagree, it is
-//! not usual.
 
-use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::decode;
 use bytes::Bytes;
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
+use http::Extensions;
 use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 
 use super::activity::Busy;
 use super::answer;
-use super::service::{HttpService, Inner};
+use super::service::HttpService;
+use super::usual_head::{Head, MAX_HEAD, NotUsual, read_head, read_headers};
 use crate::BoxFuture;
 use crate::aside::Aside;
 use crate::context::{Connection, Headers, Origin};
@@ -34,10 +30,6 @@ use crate::transport::intake::Intake;
 use crate::transport::linger::Linger;
 use crate::transport::{Meter, Metered};
 
-/// A head of more bytes than this is hyper's.
-const MAX_HEAD: usize = 8 * 1024;
-/// And so is one of more headers.
-const MAX_HEADERS: usize = 32;
 /// What is read ahead while a request runs, and what is asked for of a body at first.
 const AHEAD: usize = 64 * 1024;
 /// What has come of a message that is large without doubt.
@@ -83,13 +75,6 @@ pub(super) enum Ended {
     Over,
     /// What comes next is hyper's.
     Unusual,
-}
-
-/// How long a request's head and body are.
-#[derive(Clone, Copy)]
-struct Head {
-    head: usize,
-    body: usize,
 }
 
 /// What stands at the front of the buffer.
@@ -306,103 +291,11 @@ impl Usual {
 
     fn poll_over(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
         ready!(self.poll_flush(cx))?;
-        if let Some(linger) = &mut self.linger {
-            return linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(Ended::Over));
-        }
         ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).map_err(|_| Gone)?;
         if self.rested {
             return Poll::Ready(Ok(Ended::Over));
         }
-        self.linger
-            .insert(Linger::new())
-            .poll(&mut self.stream, cx, &self.meter)
-            .map(|()| Ok(Ended::Over))
+        let linger = self.linger.get_or_insert_with(Linger::new);
+        linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(Ended::Over))
     }
-}
-
-/// It is hyper's.
-struct NotUsual;
-
-/// The head of a usual request, if it is all there.
-fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotUsual> {
-    const METHOD: &[u8] = b"POST ";
-    let known = buf.len().min(METHOD.len());
-    if buf[..known] != METHOD[..known] || inner.websocket_only {
-        return Err(NotUsual);
-    }
-    let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut []);
-    match request.parse_with_uninit_headers(buf, &mut headers) {
-        Ok(httparse::Status::Partial) => Ok(None),
-        Ok(httparse::Status::Complete(head)) => {
-            let body = usual_body(&request, inner).ok_or(NotUsual)?;
-            Ok(Some(Head { head, body }))
-        }
-        Err(_) => Err(NotUsual),
-    }
-}
-
-/// How long the body of this request is, if all about it is usual.
-fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usize> {
-    let (mut host, mut length, mut kind) = (None, None, None);
-    for header in request.headers.iter() {
-        let slot = match header.name.len() {
-            4 if header.name.eq_ignore_ascii_case("host") => &mut host,
-            12 if header.name.eq_ignore_ascii_case("content-type") => &mut kind,
-            14 if header.name.eq_ignore_ascii_case("content-length") => &mut length,
-            10 if header.name.eq_ignore_ascii_case("connection") => {
-                if !header.value.eq_ignore_ascii_case(b"keep-alive") {
-                    return None;
-                }
-                continue;
-            }
-            _ if UNUSUAL.iter().any(|name| header.name.eq_ignore_ascii_case(name)) => return None,
-            _ => continue,
-        };
-        if slot.replace(header.value).is_some() {
-            return None;
-        }
-    }
-    let path = request.path?;
-    let right_path = inner.path.as_ref().map_or_else(|| is_plain(path), |known| known == path);
-    let length = plain_number(length?)?;
-    let usual = request.version == Some(1)
-        && right_path
-        && inner.guard.serves(host?)
-        && answer::is_json_type(kind?)
-        && length <= inner.dispatcher.limits.frame_bytes;
-    usual.then_some(length)
-}
-
-/// What changes the meaning of a request, or asks for more than an answer.
-const UNUSUAL: [&str; 7] =
-    ["transfer-encoding", "expect", "upgrade", "origin", "te", "trailer", "http2-settings"];
-
-/// Whether no two parsers can read a path in two ways.
-fn is_plain(path: &str) -> bool {
-    path.starts_with('/')
-        && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte))
-}
-
-fn plain_number(digits: &[u8]) -> Option<usize> {
-    let plain = !digits.is_empty() && digits.len() < 16 && digits.iter().all(u8::is_ascii_digit);
-    plain.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0')))
-}
-
-/// The headers of a head that was read before.
-fn read_headers(head: &[u8]) -> HeaderMap {
-    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
-    let mut request = httparse::Request::new(&mut headers);
-    if request.parse(head).is_err() {
-        return HeaderMap::new();
-    }
-    let read = |header: &httparse::Header<'_>| {
-        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
-        Some((name, HeaderValue::from_bytes(header.value).ok()?))
-    };
-    let mut map = HeaderMap::new();
-    for (name, value) in request.headers.iter().filter_map(read) {
-        map.append(name, value);
-    }
-    map
 }

@@ -4,6 +4,8 @@
 //! head, the message is encoded behind it, and the head is put in last, against the message: both
 //! leave in one write, and nothing is copied twice.
 
+use std::io::Write as _;
+
 use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Uri};
@@ -49,7 +51,11 @@ impl RequestHead {
     /// The request with its message, ready to be written.
     pub(super) fn finish(&self, mut draft: Draft) -> Lent {
         let mut digits = [0; 20];
-        let digits = decimal(draft.message().len(), &mut digits);
+        let mut free = &mut digits[..];
+        // Twenty digits are the most that a length has.
+        let _ = write!(free, "{}", draft.message().len());
+        let left = free.len();
+        let digits = &digits[..20 - left];
         let start = draft.room - self.text.len() - digits.len() - 4;
         let (head, rest) = draft.text[start..draft.room].split_at_mut(self.text.len());
         head.copy_from_slice(&self.text);
@@ -116,18 +122,6 @@ pub(super) fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 pub(super) fn is(token: &[u8], name: &str) -> bool {
     token.eq_ignore_ascii_case(name.as_bytes())
-}
-
-fn decimal(mut number: usize, digits: &mut [u8; 20]) -> &[u8] {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
-    }
 }
 
 #[cfg(test)]
