@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::place::{LOAD_CORE, Place, output};
 use crate::server::Server;
 use crate::spread::Spread;
+use crate::turns;
 
 const IN_FLIGHT: &str = "64";
 /// Each with its wire; over WebSocket there is one connection.
@@ -26,15 +27,11 @@ pub(crate) type Clients = BTreeMap<String, BTreeMap<String, Spread>>;
 
 pub(crate) fn measure(place: &Place, options: &Options) -> Result<Clients, Fault> {
     let server = Server::start(place, "plain")?;
-    let mut rounds: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-    for _ in 0..options.rounds() {
-        for (wire, client) in CLIENTS {
-            let speed = one(place, options, server.endpoint(wire)?, client)?;
-            rounds.entry((wire, client)).or_default().push(speed);
-        }
-    }
+    let turns = turns::take(options, &CLIENTS, |(wire, client)| {
+        one(place, options, server.endpoint(wire)?, client)
+    })?;
     let mut clients = Clients::new();
-    for ((wire, client), speeds) in rounds {
+    for ((wire, client), speeds) in turns.counted {
         let of_wire = clients.entry(wire.to_owned()).or_default();
         of_wire.insert(client.to_owned(), Spread::of(speeds));
     }

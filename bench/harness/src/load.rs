@@ -11,19 +11,24 @@ use crate::cpu::Cpu;
 use crate::options::Options;
 use crate::place::{LOAD_CORE, Place, SERVER_CORE, on_core};
 use crate::server::Server;
+use crate::spread::Spread;
+use crate::turns;
 use crate::workload::{Call, Workload};
 
 /// How long the warm-up is, as a part of a round.
 const WARM_UP: f64 = 0.3;
 
-/// How one peer did.
+/// How one peer did: medians of its rounds.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) peer: String,
-    /// The median of its rounds; each entry of a batch is a call.
+    /// Each entry of a batch is a call.
     pub(crate) calls_per_second: f64,
     pub(crate) slowest: f64,
     pub(crate) fastest: f64,
+    /// The same while the cores were apart, if they were.
+    #[serde(default)]
+    pub(crate) apart: Option<f64>,
     /// Microseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
@@ -39,28 +44,24 @@ pub(crate) fn run(
     servers: &BTreeMap<&'static str, Server>,
     workload: &Workload,
 ) -> Result<Vec<Figure>, Fault> {
-    let mut command = on_core(LOAD_CORE, &place.antiphon);
-    command.arg("bench").args(["--format", "json"]);
-    for (nth, peer) in workload.peers.iter().enumerate() {
+    let mut commands = BTreeMap::new();
+    for peer in &workload.peers {
+        let mut command = on_core(LOAD_CORE, &place.antiphon);
         let endpoint = endpoint(place, servers, peer, workload.wire)?;
-        match nth {
-            0 => command.args(["--name", peer, &endpoint, method(workload)]),
-            _ => command.args(["--vs", &format!("{peer}={endpoint}")]),
-        };
+        command.args(["bench", "--format", "json", &endpoint, method(workload)]);
+        shape(&mut command, options, workload);
+        call(&mut command, &place.scratch, workload)?;
+        commands.insert(*peer, command);
     }
-    shape(&mut command, options, workload);
-    call(&mut command, &place.scratch, workload)?;
-    let spent = |peer: &str| servers.get(peer).and_then(Server::cpu);
-    let before: BTreeMap<_, _> = workload.peers.iter().map(|peer| (*peer, spent(peer))).collect();
-    let mut figures = figures(&mut command)?;
-    for (figure, calls) in &mut figures {
-        // Calls of the warm-up are not told, and are as many in as much time.
-        let calls = *calls as f64 * (1.0 + WARM_UP);
-        let before = before.get(&*figure.peer).copied().flatten();
-        figure.cpu =
-            spent(&figure.peer).zip(before).map(|(after, before)| (after - before) / calls);
-    }
-    Ok(figures.into_iter().map(|(figure, _)| figure).collect())
+    let turns = turns::take(options, &workload.peers, |peer| {
+        let command = commands.get_mut(peer).ok_or("every peer has a command")?;
+        round(command, servers.get(peer))
+    })?;
+    let figure = |peer: &&'static str| {
+        let apart = turns.apart.get(peer).map_or(&[][..], Vec::as_slice);
+        Some(Figure::of(peer, turns.counted.get(peer)?, apart))
+    };
+    Ok(workload.peers.iter().filter_map(figure).collect())
 }
 
 /// The demonstration server of the binary on stdio; the others as they say.
@@ -93,7 +94,7 @@ fn shape(command: &mut Command, options: &Options, workload: &Workload) {
     command.args(["-f", &workload.in_flight.to_string()]);
     command.args(["-t", &format!("{}ms", seconds * 1e3)]);
     command.args(["--warm-up", &format!("{}ms", seconds * WARM_UP * 1e3)]);
-    command.args(["--rounds", &options.rounds().to_string()]);
+    command.args(["--rounds", "1"]);
     if let Some(batch) = workload.batch {
         command.args(["-b", &batch.to_string()]);
     }
@@ -119,65 +120,86 @@ fn text(scratch: &Path, size: usize) -> Result<PathBuf, Fault> {
     Ok(file)
 }
 
-/// The document of `antiphon bench`, with the calls that were counted. It fails where replies are
-/// wrong, and tells which.
-fn figures(command: &mut Command) -> Result<Vec<(Figure, u64)>, Fault> {
+/// One measurement of one peer.
+struct Round {
+    speed: f64,
+    p50: f64,
+    p99: f64,
+    cpu: Option<Cpu>,
+    /// How many of which kind.
+    errors: BTreeMap<String, u64>,
+}
+
+/// By `antiphon bench`, which fails where replies are wrong, and tells which.
+fn round(command: &mut Command, server: Option<&Server>) -> Result<Round, Fault> {
     #[derive(Deserialize)]
     struct Report {
-        targets: Vec<Target>,
+        targets: [Target; 1],
     }
+    #[derive(Deserialize)]
+    struct Target {
+        calls_per_second: f64,
+        latency_us: Latency,
+        errors: BTreeMap<String, u64>,
+        rounds: [Counted; 1],
+    }
+    #[derive(Deserialize)]
+    struct Latency {
+        p50: f64,
+        p99: f64,
+    }
+    #[derive(Deserialize)]
+    struct Counted {
+        calls: u64,
+    }
+    let before = server.and_then(Server::cpu);
     let output = command.output()?;
+    let after = server.and_then(Server::cpu);
     let report: Report = serde_json::from_slice(&output.stdout).map_err(|error| {
         format!("{command:?}: {error}\n{}", String::from_utf8_lossy(&output.stderr))
     })?;
-    let calls = |target: &Target| target.rounds.iter().map(|round| round.calls).sum();
-    let figures = report.targets.into_iter().map(|target| (calls(&target), target));
-    Ok(figures.map(|(calls, target)| (Figure::from(target), calls)).collect())
+    let [Target { calls_per_second, latency_us, errors, rounds: [counted] }] = report.targets;
+    // Calls of the warm-up are not told, and are as many in as much time.
+    let calls = counted.calls as f64 * (1.0 + WARM_UP);
+    Ok(Round {
+        speed: calls_per_second,
+        p50: latency_us.p50,
+        p99: latency_us.p99,
+        cpu: after.zip(before).map(|(after, before)| (after - before) / calls),
+        errors,
+    })
 }
 
-#[derive(Deserialize)]
-struct Target {
-    name: String,
-    calls_per_second: f64,
-    spread: Spread,
-    latency_us: Latency,
-    errors: BTreeMap<String, u64>,
-    rounds: Vec<Round>,
-}
-
-#[derive(Deserialize)]
-struct Round {
-    calls: u64,
-}
-
-#[derive(Deserialize)]
-struct Spread {
-    min: f64,
-    max: f64,
-}
-
-#[derive(Deserialize)]
-struct Latency {
-    p50: f64,
-    p99: f64,
-}
-
-impl From<Target> for Figure {
-    fn from(target: Target) -> Self {
-        let mut faults: Vec<_> =
-            target.errors.iter().map(|(kind, count)| format!("{count} of {kind}")).collect();
-        if target.calls_per_second == 0.0 {
-            faults.push("no replies".to_owned());
-        }
+impl Figure {
+    fn of(peer: &str, rounds: &[Round], apart: &[Round]) -> Self {
+        let speed = Spread::of(rounds.iter().map(|round| round.speed).collect());
+        let cpu: Option<Vec<_>> = rounds.iter().map(|round| round.cpu).collect();
         Self {
-            peer: target.name,
-            calls_per_second: target.calls_per_second,
-            slowest: target.spread.min,
-            fastest: target.spread.max,
-            p50: target.latency_us.p50,
-            p99: target.latency_us.p99,
-            cpu: None,
-            fault: (!faults.is_empty()).then(|| faults.join(", ")),
+            peer: peer.to_owned(),
+            calls_per_second: speed.median,
+            slowest: speed.min,
+            fastest: speed.max,
+            apart: (!apart.is_empty()).then(|| median(apart, |round| round.speed)),
+            p50: median(rounds, |round| round.p50),
+            p99: median(rounds, |round| round.p99),
+            cpu: cpu.map(|cpu| Cpu {
+                user: median(&cpu, |cpu| cpu.user),
+                system: median(&cpu, |cpu| cpu.system),
+            }),
+            fault: fault(rounds.iter().chain(apart)),
         }
     }
+}
+
+fn median<T>(of: &[T], value: impl Fn(&T) -> f64) -> f64 {
+    Spread::of(of.iter().map(value).collect()).median
+}
+
+fn fault<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<String> {
+    let faults = rounds.flat_map(|round| {
+        let errors = round.errors.iter().map(|(kind, count)| format!("{count} of {kind}"));
+        errors.chain((round.speed == 0.0).then(|| "no replies".to_owned()))
+    });
+    let faults: Vec<_> = faults.collect();
+    (!faults.is_empty()).then(|| faults.join(", "))
 }

@@ -6,6 +6,7 @@
 mod allocations;
 mod build;
 mod clients;
+mod cores;
 mod cpu;
 mod dispatch;
 mod goals;
@@ -20,6 +21,7 @@ mod report;
 mod results;
 mod server;
 mod spread;
+mod turns;
 mod workload;
 
 use std::error::Error;

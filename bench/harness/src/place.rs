@@ -8,9 +8,9 @@ use serde::Deserialize;
 use crate::Fault;
 
 /// Servers have this core to themselves.
-pub(crate) const SERVER_CORE: &str = "0";
+pub(crate) const SERVER_CORE: usize = 0;
 /// Whoever calls them has this one.
-pub(crate) const LOAD_CORE: &str = "1";
+pub(crate) const LOAD_CORE: usize = 1;
 
 pub(crate) struct Place {
     /// The directory `bench`.
@@ -38,7 +38,7 @@ impl Place {
     }
 
     /// A command of this workspace, on a core.
-    pub(crate) fn pinned(&self, core: &str, binary: &str) -> Command {
+    pub(crate) fn pinned(&self, core: usize, binary: &str) -> Command {
         on_core(core, &self.binary(binary))
     }
 
@@ -53,9 +53,9 @@ impl Drop for Place {
     }
 }
 
-pub(crate) fn on_core(core: &str, program: &Path) -> Command {
+pub(crate) fn on_core(core: usize, program: &Path) -> Command {
     let mut command = Command::new("taskset");
-    command.args(["-c", core]).arg(program);
+    command.args(["-c", &core.to_string()]).arg(program);
     command
 }
 

@@ -126,7 +126,7 @@ pub(crate) const SIZES: [usize; 8] =
 /// Batches and messages that grow.
 pub(crate) fn linear() -> Vec<Workload> {
     let new = |name: String, title: String| {
-        Workload::new(&name, &title, "http", 4, 1).seconds(0.5).among(&["jsonrpsee", "antiphon"])
+        Workload::new(&name, &title, "http", 4, 1).among(&["jsonrpsee", "antiphon"])
     };
     let batches =
         BATCHES.map(|n| new(format!("linear-batch-{n}"), format!("batch of {n}")).batch(n));

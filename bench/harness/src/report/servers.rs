@@ -22,7 +22,7 @@ fn throughput(results: &Results) -> String {
          is a call. hyper replies with a constant and parses nothing; plain is a loop on a socket with \
          a real parse, without concurrency, limits or most of the protocol.\n\n{}{}",
         ratios(results, &loads, "jsonrpsee"),
-        speeds(results, &loads) + &cpu(results, &loads)
+        speeds(results, &loads) + &cpu(results, &loads) + &apart(results)
     );
     section("Servers", &dates(results, &loads), &text)
 }
@@ -140,6 +140,21 @@ fn cpu(results: &Results, loads: &[Workload]) -> String {
         or_dash(cpu.map(cell))
     };
     text.to_owned() + &matrix(results, loads, cell)
+}
+
+/// What was measured again, since the cores had no cache in common.
+fn apart(results: &Results) -> String {
+    let were_apart = |load: &Workload| {
+        let figures = results.loads.get(&load.name).map(|load| &load.value);
+        figures.is_some_and(|figures| figures.iter().any(|figure| figure.apart.is_some()))
+    };
+    let loads: Vec<_> = workload::throughput().into_iter().filter(were_apart).collect();
+    if loads.is_empty() {
+        return String::new();
+    }
+    let text = "Calls a second in measurements that are not in the tables above, since the two cores did \
+                not share a cache then:\n\n";
+    text.to_owned() + &matrix(results, &loads, |figure| or_dash(figure.apart.map(number)))
 }
 
 fn matrix(results: &Results, loads: &[Workload], cell: impl Fn(&Figure) -> String) -> String {
