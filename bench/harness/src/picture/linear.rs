@@ -6,7 +6,7 @@ use crate::workload::{BATCHES, SIZES};
 
 /// Whose lines are drawn, and how far from its end its name stands.
 const PEERS: [(&str, &str, &str, f64); 2] =
-    [("antiphon", "Antiphon", ANTIPHON, 20.0), ("jsonrpsee", "jsonrpsee", JSONRPSEE, -12.0)];
+    [("antiphon", "Antiphon", ANTIPHON, 32.0), ("jsonrpsee", "jsonrpsee", JSONRPSEE, -12.0)];
 
 /// Both scales in powers of ten.
 pub(crate) fn linear(results: &Results) -> String {
