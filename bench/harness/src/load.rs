@@ -26,9 +26,10 @@ pub(crate) struct Figure {
     pub(crate) calls_per_second: f64,
     pub(crate) slowest: f64,
     pub(crate) fastest: f64,
-    /// The same while the cores were apart, if they were.
-    #[serde(default)]
+    /// The same in measurements that are not counted, since the cores were apart.
     pub(crate) apart: Option<f64>,
+    /// What was measured with the cores apart is counted, for want of other measurements.
+    pub(crate) all_count: bool,
     /// Microseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
@@ -59,7 +60,8 @@ pub(crate) fn run(
     })?;
     let figure = |peer: &&'static str| {
         let apart = turns.apart.get(peer).map_or(&[][..], Vec::as_slice);
-        Some(Figure::of(peer, turns.counted.get(peer)?, apart))
+        let figure = Figure::of(peer, turns.counted.get(peer)?, apart);
+        Some(Figure { all_count: turns.all_count, ..figure })
     };
     Ok(workload.peers.iter().filter_map(figure).collect())
 }
@@ -160,7 +162,7 @@ fn round(command: &mut Command, server: Option<&Server>) -> Result<Round, Fault>
     })?;
     let [Target { calls_per_second, latency_us, errors, rounds: [counted] }] = report.targets;
     // Calls of the warm-up are not told, and are as many in as much time.
-    let calls = counted.calls as f64 * (1.0 + WARM_UP);
+    let calls = counted.calls.max(1) as f64 * (1.0 + WARM_UP);
     Ok(Round {
         speed: calls_per_second,
         p50: latency_us.p50,
@@ -180,6 +182,7 @@ impl Figure {
             slowest: speed.min,
             fastest: speed.max,
             apart: (!apart.is_empty()).then(|| median(apart, |round| round.speed)),
+            all_count: false,
             p50: median(rounds, |round| round.p50),
             p99: median(rounds, |round| round.p99),
             cpu: cpu.map(|cpu| Cpu {
@@ -196,10 +199,15 @@ fn median<T>(of: &[T], value: impl Fn(&T) -> f64) -> f64 {
 }
 
 fn fault<'a>(rounds: impl Iterator<Item = &'a Round>) -> Option<String> {
-    let faults = rounds.flat_map(|round| {
-        let errors = round.errors.iter().map(|(kind, count)| format!("{count} of {kind}"));
-        errors.chain((round.speed == 0.0).then(|| "no replies".to_owned()))
-    });
-    let faults: Vec<_> = faults.collect();
+    let mut faults = BTreeMap::<&str, u64>::new();
+    for round in rounds {
+        for (kind, count) in &round.errors {
+            *faults.entry(kind).or_default() += count;
+        }
+        if round.speed == 0.0 {
+            *faults.entry("rounds without a reply").or_default() += 1;
+        }
+    }
+    let faults: Vec<_> = faults.iter().map(|(kind, count)| format!("{count} of {kind}")).collect();
     (!faults.is_empty()).then(|| faults.join(", "))
 }

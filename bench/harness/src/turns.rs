@@ -14,10 +14,11 @@ const PATIENCE: usize = 30;
 
 /// What was measured of each.
 pub(crate) struct Turns<C, T> {
-    /// With the cores together, or wherever they were if somebody was never measured so.
     pub(crate) counted: BTreeMap<C, Vec<T>>,
-    /// With the cores apart.
+    /// With the cores apart, and so not counted.
     pub(crate) apart: BTreeMap<C, Vec<T>>,
+    /// Somebody was never measured with the cores together, so that everything is counted.
+    pub(crate) all_count: bool,
 }
 
 pub(crate) fn take<C: Copy + Ord, T>(
@@ -25,7 +26,7 @@ pub(crate) fn take<C: Copy + Ord, T>(
     who: &[C],
     mut measure: impl FnMut(C) -> Result<T, Fault>,
 ) -> Result<Turns<C, T>, Fault> {
-    let mut turns = Turns { counted: BTreeMap::new(), apart: BTreeMap::new() };
+    let mut turns = Turns { counted: BTreeMap::new(), apart: BTreeMap::new(), all_count: false };
     let mut patience = if options.quick { 0 } else { PATIENCE };
     let mut were_apart = cores::are_apart()?;
     for round in 0..options.rounds() {
@@ -46,7 +47,7 @@ pub(crate) fn take<C: Copy + Ord, T>(
         }
     }
     if who.iter().any(|one| !turns.counted.contains_key(one)) {
-        eprintln!("the cores were apart too long: everything counts");
+        turns.all_count = true;
         for (one, measured) in std::mem::take(&mut turns.apart) {
             turns.counted.entry(one).or_default().extend(measured);
         }

@@ -11,7 +11,7 @@ use crate::server::PEERS;
 use crate::workload::{self, BATCHES, SIZES, Workload};
 
 pub(super) fn all(results: &Results) -> String {
-    let parts = [throughput, streams, latency, slow, linear, idle];
+    let parts = [throughput, streams, latency, slow, linear, apart, idle];
     parts.iter().map(|part| part(results)).collect()
 }
 
@@ -22,7 +22,7 @@ fn throughput(results: &Results) -> String {
          is a call. hyper replies with a constant and parses nothing; plain is a loop on a socket with \
          a real parse, without concurrency, limits or most of the protocol.\n\n{}{}",
         ratios(results, &loads, "jsonrpsee"),
-        speeds(results, &loads) + &cpu(results, &loads) + &apart(results)
+        speeds(results, &loads) + &cpu(results, &loads)
     );
     section("Servers", &dates(results, &loads), &text)
 }
@@ -142,19 +142,29 @@ fn cpu(results: &Results, loads: &[Workload]) -> String {
     text.to_owned() + &matrix(results, loads, cell)
 }
 
-/// What was measured again, since the cores had no cache in common.
+/// Where the cores had no cache in common.
 fn apart(results: &Results) -> String {
-    let were_apart = |load: &Workload| {
-        let figures = results.loads.get(&load.name).map(|load| &load.value);
-        figures.is_some_and(|figures| figures.iter().any(|figure| figure.apart.is_some()))
+    let having = |is: fn(&Figure) -> bool| {
+        let has = move |load: &Workload| {
+            let load = results.loads.get(&load.name);
+            load.is_some_and(|load| load.value.iter().any(is))
+        };
+        workload::all().into_iter().filter(has).collect::<Vec<_>>()
     };
-    let loads: Vec<_> = workload::throughput().into_iter().filter(were_apart).collect();
-    if loads.is_empty() {
-        return String::new();
+    let (again, as_it_was) = (having(|f| f.apart.is_some()), having(|f| f.all_count));
+    let mut text = String::new();
+    if !again.is_empty() {
+        text += "Calls a second in measurements that were made again, since the two cores shared no cache \
+                 then; they are in no other table.\n\n";
+        text += &matrix(results, &again, |figure| or_dash(figure.apart.map(number)));
     }
-    let text = "Calls a second in measurements that are not in the tables above, since the two cores did \
-                not share a cache then:\n\n";
-    text.to_owned() + &matrix(results, &loads, |figure| or_dash(figure.apart.map(number)))
+    if !as_it_was.is_empty() {
+        let names: Vec<_> = as_it_was.iter().map(|load| format!("`{}`", load.name)).collect();
+        let names = names.join(", ");
+        text += &format!("They stayed apart, and what was measured so is counted, in {names}.\n\n");
+    }
+    let dates = &dates(results, &again) | &dates(results, &as_it_was);
+    section("Cores apart", &dates, &text)
 }
 
 fn matrix(results: &Results, loads: &[Workload], cell: impl Fn(&Figure) -> String) -> String {
