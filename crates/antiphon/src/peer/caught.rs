@@ -28,21 +28,23 @@ impl<T> Caught<T> {
         poller: &mut Poller<'_>,
         done: impl FnOnce(&T),
     ) -> Entered<T> {
-        let entered = catch_unwind(AssertUnwindSafe(|| {
-            let mut future = make();
-            match &future.as_mut().poll(poller) {
+        // Outside of what may panic: a future that is dropped by a panic and panics in turn would
+        // end the process.
+        let mut caught = Self(None);
+        let is_done = catch_unwind(AssertUnwindSafe(|| {
+            match &caught.0.insert(make()).as_mut().poll(poller) {
                 Poll::Ready(end) => {
                     // First, for what it holds of the context.
-                    drop(future);
+                    caught.0 = None;
                     done(end);
-                    None
+                    true
                 }
-                Poll::Pending => Some(future),
+                Poll::Pending => false,
             }
         }));
-        match entered {
-            Ok(None) => Entered::Done,
-            Ok(Some(future)) => Entered::Waits(Self(Some(future))),
+        match is_done {
+            Ok(true) => Entered::Done,
+            Ok(false) => Entered::Waits(caught),
             Err(panic) => {
                 report(panic);
                 Entered::Panicked

@@ -16,10 +16,12 @@ use tower_service::Service as _;
 
 use crate::support::{request, within};
 
-/// A body that comes in these pieces and promises this much.
+/// A body that comes in these pieces, promises this much, and may say when it was the last one.
+#[derive(Default)]
 struct Pieces {
     pieces: Vec<&'static [u8]>,
     promised: u64,
+    tells_end: bool,
 }
 
 impl Body for Pieces {
@@ -34,6 +36,10 @@ impl Body for Pieces {
             return Poll::Ready(None);
         }
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(self.pieces.remove(0))))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.tells_end && self.pieces.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -60,11 +66,28 @@ async fn a_body_is_read_to_its_end() {
         (vec![one, b"", two], 0),
         (vec![one, two, b""], 40),
     ] {
-        let router = Router::new().method("m", |(): (), _cx: Context| async { Ok(1) });
-        let mut service = HttpService::new(router);
-        let answer = service.call(post().body(Pieces { pieces, promised }).unwrap());
-        let body = within(answer).await.unwrap().into_body().collect().await.unwrap();
-        assert_eq!(body.to_bytes(), r#"{"jsonrpc":"2.0","result":1,"id":1}"#);
+        for tells_end in [false, true] {
+            let router = Router::new().method("m", |(): (), _cx: Context| async { Ok(1) });
+            let mut service = HttpService::new(router);
+            let body = Pieces { pieces: pieces.clone(), promised, tells_end };
+            let answer = within(service.call(post().body(body).unwrap())).await.unwrap();
+            let body = answer.into_body().collect().await.unwrap();
+            assert_eq!(body.to_bytes(), r#"{"jsonrpc":"2.0","result":1,"id":1}"#);
+        }
+    }
+}
+
+/// Contract 7, whatever a body promises and however it ends.
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_however_it_comes() {
+    for pieces in [vec![&b"123456"[..]], vec![b"123", b"456"]] {
+        for (promised, tells_end) in [(0, false), (0, true), (6, false), (6, true)] {
+            let limits = Limits { frame_bytes: 5, ..Limits::default() };
+            let mut service = HttpService::with_limits(Router::new(), limits);
+            let body = Pieces { pieces: pieces.clone(), promised, tells_end };
+            let answer = within(service.call(post().body(body).unwrap())).await.unwrap();
+            assert_eq!(answer.status(), 413, "{pieces:?}, {promised}, {tells_end}");
+        }
     }
 }
 
@@ -80,7 +103,7 @@ async fn every_answer_to_an_allowed_page_can_be_read() {
         let limits = Limits { frame_bytes: 5, ..Limits::default() };
         let guard = Guard::new().allow_origin("http://page.example");
         let mut service = HttpService::with_limits(Router::new(), limits).guard(guard);
-        let body = Pieces { pieces: vec![b"123456789"], promised: 9 };
+        let body = Pieces { pieces: vec![b"123456789"], promised: 9, ..Pieces::default() };
         let request = request.header("origin", "http://page.example").body(body).unwrap();
         let answer = within(service.call(request)).await.unwrap();
         assert_eq!(answer.status(), status);

@@ -34,6 +34,26 @@ impl Future for Fused {
     }
 }
 
+/// A future that panics when it is polled, after it was polled this often, and when it is dropped.
+struct Twice(u8);
+
+impl Future for Twice {
+    type Output = Outcome;
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Outcome> {
+        let Some(left) = self.0.checked_sub(1) else { panic!("polled") };
+        self.0 = left;
+        poller.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Twice {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
 struct Panicky;
 
 impl Handler for Panicky {
@@ -45,6 +65,8 @@ impl Handler for Panicky {
                 yield_now().await;
                 panic!("polled again")
             }),
+            "twice" => Box::pin(Twice(0)),
+            "twice, later" => Box::pin(Twice(1)),
             "when it is dropped" => Box::pin(Fused(0, Bomb)),
             "when it is dropped later" => Box::pin(Fused(1, Bomb)),
             "when it runs out of time" => Box::pin(async {
@@ -65,10 +87,12 @@ impl Handler for Panicky {
     }
 }
 
-const WHEN: [&str; 8] = [
+const WHEN: [&str; 10] = [
     "when it is made",
     "at once",
     "later",
+    "twice",
+    "twice, later",
     "when it is dropped",
     "when it is dropped later",
     "when it runs out of time",

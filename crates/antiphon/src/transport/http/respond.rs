@@ -112,6 +112,7 @@ where
         };
         if let Poll::Ready(Ok(Some(body))) = &come
             && (exact == Some(body.len() as u64) || request.body().is_end_stream())
+            && body.len() <= limit
         {
             return match exchange.start(request, body, poller) {
                 Started::Done(answer) => Poll::Ready(with(cors, answer::answered(answer))),
