@@ -16,6 +16,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
+use super::http::fields::lists;
 use crate::endpoint::Authority;
 
 /// The text that RFC 6455 adds to a key to prove that it was read.
@@ -33,12 +34,6 @@ pub(super) fn proof(key: &HeaderValue) -> Option<HeaderValue> {
     sha1.update(key.as_bytes());
     sha1.update(PROOF.as_bytes());
     HeaderValue::from_str(&BASE64.encode(sha1.digest().bytes())).ok()
-}
-
-/// Whether one of the values that a header lists is this one.
-pub(super) fn lists(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
-    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(wanted))
 }
 
 /// Asks a server for a WebSocket. Gives back the stream, and what was read of it too early.

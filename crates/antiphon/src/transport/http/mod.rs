@@ -8,6 +8,7 @@ mod answer;
 mod body;
 pub(crate) mod client;
 mod date;
+pub(super) mod fields;
 mod guard;
 pub(crate) mod listener;
 mod pipeline;

@@ -17,12 +17,13 @@ use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use tokio::net::TcpStream;
 
 use super::answer::{self, HttpResponse};
+use super::fields::lists;
 use super::pipeline::Pipelined;
 use super::service::Inner;
 use crate::context::Connection;
 use crate::peer::dispatcher::Dispatcher;
 use crate::peer::{Side, Wire, connect};
-use crate::transport::handshake::{lists, proof};
+use crate::transport::handshake::proof;
 use crate::transport::{Metered, Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {

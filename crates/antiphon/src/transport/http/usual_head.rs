@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::answer;
+use super::fields::number;
 use super::service::Inner;
 
 /// A head of more bytes than this is hyper's.
@@ -68,7 +69,7 @@ fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usiz
     }
     let path = request.path?;
     let right_path = inner.path.as_ref().map_or_else(|| is_plain(path), |known| known == path);
-    let length = plain_number(length?)?;
+    let length = usize::try_from(number(length?)?).ok()?;
     let usual = request.version == Some(1)
         && right_path
         && inner.guard.serves(host?)
@@ -85,11 +86,6 @@ const UNUSUAL: [&str; 7] =
 fn is_plain(path: &str) -> bool {
     path.starts_with('/')
         && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte))
-}
-
-fn plain_number(digits: &[u8]) -> Option<usize> {
-    let plain = !digits.is_empty() && digits.len() < 16 && digits.iter().all(u8::is_ascii_digit);
-    plain.then(|| digits.iter().fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0')))
 }
 
 /// The headers of a head that was read before.

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use http::StatusCode;
 
 use super::fault::Fault;
-use super::request::{is, tokens};
+use crate::transport::http::fields::{is, members, number};
 
 /// A head of more headers is refused.
 const MAX_HEADERS: usize = 100;
@@ -87,9 +87,9 @@ impl Said {
         // Most headers have another length, which is looked at first.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
-                for token in tokens(value) {
-                    self.close |= is(token, "close");
-                    self.keep_alive |= is(token, "keep-alive");
+                for member in members(value) {
+                    self.close |= is(member, "close");
+                    self.keep_alive |= is(member, "keep-alive");
                 }
             }
             14 if name.eq_ignore_ascii_case("content-length") => self.hear_length(value)?,
@@ -113,7 +113,7 @@ impl Said {
 
     /// Chunks, once, and nothing below them: no other coding was asked for.
     fn hear_coding(&mut self, value: &[u8]) -> Result<(), Fault> {
-        for coding in tokens(value) {
+        for coding in members(value) {
             if !is(coding, "chunked") || self.chunked {
                 let coding = String::from_utf8_lossy(coding);
                 let text = format!("its Transfer-Encoding `{coding}` was not asked for");
@@ -121,15 +121,11 @@ impl Said {
             }
             self.chunked = true;
         }
+        if !self.chunked {
+            return Err(Fault::Malformed("its Transfer-Encoding is empty".into()));
+        }
         Ok(())
     }
-}
-
-fn number(digits: &[u8]) -> Option<u64> {
-    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
 }
 
 #[cfg(test)]
@@ -209,6 +205,9 @@ mod tests {
             ("HTTP/1.1 200 OK|content-length: 99999999999999999999", "no number"),
             ("HTTP/1.1 200 OK|transfer-encoding: gzip, chunked", "`gzip`"),
             ("HTTP/1.1 200 OK|transfer-encoding: identity", "`identity`"),
+            ("HTTP/1.1 200 OK|content-length: 5|transfer-encoding: ", "is empty"),
+            ("HTTP/1.1 200 OK|content-length: 5|transfer-encoding: ,", "is empty"),
+            ("HTTP/1.1 200 OK|transfer-encoding: chunked|transfer-encoding: chunked", "`chunked`"),
             ("HTTP/1.1 200 OK|transfer-encoding: chunked, chunked", "`chunked`"),
             ("HTTP/1.1 200 OK|transfer-encoding: chunked|transfer-encoding: gzip", "`gzip`"),
             ("HTTP/1.0 200 OK|transfer-encoding: chunked", "HTTP/1.0"),

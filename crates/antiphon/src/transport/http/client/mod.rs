@@ -87,7 +87,7 @@ impl HttpCaller {
     fn draft(&self, message: usize) -> Draft {
         match &self.version {
             Version::One(http) => http.draft(message),
-            Version::Two(_) => Draft::bare(),
+            Version::Two(_) => Draft::bare(message),
         }
     }
 

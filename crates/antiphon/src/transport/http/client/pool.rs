@@ -63,9 +63,11 @@ impl<C: Send + 'static> Pool<C> {
     /// Keeps a connection for the next exchange. The oldest makes room, which may be of a runtime that
     /// is gone.
     pub(super) fn give(self: &Arc<Self>, connection: C) {
+        // Closed once the lock is given up.
+        let _oldest;
         let mut shelf = self.shelf();
         let is_full = shelf.resting.len() == MAX_RESTING;
-        let _oldest = is_full.then(|| shelf.resting.remove(0));
+        _oldest = is_full.then(|| shelf.resting.remove(0));
         shelf.resting.push(Resting { connection, since: Instant::now(), runtime: this_runtime() });
         // A runtime that is gone has ended its tasks.
         if shelf.sweeper.as_ref().is_none_or(AbortHandle::is_finished)

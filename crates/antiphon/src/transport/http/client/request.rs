@@ -10,6 +10,7 @@ use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Uri};
 
+use crate::transport::http::fields::lists;
 use crate::transport::spare::{self, Lent};
 
 /// The digits of the largest length there is, and the empty line.
@@ -32,10 +33,7 @@ impl RequestHead {
             text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
         }
         text.extend_from_slice(b"content-length: ");
-        let values = headers.get_all(CONNECTION).into_iter();
-        let closes =
-            values.flat_map(|value| tokens(value.as_bytes())).any(|token| is(token, "close"));
-        Self { text, closes }
+        Self { text, closes: lists(headers, &CONNECTION, "close") }
     }
 
     /// A draft without a message yet, which will have about this many bytes.
@@ -75,9 +73,11 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Without room for a head.
-    pub(super) fn bare() -> Self {
-        Self { text: Lent::default(), room: 0 }
+    /// Without room for a head, and in a buffer that is the message's alone.
+    pub(super) fn bare(message: usize) -> Self {
+        let mut text = Lent::default();
+        text.reserve(message);
+        Self { text, room: 0 }
     }
 
     pub(super) fn message(&self) -> &[u8] {
@@ -112,16 +112,6 @@ fn host(uri: &Uri) -> String {
         None | Some(80) => host.to_owned(),
         Some(port) => format!("{host}:{port}"),
     }
-}
-
-/// What a header lists, separated by commas; empty members are none (RFC 9110, section 5.6.1).
-pub(super) fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let members = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-    members.filter(|member| !member.is_empty())
-}
-
-pub(super) fn is(token: &[u8], name: &str) -> bool {
-    token.eq_ignore_ascii_case(name.as_bytes())
 }
 
 #[cfg(test)]
