@@ -43,8 +43,8 @@ impl Default for Rules {
 /// assert_eq!(request.id.as_str(), "1.50");
 /// ```
 pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
-    if frame.len() > Span::MAX {
-        return no_json(Fault { at: Span::MAX, what: "a message of more than 4 GiB" });
+    if let Err(fault) = tellable(frame.len()) {
+        return no_json(fault);
     }
     let mut scanner = Scanner::new(frame, rules.depth);
     let start = scanner.space(0);
@@ -57,6 +57,15 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     match read {
         Some(_) => Payload::One(envelope.to_entry(rules)),
         None => no_json(scanner.why()),
+    }
+}
+
+/// Whether the places of a message this long can be told. [`Limits::longest_frame`](crate::Limits::longest_frame)
+/// sees that no longer one is read.
+fn tellable(len: usize) -> Result<(), Fault> {
+    match len {
+        0..=Span::MAX => Ok(()),
+        _ => Err(Fault { at: Span::MAX, what: "a message of more than 4 GiB" }),
     }
 }
 
@@ -185,15 +194,17 @@ mod tests {
         let no_string = r#"{"jsonrpc":12.01,"method":"m"}"#;
         assert_eq!(code(no_string), Code::INVALID_REQUEST);
     }
-    /// The memory is never touched, so that it costs nothing.
+
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_message_too_long_to_tell_places_in_is_no_message() {
-        let frame = Bytes::from(vec![0; Span::MAX + 1]);
-        let Payload::One(Err(invalid)) = decode(&frame, &Rules::default()) else {
+        assert!(tellable(Span::MAX).is_ok());
+        let Payload::One(Err(invalid)) = no_json(tellable(Span::MAX + 1).unwrap_err()) else {
             panic!("it is refused");
         };
         assert_eq!(invalid.error.code, Code::PARSE_ERROR);
         assert!(invalid.error.data.unwrap().as_str().contains("4 GiB"));
+        let limits = crate::Limits { frame_bytes: usize::MAX, ..Default::default() };
+        assert!(tellable(limits.longest_frame()).is_ok());
     }
 }

@@ -228,17 +228,14 @@ impl<'a> Envelope<'a> {
     /// The same for a batch: what is valid stays where it stands.
     #[inline(always)]
     pub(crate) fn to_item(&self, rules: &Rules) -> Item {
-        if !self.is_answer()
-            && let Ok(call) = self.call(rules)
-        {
+        if self.is_answer() {
+            if let Ok(true) = self.holds_result() {
+                return Item::Result { id: self.span(ID), result: self.span(RESULT) };
+            }
+        } else if let Ok(call) = self.call(rules) {
             return Item::Call(call);
         }
-        match self.to_entry(rules) {
-            Ok(Message::Response(Response { outcome: Ok(_), .. })) => {
-                Item::Result { id: self.span(ID), result: self.span(RESULT) }
-            }
-            entry => Item::Other(Box::new(entry)),
-        }
+        Item::Other(Box::new(self.to_entry(rules)))
     }
 
     fn is_answer(&self) -> bool {
@@ -279,18 +276,24 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    fn outcome(&self) -> Result<Outcome, Fault> {
+    /// Whether a Response holds a result, and no error; or what disqualifies it.
+    fn holds_result(&self) -> Result<bool, Fault> {
         self.common_fault()?;
         if !self.has(ID) {
             return Err(Fault::Missing(ID));
         }
         match (self.has(RESULT), self.has(ERROR)) {
             (true, true) => Err(Fault::ResultAndError),
-            (true, false) => Ok(Ok(self.json(RESULT))),
-            (false, _) => error_object(&self.frame.slice(self.span(ERROR).range()))
-                .map(Err)
-                .map_err(Fault::Error),
+            (is_result, _) => Ok(is_result),
         }
+    }
+
+    fn outcome(&self) -> Result<Outcome, Fault> {
+        if self.holds_result()? {
+            return Ok(Ok(self.json(RESULT)));
+        }
+        let error = error_object(&self.frame.slice(self.span(ERROR).range()));
+        error.map(Err).map_err(Fault::Error)
     }
 
     /// The id to answer with: null where there is none, it is of a wrong type, or there are two.

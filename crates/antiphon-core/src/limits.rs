@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::decode::Rules;
+use crate::envelope::Span;
 
 /// The bounds of a connection, a server or a client.
 ///
@@ -50,6 +51,12 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The longest message that is taken, in bytes: `frame_bytes`, and never more than 4 GiB, since places
+    /// in a message are told in 32 bits.
+    pub fn longest_frame(&self) -> usize {
+        self.frame_bytes.min(Span::MAX)
+    }
+
     /// What of this the decoder enforces, strictly by the specification.
     pub fn rules(&self) -> Rules {
         Rules {

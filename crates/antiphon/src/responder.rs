@@ -53,7 +53,7 @@ impl Responder {
     /// The answer to a message or a batch; `None` where there is none to give.
     pub async fn answer(&self, message: impl Into<Bytes>) -> Option<Bytes> {
         let message = message.into();
-        let limit = self.dispatcher.limits.frame_bytes;
+        let limit = self.dispatcher.limits.longest_frame();
         if message.len() > limit {
             let mut out = BytesMut::new();
             encode::response(&Id::Null, &Err(ErrorObject::request_too_large(limit)), &mut out);

@@ -287,8 +287,17 @@ impl Deframer {
     }
 }
 
-/// What to ask for of what is missing: a peer's announcement alone must not size a buffer.
-fn within_reason(missing: usize, buffered: usize) -> usize {
+/// How much to make room for of what is `missing` of a message, when so much is `buffered`: a peer's
+/// announcement alone must not size a buffer.
+///
+/// ```
+/// use antiphon_core::framing::within_reason;
+///
+/// assert_eq!(within_reason(100, 0), 100);
+/// assert_eq!(within_reason(1 << 30, 100), 64 << 10);
+/// assert_eq!(within_reason(1 << 30, 1 << 20), 4 << 20);
+/// ```
+pub fn within_reason(missing: usize, buffered: usize) -> usize {
     missing.min(buffered.saturating_mul(4).max(MAX_WANTED))
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn spawn(
         return Err(io::Error::other("the child has no stdin and stdout"));
     };
     let transport =
-        FramedStream::new(join(stdout, stdin), Some(framing), limits.frame_bytes).whole_lines();
+        FramedStream::new(join(stdout, stdin), Some(framing), limits.longest_frame()).whole_lines();
     let meter = transport.meter();
     let wire = Wire {
         transport,

@@ -17,7 +17,7 @@ pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 /// however long that takes: whoever closed stdin still reads.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
     let transport =
-        FramedStream::new(join(stdin(), stdout()), framing, limits.frame_bytes).whole_lines();
+        FramedStream::new(join(stdin(), stdout()), framing, limits.longest_frame()).whole_lines();
     let meter = transport.meter();
     Wire { transport, facts: Connection::new("stdio"), meter, at_end: AtEnd::Drain(None) }
 }

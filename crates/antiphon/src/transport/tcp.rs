@@ -27,7 +27,7 @@ pub(crate) fn wire(
     limits: &Limits,
 ) -> Wire<TcpTransport> {
     let facts = Connection::new("tcp").from(stream.peer_addr().ok());
-    let transport = FramedStream::new(stream, framing, limits.frame_bytes).whole_lines();
+    let transport = FramedStream::new(stream, framing, limits.longest_frame()).whole_lines();
     let meter = transport.meter();
     Wire { transport, facts, meter, at_end: AtEnd::Drain(Some(limits.shutdown_timeout)) }
 }

@@ -73,7 +73,7 @@ pub(crate) fn wire(
     framing: Option<Framing>,
     limits: &Limits,
 ) -> Wire<UnixTransport> {
-    let transport = FramedStream::new(stream, framing, limits.frame_bytes).whole_lines();
+    let transport = FramedStream::new(stream, framing, limits.longest_frame()).whole_lines();
     let meter = transport.meter();
     let at_end = AtEnd::Drain(Some(limits.shutdown_timeout));
     Wire { transport, facts: Connection::new("unix"), meter, at_end }

@@ -67,7 +67,7 @@ pub(crate) fn serve<S>(
     facts: Connection,
     limits: &Limits,
 ) -> Wire<WsTransport<S>> {
-    wire(stream, unread, facts, Deframer::new(Role::Server, limits.frame_bytes))
+    wire(stream, unread, facts, Deframer::new(Role::Server, limits.longest_frame()))
 }
 
 /// Connects and shakes hands.
@@ -82,7 +82,8 @@ pub(crate) async fn connect(
     // Boxed, or whatever connects would be as large as the handshake.
     let asking = Box::pin(handshake::ask(stream, authority, path, headers));
     let (stream, unread) = asking.await?;
-    let mut wire = wire(stream, &unread, facts, Deframer::new(Role::Client, limits.frame_bytes));
+    let mut wire =
+        wire(stream, &unread, facts, Deframer::new(Role::Client, limits.longest_frame()));
     wire.transport.masks = Some(Masks::default());
     Ok(wire)
 }

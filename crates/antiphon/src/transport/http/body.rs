@@ -69,7 +69,7 @@ pub(super) async fn read<B>(
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
 {
-    let limit = limits.frame_bytes;
+    let limit = limits.longest_frame();
     let mut size = announced;
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();

@@ -100,7 +100,7 @@ where
                 response
             });
         }
-        let limit = inner.dispatcher.limits.frame_bytes;
+        let limit = inner.dispatcher.limits.longest_frame();
         let announced = body::announced(request.body());
         if announced > limit && is_asking(request) {
             return Poll::Ready(with(cors, answer::too_large(limit)));

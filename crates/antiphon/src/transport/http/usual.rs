@@ -30,10 +30,8 @@ use crate::transport::intake::Intake;
 use crate::transport::linger::Linger;
 use crate::transport::{Meter, Metered};
 
-/// What is read ahead while a request runs, and what is asked for of a body at first.
+/// What is read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
-/// What has come of a message that is large without doubt.
-const MUCH: usize = 1 << 20;
 /// Requests served before others get a turn.
 const BURST: usize = 256;
 
@@ -173,15 +171,9 @@ impl Usual {
                 Ok(None) | Err(NotUsual) => return Next::Unusual,
             },
         };
-        let (len, come) = (head.head + head.body, buf.len());
-        self.expected = self.incoming.front_is(len);
-        match len.checked_sub(come) {
-            None | Some(0) => Next::Whole(head),
-            // A few times what has come: an announcement alone makes no buffer large. A message that
-            // is large already seldom lies, and to move it costs more.
-            Some(missing) if come < MUCH => Next::Partial(missing.min(4 * come.max(AHEAD))),
-            Some(missing) => Next::Partial(missing.min(16 * come)),
-        }
+        let wanted = head.wanted(buf.len());
+        self.expected = self.incoming.front_is(head.whole());
+        if wanted == 0 { Next::Whole(head) } else { Next::Partial(wanted) }
     }
 
     fn serve(&mut self, Head { head, body }: Head, cx: &mut Poller<'_>) {

@@ -6,6 +6,7 @@
 
 use std::mem::MaybeUninit;
 
+use antiphon_core::framing::within_reason;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::answer;
@@ -22,6 +23,18 @@ const MAX_HEADERS: usize = 32;
 pub(super) struct Head {
     pub(super) head: usize,
     pub(super) body: usize,
+}
+
+impl Head {
+    /// How long the request is.
+    pub(super) fn whole(self) -> usize {
+        self.head.saturating_add(self.body)
+    }
+
+    /// How much more is worth a read, when so much has come; nothing, when that is all.
+    pub(super) fn wanted(self, come: usize) -> usize {
+        within_reason(self.whole().saturating_sub(come), come)
+    }
 }
 
 /// It is hyper's.
@@ -74,7 +87,7 @@ fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usiz
         && right_path
         && inner.guard.serves(host?)
         && answer::is_json_type(kind?)
-        && length <= inner.dispatcher.limits.frame_bytes;
+        && length <= inner.dispatcher.limits.longest_frame();
     usual.then_some(length)
 }
 
@@ -104,4 +117,18 @@ pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
         map.append(name, value);
     }
     map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_announcement_alone_makes_no_buffer_large() {
+        let head = Head { head: 100, body: 1 << 30 };
+        assert_eq!(head.wanted(100), 64 << 10);
+        assert_eq!(head.wanted(1 << 20), 4 << 20);
+        assert_eq!(head.wanted(1 << 30), 100);
+        assert_eq!(head.wanted(head.whole()), 0);
+    }
 }

@@ -48,7 +48,7 @@ impl Http1 {
             head: RequestHead::new(&uri, headers),
             uri,
             pool: Pool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
-            limit: limits.frame_bytes,
+            limit: limits.longest_frame(),
         }
     }
 

@@ -67,7 +67,12 @@ impl HttpCaller {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.handshake_timeout));
         let version = if http2 {
-            Version::Two(Box::new(Http2::new(connector, uri.clone(), headers, limits.frame_bytes)))
+            Version::Two(Box::new(Http2::new(
+                connector,
+                uri.clone(),
+                headers,
+                limits.longest_frame(),
+            )))
         } else {
             Version::One(Http1::new(connector, uri.clone(), headers, limits))
         };
