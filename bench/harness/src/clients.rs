@@ -22,20 +22,25 @@ const CLIENTS: [(&str, &str); 5] = [
     ("http", "hyper"),
 ];
 
-/// Calls a second by wire and client.
-pub(crate) type Clients = BTreeMap<String, BTreeMap<String, Spread>>;
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Clients {
+    /// Calls a second by wire and client.
+    pub(crate) speeds: BTreeMap<String, BTreeMap<String, Spread>>,
+    /// What was measured with the cores apart is counted, for want of other measurements.
+    pub(crate) all_count: bool,
+}
 
 pub(crate) fn measure(place: &Place, options: &Options) -> Result<Clients, Fault> {
     let server = Server::start(place, "plain")?;
     let turns = turns::take(options, &CLIENTS, |(wire, client)| {
         one(place, options, server.endpoint(wire)?, client)
     })?;
-    let mut clients = Clients::new();
-    for ((wire, client), speeds) in turns.counted {
-        let of_wire = clients.entry(wire.to_owned()).or_default();
-        of_wire.insert(client.to_owned(), Spread::of(speeds));
+    let mut speeds = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for ((wire, client), measured) in turns.counted {
+        let of_wire = speeds.entry(wire.to_owned()).or_default();
+        of_wire.insert(client.to_owned(), Spread::of(measured));
     }
-    Ok(clients)
+    Ok(Clients { speeds, all_count: turns.all_count })
 }
 
 fn one(place: &Place, options: &Options, endpoint: &str, client: &str) -> Result<f64, Fault> {

@@ -116,7 +116,7 @@ fn memory(results: &Results) -> Vec<Goal> {
 
 fn clients(results: &Results) -> Vec<Goal> {
     let ratio = |wire: &str| {
-        let clients = results.clients.as_ref()?.value.get(wire)?;
+        let clients = results.clients.as_ref()?.value.speeds.get(wire)?;
         Some(clients.get("antiphon")?.median / clients.get("jsonrpsee")?.median)
     };
     let ws = "client, 64 in flight on one WebSocket, times jsonrpsee";

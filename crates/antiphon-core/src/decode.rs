@@ -60,8 +60,8 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     }
 }
 
-/// Whether the places of a message this long can be told. [`Limits::longest_frame`](crate::Limits::longest_frame)
-/// sees that no longer one is read.
+/// Whether the places of a message this long can be told. `Limits::longest_frame` sees that no longer
+/// one is read.
 fn tellable(len: usize) -> Result<(), Fault> {
     match len {
         0..=Span::MAX => Ok(()),

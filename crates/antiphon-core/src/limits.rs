@@ -21,7 +21,7 @@ use crate::envelope::Span;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The largest message taken in, in bytes. Enforced where it is framed: `framing`, the HTTP
-    /// body, the WebSocket message. A message of more than 4 GiB is never taken.
+    /// body, the WebSocket message; see [`longest_frame`](Self::longest_frame).
     pub frame_bytes: usize,
     /// The most entries of a batch. Enforced by `decode`.
     pub batch_entries: usize,
@@ -51,8 +51,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The longest message that is taken, in bytes: `frame_bytes`, and never more than 4 GiB, since places
-    /// in a message are told in 32 bits.
+    /// The longest message that is taken, in bytes: `frame_bytes`, and never more than 4 GiB, since
+    /// places in a message are told in 32 bits.
     pub fn longest_frame(&self) -> usize {
         self.frame_bytes.min(Span::MAX)
     }

@@ -14,7 +14,7 @@ fn clients(results: &Results) -> String {
     let Some(clients) = &results.clients else { return String::new() };
     let mut table =
         Table::new(["client", "calls a second", "slowest to fastest round", "times jsonrpsee"]);
-    for (wire, of_wire) in &clients.value {
+    for (wire, of_wire) in &clients.value.speeds {
         let base = of_wire.get("jsonrpsee").map(|speed| speed.median);
         for (client, speed) in of_wire {
             table.row([
@@ -25,9 +25,13 @@ fn clients(results: &Results) -> String {
             ]);
         }
     }
+    let apart = match clients.value.all_count {
+        true => " The two cores shared no cache all the time.",
+        false => "",
+    };
     let text = format!(
         "64 calls in flight, on one connection over WebSocket, against the plain loop. hyper is its \
-         pooled client with messages written by hand.\n\n{}",
+         pooled client with messages written by hand.{apart}\n\n{}",
         table.finish()
     );
     section("Clients", &[&*clients.date].into(), &text)

@@ -1,8 +1,8 @@
 //! Where does a JSON value end, and is it well formed?
 //!
-//! One pass over the bytes, which sees on its way whether they are ASCII. It builds nothing, recurses nowhere and allocates
-//! only for nesting deeper than 64. The grammar is RFC 8259's, to the letter; what the grammar lets
-//! through and Rust cannot hold (a lone surrogate) stays as it was written.
+//! One pass over the bytes, which sees on its way whether they are ASCII. It builds nothing, recurses
+//! nowhere and allocates only for nesting deeper than 64. The grammar is RFC 8259's, to the letter;
+//! what the grammar lets through and Rust cannot hold (a lone surrogate) stays as it was written.
 
 mod words;
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use antiphon::{Client, Limits};
 use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::hand::{Hand, PLAIN, answered, one, settle};
+use crate::hand::{Hand, PLAIN, Served, answered, one, settle};
 use crate::support::within;
 
 #[tokio::test]
@@ -86,6 +87,8 @@ async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
         assert_eq!(one(&client).await.unwrap(), 1);
         close.send(()).unwrap();
         closed.recv().unwrap();
+        // Longer than a connection may rest without the runtime being asked, which nothing else
+        // tells.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -199,5 +202,31 @@ async fn a_connection_that_may_still_bring_a_body_is_not_used() {
         let mut second = hand.accept().await;
         second.answer(PLAIN).await;
         assert_eq!(within(call).await.unwrap().unwrap(), 1);
+    }
+}
+
+/// A settings frame, the head of a 200 on stream 1, and the first byte of its body.
+const HALF_BY_HTTP2: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
+    \x00\x00\x01\x01\x04\x00\x00\x00\x01\x88\
+    \x00\x00\x01\x00\x00\x00\x00\x00\x01{";
+
+#[tokio::test]
+async fn an_answer_that_stands_still_is_given_up() {
+    let limits = Limits { stall_timeout: Duration::from_millis(50), ..Limits::default() };
+    for http2 in [false, true] {
+        let (hand, address) = Hand::listen().await;
+        let builder = Client::builder().limits(limits.clone());
+        let builder = if http2 { builder.http2() } else { builder };
+        let client = builder.connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let Served(mut stream) = hand.accept().await;
+        let mut come = Vec::new();
+        while !String::from_utf8_lossy(&come).contains("\"method\"") {
+            within(stream.read_buf(&mut come)).await.unwrap();
+        }
+        let half = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{";
+        stream.write_all(if http2 { HALF_BY_HTTP2 } else { half }).await.unwrap();
+        let error = within(call).await.unwrap().unwrap_err().to_string();
+        assert!(error.contains("stood unfinished for 50ms"), "{http2}: {error}");
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Whatever else comes (another method or version, an upgrade, a body in chunks, `Expect`, a page's
 //! `Origin`, a head that is no HTTP or is refused) is hyper's: the connection is handed over with what
-//! was read, and stays there. So nothing is decided here but that a request is usual, and hyper and
-//! `service.rs` keep every rule. Rejected: hyper for all, which took more instructions a call than all
-//! the rest together.
+//! was read, and stays there. So nothing is decided here but that a request is usual, and hyper,
+//! `respond.rs` and `service.rs` keep every rule. Rejected: hyper for all, which took more instructions
+//! a call than all the rest together.
 
 use std::pin::Pin;
 use std::sync::Arc;

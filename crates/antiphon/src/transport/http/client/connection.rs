@@ -8,10 +8,12 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Buf as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::unconstrained;
+use tokio::time::{Sleep, sleep};
 
 use super::fault::Fault;
 use super::response::{Progress, Reader, Response};
@@ -44,16 +46,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         unconstrained(look).await
     }
 
-    /// Sends a request and reads the response. With it comes whether the connection can be used
-    /// again. A request of which nothing could be sent is still there.
+    /// Sends a request and reads the response, which has so many bytes at most, and of which either
+    /// may stand still for so long. With it comes whether the connection can be used again. A request
+    /// of which nothing could be sent is still there.
     pub(super) async fn exchange(
         &mut self,
         request: &mut Lent,
         limit: usize,
+        stall: Duration,
     ) -> Result<(Response, bool), Fault> {
-        let sending = Sending::Writing { begun: false };
-        let mut exchange =
-            Exchange { connection: self, request, sending, reader: Reader::new(limit), wanted: 0 };
+        let mut exchange = Exchange {
+            connection: self,
+            request,
+            sending: Sending::Writing { begun: false },
+            reader: Reader::new(limit),
+            wanted: 0,
+            stall,
+            still: None,
+        };
         poll_fn(|cx| exchange.poll(cx)).await
     }
 }
@@ -66,6 +76,10 @@ struct Exchange<'a, S> {
     reader: Reader,
     /// What the next read is to bring.
     wanted: usize,
+    /// How long a message may stand still.
+    stall: Duration,
+    /// What had moved when one was last seen to wait, and when that will have been for too long.
+    still: Option<(u64, Pin<Box<Sleep>>)>,
 }
 
 /// How far the request has gone.
@@ -89,7 +103,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
             let ended = match incoming.poll_read(stream, cx, self.wanted, meter) {
                 Poll::Pending => {
                     incoming.rest();
-                    return Poll::Pending;
+                    return self.poll_stalled(cx).map(Err);
                 }
                 Poll::Ready(Ok(read)) => read == 0,
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(error))),
@@ -141,6 +155,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
         Ok(())
     }
 
+    /// Ready when a message is under way, in or out, and has not moved for too long. While an answer is
+    /// waited for none is, and no timer runs.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
+        let is_sent = matches!(self.sending, Sending::Sent | Sending::Broken(_));
+        let is_answering = self.reader.is_amid() || !self.connection.incoming.buf.is_empty();
+        if is_sent && !is_answering {
+            self.still = None;
+            return Poll::Pending;
+        }
+        let (moved, stall) = (self.connection.meter.moved(), self.stall);
+        let (before, timer) = self.still.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
+        if *before != moved {
+            *before = moved;
+            timer.set(sleep(stall));
+        }
+        timer.as_mut().poll(cx).map(|()| Fault::Stalled { stall, is_answering })
+    }
+
     fn end(&mut self, response: Response, stays: bool) -> (Response, bool) {
         let is_sent = matches!(self.sending, Sending::Sent);
         let buf = std::mem::take(&mut self.connection.incoming.buf);
@@ -177,12 +209,14 @@ mod tests {
     const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n\
                            3;x\r\nhel\r\n2\r\nlo\r\n0\r\na: b\r\n\r\n";
 
+    const STALL: Duration = Duration::from_secs(30);
+
     async fn exchange(
         connection: &mut Connection<DuplexStream>,
         request: &str,
     ) -> Result<(Bytes, bool), Fault> {
         let mut request = Lent::own(request.as_bytes());
-        let (response, is_reusable) = connection.exchange(&mut request, 1_000).await?;
+        let (response, is_reusable) = connection.exchange(&mut request, 1_000, STALL).await?;
         Ok((response.body.clone(), is_reusable))
     }
 
@@ -246,7 +280,7 @@ mod tests {
         exchange(&mut connection, "first").await.unwrap();
         drop(far);
         let mut second = Lent::own(b"second");
-        let fault = connection.exchange(&mut second, 1_000).await.unwrap_err();
+        let fault = connection.exchange(&mut second, 1_000, STALL).await.unwrap_err();
         assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
         assert_eq!(*second, "second");
     }
@@ -274,5 +308,38 @@ mod tests {
                 assert!(matches!(fault, Fault::BrokeOff(_)), "{at}: {fault:?}");
             }
         }
+    }
+
+    /// The clock stands still, and jumps when everything waits.
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_stands_still_is_given_up() {
+        for said in ["H", "HTTP/1.1 200 OK\r\n", &PLAIN[..PLAIN.len() - 1], &CHUNKED[..60]] {
+            let (near, mut far) = duplex(1_000);
+            far.write_all(said.as_bytes()).await.unwrap();
+            let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
+            assert!(matches!(fault, Fault::Stalled { is_answering: true, .. }), "{fault:?}");
+            drop(far);
+        }
+        let (near, _far) = duplex(3);
+        let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
+        assert!(matches!(fault, Fault::Stalled { is_answering: false, .. }), "{fault:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_moves_and_an_answer_that_is_waited_for_are_not() {
+        let (near, mut far) = duplex(1_000);
+        let server = tokio::spawn(async move {
+            for head in ["", "HTTP/1.1 102 Processing\r\n\r\n"] {
+                far.write_all(head.as_bytes()).await.unwrap();
+                sleep(100 * STALL).await;
+            }
+            for byte in CHUNKED.as_bytes() {
+                far.write_all(&[*byte]).await.unwrap();
+                sleep(STALL / 2).await;
+            }
+        });
+        let answer = exchange(&mut Connection::new(near), "request").await.unwrap();
+        assert_eq!(answer, ("hello".into(), true));
+        server.await.unwrap();
     }
 }

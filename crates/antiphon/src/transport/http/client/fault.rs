@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::time::Duration;
 
 use http::Uri;
 
@@ -19,6 +20,8 @@ pub(super) enum Fault {
     Unanswered(Option<io::Error>),
     /// The answer ends before its end.
     BrokeOff(Cow<'static, str>),
+    /// Of the answer, or of the request, nothing more has moved for so long.
+    Stalled { stall: Duration, is_answering: bool },
     /// What came is no answer.
     Malformed(Cow<'static, str>),
     /// The body has more bytes than this.
@@ -42,6 +45,12 @@ impl Fault {
                 )
             }
             Self::BrokeOff(cause) => format!("the answer of {uri} broke off: {cause}"),
+            Self::Stalled { stall, is_answering: true } => {
+                format!("the answer of {uri} stood unfinished for {stall:?}")
+            }
+            Self::Stalled { stall, is_answering: false } => {
+                format!("{uri} has read nothing for {stall:?}")
+            }
             Self::Malformed(reason) => format!("the answer of {uri} is not HTTP/1.1: {reason}"),
             Self::TooLarge(limit) => {
                 format!("the answer is over the limit of {limit} bytes; raise the frame limit")

@@ -34,6 +34,7 @@ pub(super) struct Http1 {
     head: RequestHead,
     pool: Arc<Pool<Connection<TcpStream>>>,
     limit: usize,
+    stall: Duration,
 }
 
 impl Http1 {
@@ -49,6 +50,7 @@ impl Http1 {
             uri,
             pool: Pool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
             limit: limits.longest_frame(),
+            stall: limits.stall_timeout,
         }
     }
 
@@ -63,7 +65,7 @@ impl Http1 {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?,
             };
-            match connection.exchange(&mut request, self.limit).await {
+            match connection.exchange(&mut request, self.limit, self.stall).await {
                 // This one was closed after all.
                 Err(Fault::Unsent(_)) => {}
                 Err(fault) => return Err(fault),

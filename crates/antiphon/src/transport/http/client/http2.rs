@@ -1,12 +1,16 @@
 //! Exchanges by HTTP/2, all on one connection: hyper's client.
 
-use bytes::Bytes;
+use std::time::Duration;
+
+use antiphon_core::Limits;
+use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use tokio::time::timeout;
 
 use super::fault::Fault;
 use super::response::Response;
@@ -16,6 +20,7 @@ pub(super) struct Http2 {
     uri: Uri,
     headers: HeaderMap,
     limit: usize,
+    stall: Duration,
 }
 
 impl Http2 {
@@ -23,10 +28,11 @@ impl Http2 {
         connector: HttpConnector,
         uri: Uri,
         headers: &HeaderMap,
-        limit: usize,
+        limits: &Limits,
     ) -> Self {
         let client = Client::builder(TokioExecutor::new()).http2_only(true).build(connector);
-        Self { client, uri, headers: headers.clone(), limit }
+        let (limit, stall) = (limits.longest_frame(), limits.stall_timeout);
+        Self { client, uri, headers: headers.clone(), limit, stall }
     }
 
     pub(super) async fn post(&self, message: Bytes) -> Result<Response, Fault> {
@@ -41,12 +47,23 @@ impl Http2 {
             let cause = Fault::root(&error);
             if error.is_connect() { Fault::Unreachable(cause) } else { Fault::Failed(cause) }
         })?;
-        let status = response.status();
-        let body = Limited::new(response.into_body(), self.limit).collect().await;
-        let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => Fault::TooLarge(self.limit),
-            None => Fault::BrokeOff(error.to_string().into()),
-        })?;
-        Ok(Response::new(status, body.to_bytes()))
+        let (status, mut body) = (response.status(), response.into_body());
+        let mut whole = BytesMut::new();
+        while let Some(frame) = self.in_time(body.frame()).await? {
+            let frame = frame.map_err(|error| Fault::BrokeOff(error.to_string().into()))?;
+            let piece = frame.into_data().unwrap_or_default();
+            if piece.len() > self.limit - whole.len() {
+                return Err(Fault::TooLarge(self.limit));
+            }
+            whole.extend_from_slice(&piece);
+        }
+        Ok(Response::new(status, whole.freeze()))
+    }
+
+    /// What comes of an answer, unless it stands still for too long.
+    async fn in_time<T>(&self, piece: impl Future<Output = T>) -> Result<T, Fault> {
+        let stall = self.stall;
+        let stalled = |_| Fault::Stalled { stall, is_answering: true };
+        timeout(stall, piece).await.map_err(stalled)
     }
 }

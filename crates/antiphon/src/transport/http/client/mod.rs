@@ -67,12 +67,7 @@ impl HttpCaller {
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.handshake_timeout));
         let version = if http2 {
-            Version::Two(Box::new(Http2::new(
-                connector,
-                uri.clone(),
-                headers,
-                limits.longest_frame(),
-            )))
+            Version::Two(Box::new(Http2::new(connector, uri.clone(), headers, limits)))
         } else {
             Version::One(Http1::new(connector, uri.clone(), headers, limits))
         };

@@ -87,6 +87,11 @@ impl Reader {
         self.heads > 0 || self.body.is_some()
     }
 
+    /// Whether its head has come and its body has not.
+    pub(super) fn is_amid(&self) -> bool {
+        self.body.is_some()
+    }
+
     /// Takes in what has come, and whether the connection `ended` after it.
     pub(super) fn read(&mut self, buf: &mut BytesMut, ended: bool) -> Result<Progress, Fault> {
         loop {
