@@ -27,6 +27,8 @@ use self::values::ValuesDeframer;
 
 /// The most that is asked for of a frame of which little has come.
 const MAX_WANTED: usize = 64 * 1024;
+/// What has come of a message that is large without doubt.
+const MUCH: usize = 1 << 20;
 /// The most that a framing writes around a message.
 const MAX_AROUND: usize = 40;
 
@@ -290,15 +292,20 @@ impl Deframer {
 /// How much to make room for of what is `missing` of a message, when so much is `buffered`: a peer's
 /// announcement alone must not size a buffer.
 ///
+/// That is four times what has come, and sixteen once a MiB has: a message that is large already seldom
+/// lies, and to move it to more room costs more than room that is not touched.
+///
 /// ```
 /// use antiphon_core::framing::within_reason;
 ///
 /// assert_eq!(within_reason(100, 0), 100);
 /// assert_eq!(within_reason(1 << 30, 100), 64 << 10);
-/// assert_eq!(within_reason(1 << 30, 1 << 20), 4 << 20);
+/// assert_eq!(within_reason(1 << 30, 100 << 10), 400 << 10);
+/// assert_eq!(within_reason(1 << 30, 1 << 20), 16 << 20);
 /// ```
 pub fn within_reason(missing: usize, buffered: usize) -> usize {
-    missing.min(buffered.saturating_mul(4).max(MAX_WANTED))
+    let times = if buffered < MUCH { 4 } else { 16 };
+    missing.min(buffered.saturating_mul(times).max(MAX_WANTED))
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ mod tests {
     fn an_announcement_alone_makes_no_buffer_large() {
         let head = Head { head: 100, body: 1 << 30 };
         assert_eq!(head.wanted(100), 64 << 10);
-        assert_eq!(head.wanted(1 << 20), 4 << 20);
+        assert_eq!(head.wanted(100 << 10), 400 << 10);
         assert_eq!(head.wanted(1 << 30), 100);
         assert_eq!(head.wanted(head.whole()), 0);
     }
