@@ -64,6 +64,10 @@ pub(crate) struct ServerLimits {
     #[arg(long, env = "ANTIPHON_MAX_CONNECTIONS", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().connections))]
     max_connections: Count,
+    /// Subscriptions of one connection that are served at once
+    #[arg(long, env = "ANTIPHON_MAX_SUBSCRIPTIONS", value_name = "COUNT", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().subscriptions))]
+    max_subscriptions: Count,
     /// How long a request, or a whole batch, may take; 0 or none for ever
     #[arg(long, env = "ANTIPHON_REQUEST_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().request_timeout))]
@@ -76,7 +80,8 @@ pub(crate) struct ServerLimits {
 
 impl ConnectionLimits {
     pub(crate) fn limits(&self) -> Limits {
-        let Limits { connections, request_timeout, shutdown_timeout, .. } = Limits::default();
+        let Limits { connections, subscriptions, request_timeout, shutdown_timeout, .. } =
+            Limits::default();
         // Every field is named, so that a new one does not compile without a flag.
         Limits {
             frame_bytes: self.max_frame_bytes.0,
@@ -90,6 +95,7 @@ impl ConnectionLimits {
             stall_timeout: self.stall_timeout.0,
             idle_timeout: self.idle_timeout.0,
             connections,
+            subscriptions,
             request_timeout,
             shutdown_timeout,
         }
@@ -100,6 +106,7 @@ impl ServerLimits {
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             connections: self.max_connections.0,
+            subscriptions: self.max_subscriptions.0,
             request_timeout: self.request_timeout.0,
             shutdown_timeout: self.shutdown_timeout.0.unwrap_or_default(),
             ..self.connection.limits()
@@ -128,7 +135,7 @@ mod tests {
     fn each_flag_sets_its_field() {
         let flags = "--max-frame-bytes=1k --max-batch-entries=2 --max-depth=3 --max-in-flight=4 \
                      --max-pending-calls=5 --max-response-bytes=6k --max-write-queue-bytes=7k \
-                     --max-connections=8 --request-timeout=9s --handshake-timeout=10s \
+                     --max-connections=8 --max-subscriptions=14 --request-timeout=9s --handshake-timeout=10s \
                      --stall-timeout=11s --idle-timeout=12s --shutdown-timeout=13s";
         let expected = Limits {
             frame_bytes: 1 << 10,
@@ -139,6 +146,7 @@ mod tests {
             response_bytes: 6 << 10,
             write_queue_bytes: 7 << 10,
             connections: 8,
+            subscriptions: 14,
             request_timeout: Some(Duration::from_secs(9)),
             handshake_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(11),

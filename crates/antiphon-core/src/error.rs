@@ -105,6 +105,12 @@ impl ErrorObject {
         Self::of(Code::INTERNAL_ERROR, "Internal error")
     }
 
+    /// -32006
+    pub fn too_many_subscriptions(limit: usize) -> Self {
+        Self::of(Code::TOO_MANY_SUBSCRIPTIONS, "Too many subscriptions")
+            .with_data(&format_args!("the limit is {limit} a connection"))
+    }
+
     /// -32007
     pub fn request_too_large(limit: usize) -> Self {
         Self::of(Code::REQUEST_TOO_LARGE, "Request too large")

@@ -31,6 +31,8 @@ pub struct Limits {
     pub in_flight: usize,
     /// Calls of one connection that wait for the other side. Enforced by `session`.
     pub pending_calls: usize,
+    /// Subscriptions that one connection is served at once. Enforced by the connection.
+    pub subscriptions: usize,
     /// The largest answer given, in bytes; of a batch, of the whole. Enforced by the dispatcher.
     pub response_bytes: usize,
     /// Bytes waiting to be written on one connection before senders wait. Enforced by the writer.
@@ -76,6 +78,7 @@ impl Default for Limits {
             depth: 128,
             in_flight: 1_024,
             pending_calls: 16_384,
+            subscriptions: 1_024,
             response_bytes: 32 << 20,
             write_queue_bytes: 1 << 20,
             connections: 16_384,

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::BoxFuture;
+use crate::subscription::Follower;
 
 /// A method and its params, on their way in or out.
 #[derive(Clone, Debug)]
@@ -57,6 +58,17 @@ pub trait Caller: Send + Sync + 'static {
 
     /// Notifies; it is done when the message is on its way.
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Asks for a subscription and waits for the reply; its items go to the follower until it is
+    /// dropped. What cannot be called back has none.
+    fn subscribe(
+        &self,
+        call: Invocation,
+        follower: Follower,
+    ) -> BoxFuture<'_, Result<(), CallError>> {
+        drop((call, follower));
+        Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
+    }
 
     /// Sends one batch and waits for all its results, one for each `BatchEntry::Call`, in order.
     fn send_batch(
@@ -301,7 +313,7 @@ fn typed<R: DeserializeOwned + 'static>(method: &Method, result: RawJson) -> Res
     })
 }
 
-async fn within<T>(
+pub(crate) async fn within<T>(
     timeout: Option<Duration>,
     call: impl Future<Output = Result<T, CallError>>,
 ) -> Result<T, CallError> {

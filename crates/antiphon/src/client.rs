@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::handler::Handler;
 use crate::peer::{self, Direction, Peer, Side, Stop, Tap, Wire};
+use crate::subscription::{Subscribe, Topic};
 use crate::transport::{self, Transport};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
@@ -74,6 +75,11 @@ impl Client {
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.caller.post(Invocation::new(method, params)).await
+    }
+
+    /// Subscribes to a topic; asked for when awaited. Over HTTP there are none.
+    pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
+        Subscribe::new(self.caller.clone(), topic.into(), &params, self.timeout)
     }
 
     /// Starts a batch.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::CallError;
 use crate::peer::Peer;
+use crate::subscription::Channel;
 
 /// One call as its handler sees it. Cheap to clone.
 #[derive(Clone)]
@@ -55,11 +56,13 @@ struct Inner {
     origin: Origin,
     /// Made when somebody asks: most handlers end before anybody could cancel them.
     cancel: OnceLock<CancellationToken>,
+    /// The subscription that this call has opened: its items wait for the reply.
+    opened: OnceLock<Arc<Channel>>,
 }
 
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
-        Self(Arc::new(Inner { id, origin, cancel: OnceLock::new() }))
+        Self(Arc::new(Inner { id, origin, cancel: OnceLock::new(), opened: OnceLock::new() }))
     }
 
     /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
@@ -73,6 +76,7 @@ impl Context {
                     inner.origin = origin.clone();
                 }
                 inner.cancel.take();
+                inner.opened.take();
                 spare
             }
             None => Self::new(Some(id), origin.clone()),
@@ -108,6 +112,23 @@ impl Context {
 
     pub(crate) fn origin(&self) -> &Origin {
         &self.0.origin
+    }
+
+    /// Lets the items of this subscription go once the reply is on its way.
+    pub(crate) fn after_answer(&self, opened: Arc<Channel>) {
+        let _ = self.0.opened.set(opened);
+    }
+
+    /// Whether something waits for the reply.
+    pub(crate) fn has_opened(&self) -> bool {
+        self.0.opened.get().is_some()
+    }
+
+    /// The reply is on its way.
+    pub(crate) fn answered(&self) {
+        if let Some(opened) = self.0.opened.get() {
+            opened.release();
+        }
     }
 
     pub(crate) fn cancel(&self) {

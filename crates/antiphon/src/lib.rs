@@ -52,6 +52,7 @@ mod raw;
 mod responder;
 mod router;
 mod server;
+mod subscription;
 pub mod transport;
 
 pub use antiphon_core as core;
@@ -69,6 +70,9 @@ pub use peer::{Direction, Peer};
 pub use responder::Responder;
 pub use router::Router;
 pub use server::{BindError, Server};
+pub use subscription::{
+    Follower, Overflow, Sink, SinkClosed, Subscribe, Subscription, SubscriptionError, Topic,
+};
 pub use tokio_util::sync::CancellationToken;
 
 /// The future of something dynamic.

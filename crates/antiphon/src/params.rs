@@ -51,7 +51,7 @@ fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     }
 }
 
-fn invalid(path: String, reason: &str) -> ErrorObject {
+pub(crate) fn invalid(path: String, reason: &str) -> ErrorObject {
     #[derive(Serialize)]
     struct Fault<'a> {
         path: String,

@@ -64,21 +64,25 @@ impl<T: Transport> Connection<T> {
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
         let out = &mut self.writer.scratch;
         match self.dispatcher.start(payload, Some(&self.gate), &self.origin, out, poller) {
-            Started::Done(answer) => self.writer.answer(answer),
+            Started::Done(answer) => {
+                self.writer.answer_after(&self.shared, answer);
+                self.writer.scratch.answered();
+            }
             Started::Running(progress, run) => self.settle(progress, run, poller),
         }
     }
 
     fn settle(&mut self, progress: Progress, mut run: Box<Run>, poller: &mut Poller<'_>) {
         match progress {
-            Progress::Done(answer) => self.writer.answer(answer),
+            // Before the run is dropped, which lets follow what it has opened.
+            Progress::Done(answer) => self.writer.answer_after(&self.shared, answer),
             Progress::Detached => self.detach(run),
             Progress::Blocked if self.head.is_none() => self.head = Some(run),
             // Requests that overtook the head, and there is no room for all of them.
             Progress::Blocked => {
                 run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
                 match run.poll(poller) {
-                    Progress::Done(answer) => self.writer.answer(answer),
+                    Progress::Done(answer) => self.writer.answer_after(&self.shared, answer),
                     Progress::Detached | Progress::Blocked => self.detach(run),
                 }
             }

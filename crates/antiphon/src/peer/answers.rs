@@ -78,6 +78,13 @@ impl Scratch {
         Self::default()
     }
 
+    /// The answer to the last call is on its way.
+    pub(super) fn answered(&self) {
+        if let Some(context) = &self.context {
+            context.answered();
+        }
+    }
+
     /// There is nothing to answer for now: the buffer goes back.
     pub(crate) fn rest(&mut self) {
         self.buffer.rest();

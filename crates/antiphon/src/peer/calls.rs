@@ -56,7 +56,11 @@ impl Shared {
         entries: &[BatchEntry],
     ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
         let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
-        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(|_| oneshot::channel()).unzip();
+        let open = |_| {
+            let (waiter, answer) = oneshot::channel();
+            (Waiter::Call(waiter), answer)
+        };
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(open).unzip();
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
@@ -89,6 +93,11 @@ pub(super) struct Pending<'a> {
 impl Pending<'_> {
     /// All have their answers: there is nothing to abandon.
     pub(super) fn answered(mut self) {
+        self.keep();
+    }
+
+    /// They are not abandoned, whoever waits for them.
+    pub(super) fn keep(&mut self) {
         self.ids = 0..0;
         self.named = None;
     }

@@ -7,9 +7,10 @@ use std::task::{Context as Poller, Poll};
 use crate::BoxFuture;
 
 /// A handler's future whose panics end here: the text goes to the log and never to the other side.
-pub(super) struct Caught<T>(Option<BoxFuture<'static, T>>);
+pub(crate) struct Caught<T>(Option<BoxFuture<'static, T>>);
 
-pub(super) struct Panicked;
+#[derive(Debug)]
+pub(crate) struct Panicked;
 
 /// What became of a handler that was entered.
 pub(super) enum Entered<T> {
@@ -20,6 +21,10 @@ pub(super) enum Entered<T> {
 }
 
 impl<T> Caught<T> {
+    pub(crate) fn new(future: BoxFuture<'static, T>) -> Self {
+        Self(Some(future))
+    }
+
     /// Makes a handler's future and polls it. What is ready at once is seen by `done` where it stands:
     /// moving it up through the calls costs as much as half of the rest.
     #[inline(always)]
@@ -52,7 +57,7 @@ impl<T> Caught<T> {
         }
     }
 
-    pub(super) fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Result<T, Panicked>> {
+    pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Result<T, Panicked>> {
         let Some(future) = &mut self.0 else { return Poll::Ready(Err(Panicked)) };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(poller))) {
             Ok(poll) => poll.map(Ok),

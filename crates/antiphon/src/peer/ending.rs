@@ -101,6 +101,7 @@ impl<T: Transport> Connection<T> {
         }
         self.ended = true;
         self.shared.end_calls(&GONE.into());
+        self.shared.subscriptions.close("the other side closed its end");
         if let AtEnd::Drain(Some(limit)) = self.at_end {
             self.drain = Some(Box::pin(sleep(limit)));
         }

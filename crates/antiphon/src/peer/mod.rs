@@ -18,6 +18,7 @@ mod places;
 mod reader;
 mod run;
 mod shared;
+mod subscriptions;
 mod watchdog;
 mod writer;
 
@@ -33,9 +34,12 @@ use tokio::sync::oneshot;
 use crate::BoxFuture;
 use crate::call::{Batch, BatchEntry, Call, CallError, Caller, Invocation};
 use crate::context::Connection;
+use crate::subscription::{Follower, Subscribe, Topic};
 
+pub(crate) use caught::Caught;
 pub(crate) use connection::{AtEnd, Side, Wire, connect};
 pub(crate) use ending::ENDED_WELL;
+use shared::Waiter;
 pub(crate) use shared::{Shared, Stop};
 pub(crate) use watchdog::Meter;
 use writer::Outgoing;
@@ -64,6 +68,11 @@ impl Peer {
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.post(Invocation::new(method, params)).await
+    }
+
+    /// Subscribes to a topic of the other side; asked for when awaited.
+    pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
+        Subscribe::new(Arc::new(self.clone()), topic.into(), &params, None)
     }
 
     /// Starts a batch.
@@ -127,11 +136,19 @@ impl Caller for Peer {
         Box::pin(async move {
             self.capacity().await?;
             let (waiter, answer) = oneshot::channel();
-            let pending = self.shared.open(&call, waiter)?;
+            let pending = self.shared.open(&call, Waiter::Call(waiter))?;
             let answer = answer.await;
             pending.answered();
             answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
         })
+    }
+
+    fn subscribe(
+        &self,
+        call: Invocation,
+        follower: Follower,
+    ) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(self.ask(call, follower.0, None))
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {

@@ -44,11 +44,11 @@ impl Places {
         self.rest.len() - 1
     }
 
-    /// It has come.
-    pub(super) fn settle(&mut self, place: usize, outcome: Outcome) {
-        if let Some(place) = self.rest.get_mut(place) {
-            place.outcome = Some(outcome);
-        }
+    /// It has come; gives back the context of its call.
+    pub(super) fn settle(&mut self, place: usize, outcome: Outcome) -> Option<Context> {
+        let place = self.rest.get_mut(place)?;
+        place.outcome = Some(outcome);
+        place.context.take()
     }
 
     /// The ids and contexts of those that have not.

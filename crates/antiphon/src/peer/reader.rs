@@ -159,7 +159,7 @@ impl AnsweredBatch {
         };
         for waiter in missing {
             let reason = "the answer to the batch lacks this call".to_owned();
-            let _ = waiter.send(Err(CallError::Protocol(reason)));
+            waiter.send(Err(CallError::Protocol(reason)));
         }
     }
 }

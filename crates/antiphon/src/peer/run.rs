@@ -36,6 +36,8 @@ pub(crate) struct Run {
     /// The context of a call that is over.
     spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
+    /// Calls that have opened something which waits for the reply.
+    opened: Vec<Context>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -133,13 +135,15 @@ impl Run {
             calls: Calls::None,
             spare: None,
             notification: None,
+            opened: Vec::new(),
             deadline: None,
         })
     }
 
     pub(super) fn started(mut self: Box<Self>, poller: &mut Poller<'_>) -> Started {
         match self.poll(poller) {
-            Progress::Done(answer) => Started::Done(answer),
+            Progress::Done(answer) if self.opened.is_empty() => Started::Done(answer),
+            // What it has opened waits until the answer is on its way.
             progress => Started::Running(progress, self),
         }
     }
@@ -235,6 +239,7 @@ impl Run {
     #[inline]
     fn entered(&mut self, entered: Entered<Outcome>, context: Context) {
         match entered {
+            Entered::Done if context.has_opened() => self.opened.push(context),
             Entered::Done => self.spare = Some(context),
             Entered::Panicked => self.answers.answer(id_of(&context), &panicked()),
             Entered::Waits(call) => self.wait_for(call, context),
@@ -254,7 +259,12 @@ impl Run {
             Ok(Message::Notification(Notification { method, params })) => {
                 let context = Context::new(None, self.origin.clone());
                 let call = Invocation { method, params, id: None };
-                let notify = || self.dispatcher.handler.notify(call, context.clone());
+                let followed =
+                    self.origin.peer().and_then(|peer| peer.followed(call.params.as_ref()));
+                let notify = || match followed {
+                    Some(delivered) => delivered,
+                    None => self.dispatcher.handler.notify(call, context.clone()),
+                };
                 let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
                 if let Entered::Waits(done) = entered {
                     self.notification = Some((done, context));
@@ -280,7 +290,8 @@ impl Run {
         let mut ended = false;
         while let Some((place, outcome)) = self.calls.poll_ended(poller) {
             ended = true;
-            self.answers.settle(place, outcome);
+            let context = self.answers.settle(place, outcome);
+            self.opened.extend(context.filter(Context::has_opened));
         }
         ended
     }
@@ -293,10 +304,12 @@ impl Run {
     }
 }
 
-/// A run that is dropped in the middle takes along what it has set going.
+/// A run that is dropped in the middle takes along what it has set going. One that is over is dropped
+/// once its answer is queued: what it has opened follows.
 impl Drop for Run {
     fn drop(&mut self) {
         self.cancel();
+        self.opened.iter().for_each(Context::answered);
     }
 }
 

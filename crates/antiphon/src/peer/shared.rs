@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use super::leash::{Leash, Pull};
+use super::subscriptions::{Asked, Subscriptions};
 use super::writer::{Outbox, Outgoing};
 use super::{Tap, order};
 use crate::call::CallError;
@@ -42,11 +43,26 @@ pub(crate) struct Shared {
     pub(crate) tap: Option<Tap>,
     /// This side serves nothing: whatever comes in is an answer.
     pub(super) only_calls: bool,
+    pub(super) subscriptions: Subscriptions,
     reported_stray: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
-pub(super) type Waiter = oneshot::Sender<Answer>;
+
+/// Who waits for an answer.
+pub(super) enum Waiter {
+    Call(oneshot::Sender<Answer>),
+    Subscription(Box<Asked>),
+}
+
+impl Waiter {
+    pub(super) fn send(self, answer: Answer) {
+        match self {
+            Self::Call(waiter) => drop(waiter.send(answer)),
+            Self::Subscription(asked) => asked.answered(answer),
+        }
+    }
+}
 
 pub(super) struct State {
     pub(super) session: Session<Waiter, Running>,
@@ -104,6 +120,7 @@ impl Shared {
             limits,
             tap,
             only_calls,
+            subscriptions: Subscriptions::default(),
             reported_stray: AtomicBool::new(false),
         }
     }
@@ -121,6 +138,11 @@ impl Shared {
         if let Some(connection) = connection {
             connection.wake();
         }
+    }
+
+    /// Whether there is something to look at.
+    pub(super) fn has_news(&self) -> bool {
+        self.news.load(Ordering::Acquire)
     }
 
     /// Whether there is something to look at; asked by the connection, which then looks.
@@ -149,7 +171,7 @@ impl Shared {
         let waiters = self.state().session.answer_only_exchange();
         let any = !waiters.is_empty();
         for waiter in waiters {
-            let _ = waiter.send(Err(error()));
+            waiter.send(Err(error()));
         }
         any
     }
@@ -176,7 +198,7 @@ impl Shared {
         let answered = self.state().session.answer(&response.id);
         match answered {
             Answered::Waiter(waiter) => {
-                let _ = waiter.send(response.outcome.map_err(CallError::Rpc));
+                waiter.send(response.outcome.map_err(CallError::Rpc));
             }
             Answered::Late => tracing::debug!(id = %response.id, "an answer came too late"),
             Answered::Unknown => self.answer_without_id(&response),
@@ -206,7 +228,7 @@ impl Shared {
             self.report_stray(&response.id, "an answer that nobody asked for");
         }
         for waiter in waiters {
-            let _ = waiter.send(response.outcome.clone().map_err(CallError::Rpc));
+            waiter.send(response.outcome.clone().map_err(CallError::Rpc));
         }
     }
 
@@ -216,7 +238,7 @@ impl Shared {
         let answered = self.state().session.answer(&invalid.id);
         match answered {
             Answered::Waiter(waiter) => {
-                let _ = waiter.send(Err(CallError::Protocol(reason)));
+                waiter.send(Err(CallError::Protocol(reason)));
             }
             Answered::Late | Answered::Unknown => {
                 self.report_stray(&invalid.id, "an answer that is no valid Response");
@@ -241,8 +263,9 @@ impl Shared {
 
     /// Whether no request runs and no message waits.
     pub(super) fn is_done(&self) -> bool {
+        let served = self.subscriptions.serves_none();
         let state = self.state();
-        state.session.is_idle() && state.outbox.is_empty()
+        served && state.session.is_idle() && state.outbox.is_empty()
     }
 
     /// Reports an answer of no use: the first aloud, the others quietly, or a peer could fill the log.
@@ -258,6 +281,7 @@ impl Shared {
 
     /// Asks the connection to end; a later, sharper way replaces an earlier one.
     pub(super) fn stop(&self, how: Stop) {
+        self.subscriptions.close("shutting down");
         let mut state = self.state();
         state.stop = state.stop.max(Some(how));
         self.ring(state);
@@ -267,7 +291,7 @@ impl Shared {
     pub(super) fn end_calls(&self, reason: &Arc<str>) {
         let waiters = self.state().session.close_calls();
         for waiter in waiters {
-            let _ = waiter.send(Err(CallError::Closed(reason.clone())));
+            waiter.send(Err(CallError::Closed(reason.clone())));
         }
     }
 
@@ -291,6 +315,7 @@ impl Shared {
             running.leash.pull(Pull::Abort);
         }
         wakers.into_iter().for_each(Waker::wake);
+        self.subscriptions.end(&reason);
         self.ended.send_replace(Some(reason));
     }
 }

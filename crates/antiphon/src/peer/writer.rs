@@ -76,9 +76,13 @@ impl Outbox {
         self.messages.push_back(message);
     }
 
+    pub(super) fn has_room(&self) -> bool {
+        self.own < self.limit
+    }
+
     /// Ready when a sender may push.
     pub(super) fn poll_capacity(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.own < self.limit {
+        if self.has_room() {
             return Poll::Ready(());
         }
         if !self.senders.iter().any(|waker| waker.will_wake(cx.waker())) {
@@ -148,6 +152,17 @@ impl Writer {
     /// Queues an answer, where there is one.
     pub(super) fn answer(&mut self, answer: Option<Bytes>) {
         answer.into_iter().for_each(|answer| self.push(Outgoing::Answer(answer)));
+    }
+
+    /// Queues the answer of a handler behind what the handler has said before.
+    pub(super) fn answer_after(&mut self, shared: &Shared, answer: Option<Bytes>) {
+        if shared.has_news() {
+            let mut state = shared.state();
+            while let Some(message) = state.outbox.messages.pop_front() {
+                self.push(message);
+            }
+        }
+        self.answer(answer);
     }
 
     fn push(&mut self, message: Outgoing) {

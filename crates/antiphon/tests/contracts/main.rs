@@ -28,5 +28,6 @@ mod room;
 mod serving;
 mod sizes;
 mod stalls;
+mod subscriptions;
 #[cfg(feature = "ws")]
 mod wires;

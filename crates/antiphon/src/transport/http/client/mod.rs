@@ -28,6 +28,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
 use crate::peer::{Direction, Tap};
+use crate::subscription::Follower;
 
 /// How to call.
 #[derive(Clone, Copy)]
@@ -137,6 +138,10 @@ impl Caller for HttpCaller {
                 _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
             }
         })
+    }
+
+    fn subscribe(&self, _: Invocation, _: Follower) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(std::future::ready(Err(CallError::NoWayBack("http"))))
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {

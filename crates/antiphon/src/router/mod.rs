@@ -3,10 +3,11 @@
 //! Methods are closures; their params and results are the user's types, and no other generic is seen
 //! outside. Everything is erased when it is registered, so a `Router` is one plain type.
 
-use std::borrow::Borrow;
+mod name;
+mod topics;
+
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
 use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
@@ -19,6 +20,8 @@ use crate::context::Context;
 use crate::handler::Handler;
 use crate::params;
 use crate::raw::same_type;
+use name::{Name, Names};
+use topics::Offered;
 
 /// The methods of a service.
 ///
@@ -38,59 +41,20 @@ use crate::raw::same_type;
 /// ```
 #[derive(Clone, Default)]
 pub struct Router {
-    methods: HashMap<Name, Method, Names>,
+    methods: HashMap<Name, Entry, Names>,
     fallback: Option<Fallback>,
 }
 
-/// A method's name, looked up by its bytes.
-#[derive(Clone, PartialEq, Eq)]
-struct Name(Box<str>);
-
-impl Hash for Name {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.as_bytes().hash(state);
-    }
-}
-
-impl Borrow<[u8]> for Name {
-    fn borrow(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-/// Names are hashed fast and not secretly: the author of a service chooses them, and no peer adds
-/// any.
-type Names = BuildHasherDefault<NameHasher>;
-
-/// A multiplicative hash, eight bytes at a time.
-#[derive(Default)]
-struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            self.write_u64(rest.iter().fold(0, |last, byte| (last << 8) | u64::from(*byte)));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    /// The length, which tells names apart that only differ in zeros at the end.
-    fn write_usize(&mut self, len: usize) {
-        self.write_u64(len as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        // The table takes its bits from both ends.
-        self.0 ^ (self.0 >> 32)
-    }
-}
-
 type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
+/// What serves a name.
+#[derive(Clone)]
+enum Entry {
+    Method(Method),
+    /// Begins a subscription: of the kind that its first param says, where there are kinds.
+    Subscribe(Vec<Offered>),
+    /// Ends one.
+    Unsubscribe,
+}
 type Fallback = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 impl Router {
@@ -128,13 +92,13 @@ impl Router {
     {
         self.insert(
             name,
-            Arc::new(move |params, cx| match params::read(params) {
+            Entry::Method(Arc::new(move |params, cx| match params::read(params) {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
                 Ok(params) => {
                     let reply = function(params, cx);
                     Box::pin(async move { encode(reply.await?) })
                 }
-            }),
+            })),
         )
     }
 
@@ -202,8 +166,16 @@ impl Router {
     /// When a name is taken.
     #[must_use]
     pub fn nest(mut self, prefix: &str, other: Router) -> Self {
-        for (name, method) in other.methods {
-            self = self.insert(&format!("{prefix}{}", name.0), method);
+        for (name, entry) in other.methods {
+            match entry {
+                Entry::Subscribe(topics) => {
+                    topics.iter().for_each(|topic| self.add_topic(topic.prefixed(prefix)));
+                }
+                Entry::Unsubscribe => {}
+                method @ Entry::Method(_) => {
+                    self = self.insert(&format!("{prefix}{}", name.0), method);
+                }
+            }
         }
         self.fallback = self.fallback.or(other.fallback);
         self
@@ -214,15 +186,17 @@ impl Router {
         self.methods.keys().map(|name| &*name.0)
     }
 
-    fn insert(mut self, name: &str, method: Method) -> Self {
-        let taken = self.methods.insert(Name(name.into()), method).is_some();
+    fn insert(mut self, name: &str, entry: Entry) -> Self {
+        let taken = self.methods.insert(Name(name.into()), entry).is_some();
         assert!(!taken, "method `{name}` is registered twice");
         self
     }
 
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         match (self.methods.get(call.method.as_bytes()), &self.fallback) {
-            (Some(method), _) => method(call.params, cx),
+            (Some(Entry::Method(method)), _) => method(call.params, cx),
+            (Some(Entry::Subscribe(topics)), _) => topics::subscribe(topics, call.params, cx),
+            (Some(Entry::Unsubscribe), _) => Box::pin(topics::unsubscribe(call.params, cx)),
             (None, Some(fallback)) => fallback(call, cx),
             (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
         }

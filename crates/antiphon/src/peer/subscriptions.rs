@@ -1,0 +1,248 @@
+//! The subscriptions of a connection: those that it serves, and those that it follows.
+//!
+//! Most connections have none, and hold no table then. What is followed is entered where the reply is
+//! read, before anything behind it is: an item cannot come to a subscription that is not known yet.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::{ErrorObject, Id, Limits, Params};
+use bytes::BytesMut;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::Peer;
+use super::shared::{Answer, Waiter};
+use crate::BoxFuture;
+use crate::call::{CallError, Invocation};
+use crate::subscription::{Arrived, Attached, Channel, Closing, Feed, Topic};
+
+/// The subscriptions of a connection.
+#[derive(Default)]
+pub(super) struct Subscriptions {
+    table: Mutex<Option<Box<Table>>>,
+    /// Whether any was ever followed: without it, no notification is looked at.
+    follows: AtomicBool,
+}
+
+#[derive(Default)]
+struct Table {
+    served: HashMap<Id, Arc<Channel>>,
+    followed: HashMap<Id, Arc<Feed>>,
+    /// What ids are made of.
+    ids: (RandomState, u64),
+    /// None is served any more.
+    is_closed: bool,
+}
+
+impl Subscriptions {
+    fn table(&self) -> MutexGuard<'_, Option<Box<Table>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether none is served.
+    pub(super) fn serves_none(&self) -> bool {
+        self.table().as_ref().is_none_or(|table| table.served.is_empty())
+    }
+
+    /// Ends those that are served, once what they have is sent, and admits no more.
+    pub(super) fn close(&self, reason: &'static str) {
+        for channel in self.take_served() {
+            channel.close(Closing::Over(reason));
+        }
+    }
+
+    fn take_served(&self) -> Vec<Arc<Channel>> {
+        let mut table = self.table();
+        let table = table.get_or_insert_default();
+        table.is_closed = true;
+        table.served.values().cloned().collect()
+    }
+
+    /// The connection has ended, and so have they.
+    pub(super) fn end(&self, reason: &Arc<str>) {
+        let (served, followed) = match &mut *self.table() {
+            None => return,
+            Some(table) => {
+                table.is_closed = true;
+                (std::mem::take(&mut table.served), std::mem::take(&mut table.followed))
+            }
+        };
+        served.into_values().for_each(|channel| channel.end());
+        followed.into_values().for_each(|feed| feed.disconnect(reason));
+    }
+}
+
+impl Table {
+    /// An id that no other has: not to be foreseen, as Ethereum's are not.
+    fn next_id(&mut self) -> Id {
+        loop {
+            self.ids.1 += 1;
+            let id = Id::from(&*format!("0x{:016x}", self.ids.0.hash_one(self.ids.1)));
+            if !self.served.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}
+
+/// A subscription that was asked for.
+pub(super) struct Asked {
+    peer: Peer,
+    feed: Arc<Feed>,
+    /// It is not the first: items were missed, for this reason.
+    gap: Option<Arc<str>>,
+    answer: oneshot::Sender<Result<(), CallError>>,
+}
+
+impl Asked {
+    /// Enters it under the id that it was given, before anything more is read.
+    pub(super) fn answered(self, answer: Answer) {
+        let outcome = answer.and_then(|id| {
+            let id = Id::from_json(id).filter(|id| *id != Id::Null);
+            let id = id.ok_or_else(|| {
+                let reason = "a subscription is answered with its id, a String or a Number";
+                CallError::Protocol(reason.to_owned())
+            })?;
+            self.follow(id)
+        });
+        let _ = self.answer.send(outcome);
+    }
+
+    fn follow(&self, id: Id) -> Result<(), CallError> {
+        let attached = Attached { peer: self.peer.clone(), id: id.clone() };
+        let subscriptions = &self.peer.shared.subscriptions;
+        subscriptions.follows.store(true, Ordering::Release);
+        let mut table = subscriptions.table();
+        table.get_or_insert_default().followed.insert(id, self.feed.clone());
+        drop(table);
+        if let Some(reason) = &self.gap {
+            self.feed.gap(reason.clone());
+        }
+        // Nobody wants it any more: who asked has gone.
+        if !self.feed.attach(attached.clone()) {
+            self.peer.call_and_forget(&attached.unfollow(&self.feed.topic));
+        }
+        Ok(())
+    }
+}
+
+impl Peer {
+    /// A place for one more subscription, if there is one.
+    pub(crate) fn serve_subscription(
+        &self,
+        topic: Arc<Topic>,
+        over: CancellationToken,
+    ) -> Result<Arc<Channel>, ErrorObject> {
+        let mut table = self.shared.subscriptions.table();
+        let table = table.get_or_insert_default();
+        if table.is_closed {
+            return Err(ErrorObject::server_busy("shutting down"));
+        }
+        let limit = self.shared.limits.subscriptions;
+        if table.served.len() >= limit {
+            return Err(ErrorObject::too_many_subscriptions(limit));
+        }
+        let id = table.next_id();
+        let channel = Arc::new(Channel::new(id.clone(), topic, self.clone(), over));
+        table.served.insert(id, channel.clone());
+        Ok(channel)
+    }
+
+    /// It is over.
+    pub(crate) fn forget_subscription(&self, id: &Id) {
+        let removed =
+            self.shared.subscriptions.table().as_mut().map(|table| table.served.remove(id));
+        drop(removed);
+        // A connection that closes waits for this.
+        self.shared.ring(self.shared.state());
+    }
+
+    /// Ends a subscription that is served here. False: there is none of this id.
+    pub(crate) fn end_subscription(&self, id: &Id) -> bool {
+        let mut table = self.shared.subscriptions.table();
+        let removed = table.as_mut().and_then(|table| table.served.remove(id));
+        drop(table);
+        removed.inspect(|channel| channel.end()).is_some()
+    }
+
+    /// Queues a message of ours, of about this length, if there is room, and says whether there is
+    /// anybody to send it to. Where there is no room, wakes whoever asks when there is.
+    pub(crate) fn poll_write(
+        &self,
+        len: usize,
+        write: impl FnOnce(&mut BytesMut),
+        poller: Option<&mut Poller<'_>>,
+    ) -> Poll<bool> {
+        let mut state = self.shared.state();
+        if state.ended.is_some() {
+            return Poll::Ready(false);
+        }
+        if state.outbox.has_room() {
+            state.outbox.write(len, write);
+            self.shared.ring(state);
+            return Poll::Ready(true);
+        }
+        if let Some(poller) = poller {
+            let _ = state.outbox.poll_capacity(poller);
+            self.shared.ring(state);
+        }
+        Poll::Pending
+    }
+
+    /// Asks the other side for a subscription.
+    pub(crate) async fn ask(
+        &self,
+        call: Invocation,
+        feed: Arc<Feed>,
+        gap: Option<Arc<str>>,
+    ) -> Result<(), CallError> {
+        self.capacity().await?;
+        let (answer, answered) = oneshot::channel();
+        let asked = Asked { peer: self.clone(), feed, gap, answer };
+        let mut pending = self.shared.open(&call, Waiter::Subscription(Box::new(asked)))?;
+        // Not to be abandoned, or nobody would unsubscribe what is answered after all.
+        pending.keep();
+        let answer = answered.await;
+        answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
+    }
+
+    /// The item of a subscription that is followed here, and where it goes; `None` for any other
+    /// notification.
+    pub(super) fn followed(&self, params: Option<&Params>) -> Option<BoxFuture<'static, ()>> {
+        let subscriptions = &self.shared.subscriptions;
+        if !subscriptions.follows.load(Ordering::Acquire) {
+            return None;
+        }
+        let arrived = Arrived::read(params)?;
+        let id = Id::from_json(arrived.subscription.clone())?;
+        let feed = subscriptions.table().as_ref()?.followed.get(&id)?.clone();
+        if arrived.is_last() {
+            self.unfollow(&id);
+        }
+        Some(Box::pin(feed.deliver(arrived)))
+    }
+
+    /// Takes no more items of it.
+    pub(crate) fn unfollow(&self, id: &Id) {
+        let removed =
+            self.shared.subscriptions.table().as_mut().map(|table| table.followed.remove(id));
+        drop(removed);
+    }
+
+    /// Calls where nobody waits for the answer, and nobody can wait for room.
+    pub(crate) fn call_and_forget(&self, call: &Invocation) {
+        let (waiter, _) = oneshot::channel();
+        match self.shared.open(call, Waiter::Call(waiter)) {
+            Ok(pending) => pending.answered(),
+            Err(error) => tracing::debug!(%error, method = %call.method, "not sent"),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.shared.limits
+    }
+}

@@ -1,0 +1,266 @@
+//! The serving side of one subscription: what its source makes, on its way to the connection.
+//!
+//! An item goes straight to the connection's queue while there is room in it, and waits here while
+//! there is none. Nothing goes before the reply does: the dispatcher says when that is on its way
+//! (`release`).
+//!
+//! The lock of a channel may be held while that of the connection is taken, and never the other way
+//! round. Who is to be woken is woken after it is released.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll, Waker};
+
+use antiphon_core::{ErrorObject, Id, RawJson};
+use bytes::Bytes;
+use tokio_util::sync::CancellationToken;
+
+use super::items::{self, Closing};
+use super::ring::Ring;
+use super::sink::SinkClosed;
+use super::topic::{Overflow, Topic};
+use crate::peer::Peer;
+
+pub(crate) struct Channel {
+    pub(crate) id: Id,
+    topic: Arc<Topic>,
+    /// What every item begins with.
+    head: Bytes,
+    peer: Peer,
+    /// Cancelled when it is over.
+    over: CancellationToken,
+    state: Mutex<State>,
+}
+
+struct State {
+    ring: Ring,
+    /// The reply may be given: an item was sent, or the handler says so.
+    accepted: bool,
+    /// The reply is on its way.
+    released: bool,
+    /// No more items are taken; those that wait go out, and then this is said.
+    closing: Option<Closing>,
+    /// Nothing goes out any more.
+    ended: bool,
+    /// The task that moves items on, or the handler that has not been accepted.
+    task: Option<Waker>,
+    senders: Vec<Waker>,
+}
+
+impl State {
+    fn wake(&mut self) -> Woken {
+        Woken { task: self.task.take(), senders: Vec::new() }
+    }
+
+    fn wake_all(&mut self) -> Woken {
+        Woken { task: self.task.take(), senders: std::mem::take(&mut self.senders) }
+    }
+}
+
+/// Wakes whom it holds when it is dropped, which is to be after the lock is.
+#[derive(Default)]
+struct Woken {
+    task: Option<Waker>,
+    senders: Vec<Waker>,
+}
+
+impl Drop for Woken {
+    fn drop(&mut self) {
+        self.task.take().into_iter().chain(self.senders.drain(..)).for_each(Waker::wake);
+    }
+}
+
+impl Channel {
+    pub(crate) fn new(id: Id, topic: Arc<Topic>, peer: Peer, over: CancellationToken) -> Self {
+        let head = items::head(&topic.item, &id);
+        let state = State {
+            ring: Ring::new(topic.buffer, peer.limits().write_queue_bytes),
+            accepted: false,
+            released: false,
+            closing: None,
+            ended: false,
+            task: None,
+            senders: Vec::new(),
+        };
+        Self { id, topic, head, peer, over, state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the reply go.
+    pub(super) fn accept(&self) {
+        let mut state = self.state();
+        state.accepted = true;
+        let woken = state.wake();
+        drop(state);
+        drop(woken);
+    }
+
+    /// Whether the reply may go; wakes whoever asks when it may.
+    pub(super) fn poll_accepted(&self, poller: &mut Poller<'_>) -> bool {
+        let mut state = self.state();
+        state.task = Some(poller.waker().clone());
+        state.accepted
+    }
+
+    pub(super) fn is_accepted(&self) -> bool {
+        self.state().accepted
+    }
+
+    /// The reply is on its way: items may follow.
+    pub(crate) fn release(&self) {
+        let mut state = self.state();
+        state.released = true;
+        let woken = state.wake();
+        drop(state);
+        drop(woken);
+    }
+
+    /// Takes an item. One that there is no room for is kept by who sends it, if they are to wait.
+    pub(super) fn poll_push(
+        &self,
+        item: &mut Option<RawJson>,
+        poller: Option<&mut Poller<'_>>,
+    ) -> Poll<Result<(), SinkClosed>> {
+        let mut state = self.state();
+        let Some(next) = item.take() else { return Poll::Ready(Ok(())) };
+        if state.ended || state.closing.is_some() {
+            return Poll::Ready(Err(SinkClosed));
+        }
+        let first = !std::mem::replace(&mut state.accepted, true);
+        let is_idle = state.ring.is_empty();
+        if state.released
+            && is_idle
+            && let Poll::Ready(written) = self.write(&mut state, &next, None)
+        {
+            return Poll::Ready(if written { Ok(()) } else { Err(SinkClosed) });
+        }
+        let mut outcome = Poll::Ready(Ok(()));
+        match self.topic.overflow {
+            _ if state.ring.has_room(&next) => state.ring.push(next),
+            Overflow::DropOldest => state.ring.push_over(next),
+            Overflow::Close => {
+                state.closing = Some(Closing::Failed(too_slow()));
+                outcome = Poll::Ready(Err(SinkClosed));
+            }
+            Overflow::Wait => {
+                *item = Some(next);
+                outcome = Poll::Pending;
+                if let Some(poller) = poller
+                    && !state.senders.iter().any(|waker| waker.will_wake(poller.waker()))
+                {
+                    state.senders.push(poller.waker().clone());
+                }
+            }
+        }
+        // Where others wait already, the task waits for room in the connection.
+        let woken = (first || is_idle || state.closing.is_some()).then(|| state.wake());
+        drop(state);
+        drop(woken);
+        outcome
+    }
+
+    /// Hands an item to the connection. Pending, and the item not taken: it has no room for it.
+    fn write(
+        &self,
+        state: &mut State,
+        item: &RawJson,
+        poller: Option<&mut Poller<'_>>,
+    ) -> Poll<bool> {
+        let lost = state.ring.lost();
+        let len = items::about_len(&self.head, item);
+        let write = |out: &mut _| items::encode_item(&self.head, lost, item, out);
+        let written = self.peer.poll_write(len, write, poller);
+        if written == Poll::Ready(true) {
+            state.ring.take_lost();
+        }
+        written
+    }
+
+    /// Moves what waits to the connection. Ready when it is over.
+    pub(super) fn poll_pump(&self, poller: &mut Poller<'_>) -> Poll<()> {
+        let mut state = self.state();
+        state.task = Some(poller.waker().clone());
+        let mut woken = Woken::default();
+        let pumped = self.pump(&mut state, poller, &mut woken);
+        drop(state);
+        drop(woken);
+        pumped
+    }
+
+    fn pump(&self, state: &mut State, poller: &mut Poller<'_>, woken: &mut Woken) -> Poll<()> {
+        if state.ended {
+            return Poll::Ready(());
+        }
+        if !state.released {
+            return Poll::Pending;
+        }
+        while let Some(item) = state.ring.front().cloned() {
+            match self.write(state, &item, Some(poller)) {
+                Poll::Pending => return Poll::Pending,
+                // Nobody is there to take it.
+                Poll::Ready(false) => return Poll::Ready(()),
+                Poll::Ready(true) => drop(state.ring.pop()),
+            }
+            woken.senders.append(&mut state.senders);
+        }
+        let Some(closing) = &state.closing else { return Poll::Pending };
+        if self.topic.says_end || matches!(closing, Closing::Failed(_)) {
+            let lost = state.ring.lost();
+            let write = |out: &mut _| items::encode_closing(&self.head, lost, closing, out);
+            if self.peer.poll_write(self.head.len() + 256, write, Some(poller)).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// No more items are taken; those that wait still go out. The first reason counts, unless it is
+    /// only that there are no more items: a handler that fails has dropped its sink before.
+    pub(crate) fn close(&self, closing: Closing) {
+        let mut state = self.state();
+        if matches!(
+            (&state.closing, &closing),
+            (None, _) | (Some(Closing::Over(_)), Closing::Failed(_))
+        ) {
+            state.closing = Some(closing);
+        }
+        let woken = state.wake_all();
+        drop(state);
+        drop(woken);
+        self.over.cancel();
+    }
+
+    pub(super) fn fail(&self, error: ErrorObject) {
+        self.close(Closing::Failed(error));
+    }
+
+    /// It is over at once: unsubscribed, or its connection is.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.ended = true;
+        state.ring.clear();
+        let woken = state.wake_all();
+        drop(state);
+        drop(woken);
+        self.over.cancel();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        let state = self.state();
+        state.ended || state.closing.is_some()
+    }
+
+    pub(super) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        &self.peer
+    }
+}
+
+fn too_slow() -> ErrorObject {
+    ErrorObject::server_busy("items of this subscription are not taken as fast as they come")
+}

@@ -1,0 +1,298 @@
+//! The following side of one subscription: what has come and was not taken yet.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll, Waker};
+
+use antiphon_core::{ErrorObject, Id, Params, RawJson};
+
+use super::items::Arrived;
+use super::ring::Ring;
+use super::topic::{Overflow, Topic};
+use crate::call::Invocation;
+use crate::peer::Peer;
+
+/// Bytes of items that wait, whatever their number.
+const MAX_BYTES: usize = 1 << 20;
+
+/// Where the items of a subscription go: what [`Caller::subscribe`](crate::Caller::subscribe) is given.
+/// What wraps a `Caller` passes it on.
+#[derive(Clone)]
+pub struct Follower(pub(crate) Arc<Feed>);
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Follower").field(&self.0.topic).finish()
+    }
+}
+
+pub(crate) struct Feed {
+    pub(crate) topic: Topic,
+    /// Its end is not the end of its connection: who follows will be subscribed anew.
+    survives: AtomicBool,
+    state: Mutex<State>,
+}
+
+struct State {
+    ring: Ring,
+    /// What is to be said before the item at the front, and then before those behind it.
+    asides: VecDeque<Aside>,
+    /// Items that were taken or dropped so far.
+    taken: u64,
+    /// Items that came so far.
+    come: u64,
+    attached: Option<Attached>,
+    ended: Option<Ended>,
+    reader: Option<Waker>,
+    /// Who waits for room.
+    waiting: Vec<Waker>,
+}
+
+/// What is said between two items.
+struct Aside {
+    /// Items that came before it.
+    after: u64,
+    what: Notice,
+}
+
+/// What is to be known of the items that are not there.
+#[derive(Clone, Debug)]
+pub(super) enum Notice {
+    /// The side that serves had no room for so many.
+    Lost(u64),
+    /// The connection was lost for this reason, and there is a new one.
+    Gap(Arc<str>),
+}
+
+/// Where the items come from.
+#[derive(Clone)]
+pub(crate) struct Attached {
+    pub(crate) peer: Peer,
+    pub(crate) id: Id,
+}
+
+/// Why there are no more items.
+#[derive(Clone, Debug)]
+pub(crate) enum Ended {
+    /// We have unsubscribed.
+    Left,
+    /// The source has ended, for this reason.
+    Over(String),
+    Failed(ErrorObject),
+    /// There was no room here.
+    TooSlow,
+    /// The connection has, for this reason.
+    Disconnected(Arc<str>),
+}
+
+/// What comes next.
+pub(super) enum Next {
+    Item(RawJson),
+    Notice(Notice),
+    Ended(Ended),
+}
+
+impl Feed {
+    pub(crate) fn new(topic: Topic) -> Self {
+        let state = State {
+            ring: Ring::new(topic.buffer, MAX_BYTES),
+            asides: VecDeque::new(),
+            taken: 0,
+            come: 0,
+            attached: None,
+            ended: None,
+            reader: None,
+            waiting: Vec::new(),
+        };
+        Self { topic, survives: AtomicBool::new(false), state: Mutex::new(state) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The items come from there now. False when nobody wants them any more.
+    pub(crate) fn attach(&self, attached: Attached) -> bool {
+        let mut state = self.state();
+        if state.ended.is_some() {
+            return false;
+        }
+        state.attached = Some(attached);
+        true
+    }
+
+    pub(crate) fn attached(&self) -> Option<Attached> {
+        self.state().attached.clone()
+    }
+
+    /// Takes in what has come; waits where there is no room and the topic says so.
+    pub(crate) async fn deliver(self: Arc<Self>, arrived: Arrived) {
+        let Arrived { lost, result, error, closed, .. } = arrived;
+        if lost > 0 {
+            self.tell(Notice::Lost(lost));
+        }
+        let mut item = result;
+        poll_fn(|poller| self.poll_push(&mut item, poller)).await;
+        match (error, closed) {
+            (Some(error), _) => self.end(Ended::Failed(error.into())),
+            (None, Some(reason)) => self.end(Ended::Over(reason)),
+            (None, None) => {}
+        }
+    }
+
+    fn poll_push(&self, item: &mut Option<RawJson>, poller: &mut Poller<'_>) -> Poll<()> {
+        let Some(next) = item.take() else { return Poll::Ready(()) };
+        let mut state = self.state();
+        if state.ended.is_some() {
+            return Poll::Ready(());
+        }
+        if !state.ring.has_room(&next) && self.topic.overflow == Overflow::Wait {
+            *item = Some(next);
+            if !state.waiting.iter().any(|waker| waker.will_wake(poller.waker())) {
+                state.waiting.push(poller.waker().clone());
+            }
+            return Poll::Pending;
+        }
+        if !state.ring.has_room(&next) && self.topic.overflow == Overflow::Close {
+            drop(state);
+            self.leave(Ended::TooSlow);
+            return Poll::Ready(());
+        }
+        state.push(next);
+        state.wake_reader();
+        Poll::Ready(())
+    }
+
+    /// Says something behind the items that have come so far.
+    pub(super) fn tell(&self, what: Notice) {
+        let mut state = self.state();
+        let after = state.come;
+        // A second notice at the same place adds to the first: there are no more of them than items.
+        match (state.asides.back_mut(), &what) {
+            (Some(Aside { after: before, what: Notice::Lost(sum) }), Notice::Lost(more))
+                if *before == after =>
+            {
+                *sum = sum.saturating_add(*more);
+            }
+            (Some(Aside { after: before, what: Notice::Gap(_) }), Notice::Gap(_))
+                if *before == after => {}
+            _ => state.asides.push_back(Aside { after, what }),
+        }
+        state.wake_reader();
+    }
+
+    /// There was a gap, for this reason.
+    pub(crate) fn gap(&self, reason: Arc<str>) {
+        self.tell(Notice::Gap(reason));
+    }
+
+    /// There is no more; what waits is still there to be taken. The first reason counts.
+    pub(crate) fn end(&self, ended: Ended) {
+        let mut state = self.state();
+        if state.ended.is_none() {
+            if matches!(ended, Ended::Left) {
+                state.ring.clear();
+            }
+            state.ended = Some(ended);
+        }
+        state.wake_reader();
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Ends it from this side: the other side is told, unless it has ended already.
+    pub(super) fn leave(&self, ended: Ended) {
+        let was_open = self.ended().is_none();
+        self.end(ended);
+        if was_open && let Some(attached) = self.attached() {
+            let unsubscribe = attached.unfollow(&self.topic);
+            attached.peer.call_and_forget(&unsubscribe);
+        }
+    }
+
+    /// Its connection has ended; there may be another.
+    pub(crate) fn disconnect(&self, reason: &Arc<str>) {
+        if self.survives.load(Ordering::Acquire) {
+            self.state().attached = None;
+        } else {
+            self.end(Ended::Disconnected(reason.clone()));
+        }
+    }
+
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        self.state().ended.clone()
+    }
+
+    pub(super) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<Next> {
+        let mut state = self.state();
+        if let Some(next) = state.next() {
+            let waiting = std::mem::take(&mut state.waiting);
+            drop(state);
+            waiting.into_iter().for_each(Waker::wake);
+            return Poll::Ready(next);
+        }
+        if let Some(ended) = &state.ended {
+            return Poll::Ready(Next::Ended(ended.clone()));
+        }
+        state.reader = Some(poller.waker().clone());
+        Poll::Pending
+    }
+}
+
+impl Attached {
+    /// Forgets it here; gives the call that ends it there.
+    pub(crate) fn unfollow(&self, topic: &Topic) -> Invocation {
+        self.peer.unfollow(&self.id);
+        let id = format!("[{}]", self.id);
+        Invocation::new(&topic.unsubscribe, Params::parse(&id).ok())
+    }
+}
+
+impl State {
+    fn push(&mut self, item: RawJson) {
+        let before = self.ring.lost();
+        self.ring.push_over(item);
+        self.taken += self.ring.lost() - before;
+        self.come += 1;
+        self.gather_asides();
+    }
+
+    /// What stood between items that are gone becomes one: there are no more asides than items.
+    fn gather_asides(&mut self) {
+        let mut gap = None;
+        while self.asides.front().is_some_and(|aside| aside.after <= self.taken)
+            && let Some(aside) = self.asides.pop_front()
+        {
+            match aside.what {
+                Notice::Lost(items) => self.ring.add_lost(items),
+                Notice::Gap(_) => gap = Some(aside),
+            }
+        }
+        if let Some(gap) = gap {
+            self.asides.push_front(gap);
+        }
+    }
+
+    /// In the order in which it came: what was dropped here, what was said, the next item.
+    fn next(&mut self) -> Option<Next> {
+        let lost = self.ring.take_lost();
+        if lost > 0 {
+            return Some(Next::Notice(Notice::Lost(lost)));
+        }
+        if self.asides.front().is_some_and(|aside| aside.after <= self.taken) {
+            return self.asides.pop_front().map(|aside| Next::Notice(aside.what));
+        }
+        let item = self.ring.pop()?;
+        self.taken += 1;
+        Some(Next::Item(item))
+    }
+
+    fn wake_reader(&mut self) {
+        if let Some(reader) = self.reader.take() {
+            reader.wake();
+        }
+    }
+}

@@ -1,0 +1,532 @@
+//! Subscriptions: the id first, nothing lost that may not be, nothing left behind.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use antiphon::{
+    CallError, Client, Context, ErrorObject, Limits, Overflow, RawJson, Router, Sink,
+    SubscriptionError, Topic,
+};
+use futures_util::{StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+
+use crate::support::{Raw, both, request, serve, wires, within};
+
+/// A subscription whose source hears of its end.
+struct Source {
+    router: Router,
+    ended: mpsc::Receiver<()>,
+}
+
+/// Tells when it is dropped.
+struct Told(mpsc::Sender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.0.try_send(());
+    }
+}
+
+/// `endless` gives one item and then none, until it is ended.
+fn source() -> Source {
+    let (tell, ended) = mpsc::channel(1_024);
+    let router = Router::new().subscription("endless", move |(): (), _cx: Context| {
+        let told = Told(tell.clone());
+        async move {
+            let items = stream::iter([1]).chain(stream::pending());
+            Ok(items.map(move |item| {
+                let _alive = &told;
+                item
+            }))
+        }
+    });
+    Source { router, ended }
+}
+
+fn is_reply(message: &Value) -> bool {
+    message.get("result").is_some() && message["id"].is_number()
+}
+
+fn item(message: &Value) -> &Value {
+    &message["params"]["result"]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_id_comes_before_ten_thousand_items_and_none_is_lost() {
+    async fn flood((n,): (u64,), sink: Sink, _cx: Context) -> Result<(), ErrorObject> {
+        for item in 0..n {
+            sink.send(item).await?;
+        }
+        Ok(())
+    }
+    for wire in wires() {
+        let router = Router::new().subscription_with("flood", flood);
+        let address = serve(wire, Limits::default(), router).await;
+        let client = Client::connect(&address).await.unwrap();
+        let items =
+            within(client.subscribe::<u64>("flood", (10_000,)).into_future()).await.unwrap();
+        let seen: Vec<u64> = within(items.map(Result::unwrap).collect()).await;
+        assert!(seen.iter().copied().eq(0..10_000), "{wire}: {} items", seen.len());
+    }
+}
+
+/// The handler sends before it has been asked to do anything else, from here and from other tasks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_the_wire_the_reply_is_first_alone_and_in_a_batch() {
+    let router = Router::new()
+        .subscription_with("eager", |(): (), sink: Sink, _cx: Context| async move {
+            for _ in 0..4 {
+                let sink = sink.clone();
+                tokio::spawn(async move {
+                    for item in 0..50 {
+                        sink.send(item).await.unwrap();
+                    }
+                });
+            }
+            // Others run, and send what they have, before the handler has returned.
+            tokio::task::yield_now().await;
+            Ok(())
+        })
+        .method("later", |(): (), _cx: Context| async {
+            tokio::task::yield_now().await;
+            Ok(())
+        });
+    for round in 0..50 {
+        let (mut raw, _server) = Raw::served(Limits::default(), router.clone());
+        let subscribe = request(1, "subscribe_eager", "[]");
+        if round % 2 == 0 {
+            raw.send(&subscribe).await;
+            assert!(is_reply(&raw.next().await));
+        } else {
+            raw.send(&format!("[{subscribe},{}]", request(2, "later", "[]"))).await;
+            let answers = raw.next().await;
+            assert!(answers.as_array().unwrap().iter().all(|answer| answer["id"].is_number()));
+        }
+        for _ in 0..200 {
+            assert!(item(&raw.next().await).is_number());
+        }
+        assert_eq!(raw.next().await["params"]["closed"], "the source has ended");
+    }
+}
+
+#[tokio::test]
+async fn what_a_handler_says_comes_before_its_answer() {
+    let router = Router::new().method("work", |(): (), cx: Context| async move {
+        cx.peer()?.notify("begun", ()).await?;
+        Ok("done")
+    });
+    let (mut raw, _server) = Raw::served(Limits::default(), router);
+    raw.send(&request(1, "work", "[]")).await;
+    assert_eq!(raw.next().await["method"], "begun");
+    assert_eq!(raw.next().await["result"], "done");
+}
+
+#[tokio::test]
+async fn an_error_before_the_first_item_is_the_reply() {
+    let router = Router::new().subscription_with(
+        "refused",
+        |(after,): (u64,), sink: Sink, _cx: Context| async move {
+            for item in 0..after {
+                sink.send(item).await?;
+            }
+            Err(ErrorObject::new(7, "no more").with_data(&after))
+        },
+    );
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let refused = within(client.subscribe::<u64>("refused", (0,)).into_future()).await;
+    assert!(matches!(refused, Err(CallError::Rpc(error)) if error.code.0 == 7));
+    let mut items = within(client.subscribe::<u64>("refused", (2,)).into_future()).await.unwrap();
+    for expected in 0..2 {
+        assert_eq!(within(items.next()).await.unwrap().unwrap(), expected);
+    }
+    let Some(Err(SubscriptionError::Failed(error))) = within(items.next()).await else {
+        panic!("it should fail");
+    };
+    assert_eq!((error.code.0, error.data.unwrap().as_str()), (7, "2"));
+    assert!(within(items.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_panic_after_the_reply_ends_the_subscription_and_nothing_else() {
+    let router = Router::new().subscription_with(
+        "crash",
+        |(early,): (bool,), sink: Sink, _cx: Context| async move {
+            if !early {
+                sink.send(1).await?;
+                tokio::task::yield_now().await;
+            }
+            panic!("as asked");
+        },
+    );
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let refused = within(client.subscribe::<u64>("crash", (true,)).into_future()).await;
+    assert!(matches!(refused, Err(CallError::Rpc(error)) if error.code.0 == -32603));
+    let mut items = within(client.subscribe::<u64>("crash", (false,)).into_future()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    let failed = within(items.next()).await;
+    assert!(
+        matches!(failed, Some(Err(SubscriptionError::Failed(error))) if error.code.0 == -32603)
+    );
+}
+
+#[tokio::test]
+async fn a_source_that_ends_says_why_and_its_subscription_is_forgotten() {
+    let router = Router::new().subscription("few", |(): (), _cx: Context| async {
+        Ok(stream::iter([json!(null), json!({"a": 1})]))
+    });
+    let limits = Limits { subscriptions: 1, ..Limits::default() };
+    let (client, _server) = both((Limits::default(), Router::new()), (limits, router));
+    // More than may be open at once: each is gone when it has ended.
+    for _ in 0..5 {
+        let mut items = within(client.subscribe::<Value>("few", ()).into_future()).await.unwrap();
+        assert_eq!(within(items.next()).await.unwrap().unwrap(), json!(null));
+        assert_eq!(within(items.next()).await.unwrap().unwrap(), json!({"a": 1}));
+        assert!(within(items.next()).await.is_none());
+        assert_eq!(items.end_reason().as_deref(), Some("the source has ended"));
+    }
+}
+
+#[tokio::test]
+async fn unsubscribing_ends_the_source() {
+    let Source { router, mut ended } = source();
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let mut items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    within(items.unsubscribe()).await.unwrap();
+    within(ended.recv()).await.unwrap();
+    // And so does dropping it.
+    let items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
+    drop(items);
+    within(ended.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn after_the_reply_to_unsubscribe_nothing_comes() {
+    let router =
+        Router::new().subscription("busy", |(): (), _cx: Context| async { Ok(stream::repeat(1)) });
+    let (mut raw, _server) = Raw::served(Limits::default(), router.clone());
+    for round in 0..20 {
+        raw.send(&request(1, "subscribe_busy", "[]")).await;
+        let id = raw.next().await["result"].clone();
+        for _ in 0..round {
+            assert!(item(&raw.next().await).is_number());
+        }
+        raw.send(&request(2, "unsubscribe_busy", &format!("[{id}]"))).await;
+        let reply = loop {
+            let message = raw.next().await;
+            if is_reply(&message) {
+                break message;
+            }
+        };
+        assert_eq!(reply["result"], true);
+        raw.send(&request(3, "unsubscribe_busy", &format!("{{\"subscription\":{id}}}"))).await;
+        let next = raw.next().await;
+        assert_eq!((&next["id"], &next["result"]), (&json!(3), &json!(false)), "{next}");
+    }
+}
+
+#[tokio::test]
+async fn a_disconnect_ends_the_source_and_the_stream() {
+    let Source { router, mut ended } = source();
+    let address = serve("tcp://127.0.0.1:0", Limits::default(), router).await;
+    let client = Client::connect(&address).await.unwrap();
+    let mut items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    within(client.close()).await;
+    within(ended.recv()).await.unwrap();
+    let last = within(items.next()).await;
+    assert!(matches!(last, Some(Err(SubscriptionError::Disconnected(_)))), "{last:?}");
+    assert!(within(items.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_closes_ends_its_subscriptions_with_a_reason() {
+    let Source { router, mut ended } = source();
+    let (mut raw, server) = Raw::served(Limits::default(), router);
+    raw.send(&request(1, "subscribe_endless", "[]")).await;
+    assert!(is_reply(&raw.next().await));
+    assert_eq!(item(&raw.next().await), &json!(1));
+    let closing = tokio::spawn(server.close());
+    assert_eq!(raw.next().await["params"]["closed"], "shutting down");
+    within(ended.recv()).await.unwrap();
+    within(closing).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_subscribe_call_that_is_given_up_is_unsubscribed_when_it_is_answered() {
+    let Source { router, mut ended } = source();
+    let asked = Arc::new(Notify::new());
+    let asking = asked.clone();
+    let hold = Arc::new(Notify::new());
+    let held = hold.clone();
+    let slow = Router::new().fallback(move |call: antiphon::Invocation, cx: Context| {
+        let (asked, held, router) = (asking.clone(), held.clone(), router.clone());
+        async move {
+            if call.method.as_str() == "subscribe_endless" {
+                asked.notify_one();
+                held.notified().await;
+            }
+            antiphon::Handler::call(&router, call, cx).await
+        }
+    });
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), slow));
+    let subscribing = tokio::spawn(client.subscribe::<u64>("endless", ()).into_future());
+    within(asked.notified()).await;
+    subscribing.abort();
+    let _ = subscribing.await;
+    hold.notify_one();
+    within(ended.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_has_so_many_and_no_more() {
+    let Source { router, .. } = source();
+    let limits = Limits { subscriptions: 2, ..Limits::default() };
+    let (client, _server) = both((Limits::default(), Router::new()), (limits, router));
+    let subscribe = || within(client.subscribe::<u64>("endless", ()).into_future());
+    let first = subscribe().await.unwrap();
+    let _second = subscribe().await.unwrap();
+    let third = subscribe().await;
+    let Err(CallError::Rpc(error)) = third else { panic!("{third:?}") };
+    assert_eq!(error.code.0, -32006);
+    within(first.unsubscribe()).await.unwrap();
+    let _third = subscribe().await.unwrap();
+}
+
+/// The reader stalls: items pile up where they may, and not further.
+#[tokio::test]
+async fn without_a_reader_the_oldest_go_and_are_counted() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = sent.clone();
+    let topic = Topic::of("fast").buffer(8).overflow(Overflow::DropOldest);
+    let (all, mut done) = mpsc::channel(1);
+    let router = Router::new().subscription_with(topic, move |(): (), sink: Sink, _cx: Context| {
+        let (counted, all) = (counted.clone(), all.clone());
+        async move {
+            for item in 0..10_000_u64 {
+                sink.send(item).await?;
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+            all.send(()).await.map_err(|_| ErrorObject::internal_error())
+        }
+    });
+    let limits = Limits { write_queue_bytes: 1_024, ..Limits::default() };
+    let (mut raw, _server) = Raw::served(limits, router);
+    raw.send(&request(1, "subscribe_fast", "[]")).await;
+    // Nothing is read, and the source is done all the same.
+    within(done.recv()).await.unwrap();
+    assert_eq!(sent.load(Ordering::SeqCst), 10_000);
+    assert!(is_reply(&raw.next().await));
+    let (mut next, mut came, mut lost) = (0, 0, 0);
+    loop {
+        let message = raw.next().await;
+        let gone = message["params"]["lost"].as_u64().unwrap_or(0);
+        lost += gone;
+        if message["params"]["closed"].is_string() {
+            break;
+        }
+        let item = item(&message).as_u64().unwrap();
+        assert_eq!(item, next + gone);
+        next = item + 1;
+        came += 1;
+    }
+    assert_eq!((next, came + lost), (10_000, 10_000));
+    assert!(came < 200, "{came} items waited somewhere");
+}
+
+#[tokio::test]
+async fn without_a_reader_it_closes_where_that_is_wanted() {
+    let topic = Topic::of("strict").buffer(8).overflow(Overflow::Close);
+    let (stopped, mut heard) = mpsc::channel(1);
+    let router = Router::new().subscription_with(topic, move |(): (), sink: Sink, _cx: Context| {
+        let stopped = stopped.clone();
+        async move {
+            let mut sent = 0;
+            while sink.send(sent).await.is_ok() {
+                sent += 1;
+            }
+            let _ = stopped.send(sent).await;
+            Ok(())
+        }
+    });
+    let limits = Limits { write_queue_bytes: 1_024, ..Limits::default() };
+    let (mut raw, _server) = Raw::served(limits, router);
+    raw.send(&request(1, "subscribe_strict", "[]")).await;
+    let sent: u64 = within(heard.recv()).await.unwrap();
+    assert!(is_reply(&raw.next().await));
+    for expected in 0..sent {
+        assert_eq!(item(&raw.next().await), &json!(expected));
+    }
+    assert_eq!(raw.next().await["params"]["error"]["code"], -32009);
+}
+
+#[tokio::test]
+async fn without_a_reader_a_source_waits_where_nothing_may_be_lost() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = sent.clone();
+    let (blocked, mut waiting) = mpsc::channel(1);
+    let router = Router::new().subscription_with(
+        Topic::of("patient").buffer(8),
+        move |(): (), sink: Sink, _cx: Context| {
+            let (counted, blocked) = (counted.clone(), blocked.clone());
+            async move {
+                for item in 0..1_000_u64 {
+                    if !sink.try_send(item)? {
+                        let _ = blocked.try_send(());
+                        sink.send(item).await?;
+                    }
+                    counted.fetch_add(1, Ordering::SeqCst);
+                }
+                Ok(())
+            }
+        },
+    );
+    let limits = Limits { write_queue_bytes: 1_024, ..Limits::default() };
+    let (mut raw, _server) = Raw::served(limits, router);
+    raw.send(&request(1, "subscribe_patient", "[]")).await;
+    within(waiting.recv()).await.unwrap();
+    assert!(sent.load(Ordering::SeqCst) < 200);
+    assert!(is_reply(&raw.next().await));
+    for expected in 0..1_000 {
+        assert_eq!(item(&raw.next().await), &json!(expected));
+    }
+}
+
+/// Items that the follower does not take hold up the reader, and no call.
+#[tokio::test]
+async fn a_follower_that_takes_nothing_can_still_call() {
+    let router = Router::new()
+        .subscription("many", |(): (), _cx: Context| async { Ok(stream::iter(0..500_u64)) })
+        .method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let items = client.subscribe::<u64>("many", ()).buffer(4);
+    let items = within(items.into_future()).await.unwrap();
+    let pong: String = within(client.call("ping", ()).into_future()).await.unwrap();
+    assert_eq!(pong, "pong");
+    let seen: Vec<u64> = within(items.map(Result::unwrap).collect()).await;
+    assert!(seen.into_iter().eq(0..500));
+}
+
+#[tokio::test]
+async fn a_follower_drops_the_oldest_or_closes_where_it_says_so() {
+    let Source { router: endless, mut ended } = source();
+    let router = Router::new()
+        .subscription("many", |(): (), _cx: Context| async { Ok(stream::iter(0..500_u64)) })
+        .method("ping", |(): (), _cx: Context| async { Ok(()) })
+        .subscription("fast", |(): (), _cx: Context| async { Ok(stream::iter(0_u64..)) })
+        .merge(endless);
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let dropping = client.subscribe::<u64>("many", ()).buffer(4).overflow(Overflow::DropOldest);
+    let mut items = within(dropping.into_future()).await.unwrap();
+    // Everything has come when this is answered: the end of the source is behind all items.
+    while items.end_reason().is_none() {
+        within(client.call::<()>("ping", ()).into_future()).await.unwrap();
+    }
+    assert!(matches!(within(items.next()).await, Some(Err(SubscriptionError::Lost(496)))));
+    for expected in 496..500 {
+        assert_eq!(within(items.next()).await.unwrap().unwrap(), expected);
+    }
+    assert!(within(items.next()).await.is_none());
+
+    let closing = client.subscribe::<u64>("fast", ()).buffer(4).overflow(Overflow::Close);
+    let mut items = within(closing.into_future()).await.unwrap();
+    let last = loop {
+        match within(items.next()).await.unwrap() {
+            Ok(_) => within(client.call::<()>("ping", ()).into_future()).await.unwrap(),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(last, SubscriptionError::TooSlow), "{last}");
+    let _ = ended.try_recv();
+}
+
+#[tokio::test]
+async fn ethereum_has_one_method_for_all_kinds() {
+    #[derive(serde::Deserialize)]
+    struct Filter {
+        address: String,
+    }
+    let router = Router::new()
+        .subscription(Topic::ethereum("newHeads"), |(): (), _cx: Context| async {
+            Ok(stream::iter([json!({"number": "0x1"})]).chain(stream::pending()))
+        })
+        .subscription(Topic::ethereum("logs"), |(filter,): (Filter,), _cx: Context| async move {
+            Ok(stream::iter([json!({"address": filter.address})]).chain(stream::pending()))
+        });
+    let (mut raw, _server) = Raw::served(Limits::default(), router.clone());
+    raw.send(&request(1, "eth_subscribe", r#"["logs",{"address":"0xab"}]"#)).await;
+    let id = raw.next().await["result"].clone();
+    assert!(id.as_str().unwrap().starts_with("0x"));
+    let expected = json!({
+        "jsonrpc": "2.0",
+        "method": "eth_subscription",
+        "params": {"subscription": id, "result": {"address": "0xab"}}
+    });
+    assert_eq!(raw.next().await, expected);
+    raw.send(&request(2, "eth_unsubscribe", &format!("[{id}]"))).await;
+    assert_eq!(raw.next().await["result"], true);
+    for params in [r#"["nonsense"]"#, "[]", "[1]", "{}"] {
+        raw.send(&request(3, "eth_subscribe", params)).await;
+        let error = raw.next().await["error"].clone();
+        assert_eq!(error["code"], -32602);
+        assert!(error["data"]["reason"].as_str().unwrap().contains("newHeads, logs"));
+    }
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let heads = client.subscribe::<Value>(Topic::ethereum("newHeads"), ());
+    let mut heads = within(heads.into_future()).await.unwrap();
+    assert_eq!(within(heads.next()).await.unwrap().unwrap(), json!({"number": "0x1"}));
+}
+
+#[tokio::test]
+async fn nested_topics_keep_their_prefix_on_every_message() {
+    let inner = Router::new().subscription("tick", |(): (), _cx: Context| async {
+        Ok(stream::iter([1]).chain(stream::pending()))
+    });
+    let (mut raw, _server) = Raw::served(Limits::default(), Router::new().nest("clock.", inner));
+    raw.send(&request(1, "clock.subscribe_tick", "[]")).await;
+    let id = raw.next().await["result"].clone();
+    assert_eq!(raw.next().await["method"], "clock.tick");
+    raw.send(&request(2, "clock.unsubscribe_tick", &format!("[{id}]"))).await;
+    assert_eq!(raw.next().await["result"], true);
+}
+
+/// The server follows what the client serves: a peer is a peer.
+#[tokio::test]
+async fn either_side_can_subscribe_at_the_other() {
+    let ours = Router::new()
+        .subscription("mine", |(): (), _cx: Context| async { Ok(stream::iter([1, 2, 3])) });
+    let theirs = Router::new().method("sum", |(): (), cx: Context| async move {
+        let items = cx.peer()?.subscribe::<u64>("mine", ()).await?;
+        Ok(items.map(Result::unwrap).fold(0, |sum, item| async move { sum + item }).await)
+    });
+    let (client, _server) = both((Limits::default(), ours), (Limits::default(), theirs));
+    let sum: u64 = within(client.call("sum", ()).into_future()).await.unwrap();
+    assert_eq!(sum, 6);
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn over_http_there_are_none_and_both_sides_say_so() {
+    let Source { router, .. } = source();
+    let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
+    let client = Client::connect(&address).await.unwrap();
+    let refused = within(client.subscribe::<u64>("endless", ()).into_future()).await;
+    assert!(matches!(refused, Err(CallError::NoWayBack("http"))));
+    let called = within(client.call::<RawJson>("subscribe_endless", ()).into_future()).await;
+    let Err(CallError::Rpc(error)) = called else { panic!("{called:?}") };
+    assert!(error.data.unwrap().as_str().contains("connect by WebSocket"));
+}
+
+#[tokio::test]
+async fn items_that_are_of_another_type_are_errors_between_the_others() {
+    let router = Router::new().subscription("mixed", |(): (), _cx: Context| async {
+        Ok(stream::iter([json!(1), json!("two"), json!(3)]))
+    });
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
+    let mut items = within(client.subscribe::<u64>("mixed", ()).into_future()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    assert!(matches!(within(items.next()).await, Some(Err(SubscriptionError::Decode(_)))));
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 3);
+}
