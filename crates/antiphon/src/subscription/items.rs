@@ -4,7 +4,7 @@
 //! to say, and who does not know them loses nothing: `lost`, how many items went before this one, and
 //! in the last message of all `closed`, a reason, or `error`, an error object.
 
-use antiphon_core::{ErrorObject, Id, Method, Params, RawJson};
+use antiphon_core::{ErrorObject, Id, Kind, Method, Params, RawJson};
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Deserialize;
 
@@ -99,7 +99,9 @@ impl Arrived {
 
     /// What these params say, if they are about a subscription.
     pub(crate) fn read(params: Option<&Params>) -> Option<Self> {
-        serde_json::from_str(params?.as_json().as_str()).ok()
+        // A derived struct would take an Array too.
+        let params = params?.as_json();
+        (params.kind() == Kind::Object).then(|| params.decode().ok()).flatten()
     }
 }
 
@@ -120,9 +122,14 @@ mod tests {
     use super::*;
 
     fn read(message: &BytesMut) -> Arrived {
-        let message: serde_json::Value = serde_json::from_slice(message).unwrap();
-        assert_eq!(message["method"], "a\"b");
-        Arrived::read(Some(&Params::parse(&message["params"].to_string()).unwrap())).unwrap()
+        let rules = antiphon_core::Rules::default();
+        let message = antiphon_core::decode(&message.clone().freeze(), &rules);
+        let antiphon_core::Payload::One(Ok(antiphon_core::Message::Notification(item))) = message
+        else {
+            panic!("{message:?}");
+        };
+        assert_eq!(item.method.as_str(), "a\"b");
+        Arrived::read(item.params.as_ref()).unwrap()
     }
 
     #[test]
