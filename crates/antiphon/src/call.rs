@@ -15,6 +15,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::BoxFuture;
+use crate::peer::Watch;
+use crate::progress::{Patience, Progress};
 use crate::subscription::Follower;
 
 /// A method and its params, on their way in or out.
@@ -58,6 +60,17 @@ pub trait Caller: Send + Sync + 'static {
 
     /// Notifies; it is done when the message is on its way.
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Calls, waits for the result, and hears on the way how far the call has come. What cannot be
+    /// called back hears nothing.
+    fn send_watched(
+        &self,
+        call: Invocation,
+        watch: Watch,
+    ) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        drop((call, watch));
+        Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
+    }
 
     /// Asks for a subscription and waits for the reply; its items go to the follower until it is
     /// dropped. What cannot be called back has none.
@@ -110,6 +123,9 @@ pub enum CallError {
     /// What carries the calls failed, or answered something that is not JSON-RPC.
     #[error("{0}")]
     Transport(String),
+    /// What was asked for is not to be had here.
+    #[error("this connection has no {0}")]
+    Unsupported(&'static str),
     /// Too many calls wait already.
     #[error(transparent)]
     Refused(Refused),
@@ -159,7 +175,8 @@ impl From<CallError> for ErrorObject {
 pub struct Call<R> {
     caller: Arc<dyn Caller>,
     invocation: Result<Invocation, ParamsError>,
-    timeout: Option<Duration>,
+    patience: Patience,
+    watch: Option<Watch>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -171,13 +188,49 @@ impl<R> Call<R> {
         timeout: Option<Duration>,
     ) -> Self {
         let invocation = Params::encode(params).map(|params| Invocation::new(method, params));
-        Self { caller, invocation, timeout, result: PhantomData }
+        let patience = Patience { timeout, ..Patience::default() };
+        Self { caller, invocation, patience, watch: None, result: PhantomData }
     }
 
     /// Gives up after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
+        self.patience.timeout = Some(timeout);
         self
+    }
+
+    /// Lets the timeout begin anew with each progress that is told, up to this time in all. The
+    /// connection needs a [`Dialect`](crate::Dialect) with progress.
+    pub fn extend_on_progress(mut self, at_most: Duration) -> Self {
+        self.patience.cap = Some(at_most);
+        self.watch.get_or_insert_with(|| Watch::new(None));
+        self
+    }
+
+    /// The call, and how far it comes as a stream beside it. Progress that nobody takes is dropped, and
+    /// holds up nothing. The connection needs a [`Dialect`](crate::Dialect) with progress.
+    ///
+    /// ```
+    /// # use antiphon::{Client, Context, Dialect, Router};
+    /// # use antiphon::transport::memory::pair;
+    /// use futures_util::StreamExt;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (ours, theirs) = pair();
+    /// let router = Router::new().method("index", |_: serde_json::Value, cx: Context| async move {
+    ///     cx.progress("half done").await?;
+    ///     Ok("done")
+    /// });
+    /// # let _server = Client::builder().dialect(Dialect::lsp()).handler(router).over(theirs);
+    /// # let client = Client::builder().dialect(Dialect::lsp()).over(ours);
+    /// let (call, mut progress) = client.call::<String>("index", ()).with_progress::<String>();
+    /// let (result, seen) = tokio::join!(call, progress.next());
+    /// assert_eq!((result?.as_str(), seen.unwrap()?.as_str()), ("done", "half done"));
+    /// # Ok(()) }
+    /// ```
+    pub fn with_progress<P>(mut self) -> (Self, Progress<P>) {
+        let (watch, progress) = Progress::watch();
+        self.watch = Some(watch);
+        (self, progress)
     }
 
     /// Calls with this id in place of one of our own.
@@ -203,7 +256,13 @@ impl<R: DeserializeOwned + 'static> IntoFuture for Call<R> {
         Box::pin(async move {
             let invocation = self.invocation.map_err(CallError::Encode)?;
             let method = invocation.method.clone();
-            let result = within(self.timeout, self.caller.send(invocation)).await?;
+            let result = match self.watch {
+                None => within(self.patience.timeout, self.caller.send(invocation)).await?,
+                Some(watch) => {
+                    let call = self.caller.send_watched(invocation, watch.clone());
+                    self.patience.wait(call, &watch).await?
+                }
+            };
             typed(&method, result)
         })
     }

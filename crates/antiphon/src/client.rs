@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation};
 use crate::context::Context;
+use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::handler::Handler;
 use crate::peer::{self, Direction, Peer, Side, Stop, Tap, Wire};
@@ -134,6 +135,7 @@ pub struct ClientBuilder {
     http2: bool,
     handler: Option<Arc<dyn Handler>>,
     tap: Option<Tap>,
+    dialect: Dialect,
 }
 
 impl Default for ClientBuilder {
@@ -145,6 +147,7 @@ impl Default for ClientBuilder {
             http2: false,
             handler: None,
             tap: None,
+            dialect: Dialect::plain(),
         }
     }
 }
@@ -159,6 +162,13 @@ impl ClientBuilder {
     /// How long each call waits for its answer, unless it says otherwise.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
+        self
+    }
+
+    /// Which notifications mean more than the specification says: how calls are cancelled, and how
+    /// their progress is told.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 
@@ -280,6 +290,7 @@ impl ClientBuilder {
             rules: self.limits.rules(),
             limits: Arc::new(self.limits),
             tap: self.tap,
+            dialect: self.dialect.shared(),
         };
         let (peer, connection) = peer::connect(wire, side);
         let task = tokio::spawn(async move {

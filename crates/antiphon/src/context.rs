@@ -4,12 +4,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::Id;
+use antiphon_core::{Id, Params, ParamsError, RawJson};
 use bytes::Bytes;
 use http::{Extensions, HeaderMap};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::call::CallError;
+use crate::dialect::ProgressStyle;
 use crate::peer::Peer;
 use crate::subscription::Channel;
 
@@ -58,11 +60,19 @@ struct Inner {
     cancel: OnceLock<CancellationToken>,
     /// The subscription that this call has opened: its items wait for the reply.
     opened: OnceLock<Arc<Channel>>,
+    /// What the call was made with, where that may ask for progress.
+    asked: OnceLock<Params>,
 }
 
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
-        Self(Arc::new(Inner { id, origin, cancel: OnceLock::new(), opened: OnceLock::new() }))
+        Self(Arc::new(Inner {
+            id,
+            origin,
+            cancel: OnceLock::new(),
+            opened: OnceLock::new(),
+            asked: OnceLock::new(),
+        }))
     }
 
     /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
@@ -77,6 +87,7 @@ impl Context {
                 }
                 inner.cancel.take();
                 inner.opened.take();
+                inner.asked.take();
                 spare
             }
             None => Self::new(Some(id), origin.clone()),
@@ -93,11 +104,47 @@ impl Context {
         self.0.origin.peer().ok_or_else(|| CallError::NoWayBack(self.connection().transport))
     }
 
-    /// Ends when the call is cancelled: by its timeout, by the other side going away, by shutdown.
+    /// Ends when the call is cancelled: by the caller, where the [`Dialect`](crate::Dialect) has a way to,
+    /// by its timeout, by the other side going away, by shutdown.
     ///
     /// The handler's future is dropped then anyway; the token is for what it has set going.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0.cancel.get_or_init(CancellationToken::new)
+    }
+
+    /// Tells the caller how far the call has come, if the caller has asked to be told; it goes out
+    /// before the answer. Waits while the write queue is full.
+    ///
+    /// What it looks like on the wire is the [`Dialect`](crate::Dialect)'s; plain JSON-RPC has none, and
+    /// HTTP no way back.
+    pub async fn progress(&self, value: impl Serialize) -> Result<(), CallError> {
+        let Some((peer, style, token)) = self.progress_token() else { return Ok(()) };
+        let value = RawJson::encode(&value);
+        let value = value.map_err(|error| CallError::Encode(ParamsError::Serialize(error)))?;
+        peer.send_own(style.encode(&token, &value)).await
+    }
+
+    /// Whether the caller has asked to be told how far the call has come.
+    pub fn wants_progress(&self) -> bool {
+        self.progress_token().is_some()
+    }
+
+    fn progress_token(&self) -> Option<(&Peer, &ProgressStyle, RawJson)> {
+        let peer = self.0.origin.peer()?;
+        let style = peer.progress_style()?;
+        let token = style.token(self.id()?, self.0.asked.get())?;
+        Some((peer, style, token))
+    }
+
+    /// Keeps what the call was made with, where that may ask for progress.
+    #[inline]
+    pub(crate) fn heed(&self, params: Option<&Params>) {
+        if let Some(params) = params
+            && let Some(style) = self.0.origin.peer().and_then(Peer::progress_style)
+            && !style.is_by_id()
+        {
+            let _ = self.0.asked.set(params.clone());
+        }
     }
 
     /// The connection that the call came by.

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{ErrorObject, Payload};
+use antiphon_core::{ErrorObject, Id, Payload, decode};
 
-use super::backlog::{Held, is_requests_only};
+use super::backlog::{Held, Incoming, is_requests_only};
 use super::connection::Connection;
 use super::dispatcher::{Progress, Run, Started};
 use super::ending::Phase;
 use super::leash::{Leash, Pull};
-use super::shared::Running;
+use super::reader;
+use super::shared::{NeedsReader, Running};
 use crate::transport::Transport;
 
 impl<T: Transport> Connection<T> {
@@ -36,7 +37,10 @@ impl<T: Transport> Connection<T> {
                 self.start(payload, poller);
                 return Ok(());
             }
-            Some(head) if !head.keeps_order() => {
+            // Where the reader goes on for cancellations only, it can wait.
+            Some(head)
+                if !head.keeps_order() && self.shared.needs_reader() != NeedsReader::ForCancels =>
+            {
                 return self.refuse(payload, "too many requests in flight");
             }
             Some(_) if self.order_gives_way() && is_requests_only(&payload) => {
@@ -46,7 +50,7 @@ impl<T: Transport> Connection<T> {
             _ => {}
         }
         if self.backlog.has_room(&self.shared.limits) {
-            self.backlog.push(Held { payload, bytes });
+            self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
             Ok(())
         } else if is_requests_only(&payload) {
             self.refuse(payload, "too many messages wait")
@@ -69,6 +73,20 @@ impl<T: Transport> Connection<T> {
                 self.writer.scratch.answered();
             }
             Started::Running(progress, run) => self.settle(progress, run, poller),
+        }
+    }
+
+    /// The same for what was held, of which some may have been cancelled meanwhile.
+    fn start_held(&mut self, held: Held, poller: &mut Poller<'_>) {
+        let Held { payload, cancelled, .. } = held;
+        match payload {
+            Payload::Batch(entries) if !cancelled.is_empty() => {
+                let mut run = self.dispatcher.batch(entries, &self.gate, &self.origin);
+                cancelled.iter().for_each(|id| run.cancel_call(id));
+                let progress = run.poll(poller);
+                self.settle(progress, run, poller);
+            }
+            payload => self.start(payload, poller),
         }
     }
 
@@ -106,9 +124,9 @@ impl<T: Transport> Connection<T> {
         }
         while self.head.is_none()
             && !self.writer.is_full(&self.shared)
-            && let Some(payload) = self.backlog.pop()
+            && let Some(held) = self.backlog.pop()
         {
-            self.start(payload, poller);
+            self.start_held(held, poller);
             advanced = true;
         }
         advanced
@@ -121,10 +139,36 @@ impl<T: Transport> Connection<T> {
         }
         let requests = self.backlog.take_requests();
         let any = !requests.is_empty();
-        for payload in requests {
-            self.start(payload, poller);
+        for held in requests {
+            self.start_held(held, poller);
         }
         any
+    }
+
+    /// Cancels the requests of this id, wherever they are: waiting to start, started, or a task. What
+    /// is over is not cancelled any more.
+    pub(super) fn cancel(&mut self, id: &Id) {
+        if let Some(head) = &mut self.head {
+            head.cancel_call(id);
+        }
+        self.shared.cancel_running(id);
+        let Some(cancellation) = self.shared.cancellation() else { return };
+        for payload in self.backlog.cancel(id) {
+            if let Some(error) = cancellation.answer() {
+                self.writer.answer(self.dispatcher.refuse(payload, &error));
+            }
+        }
+    }
+
+    /// The same for what is read ahead, so that a cancellation does not wait for what it cancels. It
+    /// comes again in its turn, for what stands between.
+    pub(super) fn cancel_ahead(&mut self, incoming: &Incoming) {
+        if self.shared.cancellation().is_some()
+            && let Ok(frame) = incoming
+            && let Some(Some(id)) = reader::cancelled(&decode(frame, &self.rules), &self.shared)
+        {
+            self.cancel(&id);
+        }
     }
 
     /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.
@@ -155,10 +199,13 @@ impl<T: Transport> Connection<T> {
                 Some(Pull::Expire) => {
                     Poll::Ready(run.expire(&ErrorObject::server_busy("shutting down")))
                 }
-                None => match run.poll(poller) {
-                    Progress::Done(answer) => Poll::Ready(answer),
-                    Progress::Detached | Progress::Blocked => Poll::Pending,
-                },
+                None => {
+                    leash.cancelled().iter().for_each(|id| run.cancel_call(id));
+                    match run.poll(poller) {
+                        Progress::Done(answer) => Poll::Ready(answer),
+                        Progress::Detached | Progress::Blocked => Poll::Pending,
+                    }
+                }
             })
             .await;
             shared.finish(&tickets, answer);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use antiphon_core::framing::Texts;
-use antiphon_core::{Limits, Message, Payload};
+use antiphon_core::{Id, Limits, Message, Payload};
 use bytes::Bytes;
 
 use crate::transport::TransportError;
@@ -12,6 +12,8 @@ use crate::transport::TransportError;
 pub(super) struct Held {
     pub(super) payload: Payload,
     pub(super) bytes: usize,
+    /// The calls of a batch that are cancelled; some of these ids may be of others.
+    pub(super) cancelled: Vec<Id>,
 }
 
 #[derive(Default)]
@@ -35,20 +37,37 @@ impl Backlog {
         self.queue.push_back(held);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Payload> {
+    pub(super) fn pop(&mut self) -> Option<Held> {
         let held = self.queue.pop_front()?;
         self.bytes -= held.bytes;
-        Some(held.payload)
+        Some(held)
+    }
+
+    /// Takes out the requests of this id, and tells the batches.
+    pub(super) fn cancel(&mut self, id: &Id) -> Vec<Payload> {
+        let is_it = |held: &Held| matches!(&held.payload, Payload::One(Ok(Message::Request(request))) if request.id == *id);
+        let (out, stay): (VecDeque<_>, VecDeque<_>) =
+            std::mem::take(&mut self.queue).into_iter().partition(is_it);
+        self.queue = stay;
+        self.bytes -= out.iter().map(|held| held.bytes).sum::<usize>();
+        for held in &mut self.queue {
+            if let Payload::Batch(batch) = &held.payload
+                && held.cancelled.len() < batch.len()
+            {
+                held.cancelled.push(id.clone());
+            }
+        }
+        out.into_iter().map(|held| held.payload).collect()
     }
 
     /// Takes out what consists of requests only.
-    pub(super) fn take_requests(&mut self) -> Vec<Payload> {
+    pub(super) fn take_requests(&mut self) -> VecDeque<Held> {
         let (pass, stay): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.queue)
             .into_iter()
             .partition(|held| is_requests_only(&held.payload));
         self.queue = stay;
         self.bytes = self.queue.iter().map(|held| held.bytes).sum();
-        pass.into_iter().map(|held| held.payload).collect()
+        pass
     }
 }
 

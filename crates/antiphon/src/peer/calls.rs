@@ -82,7 +82,20 @@ impl Shared {
     }
 }
 
-/// Calls that somebody waits for; dropped early, it abandons them.
+impl State {
+    /// Takes out the calls of these that still wait.
+    fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
+        let session = &mut self.session;
+        let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
+        let mut abandoned: Vec<_> = counted.collect();
+        let named = named.and_then(|id| Some((id.clone(), session.abandon_named(id)?)));
+        abandoned.extend(named);
+        abandoned
+    }
+}
+
+/// Calls that somebody waits for; dropped early, it abandons them. Where the dialect can, it cancels
+/// them.
 pub(super) struct Pending<'a> {
     shared: &'a Shared,
     ids: Range<u64>,
@@ -112,12 +125,22 @@ impl Drop for Pending<'_> {
             return;
         }
         let mut state = self.shared.state();
-        let abandoned: Vec<_> =
-            self.ids.clone().filter_map(|id| state.session.abandon(id)).collect();
-        let named = self.named.as_ref().and_then(|id| state.session.abandon_named(id));
+        let abandoned = state.abandon(self.ids.clone(), self.named.as_ref());
+        if let Some(cancellation) = self.shared.cancellation()
+            && state.ended.is_none()
+            && !abandoned.is_empty()
+        {
+            for (id, _) in &abandoned {
+                state.outbox.write(64 + id.as_str().len(), |out| {
+                    cancellation.encode(id.as_str(), out);
+                });
+            }
+            self.shared.ring(state);
+        } else {
+            drop(state);
+        }
         // Dropping a waiter wakes whoever waits, which is not done under the lock.
-        drop(state);
-        drop((abandoned, named));
+        drop(abandoned);
     }
 }
 

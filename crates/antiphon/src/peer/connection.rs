@@ -27,6 +27,7 @@ use super::watchdog::{Look, Meter, Waiting, Watchdog};
 use super::writer::Writer;
 use super::{Peer, Tap};
 use crate::context::{Connection as Facts, Origin};
+use crate::dialect::Dialect;
 use crate::handler::Handler;
 use crate::transport::{Transport, TransportError};
 
@@ -57,6 +58,7 @@ pub(crate) struct Side {
     pub(crate) limits: Arc<Limits>,
     pub(crate) rules: Rules,
     pub(crate) tap: Option<Tap>,
+    pub(crate) dialect: Option<Arc<Dialect>>,
 }
 
 /// Makes a connection of a wire; the future must be driven for anything to happen.
@@ -64,9 +66,9 @@ pub(crate) fn connect<T: Transport>(
     wire: Wire<T>,
     side: Side,
 ) -> (Peer, impl Future<Output = Arc<str>> + Send) {
-    let Side { handler, limits, rules, tap } = side;
+    let Side { handler, limits, rules, tap, dialect } = side;
     let watchdog = Watchdog::new(wire.meter, &limits);
-    let shared = Shared::new(wire.facts, limits.clone(), tap, handler.is_none());
+    let shared = Shared::new(wire.facts, limits.clone(), tap, dialect, handler.is_none());
     let shared = Arc::new(shared);
     let peer = Peer { shared: shared.clone() };
     let handler = handler.unwrap_or_else(|| Arc::new(crate::Router::new()));
@@ -264,6 +266,10 @@ impl<T: Transport> Connection<T> {
         };
         match received {
             Received::Nothing => Ok(()),
+            Received::Cancel(id) => {
+                self.cancel(&id);
+                Ok(())
+            }
             Received::Texts(texts) => {
                 self.ahead.split(texts);
                 Ok(())
@@ -281,7 +287,9 @@ impl<T: Transport> Connection<T> {
             self.head.is_none() && self.backlog.is_empty() && !self.writer.is_full(&self.shared);
         room || match self.shared.needs_reader() {
             NeedsReader::ForAnswers => true,
-            NeedsReader::ForRoom => self.backlog.has_room(&self.shared.limits),
+            NeedsReader::ForRoom | NeedsReader::ForCancels => {
+                self.backlog.has_room(&self.shared.limits)
+            }
             NeedsReader::No => false,
         }
     }
@@ -295,7 +303,10 @@ impl<T: Transport> Connection<T> {
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
             match incoming {
-                Some(incoming) => self.ahead.push(incoming),
+                Some(incoming) => {
+                    self.cancel_ahead(&incoming);
+                    self.ahead.push(incoming);
+                }
                 None if matches!(self.at_end, AtEnd::Cancel) => {
                     self.at_end();
                     return true;

@@ -80,6 +80,11 @@ impl Dispatcher {
         }
     }
 
+    /// A batch of which nothing has started.
+    pub(super) fn batch(&self, batch: Entries, gate: &Arc<Gate>, origin: &Origin) -> Box<Run> {
+        Run::new(self, batch, true, Some(gate), origin)
+    }
+
     /// Enters the handler of a request; `done` sees the outcome if it is there at once.
     #[inline(always)]
     pub(super) fn call(
@@ -89,7 +94,12 @@ impl Dispatcher {
         poller: &mut Poller<'_>,
         done: impl FnOnce(&Outcome),
     ) -> Entered<Outcome> {
-        Caught::enter(|| self.handler.call(call(), context.clone()), poller, done)
+        let enter = || {
+            let call = call();
+            context.heed(call.params.as_ref());
+            self.handler.call(call, context.clone())
+        };
+        Caught::enter(enter, poller, done)
     }
 
     /// Answers every request of a payload with this error and runs nothing.

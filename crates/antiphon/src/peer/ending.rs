@@ -69,8 +69,8 @@ impl<T: Transport> Connection<T> {
         if let Some(mut head) = self.head.take() {
             self.writer.answer(head.expire(&busy));
         }
-        while let Some(payload) = self.backlog.pop() {
-            self.writer.answer(self.dispatcher.refuse(payload, &busy));
+        while let Some(held) = self.backlog.pop() {
+            self.writer.answer(self.dispatcher.refuse(held.payload, &busy));
         }
         while let Some(incoming) = self.ahead.pop() {
             let Ok(frame) = incoming else { continue };
@@ -79,7 +79,7 @@ impl<T: Transport> Connection<T> {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
                 Received::Texts(texts) => self.ahead.split(texts),
-                Received::Nothing | Received::Lost(_) => {}
+                Received::Nothing | Received::Cancel(_) | Received::Lost(_) => {}
             }
         }
     }

@@ -1,8 +1,10 @@
 //! How a connection reaches a run that has become a task: to end it with an answer, or without.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::task::Context;
 
+use antiphon_core::Id;
 use futures_util::task::AtomicWaker;
 
 /// What a pulled leash asks for.
@@ -17,6 +19,9 @@ pub(super) enum Pull {
 #[derive(Debug, Default)]
 pub(super) struct Leash {
     pull: AtomicU8,
+    /// Calls of it that are cancelled, and whether there are any.
+    cancelled: Mutex<Vec<Id>>,
+    is_cancelled: AtomicBool,
     task: AtomicWaker,
 }
 
@@ -24,6 +29,21 @@ impl Leash {
     pub(super) fn pull(&self, pull: Pull) {
         self.pull.fetch_max(pull as u8, Ordering::AcqRel);
         self.task.wake();
+    }
+
+    /// Cancels a call of it.
+    pub(super) fn cancel(&self, id: Id) {
+        self.cancelled.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.is_cancelled.store(true, Ordering::Release);
+        self.task.wake();
+    }
+
+    /// The calls that were cancelled since this was last asked; asked after `pulled`.
+    pub(super) fn cancelled(&self) -> Vec<Id> {
+        if !self.is_cancelled.swap(false, Ordering::AcqRel) {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.cancelled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Asked by the task each time it is polled.

@@ -15,6 +15,7 @@ mod gate;
 mod leash;
 mod order;
 mod places;
+mod progress;
 mod reader;
 mod run;
 mod shared;
@@ -39,6 +40,7 @@ use crate::subscription::{Follower, Subscribe, Topic};
 pub(crate) use caught::Caught;
 pub(crate) use connection::{AtEnd, Side, Wire, connect};
 pub(crate) use ending::ENDED_WELL;
+pub use progress::Watch;
 use shared::Waiter;
 pub(crate) use shared::{Shared, Stop};
 pub(crate) use watchdog::Meter;
@@ -141,6 +143,14 @@ impl Caller for Peer {
             pending.answered();
             answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
         })
+    }
+
+    fn send_watched(
+        &self,
+        call: Invocation,
+        watch: Watch,
+    ) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Box::pin(Peer::send_watched(self, call, watch))
     }
 
     fn subscribe(

@@ -19,6 +19,8 @@ struct Place {
     /// There until the outcome is.
     context: Option<Context>,
     outcome: Option<Outcome>,
+    /// It has no answer: it was cancelled, and that is the answer.
+    is_silent: bool,
 }
 
 impl Places {
@@ -33,14 +35,14 @@ impl Places {
             self.written.push(id, outcome);
         } else {
             let (id, outcome) = (id.clone(), Some(outcome.clone()));
-            self.rest.push(Place { id, context: None, outcome });
+            self.rest.push(Place { id, context: None, outcome, is_silent: false });
         }
     }
 
     /// Keeps the place of an answer that is still to come.
     pub(super) fn keep(&mut self, context: Context) -> usize {
         let id = context.id().unwrap_or(&Id::Null).clone();
-        self.rest.push(Place { id, context: Some(context), outcome: None });
+        self.rest.push(Place { id, context: Some(context), outcome: None, is_silent: false });
         self.rest.len() - 1
     }
 
@@ -51,15 +53,31 @@ impl Places {
         place.context.take()
     }
 
+    /// The places of this id whose answers have not come.
+    pub(super) fn missing_at(&self, id: &Id) -> Vec<usize> {
+        let missing = |place: &Place| place.context.is_some() && place.id == *id;
+        (0..self.rest.len()).filter(|&at| missing(&self.rest[at])).collect()
+    }
+
+    /// It will not come: it is answered with this error, or not at all.
+    pub(super) fn cancel(&mut self, place: usize, answer: Option<ErrorObject>) -> Option<Context> {
+        let place = self.rest.get_mut(place)?;
+        place.is_silent = answer.is_none();
+        place.outcome = answer.map(Err);
+        place.context.take()
+    }
+
     /// The ids and contexts of those that have not.
     pub(super) fn missing(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        let missing = self.rest.iter().filter(|place| place.outcome.is_none());
-        missing.filter_map(|place| Some((&place.id, place.context.as_ref()?)))
+        self.rest.iter().filter_map(|place| Some((&place.id, place.context.as_ref()?)))
     }
 
     /// All of them; what is missing ends with this error.
     pub(super) fn finish(&mut self, missing: &ErrorObject) -> Option<Bytes> {
-        for Place { id, outcome, .. } in std::mem::take(&mut self.rest) {
+        for Place { id, outcome, is_silent, .. } in std::mem::take(&mut self.rest) {
+            if is_silent {
+                continue;
+            }
             self.written.push(&id, &outcome.unwrap_or_else(|| Err(missing.clone())));
         }
         self.written.finish()

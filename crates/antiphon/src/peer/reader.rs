@@ -16,6 +16,8 @@ use crate::call::CallError;
 pub(super) enum Received {
     /// Nothing.
     Nothing,
+    /// A call of the other side is cancelled.
+    Cancel(Id),
     /// Something for the dispatcher.
     Payload(Payload),
     /// It is a line that holds several texts.
@@ -27,6 +29,12 @@ pub(super) enum Received {
 /// Decodes a frame, which may be a whole line, and delivers the answers in it.
 pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared) -> Received {
     let payload = decode(frame, rules);
+    if let Some(cancelled) = cancelled(&payload, shared) {
+        if let Some(tap) = &shared.tap {
+            tap(Direction::Received, frame);
+        }
+        return cancelled.map_or(Received::Nothing, Received::Cancel);
+    }
     if holds_only_calls(&payload) && shared.tap.is_none() {
         return Received::Payload(payload);
     }
@@ -86,6 +94,15 @@ pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
     };
     let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
     Received::Payload(Payload::One(Err(invalid)))
+}
+
+/// The call that this cancels, if it is a cancellation. In a batch, it is an entry like others.
+pub(super) fn cancelled(payload: &Payload, shared: &Shared) -> Option<Option<Id>> {
+    let cancellation = shared.cancellation()?;
+    match payload {
+        Payload::One(Ok(Message::Notification(notification))) => cancellation.cancels(notification),
+        _ => None,
+    }
 }
 
 /// Whether there is nothing to deliver and nothing to complain of.

@@ -5,6 +5,7 @@
 //! request's own future, a connection inside its own, until nothing in it must keep the order; then it
 //! becomes a task.
 
+use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
@@ -36,6 +37,8 @@ pub(crate) struct Run {
     /// The context of a call that is over.
     spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
+    /// Calls that are cancelled before they have started.
+    cancelled: HashSet<Id>,
     /// Calls that have opened something which waits for the reply.
     opened: Vec<Context>,
     deadline: Option<Pin<Box<Sleep>>>,
@@ -58,6 +61,17 @@ impl Calls {
                 *self = Self::Many(calls);
             }
         }
+    }
+
+    /// Drops the calls of these places.
+    fn remove(&mut self, places: &[usize]) {
+        let stays = |served: &Served| !places.contains(&served.place);
+        *self = match std::mem::replace(self, Self::None) {
+            Self::None => Self::None,
+            Self::One(served) if stays(&served) => Self::One(served),
+            Self::One(_) => Self::None,
+            Self::Many(calls) => Self::Many(calls.into_iter().filter(stays).collect()),
+        };
     }
 
     fn is_empty(&self) -> bool {
@@ -135,6 +149,7 @@ impl Run {
             calls: Calls::None,
             spare: None,
             notification: None,
+            cancelled: HashSet::new(),
             opened: Vec::new(),
             deadline: None,
         })
@@ -178,6 +193,28 @@ impl Run {
         self.answers.finish(error)
     }
 
+    /// Cancels the calls of this id. One that has not started will not; one that is over stays as it
+    /// is.
+    pub(crate) fn cancel_call(&mut self, id: &Id) {
+        let answer = self.cancelled_answer();
+        let places = self.answers.missing_at(id);
+        for &place in &places {
+            if let Some(context) = self.answers.cancel(place, answer.clone()) {
+                context.cancel();
+            }
+        }
+        self.calls.remove(&places);
+        // No more of them than can be meant.
+        if self.cancelled.len() < self.unstarted.len() {
+            self.cancelled.insert(id.clone());
+        }
+    }
+
+    /// What a cancelled call is answered with, if with anything.
+    fn cancelled_answer(&self) -> Option<ErrorObject> {
+        self.origin.peer()?.shared.cancellation()?.answer()
+    }
+
     /// Drops what runs, and tells whatever it has set going.
     fn cancel(&mut self) {
         for (_, context) in self.running() {
@@ -218,6 +255,14 @@ impl Run {
             }
             match self.unstarted.turn() {
                 None => return true,
+                Some(Turn::Request(request))
+                    if !self.cancelled.is_empty() && self.cancelled.contains(&request.id()) =>
+                {
+                    let id = request.id();
+                    if let Some(error) = self.cancelled_answer() {
+                        self.answers.answer(&id, &Err(error));
+                    }
+                }
                 Some(Turn::Request(request)) => {
                     let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
                     let (id, answers) = (id_of(&context), &mut self.answers);
@@ -256,20 +301,7 @@ impl Run {
                 let entered = self.dispatcher.call(call, &context, poller, done);
                 self.entered(entered, context);
             }
-            Ok(Message::Notification(Notification { method, params })) => {
-                let context = Context::new(None, self.origin.clone());
-                let call = Invocation { method, params, id: None };
-                let followed =
-                    self.origin.peer().and_then(|peer| peer.followed(call.params.as_ref()));
-                let notify = || match followed {
-                    Some(delivered) => delivered,
-                    None => self.dispatcher.handler.notify(call, context.clone()),
-                };
-                let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
-                if let Entered::Waits(done) = entered {
-                    self.notification = Some((done, context));
-                }
-            }
+            Ok(Message::Notification(notification)) => self.notify(notification, poller),
             Ok(Message::Response(_)) => {}
             Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => {
@@ -277,6 +309,43 @@ impl Run {
                 self.answers.answer(&invalid.id, &Err(invalid.error));
             }
         }
+    }
+
+    /// Enters the handler of a notification, unless it is one that has its meaning here.
+    fn notify(&mut self, notification: Notification, poller: &mut Poller<'_>) {
+        if let Some(cancelled) = self.cancels(&notification) {
+            return self.cancel_any(cancelled);
+        }
+        let Notification { method, params } = notification;
+        let context = Context::new(None, self.origin.clone());
+        let call = Invocation { method, params, id: None };
+        let heard = self
+            .origin
+            .peer()
+            .and_then(|peer| peer.followed(call.params.as_ref()).or_else(|| peer.watched(&call)));
+        let notify = || match heard {
+            Some(delivered) => delivered,
+            None => self.dispatcher.handler.notify(call, context.clone()),
+        };
+        let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
+        if let Entered::Waits(done) = entered {
+            self.notification = Some((done, context));
+        }
+    }
+
+    /// The call that this cancels, if it is a cancellation.
+    fn cancels(&self, notification: &Notification) -> Option<Option<Id>> {
+        self.origin.peer()?.shared.cancellation()?.cancels(notification)
+    }
+
+    /// Cancels a call that is here, or elsewhere on the connection.
+    fn cancel_any(&mut self, id: Option<Id>) {
+        let (Some(id), Origin::Peer(peer)) = (id, self.origin.clone()) else { return };
+        peer.shared.cancel_running(&id);
+        let unstarted = std::mem::take(&mut self.unstarted);
+        // What comes behind it is not meant.
+        self.cancel_call(&id);
+        self.unstarted = unstarted;
     }
 
     /// Keeps a call that waits, and the place of its answer.

@@ -19,6 +19,7 @@ use super::writer::{Outbox, Outgoing};
 use super::{Tap, order};
 use crate::call::CallError;
 use crate::context::{Connection, Context};
+use crate::dialect::{Cancellation, Dialect};
 
 /// How a connection is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(crate) facts: Connection,
     pub(crate) limits: Arc<Limits>,
     pub(crate) tap: Option<Tap>,
+    pub(crate) dialect: Option<Arc<Dialect>>,
     /// This side serves nothing: whatever comes in is an answer.
     pub(super) only_calls: bool,
     pub(super) subscriptions: Subscriptions,
@@ -94,6 +96,8 @@ pub(super) enum NeedsReader {
     ForAnswers,
     /// A sender waits for room, which the other side may give only if we listen.
     ForRoom,
+    /// A call may be cancelled: what is not can wait.
+    ForCancels,
     /// It need not.
     No,
 }
@@ -103,6 +107,7 @@ impl Shared {
         facts: Connection,
         limits: Arc<Limits>,
         tap: Option<Tap>,
+        dialect: Option<Arc<Dialect>>,
         only_calls: bool,
     ) -> Self {
         let state = State {
@@ -119,6 +124,7 @@ impl Shared {
             facts,
             limits,
             tap,
+            dialect,
             only_calls,
             subscriptions: Subscriptions::default(),
             reported_stray: AtomicBool::new(false),
@@ -183,9 +189,23 @@ impl Shared {
             NeedsReader::ForAnswers
         } else if state.outbox.has_waiting_senders() {
             NeedsReader::ForRoom
+        } else if self.cancellation().is_some() {
+            NeedsReader::ForCancels
         } else {
             NeedsReader::No
         }
+    }
+
+    /// How calls are cancelled on this connection, if they can be.
+    pub(super) fn cancellation(&self) -> Option<&Cancellation> {
+        self.dialect.as_ref()?.cancellation.as_ref()
+    }
+
+    /// Cancels the requests of this id whose handlers have become tasks.
+    pub(super) fn cancel_running(&self, id: &Id) {
+        let leashes: Vec<_> =
+            self.state().session.running(id).map(|running| running.leash.clone()).collect();
+        leashes.iter().for_each(|leash| leash.cancel(id.clone()));
     }
 
     /// Whether a call of ours waits for the other side.

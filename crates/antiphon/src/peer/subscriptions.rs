@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::Peer;
+use super::progress::Watch;
 use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
 use crate::call::{CallError, Invocation};
@@ -24,14 +25,16 @@ use crate::subscription::{Arrived, Attached, Channel, Closing, Feed, Topic};
 #[derive(Default)]
 pub(super) struct Subscriptions {
     table: Mutex<Option<Box<Table>>>,
-    /// Whether any was ever followed: without it, no notification is looked at.
-    follows: AtomicBool,
+    /// Whether any was ever followed, or a call watched: without it, no notification is looked at.
+    pub(super) follows: AtomicBool,
 }
 
 #[derive(Default)]
 struct Table {
     served: HashMap<Id, Arc<Channel>>,
     followed: HashMap<Id, Arc<Feed>>,
+    /// Calls of ours whose progress is asked for.
+    watched: HashMap<Id, Watch>,
     /// What ids are made of.
     ids: (RandomState, u64),
     /// None is served any more.
@@ -60,6 +63,29 @@ impl Subscriptions {
         let table = table.get_or_insert_default();
         table.is_closed = true;
         table.served.values().cloned().collect()
+    }
+
+    /// A token that no other call has.
+    pub(super) fn next_token(&self) -> Id {
+        let mut table = self.table();
+        let table = table.get_or_insert_default();
+        table.ids.1 += 1;
+        Id::from(&*format!("progress-{}", table.ids.1))
+    }
+
+    pub(super) fn watch(&self, token: Id, watch: Watch) {
+        self.follows.store(true, Ordering::Release);
+        self.table().get_or_insert_default().watched.insert(token, watch);
+    }
+
+    pub(super) fn watcher(&self, token: &Id) -> Option<Watch> {
+        self.table().as_ref()?.watched.get(token).cloned()
+    }
+
+    pub(super) fn unwatch(&self, token: &Id) {
+        if let Some(table) = &mut *self.table() {
+            table.watched.remove(token);
+        }
     }
 
     /// The connection has ended, and so have they.

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::client::without_feature;
 use crate::context::{Connection, OnConnect};
+use crate::dialect::Dialect;
 use crate::endpoint::{Authority, Endpoint, EndpointError};
 use crate::handler::Handler;
 use crate::transport;
@@ -43,6 +44,7 @@ pub struct Server {
     null_params: bool,
     threads: usize,
     on_connect: Option<OnConnect>,
+    dialect: Dialect,
     #[cfg(feature = "http")]
     guard: transport::http::Guard,
 }
@@ -121,6 +123,7 @@ impl Server {
             null_params: false,
             threads: 1,
             on_connect: None,
+            dialect: Dialect::plain(),
             #[cfg(feature = "http")]
             guard: transport::http::Guard::new(),
         };
@@ -170,6 +173,13 @@ impl Server {
         self
     }
 
+    /// Which notifications mean more than the specification says, on whatever can call back: how a
+    /// call is cancelled, and how its progress is told.
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
     /// Which Hosts and Origins HTTP serves. On a loopback address, foreign Hosts are always refused
     /// unless they are allowed here.
     #[cfg(feature = "http")]
@@ -202,6 +212,7 @@ impl Server {
             limits: Arc::new(self.limits),
             rules,
             on_connect: self.on_connect,
+            dialect: self.dialect.shared(),
             #[cfg(feature = "http")]
             guard: self.guard,
         };

@@ -11,6 +11,7 @@ use super::{Listener, Peers};
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::{Context, OnConnect};
+use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::handler::Handler;
 use crate::peer::{ENDED_WELL, Side, Wire, connect};
@@ -29,6 +30,7 @@ pub(super) struct Service {
     pub(super) rules: Rules,
     pub(super) peers: Peers,
     pub(super) on_connect: Option<OnConnect>,
+    pub(super) dialect: Option<Arc<Dialect>>,
     #[cfg(feature = "http")]
     pub(super) guard: transport::http::Guard,
 }
@@ -79,7 +81,10 @@ impl Service {
         }
         let (limits, rules) = (self.limits.clone(), self.rules);
         let handler = Some(self.handler.clone());
-        let (peer, connection) = connect(wire, Side { handler, limits, rules, tap: None });
+        let (peer, connection) = connect(
+            wire,
+            Side { handler, limits, rules, tap: None, dialect: self.dialect.clone() },
+        );
         let entered = self.peers.enter(&peer);
         let serving = self.peers.spawn(async move {
             let _entered = entered;
@@ -99,7 +104,8 @@ impl Service {
         }
         let connect = |wire, handler: Arc<dyn Handler>| {
             let (limits, rules) = (self.limits.clone(), self.rules);
-            connect(wire, Side { handler: Some(handler), limits, rules, tap: None })
+            let (handler, dialect) = (Some(handler), self.dialect.clone());
+            connect(wire, Side { handler, limits, rules, tap: None, dialect })
         };
         if let Some(place) = self.peers.admit() {
             let (peer, connection) = connect(wire, self.handler.clone());
@@ -135,7 +141,8 @@ impl Service {
             guard,
         )
         .at_path(path)
-        .among(self.peers.clone(), self.on_connect.clone());
+        .among(self.peers.clone(), self.on_connect.clone())
+        .speaking(self.dialect.clone());
         let service = if websocket_only { service.websocket_only() } else { service };
         let server = transport::http::listener::HttpServer::new(self.limits.clone());
         loop {

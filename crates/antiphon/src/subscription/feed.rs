@@ -59,7 +59,7 @@ struct Aside {
 
 /// What is to be known of the items that are not there.
 #[derive(Clone, Debug)]
-pub(super) enum Notice {
+pub(crate) enum Notice {
     /// The side that serves had no room for so many.
     Lost(u64),
     /// The connection was lost for this reason, and there is a new one.
@@ -88,7 +88,7 @@ pub(crate) enum Ended {
 }
 
 /// What comes next.
-pub(super) enum Next {
+pub(crate) enum Next {
     Item(RawJson),
     Notice(Notice),
     Ended(Ended),
@@ -140,6 +140,12 @@ impl Feed {
             (None, Some(reason)) => self.end(Ended::Over(reason)),
             (None, None) => {}
         }
+    }
+
+    /// The same for what is nothing but an item.
+    pub(crate) async fn deliver_item(self: Arc<Self>, item: RawJson) {
+        let mut item = Some(item);
+        poll_fn(|poller| self.poll_push(&mut item, poller)).await;
     }
 
     fn poll_push(&self, item: &mut Option<RawJson>, poller: &mut Poller<'_>) -> Poll<()> {
@@ -226,7 +232,7 @@ impl Feed {
         self.state().ended.clone()
     }
 
-    pub(super) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<Next> {
+    pub(crate) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<Next> {
         let mut state = self.state();
         if let Some(next) = state.next() {
             let waiting = std::mem::take(&mut state.waiting);

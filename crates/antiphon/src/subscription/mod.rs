@@ -19,7 +19,7 @@ mod topic;
 
 pub(crate) use channel::Channel;
 pub use feed::Follower;
-pub(crate) use feed::{Attached, Feed};
+pub(crate) use feed::{Attached, Ended, Feed, Next};
 pub(crate) use items::{Arrived, Closing};
 pub(crate) use pump::open;
 pub use sink::{Sink, SinkClosed};

@@ -11,6 +11,7 @@ mod support;
 
 mod answers;
 mod batches;
+mod cancellation;
 mod client;
 #[cfg(feature = "http")]
 mod connections;
@@ -23,6 +24,7 @@ mod http;
 mod mounted;
 mod order;
 mod panics;
+mod progress;
 mod reentry;
 mod room;
 mod serving;

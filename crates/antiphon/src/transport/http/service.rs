@@ -21,6 +21,7 @@ use super::guard::Guard;
 use super::respond::Respond;
 use crate::BoxFuture;
 use crate::context::{Connection, OnConnect};
+use crate::dialect::Dialect;
 use crate::handler::Handler;
 use crate::peer::dispatcher::Dispatcher;
 use crate::server::Peers;
@@ -58,6 +59,8 @@ pub(super) struct Inner {
     pub(super) websocket_only: bool,
     /// WebSockets made here end with these.
     pub(super) peers: Option<Peers>,
+    /// What is spoken on WebSockets made here.
+    pub(super) dialect: Option<Arc<Dialect>>,
     on_connect: Option<OnConnect>,
 }
 
@@ -86,6 +89,7 @@ impl HttpService {
             path: None,
             websocket_only: false,
             peers: None,
+            dialect: None,
             on_connect: None,
         };
         Self { inner: Arc::new(inner), remote: None, activity: Arc::default() }
@@ -95,6 +99,16 @@ impl HttpService {
     #[must_use]
     pub fn guard(self, guard: Guard) -> Self {
         self.change(|inner| inner.guard = guard)
+    }
+
+    /// Speaks this dialect on WebSockets; a POST cannot be called back.
+    #[must_use]
+    pub fn dialect(self, dialect: &Dialect) -> Self {
+        self.speaking(dialect.shared())
+    }
+
+    pub(crate) fn speaking(self, dialect: Option<Arc<Dialect>>) -> Self {
+        self.change(|inner| inner.dialect = dialect)
     }
 
     /// Serves this path and no other.

@@ -137,7 +137,8 @@ fn open(
 
 fn serve<T: Transport>(wire: Wire<T>, inner: &Inner) -> impl Future<Output = ()> + use<T> {
     let Dispatcher { handler, limits } = inner.dispatcher.clone();
-    let side = Side { handler: Some(handler), limits, rules: inner.rules, tap: None };
+    let (handler, dialect) = (Some(handler), inner.dialect.clone());
+    let side = Side { handler, limits, rules: inner.rules, tap: None, dialect };
     let (peer, connection) = connect(wire, side);
     let place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     drop(peer);

@@ -27,7 +27,7 @@ use self::request::Draft;
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
-use crate::peer::{Direction, Tap};
+use crate::peer::{Direction, Tap, Watch};
 use crate::subscription::Follower;
 
 /// How to call.
@@ -138,6 +138,10 @@ impl Caller for HttpCaller {
                 _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
             }
         })
+    }
+
+    fn send_watched(&self, _: Invocation, _: Watch) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::NoWayBack("http"))))
     }
 
     fn subscribe(&self, _: Invocation, _: Follower) -> BoxFuture<'_, Result<(), CallError>> {

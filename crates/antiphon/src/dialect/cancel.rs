@@ -1,0 +1,89 @@
+//! How a call is cancelled on the wire.
+
+use std::collections::HashMap;
+
+use antiphon_core::{Code, ErrorObject, Id, Method, Notification, Params, RawJson, encode};
+use bytes::{BufMut as _, BytesMut};
+
+/// The notification that cancels a call, and what the call is answered with then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cancellation {
+    method: Method,
+    member: String,
+    answers: bool,
+}
+
+impl Cancellation {
+    /// This notification cancels the call whose id that member of its params says. The call is answered
+    /// with -32800.
+    pub fn new(method: &str, member: &str) -> Self {
+        Self { method: Method::new(method), member: member.to_owned(), answers: true }
+    }
+
+    /// What is cancelled has no answer.
+    #[must_use]
+    pub fn silent(mut self) -> Self {
+        self.answers = false;
+        self
+    }
+
+    /// What a cancelled call is answered with.
+    pub(crate) fn answer(&self) -> Option<ErrorObject> {
+        self.answers.then(|| ErrorObject::new(Code::CANCELLED.0, "Request cancelled"))
+    }
+
+    /// The call that this cancels, if it is a cancellation; one that names none cancels none.
+    pub(crate) fn cancels(&self, notification: &Notification) -> Option<Option<Id>> {
+        if notification.method.as_bytes() != self.method.as_bytes() {
+            return None;
+        }
+        Some(notification.params.as_ref().and_then(|params| self.id(params)))
+    }
+
+    fn id(&self, params: &Params) -> Option<Id> {
+        let mut members: HashMap<String, RawJson> = params.as_json().decode().ok()?;
+        Id::from_json(members.remove(&self.member)?)
+    }
+
+    /// Writes the message that cancels this call.
+    pub(crate) fn encode(&self, id: &str, out: &mut BytesMut) {
+        let member = Method::new(&self.member);
+        encode::call_head(&self.method, None, out);
+        out.extend_from_slice(b",\"params\":{");
+        out.extend_from_slice(member.as_json().as_bytes());
+        out.put_u8(b':');
+        out.extend_from_slice(id.as_bytes());
+        out.extend_from_slice(b"}}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use antiphon_core::{Message, Payload, Rules, decode};
+
+    #[test]
+    fn what_is_written_is_read() {
+        for (cancellation, text) in [
+            (Cancellation::new("$/cancelRequest", "id"), r#""params":{"id":7}"#),
+            (Cancellation::new("notifications/cancelled", "requestId"), r#"{"requestId":7}"#),
+        ] {
+            let mut out = BytesMut::new();
+            cancellation.encode("7", &mut out);
+            assert!(String::from_utf8_lossy(&out).contains(text), "{out:?}");
+            let Payload::One(Ok(Message::Notification(note))) =
+                decode(&out.freeze(), &Rules::default())
+            else {
+                panic!("it is no notification");
+            };
+            assert_eq!(cancellation.cancels(&note), Some(Some(Id::from(7))));
+            for params in [None, Some("[7]"), Some("{}"), Some(r#"{"id":{}}"#)] {
+                let params = params.map(|params| Params::parse(params).unwrap());
+                let note = Notification { params, ..note.clone() };
+                assert_eq!(cancellation.cancels(&note), Some(None));
+            }
+            let other = Notification { method: Method::new("other"), ..note };
+            assert_eq!(cancellation.cancels(&other), None);
+        }
+    }
+}

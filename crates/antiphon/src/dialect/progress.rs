@@ -1,0 +1,207 @@
+//! How progress is told on the wire.
+
+use std::collections::{BTreeMap, HashMap};
+
+use antiphon_core::{Id, Kind, Method, Params, RawJson, encode};
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+/// The notification that tells how far a call has come, and how it says which call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgressStyle {
+    method: Method,
+    /// The member of its params that says which call.
+    member: String,
+    /// The member that holds what is told; without it, the members of what is told stand beside.
+    value: Option<String>,
+    token: Token,
+}
+
+/// What tells the progress of one call from another's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Token {
+    /// The id of the call: every call may be told of.
+    Id,
+    /// What the caller puts at this place of the params: who puts nothing there is told nothing.
+    Param(Vec<String>),
+}
+
+impl ProgressStyle {
+    /// Progress by the id of the call: `{"token": id, "value": ...}`.
+    pub fn by_id(method: &str) -> Self {
+        let (method, member) = (Method::new(method), "token".to_owned());
+        Self { method, member, value: Some("value".to_owned()), token: Token::Id }
+    }
+
+    /// Progress by a token that the caller puts at this path of the params, which are by name then.
+    pub fn by_param(method: &str, member: &str, path: &[&str]) -> Self {
+        let token = Token::Param(path.iter().map(|&name| name.to_owned()).collect());
+        Self { method: Method::new(method), member: member.to_owned(), value: None, token }
+    }
+
+    /// What is told stands in this member; without it, it is an Object whose members stand beside
+    /// the token.
+    #[must_use]
+    pub fn under(mut self, member: &str) -> Self {
+        self.value = Some(member.to_owned());
+        self
+    }
+
+    pub(crate) fn is_by_id(&self) -> bool {
+        self.token == Token::Id
+    }
+
+    /// What says which call this is, if its progress is asked for.
+    pub(crate) fn token(&self, id: &Id, params: Option<&Params>) -> Option<RawJson> {
+        match &self.token {
+            Token::Id => RawJson::parse(id.as_str().to_owned()).ok(),
+            Token::Param(path) => {
+                let mut value = params?.as_json().clone();
+                for name in path {
+                    let mut members: HashMap<String, RawJson> = value.decode().ok()?;
+                    value = members.remove(name)?;
+                }
+                Some(value)
+            }
+        }
+    }
+
+    /// The params with a token in its place; `None` where they have no place for one.
+    pub(crate) fn ask(&self, params: Option<&Params>, token: &Id) -> Option<Option<Params>> {
+        let Token::Param(path) = &self.token else { return Some(params.cloned()) };
+        let text = params.map_or("{}", |params| params.as_json().as_str());
+        let with = insert(text, path, token.as_str())?;
+        Params::parse(&with).ok().map(Some)
+    }
+
+    /// What a notification tells, and of which call.
+    pub(crate) fn told(&self, method: &[u8], params: Option<&Params>) -> Option<(Id, RawJson)> {
+        if method != self.method.as_bytes() {
+            return None;
+        }
+        let params = params?.as_json();
+        let mut members: HashMap<String, RawJson> = params.decode().ok()?;
+        let id = Id::from_json(members.remove(&self.member)?)?;
+        let value = match &self.value {
+            Some(member) => members.remove(member)?,
+            None => params.clone(),
+        };
+        Some((id, value))
+    }
+
+    /// Writes the message that tells this of the call with that token.
+    pub(crate) fn encode(&self, token: &RawJson, value: &RawJson) -> Bytes {
+        let mut out = BytesMut::new();
+        encode::call_head(&self.method, None, &mut out);
+        out.extend_from_slice(b",\"params\":{");
+        put_name(&self.member, &mut out);
+        out.extend_from_slice(token.as_bytes());
+        match &self.value {
+            Some(member) => {
+                out.put_u8(b',');
+                put_name(member, &mut out);
+                out.extend_from_slice(value.as_bytes());
+            }
+            None => put_members(value, &mut out),
+        }
+        out.extend_from_slice(b"}}");
+        out.freeze()
+    }
+}
+
+fn put_name(name: &str, out: &mut BytesMut) {
+    out.extend_from_slice(Method::new(name).as_json().as_bytes());
+    out.put_u8(b':');
+}
+
+/// The members of an Object, behind others; what is no Object is one, `progress`.
+fn put_members(value: &RawJson, out: &mut BytesMut) {
+    let text = value.as_str();
+    match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
+        Some(members) if value.kind() == Kind::Object => {
+            if !members.trim().is_empty() {
+                out.put_u8(b',');
+                out.extend_from_slice(members.as_bytes());
+            }
+        }
+        _ => {
+            out.extend_from_slice(b",\"progress\":");
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+/// The Object with this value at that path. `None` for what is no Object.
+fn insert(object: &str, path: &[String], value: &str) -> Option<String> {
+    let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
+    let mut members: BTreeMap<String, RawJson> = serde_json::from_str(object).ok()?;
+    let inner = members.remove(name).filter(|inner| inner.kind() == Kind::Object);
+    let inner = inner.as_ref().map_or("{}", RawJson::as_str);
+    let mut out = format!("{{{}:{}", Method::new(name).as_json(), insert(inner, rest, value)?);
+    for (other, value) in members {
+        out.push_str(&format!(",{}:{value}", Method::new(&other).as_json()));
+    }
+    out.push('}');
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Dialect;
+
+    fn parse(text: &str) -> Params {
+        Params::parse(text).unwrap()
+    }
+
+    fn params_of(message: &Bytes) -> Params {
+        let message: HashMap<String, RawJson> = serde_json::from_slice(message).unwrap();
+        Params::from_json(message["params"].clone()).unwrap()
+    }
+
+    #[test]
+    fn a_token_goes_in_and_is_found_again() {
+        let token = Id::from("t1");
+        for (dialect, params) in [
+            (Dialect::lsp(), None),
+            (Dialect::lsp(), Some(r#"{"uri":"a","n":1.50}"#)),
+            (Dialect::mcp(), Some(r#"{"name":"x","_meta":{"a":1}}"#)),
+            (Dialect::mcp(), Some(r#"{"_meta":7}"#)),
+        ] {
+            let style = dialect.progress.unwrap();
+            let params = params.map(parse);
+            assert_eq!(style.token(&Id::from(1), params.as_ref()), None);
+            let asked = style.ask(params.as_ref(), &token).unwrap();
+            assert_eq!(style.token(&Id::from(1), asked.as_ref()).unwrap().as_str(), "\"t1\"");
+            if let Some(params) = params.filter(|params| params.as_json().as_str().contains("1.50"))
+            {
+                assert!(asked.unwrap().as_json().as_str().contains("1.50"), "{params:?}");
+            }
+            assert!(style.ask(Some(&parse("[1]")), &token).is_none());
+        }
+        let by_id = ProgressStyle::by_id("p");
+        assert_eq!(by_id.token(&Id::from(7), None).unwrap().as_str(), "7");
+        assert_eq!(by_id.ask(Some(&parse("[1]")), &token), Some(Some(parse("[1]"))));
+    }
+
+    #[test]
+    fn what_is_told_is_heard() {
+        let token = RawJson::parse("\"t\"").unwrap();
+        let value = RawJson::parse(r#"{"progress":1,"total":2}"#).unwrap();
+        let styles = [Dialect::lsp().progress, Dialect::mcp().progress];
+        for style in styles.into_iter().flatten().chain([ProgressStyle::by_id("p")]) {
+            let message = style.encode(&token, &value);
+            let params = params_of(&message);
+            let method = style.method.as_bytes();
+            let (id, heard) = style.told(method, Some(&params)).unwrap();
+            assert_eq!(id, Id::from("t"));
+            let heard: serde_json::Value = heard.decode().unwrap();
+            assert_eq!((&heard["progress"], &heard["total"]), (&1.into(), &2.into()));
+            assert!(style.told(b"other", Some(&params)).is_none());
+            assert!(style.told(method, None).is_none());
+        }
+        let mcp = Dialect::mcp().progress.unwrap();
+        let bare = params_of(&mcp.encode(&token, &RawJson::parse("50").unwrap()));
+        assert!(bare.as_json().as_str().contains("\"progress\":50"));
+    }
+}

@@ -1,0 +1,218 @@
+//! Contract 11: cancellation is a mechanism, and the wire's names for it are policy.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::{CallError, Cancellation, Client, Context, Dialect, ErrorObject, Limits, Router};
+use serde_json::json;
+use tokio::sync::{Notify, mpsc};
+
+use crate::support::{Holding, Raw, holding, notification, request, serve, wires, within};
+
+/// A side that speaks a dialect, spoken to message by message.
+fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
+    let (ours, theirs) = antiphon::transport::memory::pair();
+    let served = Client::builder().limits(limits).dialect(dialect).handler(router).over(theirs);
+    (Raw(ours), served)
+}
+
+fn cancel(id: &str) -> String {
+    notification("$/cancelRequest", &format!("{{\"id\":{id}}}"))
+}
+
+fn ping(router: Router) -> Router {
+    router.method("ping", |(): (), _cx: Context| async { Ok("pong") })
+}
+
+#[tokio::test]
+async fn a_running_call_is_cancelled_and_answered() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), router);
+    for id in ["1", "\"one\"", "1.50", "null"] {
+        let call = format!(r#"{{"jsonrpc":"2.0","method":"hold","id":{id}}}"#);
+        raw.send(&call).await;
+        within(entered.recv()).await.unwrap();
+        raw.send(&cancel(id)).await;
+        let answer = raw.next().await;
+        assert_eq!(answer["error"]["code"], -32800, "{answer}");
+        assert_eq!(answer["id"], serde_json::from_str::<serde_json::Value>(id).unwrap());
+        within(gone.recv()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn where_the_dialect_is_silent_a_cancelled_call_has_no_answer() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let (mut raw, _server) = spoken(Dialect::mcp(), Limits::default(), ping(router));
+    raw.send(&request(1, "hold", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&notification("notifications/cancelled", r#"{"requestId":1,"reason":"no"}"#)).await;
+    within(gone.recv()).await.unwrap();
+    raw.send(&request(2, "ping", "[]")).await;
+    assert_eq!(raw.next().await["id"], 2);
+}
+
+#[tokio::test]
+async fn what_is_over_or_unknown_is_not_cancelled_and_nobody_complains() {
+    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(Router::new()));
+    raw.send(&request(1, "ping", "[]")).await;
+    assert_eq!(raw.next().await["result"], "pong");
+    raw.send(&cancel("1")).await;
+    raw.send(&cancel("99")).await;
+    raw.send(&notification("$/cancelRequest", "[1]")).await;
+    raw.send(r#"{"jsonrpc":"2.0","method":"$/cancelRequest"}"#).await;
+    raw.send(&request(1, "ping", "[]")).await;
+    assert_eq!(raw.next().await["result"], "pong");
+}
+
+/// A notification whose handler waits holds up what is behind it: a call, a batch, and no cancel.
+#[tokio::test]
+async fn a_call_that_has_not_started_never_does() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let (started, mut starts) = mpsc::channel(8);
+    let router = router.method("start", move |(): (), cx: Context| {
+        let started = started.clone();
+        async move {
+            started.send(cx.id().cloned()).await.map_err(|_| ErrorObject::internal_error())?;
+            Ok("started")
+        }
+    });
+    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), router);
+    raw.send(&notification("hold_note", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&request(1, "start", "[]")).await;
+    raw.send(&format!("[{},{}]", request(2, "start", "[]"), request(3, "start", "[]"))).await;
+    raw.send(&cancel("1")).await;
+    raw.send(&cancel("3")).await;
+    let first = raw.next().await;
+    assert_eq!((&first["id"], &first["error"]["code"]), (&json!(1), &json!(-32800)));
+    release.notify_one();
+    let batch = raw.next().await;
+    assert_eq!((&batch[0]["id"], &batch[0]["result"]), (&json!(2), &json!("started")));
+    assert_eq!((&batch[1]["id"], &batch[1]["error"]["code"]), (&json!(3), &json!(-32800)));
+    let ids: Vec<_> = std::iter::from_fn(|| starts.try_recv().ok()).collect();
+    assert_eq!(ids, [Some(antiphon::Id::from(2))]);
+}
+
+/// The house is full: what waits for a place waits, and a cancel makes room.
+#[tokio::test]
+async fn at_the_in_flight_limit_cancels_are_read() {
+    let Holding { router, mut entered, .. } = holding();
+    let limits = Limits { in_flight: 1, ..Limits::default() };
+    let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
+    raw.send(&request(1, "hold", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&request(2, "hold", "[]")).await;
+    raw.send(&request(3, "ping", "[]")).await;
+    raw.send(&cancel("1")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32800);
+    within(entered.recv()).await.unwrap();
+    raw.send(&cancel("2")).await;
+    let (second, third) = (raw.next().await, raw.next().await);
+    assert_eq!((&second["id"], &second["error"]["code"]), (&json!(2), &json!(-32800)));
+    assert_eq!((&third["id"], &third["result"]), (&json!(3), &json!("pong")));
+}
+
+#[tokio::test]
+async fn one_call_of_a_batch_is_cancelled_and_the_others_are_not() {
+    let Holding { router, mut entered, .. } = holding();
+    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
+    let batch = [request(1, "hold", "[]"), request(2, "ping", "[]"), request(3, "hold", "[]")];
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    within(entered.recv()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    raw.send(&cancel("3")).await;
+    raw.send(&cancel("1")).await;
+    let answers = raw.next().await;
+    let codes: Vec<_> = (0..3).map(|at| answers[at]["error"]["code"].clone()).collect();
+    assert_eq!(codes, [json!(-32800), json!(null), json!(-32800)]);
+    assert_eq!(answers[1]["result"], "pong");
+}
+
+#[tokio::test]
+async fn a_cancel_that_is_an_entry_of_a_batch_counts() {
+    let Holding { router, mut entered, .. } = holding();
+    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
+    raw.send(&request(1, "hold", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    // One before it on the connection, one before it in the batch, one behind it.
+    let batch =
+        [request(2, "hold", "[]"), cancel("1"), cancel("2"), cancel("3"), request(3, "ping", "[]")];
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    let (one, other) = (raw.next().await, raw.next().await);
+    let (batch, single) = if one.is_array() { (one, other) } else { (other, one) };
+    assert_eq!((&single["id"], &single["error"]["code"]), (&json!(1), &json!(-32800)));
+    assert_eq!((&batch[0]["id"], &batch[0]["error"]["code"]), (&json!(2), &json!(-32800)));
+    assert_eq!((&batch[1]["id"], &batch[1]["result"]), (&json!(3), &json!("pong")));
+}
+
+#[tokio::test]
+async fn plain_json_rpc_cancels_nothing() {
+    let heard = Arc::new(Notify::new());
+    let hearing = heard.clone();
+    let Holding { router, mut entered, release, .. } = holding();
+    let router =
+        router.notification("$/cancelRequest", move |_: serde_json::Value, _cx: Context| {
+            hearing.notify_one();
+            async {}
+        });
+    let (mut raw, _server) = spoken(Dialect::plain(), Limits::default(), router);
+    raw.send(&request(1, "hold", "[]")).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(&cancel("1")).await;
+    within(heard.notified()).await;
+    release.notify_one();
+    assert_eq!(raw.next().await["result"], "held");
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
+    for wire in wires() {
+        let Holding { router, mut entered, mut gone, .. } = holding();
+        let server = antiphon::Server::bind(&wire.replace('*', "given-up")).await.unwrap();
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.dialect(Dialect::lsp()).serve(ping(router)));
+        let client = Client::builder().dialect(Dialect::lsp()).connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+        within(entered.recv()).await.unwrap();
+        call.abort();
+        within(gone.recv()).await.unwrap();
+        // By its timeout too, and all that is left of a batch.
+        let late = client.call::<String>("hold", ()).timeout(Duration::from_millis(1));
+        assert!(matches!(within(late.into_future()).await, Err(CallError::TimedOut(_))), "{wire}");
+        within(gone.recv()).await.unwrap();
+        let mut batch = client.batch();
+        for method in ["hold", "ping", "hold"] {
+            batch.call::<String>(method, ());
+        }
+        let batch = tokio::spawn(batch.send());
+        while entered.try_recv().is_ok() {}
+        within(entered.recv()).await.unwrap();
+        batch.abort();
+        within(gone.recv()).await.unwrap();
+        within(gone.recv()).await.unwrap();
+        let pong: String = within(client.call("ping", ()).into_future()).await.unwrap();
+        assert_eq!(pong, "pong", "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_answered_is_not_cancelled() {
+    let (told, mut cancels) = mpsc::channel(8);
+    let router =
+        ping(Router::new()).notification("stop", move |_: serde_json::Value, _: Context| {
+            let told = told.clone();
+            async move { told.send(()).await.unwrap() }
+        });
+    let address = serve("memory:*", Limits::default(), router).await;
+    let dialect = Dialect::plain().cancellation(Cancellation::new("stop", "id"));
+    let client = Client::builder().dialect(dialect).connect(&address).await.unwrap();
+    for _ in 0..100 {
+        let _: String = within(client.call("ping", ()).into_future()).await.unwrap();
+    }
+    client.notify("stop", ()).await.unwrap();
+    within(cancels.recv()).await.unwrap();
+    let _: String = within(client.call("ping", ()).into_future()).await.unwrap();
+    assert!(cancels.try_recv().is_err(), "only the one that was sent by hand");
+}

@@ -1,0 +1,155 @@
+//! Progress: told before the answer, heard beside it, and it holds up nothing.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, Context, Dialect, ProgressStyle, Router};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::support::{Raw, request, wires, within};
+
+/// `work` tells each step; `steps` tells so many and is done.
+fn router() -> Router {
+    Router::new()
+        .method("steps", |params: Value, cx: Context| async move {
+            let steps = params["steps"].as_u64().unwrap_or(3);
+            for step in 0..steps {
+                cx.progress(json!({"step": step})).await?;
+            }
+            Ok(cx.wants_progress())
+        })
+        .method("any", |params: Value, cx: Context| async move {
+            cx.progress(1).await?;
+            Ok(params)
+        })
+}
+
+fn pair(dialect: &Dialect, router: Router) -> (Client, Client) {
+    let (ours, theirs) = antiphon::transport::memory::pair();
+    let server = Client::builder().dialect(dialect.clone()).handler(router).over(theirs);
+    (Client::builder().dialect(dialect.clone()).over(ours), server)
+}
+
+#[tokio::test]
+async fn progress_is_a_stream_beside_the_result_on_every_wire() {
+    for wire in wires() {
+        for dialect in [Dialect::lsp(), Dialect::mcp()] {
+            let server = antiphon::Server::bind(&wire.replace('*', "progress")).await.unwrap();
+            let address = server.endpoints()[0].to_string();
+            let serving = tokio::spawn(server.dialect(dialect.clone()).serve(router()));
+            let client = Client::builder().dialect(dialect).connect(&address).await.unwrap();
+            let call = client.call::<bool>("steps", json!({"steps": 5}));
+            let (call, progress) = call.with_progress::<Value>();
+            let seen = progress.map(|told| told.unwrap()["step"].as_u64().unwrap());
+            let (result, seen) =
+                within(async { tokio::join!(call, seen.collect::<Vec<_>>()) }).await;
+            assert!(result.unwrap(), "{wire}");
+            assert_eq!(seen, [0, 1, 2, 3, 4], "{wire}");
+            // Who does not ask is told nothing.
+            let quiet: bool = within(client.call("steps", json!({})).into_future()).await.unwrap();
+            assert!(!quiet, "{wire}");
+            serving.abort();
+            let _ = serving.await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn on_the_wire_it_comes_before_the_answer() {
+    let (ours, theirs) = antiphon::transport::memory::pair();
+    let _server = Client::builder().dialect(Dialect::lsp()).handler(router()).over(theirs);
+    let mut raw = Raw(ours);
+    raw.send(&request(1, "steps", r#"{"steps":2,"workDoneToken":"t"}"#)).await;
+    for step in 0..2 {
+        let expected = json!({
+            "jsonrpc": "2.0",
+            "method": "$/progress",
+            "params": {"token": "t", "value": {"step": step}}
+        });
+        assert_eq!(raw.next().await, expected);
+    }
+    assert_eq!(raw.next().await["result"], true);
+    // The token of the last call is not the next one's.
+    raw.send(&request(2, "steps", r#"{"steps":2}"#)).await;
+    assert_eq!(raw.next().await["result"], false);
+}
+
+#[tokio::test]
+async fn by_the_id_params_may_have_any_shape() {
+    let dialect = Dialect::plain().progress(ProgressStyle::by_id("at"));
+    let (client, _server) = pair(&dialect, router());
+    let (call, progress) = client.call::<Value>("any", [1, 2]).with_progress::<u64>();
+    let (result, seen) = within(async { tokio::join!(call, progress.collect::<Vec<_>>()) }).await;
+    assert_eq!(result.unwrap(), json!([1, 2]));
+    assert_eq!(seen.len(), 1);
+}
+
+#[tokio::test]
+async fn progress_that_nobody_takes_holds_up_nothing() {
+    let (client, _server) = pair(&Dialect::lsp(), router());
+    let call = client.call::<bool>("steps", json!({"steps": 10_000}));
+    let (call, progress) = call.with_progress::<Value>();
+    assert!(within(call.into_future()).await.unwrap());
+    // What is left of it is the newest.
+    let steps: Vec<_> = within(progress.map(|told| told.unwrap()["step"].as_u64()).collect()).await;
+    assert!(steps.len() < 100 && steps.last() == Some(&Some(9_999)), "{} steps", steps.len());
+}
+
+#[tokio::test]
+async fn what_has_no_progress_says_so() {
+    let (client, _server) = pair(&Dialect::plain(), router());
+    let (call, _progress) = client.call::<bool>("steps", ()).with_progress::<Value>();
+    let refused = within(call.into_future()).await.unwrap_err();
+    assert!(refused.to_string().contains("set a dialect"), "{refused}");
+    let (client, _server) = pair(&Dialect::lsp(), router());
+    let (call, _progress) = client.call::<bool>("steps", [1]).with_progress::<Value>();
+    let refused = within(call.into_future()).await.unwrap_err();
+    assert!(refused.to_string().contains("by name"), "{refused}");
+}
+
+/// Time stands still but for what the test lets pass.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_begins_anew_with_progress_up_to_its_cap() {
+    let tick = Arc::new(Notify::new());
+    let ticks = tick.clone();
+    let router = Router::new().method("slow", move |_: Value, cx: Context| {
+        let tick = ticks.clone();
+        async move {
+            loop {
+                tick.notified().await;
+                cx.progress(1).await?;
+            }
+            #[allow(unreachable_code, reason = "it says what it gives")]
+            Ok(())
+        }
+    });
+    let (client, _server) = pair(&Dialect::lsp(), router);
+    let second = Duration::from_secs(1);
+    let started = tokio::time::Instant::now();
+    let call = client.call::<()>("slow", ()).timeout(10 * second).extend_on_progress(60 * second);
+    let call = tokio::spawn(call.into_future());
+    for _ in 0..3 {
+        tokio::time::sleep(8 * second).await;
+        tick.notify_one();
+    }
+    let error = call.await.unwrap().unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(limit) if limit == 10 * second), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 34);
+
+    let started = tokio::time::Instant::now();
+    let call = client.call::<()>("slow", ()).timeout(10 * second).extend_on_progress(30 * second);
+    let call = tokio::spawn(call.into_future());
+    let ticking = tokio::spawn(async move {
+        loop {
+            tokio::time::sleep(8 * second).await;
+            tick.notify_one();
+        }
+    });
+    let error = call.await.unwrap().unwrap_err();
+    ticking.abort();
+    assert!(matches!(error, CallError::TimedOut(limit) if limit == 30 * second), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 30);
+}
