@@ -39,6 +39,11 @@ impl Code {
     pub const BATCH_TOO_LARGE: Self = Self(-32010);
     /// The handler did not finish in time.
     pub const TIMED_OUT: Self = Self(-32012);
+    /// The call came without credentials, or with some that are not valid. Not -32001, which others
+    /// use for this: it is an unknown error to LSP and jsonrpsee, and a timeout to MCP.
+    pub const UNAUTHORIZED: Self = Self(-32013);
+    /// The caller calls too often; `data` says when to try again.
+    pub const RATE_LIMITED: Self = Self(-32014);
     /// The call was cancelled.
     pub const CANCELLED: Self = Self(-32800);
 }
@@ -137,6 +142,11 @@ impl ErrorObject {
     /// -32012
     pub fn timed_out() -> Self {
         Self::of(Code::TIMED_OUT, "Request timed out")
+    }
+
+    /// -32013
+    pub fn unauthorized() -> Self {
+        Self::of(Code::UNAUTHORIZED, "Unauthorized")
     }
 
     const fn of(code: Code, message: &'static str) -> Self {

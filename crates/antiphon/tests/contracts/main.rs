@@ -10,6 +10,7 @@ mod hand;
 mod support;
 
 mod answers;
+mod auth;
 mod batches;
 mod client;
 #[cfg(feature = "http")]
@@ -19,6 +20,7 @@ mod endings;
 mod exchanges;
 #[cfg(feature = "http")]
 mod http;
+mod layers;
 #[cfg(feature = "http")]
 mod mounted;
 mod order;
