@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -147,6 +148,18 @@ impl ErrorObject {
     /// -32013
     pub fn unauthorized() -> Self {
         Self::of(Code::UNAUTHORIZED, "Unauthorized")
+    }
+
+    /// -32014; to be tried again after this time.
+    pub fn rate_limited(wait: Duration) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wait {
+            retry_after_ms: u128,
+        }
+        // Rounded up: who comes back then must not come too early.
+        let retry_after_ms = wait.as_nanos().div_ceil(1_000_000);
+        Self::of(Code::RATE_LIMITED, "Rate limit exceeded").with_data(&Wait { retry_after_ms })
     }
 
     const fn of(code: Code, message: &'static str) -> Self {

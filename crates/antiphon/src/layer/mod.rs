@@ -39,15 +39,19 @@
 //! # }
 //! ```
 //!
-//! The order matters, and the outermost layer is added last. A good one, from the inside: timeout,
-//! concurrency, rate, authentication, filter.
+//! The order matters, and the outermost layer is added last. A good one, from the inside: panics,
+//! timeout, concurrency, rate, authentication, filter, metrics.
 
 pub(crate) mod auth;
 mod concurrency;
 mod credentials;
+mod exposition;
 mod filter;
+mod metrics;
+mod panic;
 mod pass;
 mod passage;
+mod rate;
 mod serving;
 mod timeout;
 
@@ -56,8 +60,11 @@ use std::task::{Context as Poller, Poll};
 pub use auth::{Auth, Credentials, Identity};
 pub use concurrency::Concurrency;
 pub use filter::Filter;
+pub use metrics::Metrics;
+pub use panic::CatchPanic;
 pub use pass::{Passing, Served};
 pub use passage::Passage;
+pub use rate::{Quota, RateLimit};
 pub use serving::{Layered, Serving};
 pub use timeout::Timeout;
 

@@ -31,6 +31,8 @@ pub(super) struct Service {
     pub(super) on_connect: Option<OnConnect>,
     #[cfg(feature = "http")]
     pub(super) guard: transport::http::Guard,
+    #[cfg(feature = "http")]
+    pub(super) pages: Vec<transport::http::service::Page>,
 }
 
 impl Service {
@@ -135,6 +137,7 @@ impl Service {
             guard,
         )
         .at_path(path)
+        .pages(self.pages.clone())
         .among(self.peers.clone(), self.on_connect.clone());
         let service = if websocket_only { service.websocket_only() } else { service };
         let server = transport::http::listener::HttpServer::new(self.limits.clone());

@@ -25,6 +25,7 @@ mod layers;
 mod mounted;
 mod order;
 mod panics;
+mod rates;
 mod reentry;
 mod room;
 mod serving;

@@ -92,6 +92,12 @@ pub(super) fn with_headers(code: StatusCode, headers: HeaderMap) -> HttpResponse
     response
 }
 
+pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
 pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
     let mut response = status(code);
     *response.body_mut() = Full::new(Bytes::from_static(body.as_bytes()));
