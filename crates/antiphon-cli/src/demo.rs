@@ -16,6 +16,7 @@ Methods:
   get_data                             gives [\"hello\",5]
   notify_hello, notify_sum, update     for notifications; called, they give null
   echo                                 gives its params back as they came, or null
+  whoami                               gives the name that it is called under, or null
   sleep [ms]                           gives ms back after that time
   fail [code, message, data?]          answers with that error
   panic                                crashes, and answers -32603
@@ -36,6 +37,9 @@ pub(crate) fn router() -> Router {
         })
         .method("echo", |params: Option<RawJson>, _: Context| async move {
             Ok(params.unwrap_or(RawJson::NULL))
+        })
+        .method("whoami", |(): (), cx: Context| async move {
+            Ok(cx.identity().map(|identity| identity.name().to_owned()))
         })
         .method("sleep", sleep)
         .method("fail", |fail: Fail, _: Context| async move { Err::<(), _>(fail.into_error()) })

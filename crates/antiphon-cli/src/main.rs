@@ -10,6 +10,7 @@ mod endpoint;
 mod exit;
 mod limits;
 mod log;
+mod middleware;
 mod notify;
 mod output;
 mod params;

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::exit::{Exit, Failure};
 use crate::limits::ServerLimits;
+use crate::middleware::{self, Middleware};
 use crate::{demo, endpoint, output};
 
 /// Serve the demonstration service on any number of endpoints
@@ -33,11 +34,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     #[command(flatten)]
+    middleware: Middleware,
+    #[command(flatten)]
     limits: ServerLimits,
 }
 
 fn help() -> String {
-    format!("{EXAMPLES}\n\n{}", demo::HELP)
+    format!("{EXAMPLES}\n\n{}\n\n{}", middleware::HELP, demo::HELP)
 }
 
 const EXAMPLES: &str = "\
@@ -47,6 +50,7 @@ Examples:
   antiphon serve stdio:                                as a child process; ends with its stdin
   antiphon serve --allow-origin https://app.example    for a web page
   antiphon serve http://0.0.0.0:80/rpc --max-frame-bytes 1M --request-timeout 10s
+  antiphon serve --auth-bearer @token --rate-limit 100/s --deny-method 'debug.*' --metrics
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --log info";
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
@@ -56,11 +60,12 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     let server = server.limits(args.limits.limits()).null_params(args.null_params).guard(guard);
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let server = server.threads(args.threads.map_or_else(cores, usize::from));
+    let (service, server) = args.middleware.wrap(demo::router(), server)?;
     // Before anybody is told that it listens: whoever waits for that may stop it at once.
     let signals = Signals::new().map_err(|error| failed("signals cannot be heard", &error))?;
     announce(&server.endpoints());
     let (stop, stopped) = oneshot::channel();
-    let serving = server.serve_until(demo::router(), async { drop(stopped.await) });
+    let serving = server.serve_until(service, async { drop(stopped.await) });
     tokio::select! {
         served = serving => match served {
             Ok(()) => Ok(Exit::Success),

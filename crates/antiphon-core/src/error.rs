@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -39,6 +40,11 @@ impl Code {
     pub const BATCH_TOO_LARGE: Self = Self(-32010);
     /// The handler did not finish in time.
     pub const TIMED_OUT: Self = Self(-32012);
+    /// The call came without credentials, or with some that are not valid. Not -32001, which others
+    /// use for this: it is an unknown error to LSP and jsonrpsee, and a timeout to MCP.
+    pub const UNAUTHORIZED: Self = Self(-32013);
+    /// The caller calls too often; `data` says when to try again.
+    pub const RATE_LIMITED: Self = Self(-32014);
     /// The call was cancelled.
     pub const CANCELLED: Self = Self(-32800);
 }
@@ -137,6 +143,23 @@ impl ErrorObject {
     /// -32012
     pub fn timed_out() -> Self {
         Self::of(Code::TIMED_OUT, "Request timed out")
+    }
+
+    /// -32013
+    pub fn unauthorized() -> Self {
+        Self::of(Code::UNAUTHORIZED, "Unauthorized")
+    }
+
+    /// -32014; to be tried again after this time.
+    pub fn rate_limited(wait: Duration) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Wait {
+            retry_after_ms: u128,
+        }
+        // Rounded up: who comes back then must not come too early.
+        let retry_after_ms = wait.as_nanos().div_ceil(1_000_000);
+        Self::of(Code::RATE_LIMITED, "Rate limit exceeded").with_data(&Wait { retry_after_ms })
     }
 
     const fn of(code: Code, message: &'static str) -> Self {

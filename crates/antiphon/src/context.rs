@@ -1,5 +1,6 @@
 //! What a handler knows about the call it serves.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -12,12 +13,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::CallError;
 use crate::dialect::ProgressStyle;
+use crate::layer::auth::{Identity, Session};
 use crate::peer::Peer;
 use crate::subscription::Channel;
 
 /// One call as its handler sees it. Cheap to clone.
+///
+/// What layers have added is no part of what is shared and used again for the next call: it goes
+/// down with the call, and ends with it.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>);
+pub struct Context(Arc<Inner>, Option<Arc<Added>>);
+
+/// What a layer has added to a call, and what was added before.
+struct Added {
+    value: Arc<dyn Any + Send + Sync>,
+    before: Option<Arc<Added>>,
+}
 
 /// Where a call came from.
 #[derive(Clone)]
@@ -45,7 +56,7 @@ impl Origin {
         }
     }
 
-    fn connection(&self) -> &Connection {
+    pub(crate) fn connection(&self) -> &Connection {
         match self {
             Self::Peer(peer) => peer.facts(),
             Self::Request(connection) => connection,
@@ -66,13 +77,14 @@ struct Inner {
 
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
-        Self(Arc::new(Inner {
+        let inner = Inner {
             id,
             origin,
             cancel: OnceLock::new(),
             opened: OnceLock::new(),
             asked: OnceLock::new(),
-        }))
+        };
+        Self(Arc::new(inner), None)
     }
 
     /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
@@ -157,6 +169,38 @@ impl Context {
         &self.connection().extensions
     }
 
+    /// The same call with something added, for the layers and the handler further in. They find it
+    /// by [`get`](Self::get).
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.with_shared(Arc::new(value))
+    }
+
+    /// The same for what many calls share.
+    #[must_use]
+    pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
+        let Self(call, before) = self;
+        Self(call, Some(Arc::new(Added { value, before })))
+    }
+
+    /// What a layer has added to this call, the last of this type; or else what the application has
+    /// attached to the connection.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        let mut next = self.1.as_deref();
+        while let Some(added) = next {
+            if let Some(value) = added.value.downcast_ref() {
+                return Some(value);
+            }
+            next = added.before.as_deref();
+        }
+        self.extensions().get()
+    }
+
+    /// Who calls, as [`Auth`](crate::layer::Auth) or the application has found out.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.get()
+    }
+
     pub(crate) fn origin(&self) -> &Origin {
         &self.0.origin
     }
@@ -206,13 +250,16 @@ pub struct Connection {
     /// What the application has attached.
     pub extensions: Extensions,
     pub(crate) headers: Headers,
+    /// Who is on the other side, where it said so after connecting; made by who asks.
+    pub(crate) session: OnceLock<Arc<Session>>,
 }
 
 impl Connection {
     /// A connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
         let headers = Headers::from(HeaderMap::new());
-        Self { transport, remote: None, extensions: Extensions::new(), headers }
+        let session = OnceLock::new();
+        Self { transport, remote: None, extensions: Extensions::new(), headers, session }
     }
 
     /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use antiphon_core::Outcome;
+use tower_layer::Layer;
 
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
+use crate::layer::{Layered, Serving};
 
 /// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
 /// message before any routing.
@@ -19,6 +21,28 @@ pub trait Handler: Send + Sync + 'static {
 
     /// Serves a Notification. The next message waits until it is done.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
+
+    /// Puts a `tower` layer around each call and notification, those of a batch one by one. The layer
+    /// added last is the outermost: it sees a call first.
+    ///
+    /// ```
+    /// use antiphon::layer::{Filter, Timeout};
+    /// use antiphon::{Context, Handler, Router};
+    /// use std::time::Duration;
+    ///
+    /// let router = Router::new().method("ping", |(): (), _cx: Context| async {
+    ///     Ok("pong")
+    /// });
+    /// let service = router
+    ///     .layer(Timeout::new(Duration::from_secs(5)))
+    ///     .layer(Filter::new().deny(["debug.*"]));
+    /// ```
+    fn layer<L: Layer<Serving>>(self, layer: L) -> Layered<L::Service>
+    where
+        Self: Sized,
+    {
+        Layered::new(layer.layer(Serving::new(self)))
+    }
 }
 
 impl<H: Handler + ?Sized> Handler for Arc<H> {

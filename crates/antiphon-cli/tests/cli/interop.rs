@@ -84,6 +84,13 @@ fn websockets_of_python() {
 }
 
 #[test]
+fn prometheus_of_python() {
+    let Some(mut check) = python("metrics.py") else { return };
+    let server = Server::start("http://127.0.0.1:0", "--metrics");
+    passes(check.arg(server.endpoint("http")), 12);
+}
+
+#[test]
 fn vscode_jsonrpc_as_client() {
     for endpoint in ["stdio+header:", "stdio:"] {
         let Some(mut check) = node("vscode_client.mjs") else { return };

@@ -21,6 +21,7 @@ mod commands;
 mod flood;
 mod hostile;
 mod interop;
+mod middleware;
 mod serving;
 mod transcripts;
 mod usual;

@@ -87,9 +87,14 @@ impl<T> Drop for Caught<T> {
 }
 
 fn report(panic: Box<dyn Any + Send>) {
+    end_panic(panic, |text| tracing::error!(panic = text, "a handler panicked"));
+}
+
+/// Tells the text of what was thrown, and drops it.
+pub(crate) fn end_panic(panic: Box<dyn Any + Send>, tell: impl FnOnce(&str)) {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tracing::error!(panic = text.unwrap_or("of no text"), "a handler panicked");
+    tell(text.unwrap_or("of no text"));
     // What was thrown may throw when it is dropped.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);

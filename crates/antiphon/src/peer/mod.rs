@@ -7,7 +7,7 @@ mod admission;
 pub(crate) mod answers;
 mod backlog;
 mod calls;
-mod caught;
+pub(crate) mod caught;
 mod connection;
 pub(crate) mod dispatcher;
 mod ending;

@@ -47,6 +47,8 @@ pub struct Server {
     dialect: Dialect,
     #[cfg(feature = "http")]
     guard: transport::http::Guard,
+    #[cfg(feature = "http")]
+    pages: Vec<transport::http::service::Page>,
 }
 
 enum Listener {
@@ -126,6 +128,8 @@ impl Server {
             dialect: Dialect::plain(),
             #[cfg(feature = "http")]
             guard: transport::http::Guard::new(),
+            #[cfg(feature = "http")]
+            pages: Vec::new(),
         };
         server.and(endpoint).await
     }
@@ -188,6 +192,22 @@ impl Server {
         self
     }
 
+    /// Serves a text by GET under this path of every HTTP endpoint, such as what
+    /// [`Metrics::render`](crate::layer::Metrics::render) gives. Credentials are not asked for.
+    ///
+    /// # Panics
+    /// When the type cannot stand in a header.
+    #[cfg(feature = "http")]
+    pub fn page(
+        mut self,
+        path: &str,
+        content_type: &'static str,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.pages.push(transport::http::service::Page::new(path, content_type, text));
+        self
+    }
+
     /// Where it listens, with the ports that were picked.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().map(|(endpoint, _)| endpoint).collect()
@@ -215,6 +235,8 @@ impl Server {
             dialect: self.dialect.shared(),
             #[cfg(feature = "http")]
             guard: self.guard,
+            #[cfg(feature = "http")]
+            pages: self.pages,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.peers.end_guard();

@@ -33,6 +33,8 @@ pub(super) struct Service {
     pub(super) dialect: Option<Arc<Dialect>>,
     #[cfg(feature = "http")]
     pub(super) guard: transport::http::Guard,
+    #[cfg(feature = "http")]
+    pub(super) pages: Vec<transport::http::service::Page>,
 }
 
 impl Service {
@@ -142,6 +144,7 @@ impl Service {
         )
         .at_path(path)
         .among(self.peers.clone(), self.on_connect.clone())
+        .pages(self.pages.clone())
         .speaking(self.dialect.clone());
         let service = if websocket_only { service.websocket_only() } else { service };
         let server = transport::http::listener::HttpServer::new(self.limits.clone());

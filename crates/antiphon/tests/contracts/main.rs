@@ -10,6 +10,7 @@ mod hand;
 mod support;
 
 mod answers;
+mod auth;
 mod batches;
 mod cancellation;
 mod client;
@@ -20,11 +21,13 @@ mod endings;
 mod exchanges;
 #[cfg(feature = "http")]
 mod http;
+mod layers;
 #[cfg(feature = "http")]
 mod mounted;
 mod order;
 mod panics;
 mod progress;
+mod rates;
 mod reentry;
 mod room;
 mod serving;

@@ -1,28 +1,59 @@
 //! What an HTTP answer looks like: the one place that decides status, headers and body.
 //!
 //! Every JSON-RPC answer is a 200, errors included, since the exchange succeeded; no answer is a
-//! 204. The other statuses say that no JSON-RPC took place.
+//! 204. The other statuses say that no JSON-RPC took place. One is both: where every call was refused
+//! for want of credentials, the answer is a 401, which HTTP clients know what to do about.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use antiphon_core::{ErrorObject, Id, encode};
+use antiphon_core::{ErrorObject, Id, Payload, encode};
 use bytes::{Bytes, BytesMut};
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, UPGRADE};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::date;
+use crate::context::{Connection, Origin};
 use crate::peer::answers::Behind;
 use crate::transport::gather::{Gather, LARGE};
 
 pub(super) type HttpResponse = Response<Full<Bytes>>;
 
-/// The answer to a message.
-pub(super) fn answered(answer: Option<Bytes>) -> HttpResponse {
-    match answer {
-        None => status(StatusCode::NO_CONTENT),
-        Some(body) => json(StatusCode::OK, body),
+/// A message that was asked: by whom, and how many calls it holds.
+pub(super) struct Asked {
+    pub(super) origin: Origin,
+    calls: usize,
+}
+
+impl Asked {
+    pub(super) fn new(connection: Connection, payload: &Payload) -> Self {
+        let calls = match payload {
+            Payload::One(_) => 1,
+            Payload::Batch(entries) => entries.len(),
+        };
+        Self { origin: Origin::Request(Arc::new(connection)), calls }
     }
+
+    /// What to ask for, where every call was refused for want of it.
+    fn challenge(&self) -> Option<HeaderValue> {
+        self.origin.connection().challenge(self.calls)
+    }
+}
+
+/// The answer to a message.
+pub(super) fn answered(answer: Option<Bytes>, asked: &Asked) -> HttpResponse {
+    let challenge = asked.challenge();
+    let mut response = match (answer, &challenge) {
+        (None, None) => status(StatusCode::NO_CONTENT),
+        (None, Some(_)) => status(StatusCode::UNAUTHORIZED),
+        (Some(body), None) => json(StatusCode::OK, body),
+        (Some(body), Some(_)) => json(StatusCode::UNAUTHORIZED, body),
+    };
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    response
 }
 
 /// A JSON-RPC error with a status of its own: 413, 503.
@@ -61,6 +92,12 @@ pub(super) fn with_headers(code: StatusCode, headers: HeaderMap) -> HttpResponse
     response
 }
 
+pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
+    let mut response = Response::new(Full::new(body.into()));
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
 pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
     let mut response = status(code);
     *response.body_mut() = Full::new(Bytes::from_static(body.as_bytes()));
@@ -86,17 +123,24 @@ fn status(code: StatusCode) -> HttpResponse {
 pub(super) fn write_answered(
     answer: Option<Bytes>,
     behind: Option<Box<Behind>>,
+    asked: &Asked,
     last: bool,
     out: &mut Gather,
 ) {
+    let challenge = asked.challenge();
     let head: &[u8] = match answer {
+        _ if challenge.is_some() => b"HTTP/1.1 401 Unauthorized\r\n",
         None => b"HTTP/1.1 204 No Content\r\n",
         Some(_) => b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ",
     };
+    let is_empty = answer.is_none();
     let body = answer.unwrap_or_default();
     let tail = out.tail();
     tail.reserve(HEAD + if body.len() < LARGE { body.len() } else { 0 });
     tail.extend_from_slice(head);
+    if let Some(challenge) = challenge {
+        write_challenge(&challenge, is_empty, tail);
+    }
     if !body.is_empty() {
         write_number(body.len() + behind.as_ref().map_or(0, |behind| behind.len()), tail);
         tail.extend_from_slice(b"\r\n");
@@ -116,6 +160,16 @@ pub(super) fn write_answered(
         out.push(behind.result);
         out.tail().extend_from_slice(&behind.end);
     }
+}
+
+/// The rest of a head that asks for credentials, up to the length of a body where there is one.
+fn write_challenge(challenge: &HeaderValue, is_empty: bool, out: &mut BytesMut) {
+    out.extend_from_slice(b"www-authenticate: ");
+    out.extend_from_slice(challenge.as_bytes());
+    out.extend_from_slice(match is_empty {
+        true => b"\r\ncontent-length: 0\r\n",
+        false => b"\r\ncontent-type: application/json\r\ncontent-length: ",
+    });
 }
 
 /// Room for a head.

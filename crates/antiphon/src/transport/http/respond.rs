@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{ErrorObject, decode};
@@ -19,11 +19,11 @@ use http::{HeaderMap, Request, StatusCode, Version};
 use http_body::Body;
 
 use super::activity::{Activity, Busy};
-use super::answer::{self, HttpResponse};
+use super::answer::{self, Asked, HttpResponse};
 use super::body::{self, Piece};
 use super::service::{HttpService, Inner};
 use crate::BoxFuture;
-use crate::context::{Connection, Origin};
+use crate::context::Connection;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 
 /// What is let by of a body that nobody will look at.
@@ -115,9 +115,11 @@ where
             && body.len() <= limit
         {
             return match exchange.start(request, body, poller) {
-                Started::Done(answer) => Poll::Ready(with(cors, answer::answered(answer))),
-                Started::Running(_, run) => self.wait(poller, |exchange, _| async move {
-                    with(cors, exchange.finish(run).await)
+                (Started::Done(answer), asked) => {
+                    Poll::Ready(with(cors, answer::answered(answer, &asked)))
+                }
+                (Started::Running(_, run), asked) => self.wait(poller, |exchange, _| async move {
+                    with(cors, exchange.finish(run, asked).await)
                 }),
             };
         }
@@ -164,13 +166,18 @@ impl Exchange {
         };
         let started = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
         match started.await {
-            Started::Done(answer) => answer::answered(answer),
-            Started::Running(_, run) => self.finish(run).await,
+            (Started::Done(answer), asked) => answer::answered(answer, &asked),
+            (Started::Running(_, run), asked) => self.finish(run, asked).await,
         }
     }
 
     /// Enters the handlers.
-    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Started {
+    fn start<B>(
+        &self,
+        request: &mut Request<B>,
+        body: &Bytes,
+        poller: &mut Poller<'_>,
+    ) -> (Started, Asked) {
         let Self { inner, remote } = self;
         let payload = decode(body, &inner.rules);
         let connection = inner.complete(Connection {
@@ -178,20 +185,22 @@ impl Exchange {
             remote: *remote,
             headers: std::mem::take(request.headers_mut()).into(),
             extensions: std::mem::take(request.extensions_mut()),
+            session: OnceLock::new(),
         });
-        let origin = Origin::Request(Arc::new(connection));
-        inner.dispatcher.start(payload, None, &origin, &mut Scratch::single(), poller)
+        let asked = Asked::new(connection, &payload);
+        let out = &mut Scratch::single();
+        (inner.dispatcher.start(payload, None, &asked.origin, out, poller), asked)
     }
 
     /// Drives on what waits, until it is done or a shutdown waits no longer.
-    async fn finish(&self, mut run: Box<Run>) -> HttpResponse {
+    async fn finish(&self, mut run: Box<Run>, asked: Asked) -> HttpResponse {
         let run = poll_fn(move |poller| match run.poll(poller) {
             Progress::Done(answer) => Poll::Ready(answer),
             Progress::Detached | Progress::Blocked => Poll::Pending,
         });
         tokio::select! {
             biased;
-            answer = run => answer::answered(answer),
+            answer = run => answer::answered(answer, &asked),
             () = self.inner.expired() => {
                 let busy = ErrorObject::server_busy("shutting down");
                 answer::error(StatusCode::SERVICE_UNAVAILABLE, busy)

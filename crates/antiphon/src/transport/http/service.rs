@@ -11,7 +11,8 @@ use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{Limits, Rules};
 use bytes::Bytes;
-use http::{Method, Request, StatusCode};
+use http::header::UPGRADE;
+use http::{HeaderValue, Method, Request, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 
@@ -62,6 +63,26 @@ pub(super) struct Inner {
     /// What is spoken on WebSockets made here.
     pub(super) dialect: Option<Arc<Dialect>>,
     on_connect: Option<OnConnect>,
+    pages: Vec<Page>,
+}
+
+/// What is read by GET beside the service.
+#[derive(Clone)]
+pub(crate) struct Page {
+    path: String,
+    content_type: HeaderValue,
+    text: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Page {
+    pub(crate) fn new(
+        path: &str,
+        content_type: &'static str,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        let content_type = HeaderValue::from_static(content_type);
+        Self { path: path.to_owned(), content_type, text: Arc::new(text) }
+    }
 }
 
 impl HttpService {
@@ -91,6 +112,7 @@ impl HttpService {
             peers: None,
             dialect: None,
             on_connect: None,
+            pages: Vec::new(),
         };
         Self { inner: Arc::new(inner), remote: None, activity: Arc::default() }
     }
@@ -109,6 +131,25 @@ impl HttpService {
 
     pub(crate) fn speaking(self, dialect: Option<Arc<Dialect>>) -> Self {
         self.change(|inner| inner.dialect = dialect)
+    }
+
+    /// Serves a text by GET under this path, whatever path the service has. Hosts and Origins are
+    /// checked there too; credentials are not.
+    ///
+    /// # Panics
+    /// When the type cannot stand in a header.
+    #[must_use]
+    pub fn page(
+        self,
+        path: &str,
+        content_type: &'static str,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|inner| inner.pages.push(Page::new(path, content_type, text)))
+    }
+
+    pub(crate) fn pages(self, pages: Vec<Page>) -> Self {
+        self.change(|inner| inner.pages = pages)
     }
 
     /// Serves this path and no other.
@@ -153,6 +194,9 @@ impl Inner {
         if let Err(reason) = self.guard.check(request.uri(), request.headers()) {
             return Some(answer::text(StatusCode::FORBIDDEN, reason));
         }
+        if let Some(page) = self.page(request) {
+            return Some(answer::page(page.content_type.clone(), (page.text)()));
+        }
         if self.path.as_ref().is_some_and(|path| path != request.uri().path()) {
             let reason = "there is no endpoint at this path\n";
             return Some(answer::text(StatusCode::NOT_FOUND, reason));
@@ -173,6 +217,15 @@ impl Inner {
             return Some(answer::method_not_allowed());
         }
         (!answer::is_json(request.headers())).then(answer::unsupported_media_type)
+    }
+
+    /// The page that is asked for. A WebSocket begins with a GET too, and may begin anywhere.
+    fn page<B>(&self, request: &Request<B>) -> Option<&Page> {
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        if !is_read || request.headers().contains_key(UPGRADE) {
+            return None;
+        }
+        self.pages.iter().find(|page| page.path == request.uri().path())
     }
 
     /// Ready when a shutdown waits no longer.

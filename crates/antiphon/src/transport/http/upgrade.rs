@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
@@ -59,7 +59,9 @@ pub(super) fn accept<B>(
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
     let headers = headers.into();
-    let facts = inner.complete(Connection { transport: "ws", remote, headers, extensions });
+    let session = OnceLock::new();
+    let facts = Connection { transport: "ws", remote, headers, extensions, session };
+    let facts = inner.complete(facts);
     // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
     let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
     match &inner.peers {

@@ -7,7 +7,7 @@
 //! a call than all the rest together.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::decode;
@@ -17,12 +17,12 @@ use tokio::io::AsyncWrite as _;
 use tokio::net::TcpStream;
 
 use super::activity::Busy;
-use super::answer;
+use super::answer::{self, Asked};
 use super::service::HttpService;
 use super::usual_head::{Head, MAX_HEAD, NotUsual, read_head, read_headers};
 use crate::BoxFuture;
 use crate::aside::Aside;
-use crate::context::{Connection, Headers, Origin};
+use crate::context::{Connection, Headers};
 use crate::peer::answers::Behind;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 use crate::transport::gather::Gather;
@@ -63,6 +63,7 @@ pub(super) struct Usual {
 /// A request that waits for its handler.
 struct Running {
     run: Box<Run>,
+    asked: Asked,
     expired: Aside<BoxFuture<'static, ()>>,
     _busy: Busy,
 }
@@ -190,28 +191,30 @@ impl Usual {
             remote: self.service.remote,
             extensions: Extensions::new(),
             headers: Headers::unread(text, read_headers),
+            session: OnceLock::new(),
         });
-        let origin = Origin::Request(Arc::new(connection));
         let payload = decode(&body, &inner.rules);
+        let asked = Asked::new(connection, &payload);
         let awaited = self.awaited.take().inspect(|_| self.service.activity.moves_on());
-        match inner.dispatcher.start(payload, None, &origin, &mut self.scratch, cx) {
+        match inner.dispatcher.start(payload, None, &asked.origin, &mut self.scratch, cx) {
             Started::Done(answer) => {
                 if awaited.is_none() {
                     self.service.activity.served_one();
                 }
                 let behind = self.scratch.take_behind();
-                self.answer(answer, behind);
+                self.answer(answer, behind, &asked);
             }
             Started::Running(_, run) => {
                 let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
                 let busy = awaited.unwrap_or_else(|| self.service.activity.begin());
-                self.running = Some(Running { run, expired: Aside::new(expired), _busy: busy });
+                let expired = Aside::new(expired);
+                self.running = Some(Running { run, asked, expired, _busy: busy });
             }
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<Behind>>) {
-        answer::write_answered(answer, behind, self.last, &mut self.outgoing);
+    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<Behind>>, asked: &Asked) {
+        answer::write_answered(answer, behind, asked, self.last, &mut self.outgoing);
         self.over = self.last;
     }
 
@@ -219,8 +222,9 @@ impl Usual {
     fn poll_running(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
         let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
         if let Progress::Done(answer) = running.run.poll(cx) {
-            self.running = None;
-            self.answer(answer, None);
+            if let Some(Running { asked, .. }) = self.running.take() {
+                self.answer(answer, None, &asked);
+            }
             return Poll::Ready(Ok(()));
         }
         if running.expired.poll(cx).is_ready() {

@@ -1,0 +1,124 @@
+//! What stands around the calls of `antiphon serve`.
+
+use crate::support::{Connection, Framing, Http, Scratch, Server, Stream, Ws, antiphon, run};
+
+const WHO: &str = r#"{"jsonrpc":"2.0","method":"whoami","id":1}"#;
+const LOGIN: &str = r#"{"jsonrpc":"2.0","method":"rpc.login","params":["s3cret"],"id":0}"#;
+const REFUSED: &str = r#"{"jsonrpc":"2.0","error":{"code":-32013,"message":"Unauthorized","data":"credentials are missing"},"id":1}"#;
+const SERVED: &str = r#"{"jsonrpc":"2.0","result":"bearer-1","id":1}"#;
+const JSON: &str = "content-type: application/json\r\n";
+
+fn page(server: &Server, path: &str) -> String {
+    let address = server.address("http");
+    let mut http = Http::connect(address);
+    http.raw(format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).unwrap();
+    let answer = http.answer().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body
+}
+
+#[test]
+fn without_credentials_no_wire_serves() {
+    let scratch = Scratch::new();
+    let socket = scratch.path("auth.sock");
+    let unix = format!("unix:{}", socket.display());
+    let server = Server::start(
+        &format!("http://127.0.0.1:0 tcp://127.0.0.1:0 {unix}"),
+        "--auth-bearer s3cret --auth-basic ada:pass --metrics",
+    );
+    let mut http = Http::connect(server.address("http"));
+    let answer = http.post(WHO.as_bytes());
+    assert_eq!((answer.status, &*answer.body), (401, REFUSED));
+    assert!(answer.header("www-authenticate").unwrap().contains("Bearer"));
+    let known = format!("{JSON}authorization: Bearer s3cret\r\n");
+    let answer = http.request("POST", &known, WHO.as_bytes());
+    assert_eq!((answer.status, &*answer.body), (200, SERVED));
+    let known = format!("{JSON}authorization: Basic YWRhOnBhc3M=\r\n");
+    assert!(http.request("POST", &known, WHO.as_bytes()).body.contains("\"ada\""));
+
+    let mut ws = Ws::connect(server.address("http"));
+    let mut tcp = Stream::tcp(server.address("tcp"), Framing::Line);
+    let mut unix = Stream::unix(socket.to_str().unwrap(), Framing::Header);
+    for stream in [&mut ws as &mut dyn Connection, &mut tcp, &mut unix] {
+        assert_eq!(stream.ask(WHO), REFUSED);
+        assert!(stream.ask(LOGIN).contains("\"bearer-1\""));
+        assert_eq!(stream.ask(WHO), SERVED);
+    }
+    // What was refused has no result: it never reached the method.
+    let counts = page(&server, "/metrics");
+    for line in [
+        r#"antiphon_calls_total{method="whoami",kind="request"} 9"#,
+        r#"antiphon_call_errors_total{method="whoami",code="-32013"} 4"#,
+    ] {
+        assert!(counts.lines().any(|found| found == line), "{line}\n{counts}");
+    }
+}
+
+#[test]
+fn stdio_logs_in_too() {
+    let mut command = antiphon();
+    command.args(["serve", "stdio:"]).env("ANTIPHON_AUTH_BEARER", "s3cret");
+    let ended = run(&mut command, format!("{WHO}\n{LOGIN}\n{WHO}\n").as_bytes());
+    let answers: Vec<_> = ended.stdout.lines().collect();
+    let login = r#"{"jsonrpc":"2.0","result":"bearer-1","id":0}"#;
+    assert_eq!(answers, [REFUSED, login, SERVED], "{ended:?}");
+    assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
+}
+
+#[test]
+fn secrets_come_from_files_and_are_never_shown() {
+    let scratch = Scratch::new();
+    let file = scratch.path("tokens");
+    std::fs::write(&file, "first\n\n  second  \n").unwrap();
+    let flags = format!("--auth-bearer @{} --log trace", file.display());
+    let server = Server::start("tcp://127.0.0.1:0", &flags);
+    let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
+    let login = |token| LOGIN.replace("s3cret", token);
+    assert!(stream.ask(&login("second")).contains("\"bearer-2\""));
+    assert!(stream.ask(&login("third")).contains("-32013"));
+    drop(stream);
+    server.process().signal(rustix::process::Signal::TERM);
+    let (_, stderr) = server.end();
+    assert!(!stderr.contains("second") && !stderr.contains("first"), "{stderr}");
+
+    for (flags, hint) in [
+        (&["--auth-bearer", ""][..], "let everybody in"),
+        (&["--auth-bearer", "@/nowhere/tokens"], "/nowhere/tokens"),
+        (&["--auth-basic", "ada"], "ada:secret"),
+        (&["--rate-limit", "fast"], "100/s"),
+    ] {
+        let ended = run(antiphon().args(["serve", "tcp://127.0.0.1:0"]).args(flags), b"");
+        assert_eq!(ended.code, Some(2), "{flags:?}: {ended:?}");
+        assert!(ended.stderr.contains(hint), "{flags:?}: {}", ended.stderr);
+    }
+    let help = run(antiphon().args(["serve", "--help"]).env("ANTIPHON_AUTH_BEARER", "hush"), b"");
+    assert!(help.stdout.contains("--auth-bearer") && !help.stdout.contains("hush"));
+}
+
+#[test]
+fn rates_and_lists_of_methods() {
+    let server = Server::start(
+        "tcp://127.0.0.1:0",
+        "--rate-limit sum=1/h --allow-method s* --deny-method sleep",
+    );
+    let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
+    let call = |method: &str| format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
+    let batch = format!("[{},{},{}]", call("sum"), call("sum"), call("sleep"));
+    let answers: serde_json::Value = serde_json::from_str(&stream.ask(&batch)).unwrap();
+    assert_eq!(answers[0]["result"], 0);
+    assert_eq!(answers[1]["error"]["code"], -32014);
+    assert!(answers[1]["error"]["data"]["retryAfterMs"].as_u64().unwrap() <= 3_600_000);
+    assert_eq!(answers[2]["error"]["code"], -32601);
+    assert!(stream.ask(&call("echo")).contains("-32601"));
+    stream.works();
+}
+
+#[test]
+fn health_is_told_on_every_http_port() {
+    let server = Server::start("http://127.0.0.1:0", "--max-concurrency 1 --auth-bearer x");
+    assert_eq!(page(&server, "/healthz"), "ok\n");
+    let address = server.address("http");
+    let mut http = Http::connect(address);
+    http.raw(format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).unwrap();
+    assert_eq!(http.answer().unwrap().status, 405, "nobody asked for counts");
+}

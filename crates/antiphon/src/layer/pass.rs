@@ -1,0 +1,100 @@
+//! What passes through a layer.
+//!
+//! The ready layers are written once for both directions: [`Passing`] is what they need to know.
+
+use std::time::Duration;
+
+use antiphon_core::{Code, ErrorObject};
+
+use super::BoxError;
+use crate::call::{CallError, Invocation};
+use crate::context::Context;
+use crate::raw::same_type;
+
+/// A call or notification that is being served, on its way in.
+#[derive(Clone, Debug)]
+pub struct Served {
+    /// What is called, with what.
+    pub call: Invocation,
+    /// By whom. A Notification has no [`id`](Context::id).
+    pub cx: Context,
+}
+
+/// What passes through a layer: what is served, and what is called. It is sealed.
+pub trait Passing: sealed::Sealed + Send + Sized + 'static {
+    /// How it ends badly.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// What is called.
+    fn call(&self) -> &Invocation;
+
+    /// Whether nobody waits for an answer.
+    fn is_notification(&self) -> bool;
+
+    /// The call, for who may have to cancel what it has set going.
+    fn context(&self) -> Option<&Context>;
+
+    /// A layer refuses it with this error.
+    fn refused(error: ErrorObject) -> Self::Error;
+
+    /// It was not done in time.
+    fn timed_out(limit: Duration) -> Self::Error;
+
+    /// A foreign layer refuses it.
+    fn adopt(error: BoxError) -> Self::Error;
+
+    /// The code that stands for an error.
+    fn code(error: &Self::Error) -> Code;
+}
+
+/// The error of a service further in; the same type passes as it is.
+pub(super) fn adopted<R: Passing, E: Into<BoxError> + 'static>(error: E) -> R::Error {
+    same_type(error).unwrap_or_else(|error: E| R::adopt(error.into()))
+}
+
+impl Passing for Served {
+    type Error = ErrorObject;
+
+    fn call(&self) -> &Invocation {
+        &self.call
+    }
+
+    fn is_notification(&self) -> bool {
+        self.cx.id().is_none()
+    }
+
+    fn context(&self) -> Option<&Context> {
+        Some(&self.cx)
+    }
+
+    fn refused(error: ErrorObject) -> ErrorObject {
+        error
+    }
+
+    fn timed_out(_: Duration) -> ErrorObject {
+        ErrorObject::timed_out()
+    }
+
+    fn adopt(error: BoxError) -> ErrorObject {
+        let error = match error.downcast::<ErrorObject>() {
+            Ok(error) => return *error,
+            Err(error) => error,
+        };
+        match error.downcast::<CallError>() {
+            Ok(error) => (*error).into(),
+            Err(error) => {
+                tracing::warn!(%error, "a layer ended a call");
+                ErrorObject::internal_error()
+            }
+        }
+    }
+
+    fn code(error: &ErrorObject) -> Code {
+        error.code
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Served {}
+}
