@@ -7,6 +7,8 @@
 
 #[cfg(feature = "http")]
 mod hand;
+#[cfg(feature = "tls")]
+mod pki;
 mod support;
 
 mod answers;
@@ -28,5 +30,7 @@ mod room;
 mod serving;
 mod sizes;
 mod stalls;
+#[cfg(all(feature = "ws", feature = "tls"))]
+mod tls;
 #[cfg(feature = "ws")]
 mod wires;
