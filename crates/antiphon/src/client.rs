@@ -133,6 +133,8 @@ pub struct ClientBuilder {
     timeout: Option<Duration>,
     headers: HeaderMap,
     http2: bool,
+    #[cfg(feature = "tls")]
+    tls: transport::tls::TlsClient,
     handler: Option<Arc<dyn Handler>>,
     tap: Option<Tap>,
     dialect: Dialect,
@@ -145,6 +147,8 @@ impl Default for ClientBuilder {
             timeout: None,
             headers: HeaderMap::new(),
             http2: false,
+            #[cfg(feature = "tls")]
+            tls: transport::tls::TlsClient::new(),
             handler: None,
             tap: None,
             dialect: Dialect::plain(),
@@ -178,10 +182,19 @@ impl ClientBuilder {
         self
     }
 
-    /// Calls an `http://` endpoint by HTTP/2 with prior knowledge: many calls share one connection.
-    /// A server that speaks HTTP/1.1 only will not understand it.
+    /// Calls by HTTP/2 and not otherwise: many calls share one connection. An `http://` endpoint is
+    /// not asked, and one that speaks HTTP/1.1 only will not understand it. An `https://` endpoint
+    /// picks it by itself where it can; with this, one that cannot is refused.
     pub fn http2(mut self) -> Self {
         self.http2 = true;
+        self
+    }
+
+    /// Whom to trust, and what to show, on `https://`, `wss://` and `tls://`. Without it, the
+    /// authorities of this system are trusted.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: impl Into<transport::tls::TlsClient>) -> Self {
+        self.tls = tls.into();
         self
     }
 
@@ -206,9 +219,12 @@ impl ClientBuilder {
     /// Connects to a parsed endpoint.
     pub async fn connect_to(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let limit = self.limits.handshake_timeout;
+        let hint = if endpoint.is_secure() { "; does the server speak TLS there?" } else { "" };
         let late =
-            || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"));
-        let connected = timeout(limit, self.open(endpoint)).await.unwrap_or_else(|_| Err(late()));
+            || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}{hint}"));
+        // Boxed, or whatever connects would be as large as every handshake.
+        let opening = Box::pin(self.open(endpoint));
+        let connected = timeout(limit, opening).await.unwrap_or_else(|_| Err(late()));
         connected.map_err(|source| ConnectError::Failed { endpoint: endpoint.to_string(), source })
     }
 
@@ -221,26 +237,47 @@ impl ClientBuilder {
 
     async fn open(self, endpoint: &Endpoint) -> io::Result<Client> {
         match endpoint {
+            #[cfg(not(feature = "tls"))]
+            secure if secure.is_secure() => Err(without_feature(secure)),
             #[cfg(feature = "http")]
-            Endpoint::Http { authority, path } => {
+            Endpoint::Http { authority, path, secure } => {
                 let settings = transport::http::client::Settings {
                     headers: &self.headers,
                     limits: &self.limits,
                     http2: self.http2,
+                    #[cfg(feature = "tls")]
+                    tls: secure.then_some(&self.tls),
                 };
                 let caller =
                     transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
-                let caller = Arc::new(caller.map_err(io::Error::other)?);
+                let caller = Arc::new(caller?);
                 Ok(Client { caller, timeout: self.timeout, line: None })
             }
+            #[cfg(all(feature = "ws", feature = "tls"))]
+            Endpoint::Ws { authority, path, secure: true } => {
+                let (headers, limits) = (&self.headers, &self.limits);
+                let connecting =
+                    transport::ws::connect_tls(authority, path, headers, limits, &self.tls);
+                let wire = connecting.await?;
+                Ok(self.attach(wire))
+            }
             #[cfg(feature = "ws")]
-            Endpoint::Ws { authority, path } => {
+            Endpoint::Ws { authority, path, .. } => {
                 let wire =
                     transport::ws::connect(authority, path, &self.headers, &self.limits).await?;
                 Ok(self.attach(wire))
             }
+            #[cfg(feature = "tls")]
+            Endpoint::Tcp { authority, framing, secure: true } => {
+                let connector = transport::tls::Connector::new(&self.tls, &authority.host, &[])?;
+                let stream = transport::tcp::connect(&authority.to_string()).await?;
+                let stream = connector.connect(stream).await?;
+                let framing = Some(framing.unwrap_or(LINE));
+                let wire = transport::tcp::tls_wire(stream, framing, &self.limits);
+                Ok(self.attach(wire))
+            }
             #[cfg(feature = "tcp")]
-            Endpoint::Tcp { authority, framing } => {
+            Endpoint::Tcp { authority, framing, .. } => {
                 let stream = transport::tcp::connect(&authority.to_string()).await?;
                 let wire =
                     transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
@@ -307,7 +344,13 @@ const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::L
 pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
     let text = endpoint.to_string();
     let scheme = text.split([':', '+']).next().unwrap_or_default();
-    let feature = if scheme == "exec" { "child" } else { scheme };
+    let feature = match scheme {
+        "exec" => "child",
+        _ if endpoint.is_secure() && !cfg!(feature = "tls") => "tls",
+        "https" => "http",
+        "wss" => "ws",
+        other => other,
+    };
     io::Error::new(
         io::ErrorKind::Unsupported,
         format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),

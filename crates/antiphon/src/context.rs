@@ -242,8 +242,8 @@ pub(crate) type OnConnect = Arc<dyn Fn(&mut Connection) + Send + Sync>;
 /// The facts of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// The transport's name as endpoints spell it: `http`, `ws`, `tcp`, `unix`, `stdio`, `exec`,
-    /// `memory`.
+    /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
+    /// `stdio`, `exec`, `memory`.
     pub transport: &'static str,
     /// Who is on the other side, where addresses exist.
     pub remote: Option<SocketAddr>,

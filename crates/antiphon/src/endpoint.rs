@@ -10,9 +10,9 @@ use antiphon_core::framing::Framing;
 ///
 /// | endpoint | listen | call |
 /// |---|---|---|
-/// | `http://host:port/path` | HTTP/1.1 and HTTP/2, and WebSocket upgrades | yes |
-/// | `ws://host:port/path` | WebSocket only | yes |
-/// | `tcp://host:port` | raw stream | yes |
+/// | `http://host:port/path`, `https://` | HTTP/1.1 and HTTP/2, and WebSocket upgrades | yes |
+/// | `ws://host:port/path`, `wss://` | WebSocket only | yes |
+/// | `tcp://host:port`, `tls://` | raw stream | yes |
 /// | `unix:/path` | raw stream | yes |
 /// | `stdio:` | this process's stdin and stdout | no |
 /// | `exec:command args` | no | a child process |
@@ -31,26 +31,32 @@ use antiphon_core::framing::Framing;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Endpoint {
-    /// `http://host:port/path`
+    /// `http://host:port/path`, `https://host:port/path`
     Http {
         /// Host and port.
         authority: Authority,
         /// The path, `/` where there is none.
         path: String,
+        /// By TLS.
+        secure: bool,
     },
-    /// `ws://host:port/path`
+    /// `ws://host:port/path`, `wss://host:port/path`
     Ws {
         /// Host and port.
         authority: Authority,
         /// The path, `/` where there is none.
         path: String,
+        /// By TLS.
+        secure: bool,
     },
-    /// `tcp://host:port`
+    /// `tcp://host:port`, `tls://host:port`
     Tcp {
         /// Host and port.
         authority: Authority,
         /// The framing, where one is named.
         framing: Option<Framing>,
+        /// By TLS.
+        secure: bool,
     },
     /// `unix:/path`
     Unix {
@@ -96,7 +102,29 @@ pub struct EndpointError {
 }
 
 const FORMS: &str = "use http://host:port/path, ws://host:port/path, tcp://host:port, unix:/path, \
-                     stdio:, exec:command or memory:name";
+                     stdio:, exec:command or memory:name; with TLS, https://, wss:// or tls://";
+
+/// What schemes are called, without TLS and with it.
+pub(crate) const HTTP: [&str; 2] = ["http", "https"];
+pub(crate) const WS: [&str; 2] = ["ws", "wss"];
+pub(crate) const TCP: [&str; 2] = ["tcp", "tls"];
+
+/// The port of `http://` and `ws://`, and that of `https://` and `wss://`.
+pub(crate) fn web_port(secure: bool) -> u16 {
+    if secure { 443 } else { 80 }
+}
+
+impl Endpoint {
+    /// Whether it is spoken to by TLS.
+    pub fn is_secure(&self) -> bool {
+        matches!(
+            self,
+            Self::Http { secure: true, .. }
+                | Self::Ws { secure: true, .. }
+                | Self::Tcp { secure: true, .. }
+        )
+    }
+}
 
 impl FromStr for Endpoint {
     type Err = EndpointError;
@@ -115,16 +143,22 @@ fn parse(text: &str) -> Result<Endpoint, String> {
         }
     };
     match scheme.to_ascii_lowercase().as_str() {
-        "http" | "ws" if framing.is_some() => {
+        "http" | "ws" | "https" | "wss" if framing.is_some() => {
             Err(format!("{scheme} has a framing of its own; leave the `+` away"))
         }
-        "http" => web(rest).map(|(authority, path)| Endpoint::Http { authority, path }),
-        "ws" => web(rest).map(|(authority, path)| Endpoint::Ws { authority, path }),
-        "tcp" => {
+        web @ ("http" | "https") => {
+            let ((authority, path), secure) = (location(rest)?, web == "https");
+            Ok(Endpoint::Http { authority, path, secure })
+        }
+        web @ ("ws" | "wss") => {
+            let ((authority, path), secure) = (location(rest)?, web == "wss");
+            Ok(Endpoint::Ws { authority, path, secure })
+        }
+        raw @ ("tcp" | "tls") => {
             let authority = Authority::parse(slashes(rest)?.trim_end_matches('/'))?;
             match authority.port {
-                None => Err("a port is missing, as in tcp://127.0.0.1:4000".to_owned()),
-                Some(_) => Ok(Endpoint::Tcp { authority, framing }),
+                None => Err(format!("a port is missing, as in {raw}://127.0.0.1:4000")),
+                Some(_) => Ok(Endpoint::Tcp { authority, framing, secure: raw == "tls" }),
             }
         }
         "unix" => match rest.strip_prefix("//").unwrap_or(rest) {
@@ -142,18 +176,7 @@ fn parse(text: &str) -> Result<Endpoint, String> {
         },
         "memory" if framing.is_some() => Err("memory: has no framing".to_owned()),
         "memory" => Ok(Endpoint::Memory { name: rest.to_owned() }),
-        secure @ ("https" | "wss" | "tls") => {
-            Err(format!("TLS is not built in; put a TLS proxy before it, or use {}", plain(secure)))
-        }
         _ => Err(FORMS.to_owned()),
-    }
-}
-
-fn plain(secure: &str) -> &'static str {
-    match secure {
-        "https" => "http://",
-        "wss" => "ws://",
-        _ => "tcp://",
     }
 }
 
@@ -161,7 +184,7 @@ fn slashes(rest: &str) -> Result<&str, String> {
     rest.strip_prefix("//").ok_or_else(|| "`//` must follow the scheme".to_owned())
 }
 
-fn web(rest: &str) -> Result<(Authority, String), String> {
+fn location(rest: &str) -> Result<(Authority, String), String> {
     let rest = slashes(rest)?;
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
@@ -234,9 +257,15 @@ impl fmt::Display for Endpoint {
         };
         let tidy = |path: &str| if path == "/" { String::new() } else { path.to_owned() };
         match self {
-            Self::Http { authority, path } => write!(f, "http://{authority}{}", tidy(path)),
-            Self::Ws { authority, path } => write!(f, "ws://{authority}{}", tidy(path)),
-            Self::Tcp { authority, framing } => write!(f, "tcp{}://{authority}", suffix(framing)),
+            Self::Http { authority, path, secure } => {
+                write!(f, "{}://{authority}{}", HTTP[usize::from(*secure)], tidy(path))
+            }
+            Self::Ws { authority, path, secure } => {
+                write!(f, "{}://{authority}{}", WS[usize::from(*secure)], tidy(path))
+            }
+            Self::Tcp { authority, framing, secure } => {
+                write!(f, "{}{}://{authority}", TCP[usize::from(*secure)], suffix(framing))
+            }
             Self::Unix { path, framing } => {
                 write!(f, "unix{}:{}", suffix(framing), path.display())
             }
@@ -260,6 +289,10 @@ mod tests {
             "http://[::1]:0/rpc",
             "http://example.org/a?b=c",
             "ws://localhost:1/x",
+            "https://example.org/a?b=c",
+            "wss://[::1]:0/rpc",
+            "tls://127.0.0.1:4000",
+            "tls+header://h:1",
             "tcp://127.0.0.1:4000",
             "tcp+header://[::1]:4000",
             "tcp+values://h:1",
@@ -278,6 +311,8 @@ mod tests {
         assert_eq!("unix:///run/a".parse::<Endpoint>().unwrap().to_string(), "unix:/run/a");
         assert_eq!("HTTP://h:1".parse::<Endpoint>().unwrap().to_string(), "http://h:1");
         assert_eq!("http://h/".parse::<Endpoint>().unwrap().to_string(), "http://h");
+        assert!("WSS://h".parse::<Endpoint>().unwrap().is_secure());
+        assert!(!"unix:/run/tls".parse::<Endpoint>().unwrap().is_secure());
     }
 
     #[test]
@@ -299,7 +334,9 @@ mod tests {
             ("stdio:x", "nothing follows"),
             ("exec:", "a command is missing"),
             ("exec:'a", "missing closing quote"),
-            ("wss://h", "TLS is not built in"),
+            ("https+line://h", "leave the `+` away"),
+            ("tls://h", "a port is missing, as in tls://"),
+            ("ssl://h:1", "https://"),
             ("http://h/\u{7}", "its path"),
         ] {
             let error = text.parse::<Endpoint>().unwrap_err().to_string();

@@ -1,6 +1,6 @@
 //! One JSON-RPC engine for every dialect and every wire.
 //!
-//! Client, server and symmetric peer, over HTTP, WebSocket, TCP, Unix sockets, stdio, child
+//! Client, server and symmetric peer, over HTTP, WebSocket, TCP, TLS, Unix sockets, stdio, child
 //! processes and in-process, with one [`Endpoint`] grammar for all of them.
 //!
 //! A service and a call to it:
@@ -34,8 +34,9 @@
 //! what it is given by [`ClientBuilder::handler`].
 //!
 //! # Features
-//! `tcp`, `unix`, `stdio`, `child` and `memory` are on by default; `http` and `ws` are not, since they
-//! bring hyper. `full` is all of them.
+//! `tcp`, `unix`, `stdio`, `child` and `memory` are on by default. `http` and `ws` are not, since they
+//! bring hyper, nor is `tls`, which brings rustls. `full` is all of them. `self-signed` makes a
+//! certificate for development ([`SelfSigned`](transport::tls::SelfSigned)).
 
 // What serves only some transports is idle without them; the full build checks that all is used.
 #![cfg_attr(not(feature = "full"), allow(unused))]

@@ -105,10 +105,10 @@ impl Target {
 
 fn speech(endpoint: &Endpoint) -> Speech {
     match endpoint {
-        Endpoint::Http { authority, path } => {
+        Endpoint::Http { authority, path, .. } => {
             Speech::Http { path: path.clone(), host: authority.to_string() }
         }
-        Endpoint::Ws { authority, path } => {
+        Endpoint::Ws { authority, path, .. } => {
             Speech::Ws { path: path.clone(), host: authority.to_string() }
         }
         Endpoint::Tcp { framing, .. }

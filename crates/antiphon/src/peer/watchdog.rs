@@ -41,6 +41,13 @@ impl Meter {
         }
     }
 
+    /// What was written and kept has gone out, or has not: a flush is a write that counts no bytes.
+    pub(crate) fn flushed(&self, flushed: &Poll<std::io::Result<()>>) {
+        if flushed.is_pending() || self.is_blocked() {
+            self.blocked.store(flushed.is_pending(), Ordering::Relaxed);
+        }
+    }
+
     /// All that was read belongs to whole messages, unless one has `begun`.
     pub(crate) fn whole(&self, begun: bool) {
         self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -1,6 +1,8 @@
 //! Listening, on any number of endpoints at once.
 
 mod peers;
+#[cfg(feature = "tls")]
+mod secure;
 mod service;
 mod threads;
 
@@ -15,7 +17,7 @@ use tokio::task::JoinSet;
 use crate::client::without_feature;
 use crate::context::{Connection, OnConnect};
 use crate::dialect::Dialect;
-use crate::endpoint::{Authority, Endpoint, EndpointError};
+use crate::endpoint::{Authority, Endpoint, EndpointError, web_port};
 use crate::handler::Handler;
 use crate::transport;
 
@@ -49,6 +51,8 @@ pub struct Server {
     guard: transport::http::Guard,
     #[cfg(feature = "http")]
     pages: Vec<transport::http::service::Page>,
+    #[cfg(feature = "tls")]
+    tls: Option<transport::tls::TlsServer>,
 }
 
 enum Listener {
@@ -130,6 +134,8 @@ impl Server {
             guard: transport::http::Guard::new(),
             #[cfg(feature = "http")]
             pages: Vec::new(),
+            #[cfg(feature = "tls")]
+            tls: None,
         };
         server.and(endpoint).await
     }
@@ -208,6 +214,14 @@ impl Server {
         self
     }
 
+    /// What `https://`, `wss://` and `tls://` show, and which clients they take. Without it, a server
+    /// on one of these serves nothing.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: impl Into<transport::tls::TlsServer>) -> Self {
+        self.tls = Some(tls.into());
+        self
+    }
+
     /// Where it listens, with the ports that were picked.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().map(|(endpoint, _)| endpoint).collect()
@@ -225,6 +239,8 @@ impl Server {
         handler: impl Handler,
         stop: impl Future<Output = ()> + Send,
     ) -> io::Result<()> {
+        #[cfg(feature = "tls")]
+        self.check_tls()?;
         let rules = Rules { null_params: self.null_params, ..self.limits.rules() };
         let service = Service {
             handler: Arc::new(handler),
@@ -237,6 +253,8 @@ impl Server {
             guard: self.guard,
             #[cfg(feature = "http")]
             pages: self.pages,
+            #[cfg(feature = "tls")]
+            tls: self.tls,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.peers.end_guard();
@@ -292,23 +310,25 @@ async fn listen(endpoint: &Endpoint) -> io::Result<(Endpoint, Listener)> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     Ok(match endpoint {
+        #[cfg(not(feature = "tls"))]
+        secure if secure.is_secure() => return Err(without_feature(secure)),
         #[cfg(feature = "http")]
-        Endpoint::Http { authority, path } => {
-            let (socket, authority) = bind_tcp(authority, 80).await?;
+        Endpoint::Http { authority, path, secure } => {
+            let (socket, authority) = bind_tcp(authority, web_port(*secure)).await?;
             let listener = Listener::Http { socket, path: path.clone(), websocket_only: false };
-            (Endpoint::Http { authority, path: path.clone() }, listener)
+            (Endpoint::Http { authority, path: path.clone(), secure: *secure }, listener)
         }
         #[cfg(feature = "ws")]
-        Endpoint::Ws { authority, path } => {
-            let (socket, authority) = bind_tcp(authority, 80).await?;
+        Endpoint::Ws { authority, path, secure } => {
+            let (socket, authority) = bind_tcp(authority, web_port(*secure)).await?;
             let listener = Listener::Http { socket, path: path.clone(), websocket_only: true };
-            (Endpoint::Ws { authority, path: path.clone() }, listener)
+            (Endpoint::Ws { authority, path: path.clone(), secure: *secure }, listener)
         }
         #[cfg(feature = "tcp")]
-        Endpoint::Tcp { authority, framing } => {
+        Endpoint::Tcp { authority, framing, secure } => {
             let (socket, authority) = bind_tcp(authority, 0).await?;
             let listener = Listener::Tcp { socket, framing: *framing };
-            (Endpoint::Tcp { authority, framing: *framing }, listener)
+            (Endpoint::Tcp { authority, framing: *framing, secure: *secure }, listener)
         }
         #[cfg(all(feature = "unix", unix))]
         Endpoint::Unix { path, framing } => {

@@ -15,12 +15,14 @@ use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::handler::Handler;
 use crate::peer::{ENDED_WELL, Side, Wire, connect};
+#[cfg(feature = "http")]
+use crate::transport::http::{HttpService, asker::Asker};
 use crate::transport::{self, Transport};
 
 /// How long the acceptor rests when the system has no more files or memory to give.
 const REST: Duration = Duration::from_millis(50);
 /// How long a connection over the limit has to hear why.
-const REFUSAL: Duration = Duration::from_secs(1);
+pub(super) const REFUSAL: Duration = Duration::from_secs(1);
 
 /// What serves every connection of a server.
 #[derive(Clone)]
@@ -35,10 +37,16 @@ pub(super) struct Service {
     pub(super) guard: transport::http::Guard,
     #[cfg(feature = "http")]
     pub(super) pages: Vec<transport::http::service::Page>,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<transport::tls::TlsServer>,
 }
 
 impl Service {
     pub(super) async fn accept(self, endpoint: Endpoint, listener: Listener) -> io::Result<()> {
+        #[cfg(feature = "tls")]
+        if endpoint.is_secure() {
+            return self.accept_secure(endpoint, listener).await;
+        }
         match listener {
             #[cfg(feature = "http")]
             Listener::Http { socket, path, websocket_only } => {
@@ -81,12 +89,7 @@ impl Service {
         if let Some(complete) = &self.on_connect {
             complete(&mut wire.facts);
         }
-        let (limits, rules) = (self.limits.clone(), self.rules);
-        let handler = Some(self.handler.clone());
-        let (peer, connection) = connect(
-            wire,
-            Side { handler, limits, rules, tap: None, dialect: self.dialect.clone() },
-        );
+        let (peer, connection) = connect(wire, self.side(self.handler.clone()));
         let entered = self.peers.enter(&peer);
         let serving = self.peers.spawn(async move {
             let _entered = entered;
@@ -104,13 +107,8 @@ impl Service {
         if let Some(complete) = &self.on_connect {
             complete(&mut wire.facts);
         }
-        let connect = |wire, handler: Arc<dyn Handler>| {
-            let (limits, rules) = (self.limits.clone(), self.rules);
-            let (handler, dialect) = (Some(handler), self.dialect.clone());
-            connect(wire, Side { handler, limits, rules, tap: None, dialect })
-        };
         if let Some(place) = self.peers.admit() {
-            let (peer, connection) = connect(wire, self.handler.clone());
+            let (peer, connection) = connect(wire, self.side(self.handler.clone()));
             let entered = self.peers.enter(&peer);
             drop(self.peers.spawn(async move {
                 let _held = (place, entered);
@@ -119,12 +117,37 @@ impl Service {
             return;
         }
         let Some(refusal) = self.peers.refusal() else { return };
-        let (peer, connection) = connect(wire, Arc::new(Busy));
+        let (peer, connection) = connect(wire, self.side(Arc::new(Busy)));
         peer.tell(&Busy::error());
         drop(self.peers.spawn(async move {
             let _held = refusal;
             tokio::time::timeout(REFUSAL, connection).await
         }));
+    }
+
+    pub(super) fn side(&self, handler: Arc<dyn Handler>) -> Side {
+        let (limits, rules) = (self.limits.clone(), self.rules);
+        let (handler, dialect) = (Some(handler), self.dialect.clone());
+        Side { handler, limits, rules, tap: None, dialect }
+    }
+
+    /// What is served on a port that speaks HTTP.
+    #[cfg(feature = "http")]
+    pub(super) fn http(
+        &self,
+        socket: &tokio::net::TcpListener,
+        path: &str,
+        websocket_only: bool,
+    ) -> HttpService {
+        let loopback = socket.local_addr().is_ok_and(|address| address.ip().is_loopback());
+        let guard = if loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
+        let service =
+            HttpService::build(self.handler.clone(), self.limits.clone(), self.rules, guard)
+                .at_path(path)
+                .among(self.peers.clone(), self.on_connect.clone())
+                .pages(self.pages.clone())
+                .speaking(self.dialect.clone());
+        if websocket_only { service.websocket_only() } else { service }
     }
 
     #[cfg(feature = "http")]
@@ -134,19 +157,7 @@ impl Service {
         path: &str,
         websocket_only: bool,
     ) {
-        let loopback = socket.local_addr().is_ok_and(|address| address.ip().is_loopback());
-        let guard = if loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
-        let service = transport::http::HttpService::build(
-            self.handler.clone(),
-            self.limits.clone(),
-            self.rules,
-            guard,
-        )
-        .at_path(path)
-        .among(self.peers.clone(), self.on_connect.clone())
-        .pages(self.pages.clone())
-        .speaking(self.dialect.clone());
-        let service = if websocket_only { service.websocket_only() } else { service };
+        let service = self.http(socket, path, websocket_only);
         let server = transport::http::listener::HttpServer::new(self.limits.clone());
         loop {
             let accepted = accepted(socket.accept().await, &"http").await;
@@ -162,7 +173,8 @@ impl Service {
                 }
                 Some(place) => {
                     let stopping = self.peers.stopping();
-                    let serving = server.serve(stream, service.for_remote(Some(remote)), stopping);
+                    let serving =
+                        server.serve(stream, service.for_one(Asker::new(Some(remote))), stopping);
                     drop(self.peers.spawn(async move {
                         let _held = place;
                         serving.await;
@@ -174,10 +186,10 @@ impl Service {
 }
 
 /// Serves a connection that there is no room for.
-struct Busy;
+pub(super) struct Busy;
 
 impl Busy {
-    fn error() -> ErrorObject {
+    pub(super) fn error() -> ErrorObject {
         ErrorObject::server_busy("too many connections")
     }
 }
@@ -192,7 +204,10 @@ impl Handler for Busy {
     }
 }
 
-async fn accepted<T>(accepted: io::Result<T>, endpoint: &impl fmt::Display) -> Option<T> {
+pub(super) async fn accepted<T>(
+    accepted: io::Result<T>,
+    endpoint: &impl fmt::Display,
+) -> Option<T> {
     match accepted {
         Ok(connection) => Some(connection),
         Err(error) => {

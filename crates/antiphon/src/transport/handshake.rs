@@ -1,5 +1,6 @@
 //! How a WebSocket begins (RFC 6455, section 4): the client's side, and the proof that both need.
 
+use std::error::Error as _;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 
@@ -14,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::Empty;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::http::fields::lists;
 use crate::endpoint::Authority;
@@ -37,20 +38,19 @@ pub(super) fn proof(key: &HeaderValue) -> Option<HeaderValue> {
 }
 
 /// Asks a server for a WebSocket. Gives back the stream, and what was read of it too early.
-pub(super) async fn ask(
-    stream: TcpStream,
+pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
     authority: &Authority,
     path: &str,
     headers: &HeaderMap,
-) -> io::Result<(TcpStream, Bytes)> {
+) -> io::Result<(S, Bytes)> {
     let key = key();
     let request = request(&key, authority, path, headers)?;
-    let (mut sender, connection) =
-        http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(cause)?;
     let exchange = async {
-        let response = sender.send_request(request).await.map_err(io::Error::other)?;
+        let response = sender.send_request(request).await.map_err(cause)?;
         check(&response, &key)?;
-        hyper::upgrade::on(response).await.map_err(io::Error::other)
+        hyper::upgrade::on(response).await.map_err(cause)
     };
     tokio::pin!(exchange);
     let upgraded = tokio::select! {
@@ -59,9 +59,17 @@ pub(super) async fn ask(
         _ended = connection.with_upgrades() => exchange.await,
     };
     let parts = upgraded?
-        .downcast::<TokioIo<TcpStream>>()
+        .downcast::<TokioIo<S>>()
         .map_err(|_| io::Error::other("the upgrade gave back another stream"))?;
     Ok((parts.io.into_inner(), parts.read_buf))
+}
+
+/// What the stream says, where it failed: hyper says only that it did.
+fn cause(error: hyper::Error) -> io::Error {
+    match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
+        Some(source) => io::Error::new(source.kind(), source.to_string()),
+        None => io::Error::other(error),
+    }
 }
 
 /// Sixteen bytes that nobody can foresee, in base64.

@@ -21,6 +21,8 @@ pub(crate) mod stdio;
 pub mod stream;
 #[cfg(feature = "tcp")]
 pub(crate) mod tcp;
+#[cfg(feature = "tls")]
+pub mod tls;
 #[cfg(all(feature = "unix", unix))]
 pub(crate) mod unix;
 #[cfg(feature = "ws")]
@@ -133,7 +135,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let poll = Pin::new(&mut self.stream).poll_flush(cx);
+        self.meter.flushed(&poll);
+        poll
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -4,9 +4,12 @@ use std::io;
 
 use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::stream::FramedStream;
+#[cfg(feature = "tls")]
+use super::tls::TlsStream;
 use crate::context::Connection;
 use crate::peer::{AtEnd, Wire};
 
@@ -27,6 +30,29 @@ pub(crate) fn wire(
     limits: &Limits,
 ) -> Wire<TcpTransport> {
     let facts = Connection::new("tcp").from(stream.peer_addr().ok());
+    over(stream, facts, framing, limits)
+}
+
+/// The same for a stream under TLS.
+#[cfg(feature = "tls")]
+pub(crate) fn tls_wire(
+    stream: TlsStream,
+    framing: Option<Framing>,
+    limits: &Limits,
+) -> Wire<FramedStream<TlsStream>> {
+    let mut facts = Connection::new("tls").from(stream.remote());
+    if let Some(shown) = stream.peer_certificates() {
+        facts.extensions.insert(shown);
+    }
+    over(stream, facts, framing, limits)
+}
+
+fn over<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: S,
+    facts: Connection,
+    framing: Option<Framing>,
+    limits: &Limits,
+) -> Wire<FramedStream<S>> {
     let transport = FramedStream::new(stream, framing, limits.longest_frame()).whole_lines();
     let meter = transport.meter();
     Wire { transport, facts, meter, at_end: AtEnd::Drain(Some(limits.shutdown_timeout)) }

@@ -22,6 +22,8 @@ use tokio::net::TcpStream;
 use super::gather::{Gather, LARGE};
 use super::intake::Intake;
 use super::linger::Linger;
+#[cfg(feature = "tls")]
+use super::tls::{self, TlsClient, TlsStream};
 use super::{Meter, TransportError, handshake, tcp};
 use crate::context::Connection;
 use crate::endpoint::Authority;
@@ -79,6 +81,33 @@ pub(crate) async fn connect(
 ) -> io::Result<Wire<WsTransport<TcpStream>>> {
     let stream = tcp::connect(&authority.with_default_port(80)).await?;
     let facts = Connection::new("ws").from(stream.peer_addr().ok());
+    open(stream, facts, authority, path, headers, limits).await
+}
+
+/// The same by TLS.
+#[cfg(feature = "tls")]
+pub(crate) async fn connect_tls(
+    authority: &Authority,
+    path: &str,
+    headers: &HeaderMap,
+    limits: &Limits,
+    tls: &TlsClient,
+) -> io::Result<Wire<WsTransport<TlsStream>>> {
+    let connector = tls::Connector::new(tls, &authority.host, &tls::HTTP1)?;
+    let stream = tcp::connect(&authority.with_default_port(443)).await?;
+    let stream = connector.connect(stream).await?;
+    let facts = Connection::new("wss").from(stream.remote());
+    open(stream, facts, authority, path, headers, limits).await
+}
+
+async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    facts: Connection,
+    authority: &Authority,
+    path: &str,
+    headers: &HeaderMap,
+    limits: &Limits,
+) -> io::Result<Wire<WsTransport<S>>> {
     // Boxed, or whatever connects would be as large as the handshake.
     let asking = Box::pin(handshake::ask(stream, authority, path, headers));
     let (stream, unread) = asking.await?;

@@ -4,10 +4,12 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon::{CallError, Client, Context, Limits, Router};
+use antiphon::{CallError, Context, Limits, Router};
 use tokio::sync::Barrier;
 
-use crate::support::{FOREVER, Raw, both, elsewhere, request, serve, wires_and_http, within};
+use crate::support::{
+    FOREVER, Raw, both, client, connect, elsewhere, request, serve, wires_and_http, within,
+};
 
 #[tokio::test]
 async fn entries_run_at_once() {
@@ -123,7 +125,7 @@ async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
         for (in_flight, entries) in [(1, 2), (2, 3), (2, 50), (1_024, 1_100)] {
             let limits = Limits { in_flight, stall_timeout: FOREVER, ..Limits::default() };
             let address = serve(wire, limits, work.clone()).await;
-            let client = Client::connect(&address).await.unwrap();
+            let client = connect(&address).await;
             let mut batch = client.batch();
             let slots: Vec<_> = (0..entries).map(|n| batch.call::<u64>("work", (n,))).collect();
             let mut replies = within(batch.send()).await.unwrap();
@@ -141,8 +143,8 @@ async fn a_client_takes_an_answer_as_long_as_its_batch() {
     let service = Router::new().method("one", |(): (), _cx: Context| async { Ok(1) });
     for wire in wires_and_http() {
         let address = serve(wire, Limits::default(), service.clone()).await;
-        let only_calls = Client::builder().limits(few.clone());
-        let serves_too = Client::builder().limits(few.clone()).handler(Router::new());
+        let only_calls = client().limits(few.clone());
+        let serves_too = client().limits(few.clone()).handler(Router::new());
         for builder in [only_calls, serves_too] {
             let client = builder.connect(&address).await.unwrap();
             let mut batch = client.batch();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon::{CallError, Client, Context, Id, Limits, RawJson, Router};
 
-use crate::support::{Raw, answer, serve, wires_and_http, within};
+use crate::support::{Raw, answer, client, serve, wires_and_http, within};
 
 #[tokio::test]
 async fn answers_come_in_any_order() {
@@ -174,7 +174,7 @@ async fn an_answer_nested_too_deeply_ends_its_call() {
     for endpoint in wires_and_http() {
         let address = serve(endpoint, Limits::default(), deep()).await;
         let limits = Limits { depth: 10, ..Limits::default() };
-        let client = Client::builder().limits(limits).connect(&address).await.unwrap();
+        let client = client().limits(limits).connect(&address).await.unwrap();
         let error = within(client.call::<RawJson>("nest", (11,)).into_future()).await.unwrap_err();
         assert!(!matches!(error, CallError::Closed(_)), "{endpoint}: {error}");
         let result = within(client.call::<RawJson>("nest", (5,)).into_future()).await.unwrap();

@@ -7,6 +7,8 @@
 
 #[cfg(feature = "http")]
 mod hand;
+#[cfg(feature = "tls")]
+mod pki;
 mod support;
 
 mod answers;
@@ -34,5 +36,7 @@ mod serving;
 mod sizes;
 mod stalls;
 mod subscriptions;
+#[cfg(all(feature = "ws", feature = "tls"))]
+mod tls;
 #[cfg(feature = "ws")]
 mod wires;

@@ -4,10 +4,10 @@ use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon::{BoxFuture, Client, Context, Handler, Invocation, Limits, Outcome, RawJson};
+use antiphon::{BoxFuture, Context, Handler, Invocation, Limits, Outcome, RawJson};
 use tokio::task::yield_now;
 
-use crate::support::{serve, wires_and_http, within};
+use crate::support::{connect, serve, wires_and_http, within};
 
 /// Panics when it is dropped.
 struct Bomb;
@@ -106,7 +106,7 @@ async fn a_handler_may_panic_at_any_time() {
     for wire in wires_and_http() {
         let limits = Limits { request_timeout, ..Limits::default() };
         let address = serve(wire, limits, Panicky).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         for when in WHEN {
             // What became of it is known before some of these panic.
             let _ = within(async { client.call::<RawJson>(when, ()).await }).await;

@@ -3,12 +3,13 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use antiphon::{Client, Context, Limits, Peer, Router};
+use antiphon::{Context, Limits, Peer, Router};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::support::{
-    FOREVER, Holding, Raw, answer, elsewhere, holding, notification, request, serve, wires, within,
+    FOREVER, Holding, Raw, answer, client, elsewhere, holding, notification, request, serve, wires,
+    within,
 };
 
 /// What the handler of a notification does before it is done.
@@ -63,7 +64,7 @@ async fn both_talk(endpoint: &str, write_queue_bytes: usize, handling: Handling,
     });
     let address = serve(endpoint, limits.clone(), served).await;
     let (ours, mut our_notes, mut our_acks) = hearing(handling);
-    let client = Client::builder().limits(limits).handler(ours).connect(&address).await.unwrap();
+    let client = client().limits(limits).handler(ours).connect(&address).await.unwrap();
     client.notify("talk", ()).await.unwrap();
     tokio::spawn(talk(client.peer().unwrap().clone(), notes));
     for heard in [&mut served_notes, &mut our_notes] {

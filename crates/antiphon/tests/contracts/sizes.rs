@@ -3,10 +3,10 @@
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
 
-use antiphon::{Client, Context, Limits, RawJson, Router};
+use antiphon::{Context, Limits, RawJson, Router};
 use futures_util::future::join_all;
 
-use crate::support::{elsewhere, serve, wires_and_http, within};
+use crate::support::{connect, elsewhere, serve, wires_and_http, within};
 
 /// Around what small buffers hold, and past it.
 pub(crate) const SIZES: [usize; 14] =
@@ -29,7 +29,7 @@ async fn large_and_small_messages_keep_their_order_and_their_bytes() {
         });
     for wire in wires_and_http() {
         let address = serve(wire, Limits::default(), router.clone()).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         // What the first round has given back, the second is lent.
         for (round, method) in ["echo", "later", "echo"].into_iter().enumerate() {
             let calls = SIZES.iter().map(|size| {
@@ -57,7 +57,7 @@ async fn what_a_handler_keeps_stays_as_it_was() {
             async { Ok(()) }
         });
         let address = serve(wire, Limits::default(), router).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let mut sent = Vec::new();
         for round in 0..2 {
             for size in SIZES {
@@ -79,7 +79,7 @@ async fn a_large_answer_is_as_long_as_it_may_be() {
     let limits = Limits { response_bytes: 100_000, ..Limits::default() };
     for wire in wires_and_http() {
         let address = serve(wire, limits.clone(), router.clone()).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let most = limits.response_bytes - around;
         let answer = client.call::<String>("text", (most,)).into_future();
         assert_eq!(within(answer).await.unwrap().len(), most, "on {wire}");

@@ -5,11 +5,11 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{Client, Context, Limits, Router};
+use antiphon::{Context, Limits, Router};
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{
-    Holding, dial, holding, line, request, rest, serve, stall_goes_by, wires, within,
+    Holding, connect, dial, holding, line, request, rest, serve, stall_goes_by, wires, within,
 };
 
 const SOON: Duration = Duration::from_millis(40);
@@ -79,9 +79,9 @@ async fn a_connection_in_use_is_not_idle() {
     for endpoint in wires() {
         let limits = Limits { idle_timeout: Some(SOON), ..Limits::default() };
         let address = serve(endpoint, limits, quick()).await;
-        let used = Client::connect(&address).await.unwrap();
+        let used = connect(&address).await;
         for _ in 0..2 {
-            let idle = Client::connect(&address).await.unwrap();
+            let idle = connect(&address).await;
             let ended = tokio::spawn(async move { idle.peer().unwrap().closed().await });
             within(async {
                 while !ended.is_finished() {
@@ -100,11 +100,11 @@ async fn a_call_that_waits_for_long_is_not_idle() {
     for endpoint in wires() {
         let limits = Limits { idle_timeout: Some(SOON), ..Limits::default() };
         let address = serve(endpoint, limits, router.clone()).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
         for _ in 0..2 {
-            let idle = Client::connect(&address).await.unwrap();
+            let idle = connect(&address).await;
             within(idle.peer().unwrap().closed()).await;
         }
         release.notify_one();

@@ -13,6 +13,9 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
+#[cfg(feature = "tls")]
+use crate::pki;
+
 /// Longer than any test. With it as the stall timeout, a connection that needs a timer to notice
 /// something does not notice in time.
 pub(crate) const FOREVER: Duration = Duration::from_secs(600);
@@ -61,6 +64,12 @@ pub(crate) fn wires() -> Vec<&'static str> {
     if cfg!(feature = "ws") {
         wires.push("ws://127.0.0.1:0");
     }
+    if cfg!(feature = "tls") {
+        wires.push("tls://127.0.0.1:0");
+    }
+    if cfg!(all(feature = "ws", feature = "tls")) {
+        wires.push("wss://127.0.0.1:0");
+    }
     wires
 }
 
@@ -70,7 +79,23 @@ pub(crate) fn wires_and_http() -> Vec<&'static str> {
     if cfg!(feature = "http") {
         wires.push("http://127.0.0.1:0");
     }
+    if cfg!(all(feature = "http", feature = "tls")) {
+        wires.push("https://127.0.0.1:0");
+    }
     wires
+}
+
+/// A client that trusts the servers of these tests.
+pub(crate) fn client() -> ClientBuilder {
+    #[cfg(feature = "tls")]
+    return Client::builder().tls(pki::trusting());
+    #[cfg(not(feature = "tls"))]
+    Client::builder()
+}
+
+/// The same, connected.
+pub(crate) async fn connect(address: &str) -> Client {
+    client().connect(address).await.unwrap()
 }
 
 /// A server on a free port or name of this endpoint, serving until the test ends. A `*` makes a
@@ -79,6 +104,8 @@ pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler)
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
     let server = Server::bind(&endpoint.replace('*', &name)).await.unwrap().limits(limits);
+    #[cfg(feature = "tls")]
+    let server = server.tls(pki::local().server());
     let address = server.endpoints()[0].to_string();
     tokio::spawn(server.serve(handler));
     address

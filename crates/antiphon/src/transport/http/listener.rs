@@ -8,14 +8,17 @@ use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Limits, encode};
 use bytes::BytesMut;
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::{Builder, UpgradeableConnection};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
+use super::answer;
 use super::pipeline::{Hold, Pipelined};
 use super::service::{Direct, HttpService};
 use super::usual::{Ended, Usual};
@@ -24,6 +27,11 @@ use crate::transport::{Meter, Metered};
 
 /// How long a connection may rest between requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// What HTTP is spoken over: a socket, or TLS on one.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 
 /// How to serve a connection; one for all of a port.
 pub(crate) struct HttpServer {
@@ -49,7 +57,7 @@ impl HttpServer {
     /// Serves one connection until it ends, or until that token is cancelled and what runs is done.
     pub(crate) fn serve(
         &self,
-        stream: TcpStream,
+        stream: impl Io,
         service: HttpService,
         stopping: CancellationToken,
     ) -> impl Future<Output = ()> + Send + 'static {
@@ -82,18 +90,29 @@ impl HttpServer {
     }
 }
 
+impl HttpServer {
+    /// Tells a client of HTTP/2 that there is no room for it, for as long as it stays.
+    pub(crate) async fn refuse_http2(&self, stream: impl Io) {
+        let refusing = service_fn(|_: Request<Incoming>| async {
+            let busy = ErrorObject::server_busy("too many connections");
+            std::io::Result::Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, busy))
+        });
+        let _ = self.builder.serve_connection(TokioIo::new(stream), refusing).await;
+    }
+}
+
 /// What serves a connection.
-enum Serving {
-    Usual(Box<Usual>),
-    Hyper(Pin<Box<HyperConnection>>, Arc<Hold>),
+enum Serving<S: Io> {
+    Usual(Box<Usual<S>>),
+    Hyper(Pin<Box<HyperConnection<S>>>, Arc<Hold>),
     /// Between the two.
     Nothing,
 }
 
-type HyperConnection =
-    UpgradeableConnection<'static, TokioIo<Pipelined<Metered<TcpStream>>>, Direct, TokioExecutor>;
+type HyperConnection<S> =
+    UpgradeableConnection<'static, TokioIo<Pipelined<Metered<S>>>, Direct, TokioExecutor>;
 
-impl Serving {
+impl<S: Io> Serving<S> {
     /// Finishes what runs, and takes no more.
     fn stop(&mut self) {
         match self {
@@ -175,7 +194,7 @@ async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) 
 
 /// Tells a client that there is no room for it. The head of its request is read first: a client
 /// takes no answer to what it has not asked.
-pub(crate) async fn refuse(mut stream: TcpStream) {
+pub(crate) async fn refuse(mut stream: impl Io) {
     let mut body = BytesMut::new();
     let busy = ErrorObject::server_busy("too many connections");
     encode::response(&antiphon_core::Id::Null, &Err(busy), &mut body);

@@ -5,6 +5,7 @@
 
 mod activity;
 mod answer;
+pub(crate) mod asker;
 mod body;
 pub(crate) mod client;
 mod date;

@@ -78,6 +78,8 @@ impl<S: AsyncWrite + Unpin> Pipelined<S> {
             }
             self.gathered.advance(written);
         }
+        // A socket takes all that is written; TLS may keep some of it.
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
         self.hold.held.store(false, Ordering::Relaxed);
         if !self.gathered.try_reclaim(1) || self.gathered.capacity() > KEPT {
             self.gathered = BytesMut::new();
@@ -92,6 +94,13 @@ impl<S: AsyncWrite + Unpin> Pipelined<S> {
             ready!(self.poll_drain(cx))?;
         }
         Poll::Ready(Ok(gathers))
+    }
+
+    /// What the stream itself keeps of a write is held back too.
+    fn push(&mut self, cx: &mut Context<'_>) {
+        if Pin::new(&mut self.stream).poll_flush(cx).is_pending() {
+            self.hold.held.store(true, Ordering::Relaxed);
+        }
     }
 
     fn gather(&mut self, bytes: &[u8]) {
@@ -110,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Pipelined<S> {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         // Who does not read is not read either.
-        if !self.gathered.is_empty() {
+        if self.hold.held.load(Ordering::Relaxed) {
             ready!(self.poll_drain(cx))?;
         }
         if !self.unread.is_empty() {
@@ -129,7 +138,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Pipelined<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         if !ready!(self.poll_room(cx, buf.len()))? {
-            return Pin::new(&mut self.stream).poll_write(cx, buf);
+            let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+            self.push(cx);
+            return written;
         }
         self.gather(buf);
         Poll::Ready(Ok(buf.len()))
@@ -142,7 +153,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Pipelined<S> {
     ) -> Poll<io::Result<usize>> {
         let size = bufs.iter().map(|buf| buf.len()).sum();
         if !ready!(self.poll_room(cx, size))? {
-            return Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+            let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+            self.push(cx);
+            return written;
         }
         bufs.iter().for_each(|buf| self.gather(buf));
         Poll::Ready(Ok(size))

@@ -7,9 +7,8 @@
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{ErrorObject, decode};
@@ -20,10 +19,11 @@ use http_body::Body;
 
 use super::activity::{Activity, Busy};
 use super::answer::{self, Asked, HttpResponse};
+use super::asker::Asker;
 use super::body::{self, Piece};
 use super::service::{HttpService, Inner};
 use crate::BoxFuture;
-use crate::context::Connection;
+use crate::endpoint::HTTP;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 
 /// What is let by of a body that nobody will look at.
@@ -44,13 +44,13 @@ pub(super) struct Respond<B> {
 #[derive(Clone)]
 struct Exchange {
     inner: Arc<Inner>,
-    remote: Option<SocketAddr>,
+    asker: Asker,
 }
 
 impl<B> Respond<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
         Self {
-            exchange: Exchange { inner: service.inner.clone(), remote: service.remote },
+            exchange: Exchange { inner: service.inner.clone(), asker: service.asker.clone() },
             busy: Some(service.activity.begin()),
             request: Some(request),
             rest: None,
@@ -85,9 +85,9 @@ where
         let Self { exchange, request: Some(request), busy, .. } = self else {
             return Poll::Pending;
         };
-        let Exchange { inner, remote } = &*exchange;
+        let Exchange { inner, asker } = &*exchange;
         let cors = inner.guard.cors(request.headers());
-        if let Some(mut response) = inner.without_body(request, *remote) {
+        if let Some(mut response) = inner.without_body(request, asker) {
             // A page that may call may also read why it was refused.
             if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
                 response = with(cors, response);
@@ -178,15 +178,11 @@ impl Exchange {
         body: &Bytes,
         poller: &mut Poller<'_>,
     ) -> (Started, Asked) {
-        let Self { inner, remote } = self;
+        let Self { inner, asker } = self;
         let payload = decode(body, &inner.rules);
-        let connection = inner.complete(Connection {
-            transport: "http",
-            remote: *remote,
-            headers: std::mem::take(request.headers_mut()).into(),
-            extensions: std::mem::take(request.extensions_mut()),
-            session: OnceLock::new(),
-        });
+        let headers = std::mem::take(request.headers_mut()).into();
+        let extensions = std::mem::take(request.extensions_mut());
+        let connection = inner.complete(asker.connection(HTTP, headers, extensions));
         let asked = Asked::new(connection, &payload);
         let out = &mut Scratch::single();
         (inner.dispatcher.start(payload, None, &asked.origin, out, poller), asked)

@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
@@ -18,6 +17,7 @@ use hyper::body::Incoming;
 
 use super::activity::Activity;
 use super::answer::{self, HttpResponse};
+use super::asker::Asker;
 use super::guard::Guard;
 use super::respond::Respond;
 use crate::BoxFuture;
@@ -47,7 +47,7 @@ use crate::server::Peers;
 #[derive(Clone)]
 pub struct HttpService {
     pub(super) inner: Arc<Inner>,
-    pub(super) remote: Option<SocketAddr>,
+    pub(super) asker: Asker,
     pub(super) activity: Arc<Activity>,
 }
 
@@ -114,7 +114,7 @@ impl HttpService {
             on_connect: None,
             pages: Vec::new(),
         };
-        Self { inner: Arc::new(inner), remote: None, activity: Arc::default() }
+        Self { inner: Arc::new(inner), asker: Asker::default(), activity: Arc::default() }
     }
 
     /// Serves these Hosts and Origins.
@@ -171,8 +171,8 @@ impl HttpService {
     }
 
     /// The same service for one connection.
-    pub(crate) fn for_remote(&self, remote: Option<SocketAddr>) -> Self {
-        Self { inner: self.inner.clone(), remote, activity: Activity::watched() }
+    pub(crate) fn for_one(&self, asker: Asker) -> Self {
+        Self { inner: self.inner.clone(), asker, activity: Activity::watched() }
     }
 
     /// Called while the service is built and nobody shares it yet.
@@ -189,7 +189,7 @@ impl Inner {
     pub(super) fn without_body<B>(
         self: &Arc<Self>,
         request: &mut Request<B>,
-        #[cfg_attr(not(feature = "ws"), expect(unused_variables))] remote: Option<SocketAddr>,
+        #[cfg_attr(not(feature = "ws"), expect(unused_variables))] asker: &Asker,
     ) -> Option<HttpResponse> {
         if let Err(reason) = self.guard.check(request.uri(), request.headers()) {
             return Some(answer::text(StatusCode::FORBIDDEN, reason));
@@ -203,7 +203,7 @@ impl Inner {
         }
         #[cfg(feature = "ws")]
         if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {
-            return Some(super::upgrade::accept(request, self, remote));
+            return Some(super::upgrade::accept(request, self, asker));
         }
         if self.websocket_only {
             return Some(answer::upgrade_required());

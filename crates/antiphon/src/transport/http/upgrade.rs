@@ -2,8 +2,7 @@
 
 use std::future::ready;
 use std::io;
-use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt as _;
@@ -14,16 +13,21 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::answer::{self, HttpResponse};
+use super::asker::Asker;
 use super::fields::lists;
 use super::pipeline::Pipelined;
 use super::service::Inner;
 use crate::context::Connection;
+use crate::endpoint::WS;
 use crate::peer::dispatcher::Dispatcher;
 use crate::peer::{Side, Wire, connect};
 use crate::transport::handshake::proof;
+#[cfg(feature = "tls")]
+use crate::transport::tls::TlsStream;
 use crate::transport::{Metered, Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -34,7 +38,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 pub(super) fn accept<B>(
     request: &mut Request<B>,
     inner: &Arc<Inner>,
-    remote: Option<SocketAddr>,
+    asker: &Asker,
 ) -> HttpResponse {
     let headers = request.headers();
     if request.method() != Method::GET || request.version() < Version::HTTP_11 {
@@ -58,10 +62,7 @@ pub(super) fn accept<B>(
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
-    let headers = headers.into();
-    let session = OnceLock::new();
-    let facts = Connection { transport: "ws", remote, headers, extensions, session };
-    let facts = inner.complete(facts);
+    let facts = inner.complete(asker.connection(WS, headers.into(), extensions));
     // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
     let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
     match &inner.peers {
@@ -112,29 +113,53 @@ fn open(
     inner: Arc<Inner>,
 ) -> impl Future<Output = ()> + use<> {
     // The bare socket takes many frames in one system call; the wrapper around it cannot.
-    match downcast::<TokioIo<Pipelined<Metered<TcpStream>>>>(upgraded) {
-        Ok(Parts { io, read_buf, .. }) => {
-            let agreed = io.into_inner().into_inner();
-            let serving = move |stream: io::Result<(Metered<TcpStream>, Bytes)>| match stream {
-                Ok((stream, unread)) => {
-                    let limits = &inner.dispatcher.limits;
-                    let unread = [read_buf, unread].concat();
-                    let wire = ws::serve(stream.into_inner(), &unread, facts, limits);
-                    serve(wire, &inner).left_future()
-                }
-                Err(error) => {
-                    tracing::debug!(%error, "an upgrade could not be answered");
-                    ready(()).right_future()
-                }
-            };
-            agreed.then(serving).left_future()
-        }
-        Err(upgraded) => {
-            let stream = TokioIo::new(upgraded);
-            let wire = ws::serve(stream, &[], facts, &inner.dispatcher.limits);
-            serve(wire, &inner).right_future()
-        }
+    match downcast::<Ours<TcpStream>>(upgraded) {
+        Ok(parts) => take_over(parts, facts, inner).left_future(),
+        Err(upgraded) => open_other(upgraded, facts, &inner).right_future(),
     }
+}
+
+/// The same on a stream that is not a bare socket.
+fn open_other(
+    upgraded: Upgraded,
+    facts: Connection,
+    inner: &Arc<Inner>,
+) -> impl Future<Output = ()> + use<> {
+    #[cfg(feature = "tls")]
+    let upgraded = match downcast::<Ours<TlsStream>>(upgraded) {
+        Ok(parts) => return take_over(parts, facts, inner.clone()).left_future(),
+        Err(upgraded) => upgraded,
+    };
+    let wire = ws::serve(TokioIo::new(upgraded), &[], facts, &inner.dispatcher.limits);
+    let serving = serve(wire, inner);
+    #[cfg(feature = "tls")]
+    let serving = serving.right_future();
+    serving
+}
+
+/// A stream as our own listener gives it to hyper.
+type Ours<S> = TokioIo<Pipelined<Metered<S>>>;
+
+/// Takes the stream out of its wrappers, once all that was said on it has gone out.
+fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    parts: Parts<Ours<S>>,
+    facts: Connection,
+    inner: Arc<Inner>,
+) -> impl Future<Output = ()> + use<S> {
+    let Parts { io, read_buf, .. } = parts;
+    let agreed = io.into_inner().into_inner();
+    agreed.then(move |stream: io::Result<(Metered<S>, Bytes)>| match stream {
+        Ok((stream, unread)) => {
+            let limits = &inner.dispatcher.limits;
+            let unread = [read_buf, unread].concat();
+            let wire = ws::serve(stream.into_inner(), &unread, facts, limits);
+            serve(wire, &inner).left_future()
+        }
+        Err(error) => {
+            tracing::debug!(%error, "an upgrade could not be answered");
+            ready(()).right_future()
+        }
+    })
 }
 
 fn serve<T: Transport>(wire: Wire<T>, inner: &Inner) -> impl Future<Output = ()> + use<T> {

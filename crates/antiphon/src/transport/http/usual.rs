@@ -7,14 +7,13 @@
 //! a call than all the rest together.
 
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::decode;
 use bytes::Bytes;
 use http::Extensions;
-use tokio::io::AsyncWrite as _;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::activity::Busy;
 use super::answer::{self, Asked};
@@ -22,7 +21,8 @@ use super::service::HttpService;
 use super::usual_head::{Head, MAX_HEAD, NotUsual, read_head, read_headers};
 use crate::BoxFuture;
 use crate::aside::Aside;
-use crate::context::{Connection, Headers};
+use crate::context::Headers;
+use crate::endpoint::HTTP;
 use crate::peer::answers::Behind;
 use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
 use crate::transport::gather::Gather;
@@ -36,8 +36,8 @@ const AHEAD: usize = 64 * 1024;
 const BURST: usize = 256;
 
 /// A connection on which nothing unusual has come yet.
-pub(super) struct Usual {
-    stream: TcpStream,
+pub(super) struct Usual<S> {
+    stream: S,
     meter: Arc<Meter>,
     service: HttpService,
     incoming: Intake,
@@ -87,8 +87,8 @@ enum Next {
 /// The other side is gone.
 struct Gone;
 
-impl Usual {
-    pub(super) fn new(stream: TcpStream, meter: Arc<Meter>, service: HttpService) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
+    pub(super) fn new(stream: S, meter: Arc<Meter>, service: HttpService) -> Self {
         Self {
             stream,
             meter,
@@ -108,7 +108,7 @@ impl Usual {
     }
 
     /// The stream, and what was read of it and not served.
-    pub(super) fn into_parts(self) -> (Metered<TcpStream>, Bytes) {
+    pub(super) fn into_parts(self) -> (Metered<S>, Bytes) {
         self.service.activity.set_asking(false);
         (Metered::new(self.stream, self.meter), self.incoming.into_unread())
     }
@@ -186,13 +186,9 @@ impl Usual {
         // A handler keeps the head for as long as it runs, and not a large buffer with it.
         let text = if large { Bytes::copy_from_slice(&text) } else { text };
         let inner = &*self.service.inner;
-        let connection = inner.complete(Connection {
-            transport: "http",
-            remote: self.service.remote,
-            extensions: Extensions::new(),
-            headers: Headers::unread(text, read_headers),
-            session: OnceLock::new(),
-        });
+        let headers = Headers::unread(text, read_headers);
+        let connection = self.service.asker.connection(HTTP, headers, Extensions::new());
+        let connection = inner.complete(connection);
         let payload = decode(&body, &inner.rules);
         let asked = Asked::new(connection, &payload);
         let awaited = self.awaited.take().inspect(|_| self.service.activity.moves_on());
@@ -256,7 +252,12 @@ impl Usual {
     }
 
     fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
-        self.outgoing.poll_drain(&mut self.stream, cx, &self.meter).map_err(|_| Gone)
+        let Self { stream, outgoing, meter, .. } = self;
+        ready!(outgoing.poll_drain(stream, cx, meter)).map_err(|_| Gone)?;
+        // A socket takes all that is written; TLS may keep some of it.
+        let flushed = Pin::new(stream).poll_flush(cx);
+        meter.flushed(&flushed);
+        flushed.map_err(|_| Gone)
     }
 
     fn poll_read(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {

@@ -1,6 +1,8 @@
 //! Why an exchange gave no answer.
 
 use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -27,6 +29,15 @@ pub(super) enum Fault {
     /// The body has more bytes than this.
     TooLarge(usize),
 }
+
+/// Passes through hyper, where an error must be one.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Error for Fault {}
 
 impl Fault {
     /// What whoever called that address is told.
@@ -58,8 +69,21 @@ impl Fault {
         })
     }
 
+    /// Why hyper could not connect: what our own dialling says, or the innermost cause.
+    pub(super) fn of_dialing(error: &(dyn Error + 'static)) -> Self {
+        let mut cause = Some(error);
+        while let Some(this) = cause {
+            match this.downcast_ref() {
+                Some(Self::Failed(said)) => return Self::Failed(said.clone()),
+                Some(Self::Unreachable(said)) => return Self::Unreachable(said.clone()),
+                _ => cause = this.source(),
+            }
+        }
+        Self::Unreachable(Self::root(error))
+    }
+
     /// The innermost cause of an error, which says most.
-    pub(super) fn root(error: &dyn std::error::Error) -> String {
+    pub(super) fn root(error: &dyn Error) -> String {
         let mut cause = error;
         while let Some(source) = cause.source() {
             cause = source;

@@ -12,12 +12,10 @@ use std::time::Duration;
 
 use antiphon_core::Limits;
 use http::{HeaderMap, Uri};
-use hyper_util::client::legacy::connect::HttpConnector;
-use tokio::net::TcpStream;
 use tokio::task::yield_now;
-use tower_service::Service as _;
 
 use super::connection::Connection;
+use super::dial::Dial;
 use super::fault::Fault;
 use super::pool::Pool;
 use super::request::{Draft, RequestHead};
@@ -27,27 +25,19 @@ use crate::transport::http::listener::KEEP_ALIVE;
 /// What a connection may rest without the runtime being asked first what has come meanwhile.
 const BRIEF: Duration = Duration::from_millis(1);
 
-pub(super) struct Http1 {
-    /// Looks names up and tries their addresses, IPv6 and IPv4 side by side (RFC 6555).
-    connector: HttpConnector,
-    uri: Uri,
+pub(super) struct Http1<D: Dial> {
+    dial: D,
     head: RequestHead,
-    pool: Arc<Pool<Connection<TcpStream>>>,
+    pool: Arc<Pool<Connection<D::Stream>>>,
     limit: usize,
     stall: Duration,
 }
 
-impl Http1 {
-    pub(super) fn new(
-        connector: HttpConnector,
-        uri: Uri,
-        headers: &HeaderMap,
-        limits: &Limits,
-    ) -> Self {
+impl<D: Dial> Http1<D> {
+    pub(super) fn new(dial: D, uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Self {
         Self {
-            connector,
-            head: RequestHead::new(&uri, headers),
-            uri,
+            dial,
+            head: RequestHead::new(uri, headers),
             pool: Pool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
             limit: limits.longest_frame(),
             stall: limits.stall_timeout,
@@ -80,7 +70,7 @@ impl Http1 {
     }
 
     /// A connection that has rested and can still be used.
-    async fn rested(&self) -> Option<Connection<TcpStream>> {
+    async fn rested(&self) -> Option<Connection<D::Stream>> {
         loop {
             let (mut connection, rested) = self.pool.take()?;
             if rested > BRIEF {
@@ -92,9 +82,7 @@ impl Http1 {
         }
     }
 
-    async fn connect(&self) -> Result<Connection<TcpStream>, Fault> {
-        let connected = self.connector.clone().call(self.uri.clone()).await;
-        let stream = connected.map_err(|error| Fault::Unreachable(Fault::root(&error)))?;
-        Ok(Connection::new(stream.into_inner()))
+    async fn connect(&self) -> Result<Connection<D::Stream>, Fault> {
+        self.dial.dial().await.map(Connection::new)
     }
 }

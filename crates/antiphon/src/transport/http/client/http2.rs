@@ -8,28 +8,23 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
 use super::fault::Fault;
 use super::response::Response;
 
-pub(super) struct Http2 {
-    client: Client<HttpConnector, Full<Bytes>>,
+pub(super) struct Http2<C> {
+    client: Client<C, Full<Bytes>>,
     uri: Uri,
     headers: HeaderMap,
     limit: usize,
     stall: Duration,
 }
 
-impl Http2 {
-    pub(super) fn new(
-        connector: HttpConnector,
-        uri: Uri,
-        headers: &HeaderMap,
-        limits: &Limits,
-    ) -> Self {
+impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
+    pub(super) fn new(connector: C, uri: Uri, headers: &HeaderMap, limits: &Limits) -> Self {
         let client = Client::builder(TokioExecutor::new()).http2_only(true).build(connector);
         let (limit, stall) = (limits.longest_frame(), limits.stall_timeout);
         Self { client, uri, headers: headers.clone(), limit, stall }
@@ -44,8 +39,8 @@ impl Http2 {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.extend(self.headers.clone());
         let response = self.client.request(request).await.map_err(|error| {
-            let cause = Fault::root(&error);
-            if error.is_connect() { Fault::Unreachable(cause) } else { Fault::Failed(cause) }
+            let is_connect = error.is_connect();
+            if is_connect { Fault::of_dialing(&error) } else { Fault::Failed(Fault::root(&error)) }
         })?;
         let (status, mut body) = (response.status(), response.into_body());
         let mut whole = BytesMut::new();

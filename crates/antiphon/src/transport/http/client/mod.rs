@@ -4,14 +4,18 @@
 
 mod chunked;
 mod connection;
+mod dial;
 mod fault;
 mod head;
 mod http1;
 mod http2;
+#[cfg(feature = "tls")]
+mod https;
 mod pool;
 mod request;
 mod response;
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
@@ -21,22 +25,30 @@ use bytes::{BufMut, BytesMut};
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
+use self::dial::Plain;
 use self::http1::Http1;
 use self::http2::Http2;
+#[cfg(feature = "tls")]
+use self::https::Https;
 use self::request::Draft;
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
 use crate::peer::{Direction, Tap, Watch};
 use crate::subscription::Follower;
+#[cfg(feature = "tls")]
+use crate::transport::tls::TlsClient;
 
 /// How to call.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) limits: &'a Limits,
-    /// By HTTP/2, without asking: over cleartext there is no way to ask.
+    /// By HTTP/2 and not otherwise.
     pub(crate) http2: bool,
+    /// By TLS.
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<&'a TlsClient>,
 }
 
 /// A server that is called by POST.
@@ -50,8 +62,12 @@ pub(crate) struct HttpCaller {
 
 /// What is spoken with it.
 enum Version {
-    One(Http1),
-    Two(Box<Http2>),
+    One(Http1<Plain>),
+    /// Without asking: over cleartext there is no way to ask.
+    Two(Box<Http2<HttpConnector>>),
+    /// What the server picks.
+    #[cfg(feature = "tls")]
+    Secure(Box<Https>),
 }
 
 impl HttpCaller {
@@ -61,18 +77,27 @@ impl HttpCaller {
         path: &str,
         settings: &Settings<'_>,
         tap: Option<Tap>,
-    ) -> Result<Self, http::uri::InvalidUri> {
-        let Settings { headers, limits, http2 } = *settings;
-        let uri: Uri = format!("http://{authority}{path}").parse()?;
-        let mut connector = HttpConnector::new();
-        connector.set_nodelay(true);
-        connector.set_connect_timeout(Some(limits.handshake_timeout));
+    ) -> io::Result<Self> {
+        let Settings { headers, limits, http2, .. } = *settings;
+        let uri = |scheme: &str| {
+            format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
+        };
+        let rules = limits.rules();
+        let new = |version, uri| Self { version, uri, rules, next: AtomicU64::new(1), tap };
+        #[cfg(feature = "tls")]
+        if let Some(tls) = settings.tls {
+            let uri = uri("https")?;
+            let https = Https::new(authority, &uri, tls, settings)?;
+            return Ok(new(Version::Secure(Box::new(https)), uri));
+        }
+        let uri = uri("http")?;
+        let connector = dial::connector(limits);
         let version = if http2 {
             Version::Two(Box::new(Http2::new(connector, uri.clone(), headers, limits)))
         } else {
-            Version::One(Http1::new(connector, uri.clone(), headers, limits))
+            Version::One(Http1::new(Plain::new(connector, uri.clone()), &uri, headers, limits))
         };
-        Ok(Self { version, uri, rules: limits.rules(), next: AtomicU64::new(1), tap })
+        Ok(new(version, uri))
     }
 
     fn next_id(&self) -> Id {
@@ -89,6 +114,8 @@ impl HttpCaller {
         match &self.version {
             Version::One(http) => http.draft(message),
             Version::Two(_) => Draft::bare(message),
+            #[cfg(feature = "tls")]
+            Version::Secure(http) => http.draft(message),
         }
     }
 
@@ -98,6 +125,8 @@ impl HttpCaller {
         let posted = match &self.version {
             Version::One(http) => http.post(draft).await,
             Version::Two(http) => Box::pin(http.post(draft.into_message())).await,
+            #[cfg(feature = "tls")]
+            Version::Secure(http) => Box::pin(http.post(draft)).await,
         };
         let response = posted.map_err(|fault| fault.at(&self.uri))?;
         self.see(Direction::Received, &response.body);

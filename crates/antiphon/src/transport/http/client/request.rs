@@ -8,8 +8,10 @@ use std::io::Write as _;
 
 use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
+use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 
+use crate::endpoint::web_port;
 use crate::transport::http::fields::lists;
 use crate::transport::spare::{self, Lent};
 
@@ -108,8 +110,10 @@ fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
 /// The host, and the port where it is not the usual one (RFC 9110, section 4.2.3).
 fn host(uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default();
+    let usual = web_port(uri.scheme() == Some(&Scheme::HTTPS));
     match uri.port_u16() {
-        None | Some(80) => host.to_owned(),
+        None => host.to_owned(),
+        Some(port) if port == usual => host.to_owned(),
         Some(port) => format!("{host}:{port}"),
     }
 }
@@ -147,6 +151,8 @@ mod tests {
         for (uri, host) in [
             ("http://example.org/", "example.org"),
             ("http://example.org:80/", "example.org"),
+            ("https://example.org:443/", "example.org"),
+            ("https://example.org:80/", "example.org:80"),
             ("http://[::1]:8650/", "[::1]:8650"),
             ("http://[::1]/", "[::1]"),
         ] {

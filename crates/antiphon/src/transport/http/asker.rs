@@ -1,0 +1,56 @@
+//! Who asks: what is known of an HTTP connection, for each request on it.
+
+use std::net::SocketAddr;
+#[cfg(feature = "tls")]
+use std::sync::Arc;
+
+use http::Extensions;
+
+use crate::context::{Connection, Headers};
+#[cfg(feature = "tls")]
+use crate::transport::tls::PeerCertificates;
+
+/// The other side of an HTTP connection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asker {
+    remote: Option<SocketAddr>,
+    /// What was shown, where there is TLS. In one word, since each request carries it.
+    #[cfg(feature = "tls")]
+    tls: Option<Arc<Option<PeerCertificates>>>,
+}
+
+impl Asker {
+    pub(crate) fn new(remote: Option<SocketAddr>) -> Self {
+        Self {
+            remote,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// By TLS, where it has shown this.
+    #[cfg(feature = "tls")]
+    pub(crate) fn secured(mut self, certificates: Option<PeerCertificates>) -> Self {
+        self.tls = Some(Arc::new(certificates));
+        self
+    }
+
+    /// The facts of a request.
+    pub(super) fn connection(
+        &self,
+        [plain, _secure]: [&'static str; 2],
+        headers: Headers,
+        extensions: Extensions,
+    ) -> Connection {
+        let mut connection =
+            Connection { extensions, headers, ..Connection::new(plain).from(self.remote) };
+        #[cfg(feature = "tls")]
+        if let Some(shown) = &self.tls {
+            connection.transport = _secure;
+            if let Some(shown) = &**shown {
+                connection.extensions.insert(shown.clone());
+            }
+        }
+        connection
+    }
+}

@@ -1,0 +1,146 @@
+//! Exchanges by TLS, in the version of HTTP that the server picks.
+//!
+//! The first connection says which (ALPN, RFC 7301), and carries the first exchange; those after it
+//! offer no other. Rejected: to ask each time, since an exchange is written before its connection is
+//! made, and a server that changes its mind is a server that was replaced.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tower_service::Service;
+
+use super::Settings;
+use super::dial::{Dial, Plain, connector};
+use super::fault::Fault;
+use super::http1::Http1;
+use super::http2::Http2;
+use super::request::Draft;
+use super::response::Response;
+use crate::BoxFuture;
+use crate::endpoint::Authority;
+use crate::transport::tls::{Connector, HTTP, HTTP1, HTTP2, TlsClient, TlsStream};
+
+pub(super) struct Https {
+    asking: Secure,
+    one: Http1<Secure>,
+    two: Http2<Secure>,
+    /// Whether the server speaks HTTP/2, once it was asked.
+    speaks_two: OnceCell<bool>,
+}
+
+impl Https {
+    /// Connects to nothing yet.
+    pub(super) fn new(
+        authority: &Authority,
+        uri: &Uri,
+        tls: &TlsClient,
+        settings: &Settings<'_>,
+    ) -> io::Result<Self> {
+        let Settings { headers, limits, http2, .. } = *settings;
+        let mut connector = connector(limits);
+        connector.enforce_http(false);
+        let asking = Secure {
+            plain: Plain::new(connector, uri.clone()),
+            tls: Connector::new(tls, &authority.host, &HTTP)?,
+            limit: limits.handshake_timeout,
+            insists: false,
+            first: Arc::default(),
+        };
+        let two = Secure { insists: true, ..asking.offering(&HTTP2) };
+        Ok(Self {
+            one: Http1::new(asking.offering(&HTTP1), uri, headers, limits),
+            two: Http2::new(two, uri.clone(), headers, limits),
+            asking,
+            speaks_two: OnceCell::new_with(http2.then_some(true)),
+        })
+    }
+
+    pub(super) fn draft(&self, message: usize) -> Draft {
+        self.one.draft(message)
+    }
+
+    pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
+        match self.speaks_two.get_or_try_init(|| self.ask()).await? {
+            true => self.two.post(draft.into_message()).await,
+            false => self.one.post(draft).await,
+        }
+    }
+
+    /// Connects, and leaves the connection to whoever can use it.
+    async fn ask(&self) -> Result<bool, Fault> {
+        let stream = self.asking.dial().await?;
+        let speaks_two = stream.protocol() == Some(HTTP2[0]);
+        *self.asking.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        Ok(speaks_two)
+    }
+}
+
+/// TLS on a socket.
+#[derive(Clone)]
+struct Secure {
+    plain: Plain,
+    tls: Connector,
+    /// How long a handshake may take.
+    limit: Duration,
+    /// On HTTP/2.
+    insists: bool,
+    /// A connection that is there already.
+    first: Arc<Mutex<Option<TlsStream>>>,
+}
+
+impl Secure {
+    fn offering(&self, protocols: &[&[u8]]) -> Self {
+        Self { tls: self.tls.offering(protocols), ..self.clone() }
+    }
+
+    async fn shake(&self, stream: TcpStream) -> io::Result<TlsStream> {
+        let stream = self.tls.connect_within(stream, self.limit).await?;
+        if self.insists && stream.protocol() != Some(HTTP2[0]) {
+            let text = "the server speaks no HTTP/2; leave it to pick HTTP/1.1";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        Ok(stream)
+    }
+}
+
+impl Dial for Secure {
+    type Stream = TlsStream;
+
+    async fn dial(&self) -> Result<TlsStream, Fault> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(first) = first {
+            return Ok(first);
+        }
+        let stream = self.plain.dial().await?;
+        self.shake(stream).await.map_err(|error| Fault::Failed(error.to_string()))
+    }
+}
+
+/// The same as hyper knows it.
+impl Service<Uri> for Secure {
+    type Response = TokioIo<TlsStream>;
+    type Error = Fault;
+    type Future = BoxFuture<'static, Result<Self::Response, Fault>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { this.dial().await.map(TokioIo::new) })
+    }
+}
+
+impl Connection for TlsStream {
+    fn connected(&self) -> Connected {
+        Connected::new()
+    }
+}

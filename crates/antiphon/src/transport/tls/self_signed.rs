@@ -1,0 +1,88 @@
+//! A certificate for development, made on the spot.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::{TlsError, TlsServer};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long it is valid, and for how long it seems to have been: clocks differ.
+const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// A certificate that vouches for itself, and the key to it, which never leaves the process.
+///
+/// A client trusts it as an extra root; there is no authority behind it.
+///
+/// ```
+/// use antiphon::{Client, Context, Router, Server};
+/// use antiphon::transport::tls::{SelfSigned, TlsClient};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let own = SelfSigned::new(["localhost", "127.0.0.1"])?;
+/// let server = Server::bind("tls://127.0.0.1:0").await?.tls(own.server()?);
+/// let address = server.endpoints()[0].to_string();
+/// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// tokio::spawn(server.serve(router));
+///
+/// let tls = TlsClient::new().extra_roots(own.certificate_pem())?;
+/// let client = Client::builder().tls(tls).connect(&address).await?;
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
+pub struct SelfSigned {
+    certificate: CertificateDer<'static>,
+    pem: String,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl SelfSigned {
+    /// Makes one for a server of these names and addresses, valid for thirty days.
+    pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, TlsError> {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
+        let unusable = |error: rcgen::Error| TlsError::Unusable(error.to_string());
+        let mut params = CertificateParams::new(names).map_err(unusable)?;
+        params.distinguished_name.push(DnType::CommonName, "antiphon, for development");
+        // One that could sign others would be worth stealing.
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let epoch = date_time_ymd(1970, 1, 1);
+        params.not_before = epoch + now.saturating_sub(DAY);
+        params.not_after = epoch + now + LIFE;
+        let key = KeyPair::generate().map_err(unusable)?;
+        let certificate = params.self_signed(&key).map_err(unusable)?;
+        Ok(Self {
+            pem: certificate.pem(),
+            certificate: certificate.into(),
+            key: key.serialize_der().into(),
+        })
+    }
+
+    /// What a server shows of it.
+    pub fn server(&self) -> Result<TlsServer, TlsError> {
+        let key = PrivateKeyDer::Pkcs8(self.key.clone_key());
+        TlsServer::new(vec![self.certificate.clone()], key)
+    }
+
+    /// The certificate in PEM, for clients to trust.
+    pub fn certificate_pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// The SHA-256 of the certificate, as browsers and `openssl x509 -fingerprint` show it.
+    pub fn fingerprint(&self) -> String {
+        let digest = ring::digest::digest(&ring::digest::SHA256, &self.certificate);
+        let pairs: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect();
+        pairs.join(":")
+    }
+}
+
+impl fmt::Debug for SelfSigned {
+    /// Without the key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SelfSigned").field(&self.fingerprint()).finish()
+    }
+}

@@ -1,0 +1,72 @@
+//! Authorities and certificates for the tests of TLS, made anew for each run.
+
+use std::sync::LazyLock;
+
+use antiphon::transport::tls::{TlsClient, TlsServer};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
+};
+
+/// Signs certificates.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    pub(crate) pem: String,
+}
+
+/// A certificate and its key.
+pub(crate) struct Identity {
+    pub(crate) chain: String,
+    pub(crate) key: String,
+    pub(crate) der: Vec<u8>,
+}
+
+impl Authority {
+    pub(crate) fn new(name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let key = KeyPair::generate().unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        Self { issuer: Issuer::new(params, key), pem }
+    }
+
+    /// For a side of this name.
+    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
+        self.issue_until(names, 4096)
+    }
+
+    /// The same, valid until that year begins.
+    pub(crate) fn issue_until(&self, names: &[&str], year: i32) -> Identity {
+        let names: Vec<_> = names.iter().map(ToString::to_string).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_before = date_time_ymd(2000, 1, 1);
+        params.not_after = date_time_ymd(year, 1, 1);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        let (chain, der) = (certificate.pem(), certificate.der().to_vec());
+        Identity { chain, key: key.serialize_pem(), der }
+    }
+}
+
+impl Identity {
+    pub(crate) fn server(&self) -> TlsServer {
+        TlsServer::from_pem(&self.chain, &self.key).unwrap()
+    }
+}
+
+/// The authority of the servers of these tests.
+pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("ours"));
+
+/// What they show.
+pub(crate) fn local() -> &'static Identity {
+    static LOCAL: LazyLock<Identity> =
+        LazyLock::new(|| AUTHORITY.issue(&["localhost", "127.0.0.1"]));
+    &LOCAL
+}
+
+/// Trusts that authority and no other.
+pub(crate) fn trusting() -> TlsClient {
+    TlsClient::new().without_system_roots().extra_roots(&AUTHORITY.pem).unwrap()
+}
