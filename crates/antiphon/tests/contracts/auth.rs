@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use antiphon::http::HeaderValue;
 use antiphon::http::header::AUTHORIZATION;
 use antiphon::layer::{Auth, Credentials};
-use antiphon::{CallError, Client, Code, Context, Handler, Identity, Limits, Router, Server};
+use antiphon::{CallError, Client, Code, Context, Handler, Identity, Limits, Router};
 use serde_json::Value;
 
-use super::support::{Raw, request, serve, wires_and_http, within};
+use crate::support::{Raw, bound, connect, request, serve, wires_and_http, within};
 
 struct Guarded {
     router: Router,
@@ -61,7 +61,7 @@ async fn without_credentials_nothing_reaches_a_handler_on_any_wire() {
     for wire in wires() {
         let Guarded { router, reached } = guarded();
         let address = serve(&wire, Limits::default(), router.layer(auth())).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         assert!(is_unauthorized(&who(&client).await.unwrap_err()), "{wire}");
         let mut batch = client.batch();
         let slots = [batch.call::<Value>("whoami", ()), batch.call("absent", ())];
@@ -112,7 +112,7 @@ async fn a_connection_logs_in_and_http_cannot() {
     for wire in wires() {
         let Guarded { router, reached } = guarded();
         let address = serve(&wire, Limits::default(), router.layer(auth())).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let login =
             |params: Value| within(client.call::<String>("rpc.login", params).into_future());
         assert!(is_unauthorized(&login(serde_json::json!(["wrong"])).await.unwrap_err()), "{wire}");
@@ -131,7 +131,7 @@ async fn a_connection_logs_in_and_http_cannot() {
         let odd = login(serde_json::json!({"user": "bob"})).await.unwrap_err();
         assert!(matches!(odd, CallError::Rpc(error) if error.code == Code::INVALID_PARAMS));
         // It is this connection's alone.
-        let other = Client::connect(&address).await.unwrap();
+        let other = connect(&address).await;
         assert!(is_unauthorized(&who(&other).await.unwrap_err()), "{wire}");
     }
 }
@@ -140,13 +140,13 @@ async fn a_connection_logs_in_and_http_cannot() {
 async fn what_the_application_knows_of_a_connection_is_enough() {
     for wire in wires_and_http() {
         let Guarded { router, .. } = guarded();
-        let server = Server::bind(&wire.replace('*', "attached")).await.unwrap();
+        let server = bound(wire).await;
         let server = server.on_connect(|connection| {
             connection.extensions.insert(Identity::new("by certificate"));
         });
         let address = server.endpoints()[0].to_string();
         tokio::spawn(server.serve(router.layer(auth())));
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         assert_eq!(who(&client).await.unwrap().as_deref(), Some("by certificate"), "{wire}");
     }
 }

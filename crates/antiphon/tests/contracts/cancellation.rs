@@ -8,7 +8,9 @@ use antiphon::{CallError, Cancellation, Client, Context, Dialect, ErrorObject, L
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
-use crate::support::{Holding, Raw, holding, notification, request, serve, wires, within};
+use crate::support::{
+    Holding, Raw, bound, client, holding, notification, request, serve, wires, within,
+};
 
 /// A side that speaks a dialect, spoken to message by message.
 fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
@@ -170,10 +172,10 @@ async fn plain_json_rpc_cancels_nothing() {
 async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
     for wire in wires() {
         let Holding { router, mut entered, mut gone, .. } = holding();
-        let server = antiphon::Server::bind(&wire.replace('*', "given-up")).await.unwrap();
+        let server = bound(wire).await;
         let address = server.endpoints()[0].to_string();
         tokio::spawn(server.dialect(Dialect::lsp()).serve(ping(router)));
-        let client = Client::builder().dialect(Dialect::lsp()).connect(&address).await.unwrap();
+        let client = client().dialect(Dialect::lsp()).connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
         call.abort();
@@ -207,7 +209,7 @@ async fn a_call_that_is_answered_is_not_cancelled() {
         });
     let address = serve("memory:*", Limits::default(), router).await;
     let dialect = Dialect::plain().cancellation(Cancellation::new("stop", "id"));
-    let client = Client::builder().dialect(dialect).connect(&address).await.unwrap();
+    let client = client().dialect(dialect).connect(&address).await.unwrap();
     for _ in 0..100 {
         let _: String = within(client.call("ping", ()).into_future()).await.unwrap();
     }

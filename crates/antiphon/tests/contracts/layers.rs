@@ -6,13 +6,13 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon::layer::{BoxError, Concurrency, Filter, Served, Timeout};
-use antiphon::{CallError, Client, Code, Context, ErrorObject, Handler, Limits, Router};
+use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service, ServiceBuilder};
 
-use super::support::{Holding, Raw, holding, request, serve, wires_and_http, within};
+use crate::support::{Holding, Raw, connect, holding, request, serve, wires_and_http, within};
 
 /// Writes down what passes.
 #[derive(Clone)]
@@ -73,7 +73,7 @@ async fn each_entry_of_a_batch_is_seen_once_on_every_wire() {
     for wire in wires_and_http() {
         let (layer, log) = seen("layer");
         let address = serve(wire, Limits::default(), small().layer(layer)).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let mut batch = client.batch();
         let sum = batch.call::<i64>("add", (1, 2));
         batch.notify("note", ());
@@ -98,7 +98,7 @@ async fn the_layer_added_last_sees_a_call_first() {
     let handler: Arc<dyn Handler> = Arc::new(handler);
     let handler = handler.layer(seen("outer"));
     let address = serve("memory:*", Limits::default(), handler).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     within(client.call::<i64>("add", (1, 1)).into_future()).await.unwrap();
     let order: Vec<_> = log.lock().unwrap().clone();
     assert_eq!(order, ["outer call add", "middle call add", "inner call add"]);
@@ -119,7 +119,7 @@ async fn layers_of_tower_fit() {
         .layer(ConcurrencyLimitLayer::new(1))
         .layer(TimeoutLayer::new(Duration::from_secs(1)));
     let address = serve("memory:*", Limits::default(), slow.layer(stack)).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     assert_eq!(client.call::<i64>("add", (1, 2)).await.unwrap(), 3);
     assert_eq!(code(&client.call::<()>("fail", ()).await.unwrap_err()), 7);
     let (slow, shed) = tokio::join!(
@@ -137,7 +137,7 @@ async fn a_service_that_is_not_ready_is_waited_for() {
     let Holding { router, mut entered, release, .. } = holding();
     let limited = router.layer(ConcurrencyLimitLayer::new(1));
     let address = serve("memory:*", Limits::default(), limited).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     let first = tokio::spawn(client.call::<String>("hold", ()).into_future());
     within(entered.recv()).await.unwrap();
     let second = tokio::spawn(client.call::<String>("hold", ()).into_future());
@@ -181,7 +181,7 @@ async fn what_a_layer_adds_ends_with_its_call() {
         let router = Router::new().method("marked", tell).method("plain", tell);
         let marked = router.layer(tower::layer::layer_fn(Marking));
         let address = serve(wire, Limits::default(), marked).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         for _ in 0..3 {
             let told: (Option<String>, Option<u8>) = client.call("marked", ()).await.unwrap();
             assert_eq!(told, (Some("last".to_owned()), Some(7)), "{wire}");
@@ -209,7 +209,7 @@ async fn a_late_call_is_dropped_and_its_token_cancelled() {
         Ok("at last")
     });
     let address = serve("memory:*", limits, router.layer(timeout)).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     let late = tokio::spawn(client.call::<String>("hold", ()).into_future());
     entered.recv().await.unwrap();
     assert_eq!(code(&late.await.unwrap().unwrap_err()), Code::TIMED_OUT.0);
@@ -274,7 +274,7 @@ async fn what_is_denied_is_as_if_it_were_not_there() {
     for wire in wires_and_http() {
         let handler = router.clone().layer(Filter::new().deny(["sec*"]));
         let address = serve(wire, Limits::default(), handler).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let denied = within(client.call::<()>("secret", ()).into_future()).await.unwrap_err();
         let absent = within(client.call::<()>("absent", ()).into_future()).await.unwrap_err();
         assert_eq!(denied.to_string(), absent.to_string(), "{wire}");

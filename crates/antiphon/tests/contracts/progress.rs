@@ -9,7 +9,7 @@ use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::support::{Raw, request, wires, within};
+use crate::support::{Raw, bound, client, request, wires, within};
 
 /// `work` tells each step; `steps` tells so many and is done.
 fn router() -> Router {
@@ -37,10 +37,10 @@ fn pair(dialect: &Dialect, router: Router) -> (Client, Client) {
 async fn progress_is_a_stream_beside_the_result_on_every_wire() {
     for wire in wires() {
         for dialect in [Dialect::lsp(), Dialect::mcp()] {
-            let server = antiphon::Server::bind(&wire.replace('*', "progress")).await.unwrap();
+            let server = bound(wire).await;
             let address = server.endpoints()[0].to_string();
             let serving = tokio::spawn(server.dialect(dialect.clone()).serve(router()));
-            let client = Client::builder().dialect(dialect).connect(&address).await.unwrap();
+            let client = client().dialect(dialect).connect(&address).await.unwrap();
             let call = client.call::<bool>("steps", json!({"steps": 5}));
             let (call, progress) = call.with_progress::<Value>();
             let seen = progress.map(|told| told.unwrap()["step"].as_u64().unwrap());

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use antiphon::layer::{Auth, CatchPanic, Metrics, Quota, RateLimit};
-use antiphon::{CallError, Client, Code, Context, ErrorObject, Handler, Limits, Router};
+use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
 
-use super::support::{Holding, Raw, holding, request, serve, wires_and_http, within};
+use crate::support::{Holding, Raw, connect, holding, request, serve, wires_and_http, within};
 
 fn echo() -> Router {
     Router::new()
@@ -30,7 +30,7 @@ async fn each_entry_of_a_batch_is_charged() {
     let limit =
         RateLimit::new(Quota::per_second(10).burst(4)).method("search", Quota::per_second(1));
     let address = serve("memory:*", Limits::default(), echo().layer(limit)).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     let mut batch = client.batch();
     let echoes: Vec<_> = (0..6).map(|_| batch.call::<String>("echo", ("x",))).collect();
     let searches = [batch.call::<()>("search", ()), batch.call::<()>("search", ())];
@@ -46,7 +46,7 @@ async fn each_entry_of_a_batch_is_charged() {
     tokio::time::advance(Duration::from_millis(retry_after(&refused))).await;
     assert!(client.call::<String>("echo", ("x",)).await.is_ok());
     assert!(client.call::<String>("echo", ("x",)).await.is_err());
-    let other = Client::connect(&address).await.unwrap();
+    let other = connect(&address).await;
     assert!(other.call::<String>("echo", ("x",)).await.is_ok(), "it is another connection");
 }
 
@@ -57,7 +57,7 @@ async fn an_identity_has_one_bucket_on_all_its_connections() {
     let address = serve("memory:*", Limits::default(), echo().layer(limit).layer(auth)).await;
     let mut clients = Vec::new();
     for token in ["a", "a", "a", "b"] {
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         client.call::<String>("in", (token,)).await.unwrap();
         clients.push(client);
     }
@@ -74,7 +74,7 @@ async fn counts_are_kept_by_method_and_code() {
         let router = echo();
         let metrics = Metrics::new(router.names());
         let address = serve(wire, Limits::default(), router.layer(metrics.clone())).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let mut batch = client.batch();
         let _ = batch.call::<String>("echo", ("hello",));
         let _ = batch.call::<String>("echo", ("hello",));
@@ -156,7 +156,7 @@ async fn a_panic_is_an_error_to_who_stands_around_it() {
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn pages_are_read_by_get_beside_the_service() {
-    use super::support::{dial, rest};
+    use crate::support::{dial, rest};
     use tokio::io::AsyncWriteExt;
 
     let server = antiphon::Server::bind("http://127.0.0.1:0/rpc").await.unwrap();

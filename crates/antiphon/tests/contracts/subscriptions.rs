@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon::{
-    CallError, Client, Context, ErrorObject, Limits, Overflow, RawJson, Router, Sink,
-    SubscriptionError, Topic,
+    CallError, Context, ErrorObject, Limits, Overflow, RawJson, Router, Sink, SubscriptionError,
+    Topic,
 };
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use crate::support::{Raw, both, request, serve, wires, within};
+use crate::support::{Raw, both, connect, request, serve, wires, within};
 
 /// A subscription whose source hears of its end.
 struct Source {
@@ -64,7 +64,7 @@ async fn the_id_comes_before_ten_thousand_items_and_none_is_lost() {
     for wire in wires() {
         let router = Router::new().subscription_with("flood", flood);
         let address = serve(wire, Limits::default(), router).await;
-        let client = Client::connect(&address).await.unwrap();
+        let client = connect(&address).await;
         let items =
             within(client.subscribe::<u64>("flood", (10_000,)).into_future()).await.unwrap();
         let seen: Vec<u64> = within(items.map(Result::unwrap).collect()).await;
@@ -231,7 +231,7 @@ async fn after_the_reply_to_unsubscribe_nothing_comes() {
 async fn a_disconnect_ends_the_source_and_the_stream() {
     let Source { router, mut ended } = source();
     let address = serve("tcp://127.0.0.1:0", Limits::default(), router).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     let mut items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
     assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
     within(client.close()).await;
@@ -511,7 +511,7 @@ async fn either_side_can_subscribe_at_the_other() {
 async fn over_http_there_are_none_and_both_sides_say_so() {
     let Source { router, .. } = source();
     let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
-    let client = Client::connect(&address).await.unwrap();
+    let client = connect(&address).await;
     let refused = within(client.subscribe::<u64>("endless", ()).into_future()).await;
     assert!(matches!(refused, Err(CallError::NoWayBack("http"))));
     let called = within(client.call::<RawJson>("subscribe_endless", ()).into_future()).await;

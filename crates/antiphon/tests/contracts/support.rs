@@ -98,14 +98,19 @@ pub(crate) async fn connect(address: &str) -> Client {
     client().connect(address).await.unwrap()
 }
 
-/// A server on a free port or name of this endpoint, serving until the test ends. A `*` makes a
-/// name that is free.
-pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
+/// A server on a free port or name of this endpoint. A `*` makes a name that is free.
+pub(crate) async fn bound(endpoint: &str) -> Server {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
-    let server = Server::bind(&endpoint.replace('*', &name)).await.unwrap().limits(limits);
+    let server = Server::bind(&endpoint.replace('*', &name)).await.unwrap();
     #[cfg(feature = "tls")]
     let server = server.tls(pki::local().server());
+    server
+}
+
+/// The same, serving until the test ends.
+pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
+    let server = bound(endpoint).await.limits(limits);
     let address = server.endpoints()[0].to_string();
     tokio::spawn(server.serve(handler));
     address
