@@ -104,7 +104,7 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let exit = match error {
             CallError::Rpc(error) => return error.into(),
-            CallError::Closed(_) => {
+            CallError::Closed(_) | CallError::Interrupted(_) => {
                 return Self::new(Exit::Transport, error.to_string())
                     .hint("it ended before it answered; -v shows what came");
             }

@@ -82,10 +82,10 @@ impl Remote {
         for (name, value) in self.headers.iter().cloned() {
             builder = builder.header(name, value);
         }
-        Ok(async move {
+        Ok(Box::pin(async move {
             let connected = builder.connect_to(&self.endpoint).await;
             connected.map_err(|error| self.unreachable(&error))
-        })
+        }))
     }
 
     /// Waits for something until the time is over.

@@ -97,9 +97,12 @@ pub enum CallError {
     /// The other side answered with an error.
     #[error("{0}")]
     Rpc(ErrorObject),
-    /// The connection is gone.
+    /// The connection is gone, and the call was not sent.
     #[error("the connection is closed: {0}")]
     Closed(Arc<str>),
+    /// The connection was lost while the call was under way.
+    #[error("the connection ended before the answer came: {0}; what was asked may have been done")]
+    Interrupted(Arc<str>),
     /// No answer came in time.
     #[error("no answer within {0:?}; raise the timeout or see what keeps the other side busy")]
     TimedOut(Duration),

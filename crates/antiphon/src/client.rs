@@ -8,6 +8,7 @@ use std::time::Duration;
 use antiphon_core::{ErrorObject, Limits, Params, RawJson};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -17,6 +18,7 @@ use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::handler::Handler;
 use crate::peer::{self, Direction, Peer, Side, Stop, Tap, Wire};
+use crate::reconnect::{ConnectionState, Lasting, Reconnect};
 use crate::subscription::{Subscribe, Topic};
 use crate::transport::{self, Transport};
 
@@ -39,16 +41,27 @@ use crate::transport::{self, Transport};
 pub struct Client {
     caller: Arc<dyn Caller>,
     timeout: Option<Duration>,
-    line: Option<Arc<Line>>,
+    line: Line,
 }
 
-/// The open connection behind a client; none behind HTTP.
-struct Line {
+/// What is behind a client.
+#[derive(Clone)]
+pub(crate) enum Line {
+    /// Nothing that stays: HTTP.
+    None,
+    /// One connection.
+    One(Arc<Open>),
+    /// One connection after the other.
+    Lasting(Arc<Lasting>),
+}
+
+/// An open connection.
+pub(crate) struct Open {
     peer: Peer,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Drop for Line {
+impl Drop for Open {
     fn drop(&mut self) {
         self.peer.stop(Stop::Gracefully);
     }
@@ -103,19 +116,44 @@ impl Client {
         &self.caller
     }
 
-    /// The other side as a peer; `None` over HTTP.
-    pub fn peer(&self) -> Option<&Peer> {
-        self.line.as_ref().map(|line| &line.peer)
+    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>, line: Line) -> Self {
+        Self { caller, timeout, line }
+    }
+
+    /// The other side as a peer; `None` over HTTP, and while there is no connection.
+    pub fn peer(&self) -> Option<Peer> {
+        match &self.line {
+            Line::None => None,
+            Line::One(open) => Some(open.peer.clone()),
+            Line::Lasting(lasting) => lasting.peer(),
+        }
+    }
+
+    /// What becomes of the connection of a client that reconnects; `None` for any other.
+    pub fn states(&self) -> Option<watch::Receiver<ConnectionState>> {
+        match &self.line {
+            Line::Lasting(lasting) => Some(lasting.states()),
+            Line::None | Line::One(_) => None,
+        }
     }
 
     /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
     pub async fn close(self) {
-        let Some(line) = &self.line else { return };
-        line.peer.stop(Stop::Gracefully);
-        let task = line.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match &self.line {
+            Line::None => {}
+            Line::One(open) => open.close().await,
+            Line::Lasting(lasting) => lasting.close().await,
+        }
+    }
+}
+
+impl Open {
+    async fn close(&self) {
+        self.peer.stop(Stop::Gracefully);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
         match task {
             Some(task) => drop(task.await),
-            None => drop(line.peer.closed().await),
+            None => drop(self.peer.closed().await),
         }
     }
 }
@@ -127,6 +165,7 @@ impl fmt::Debug for Client {
 }
 
 /// How to connect.
+#[derive(Clone)]
 #[must_use = "`connect` does it"]
 pub struct ClientBuilder {
     limits: Limits,
@@ -138,6 +177,7 @@ pub struct ClientBuilder {
     handler: Option<Arc<dyn Handler>>,
     tap: Option<Tap>,
     dialect: Dialect,
+    reconnect: Option<Reconnect>,
 }
 
 impl Default for ClientBuilder {
@@ -152,6 +192,7 @@ impl Default for ClientBuilder {
             handler: None,
             tap: None,
             dialect: Dialect::plain(),
+            reconnect: None,
         }
     }
 }
@@ -173,6 +214,14 @@ impl ClientBuilder {
     /// their progress is told.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
+        self
+    }
+
+    /// Makes another connection when one has ended, this way. Calls that were under way fail with
+    /// [`CallError::Interrupted`], or are made again where they are declared idempotent; subscriptions
+    /// are made anew. Over HTTP there is nothing to it: each call finds a connection.
+    pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
+        self.reconnect = Some(reconnect);
         self
     }
 
@@ -217,7 +266,19 @@ impl ClientBuilder {
     }
 
     /// Connects to a parsed endpoint.
-    pub async fn connect_to(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
+    pub async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
+        match self.reconnect.take() {
+            // Every call over HTTP finds a connection, or makes one.
+            Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
+                let timeout = self.timeout;
+                let lasting = Box::pin(Lasting::connect(self, endpoint, policy)).await?;
+                Ok(Client::lasting(lasting, timeout))
+            }
+            _ => self.connect_once(endpoint).await,
+        }
+    }
+
+    pub(crate) async fn connect_once(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let limit = self.limits.handshake_timeout;
         let hint = if endpoint.is_secure() { "; does the server speak TLS there?" } else { "" };
         let late =
@@ -251,7 +312,7 @@ impl ClientBuilder {
                 let caller =
                     transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
                 let caller = Arc::new(caller?);
-                Ok(Client { caller, timeout: self.timeout, line: None })
+                Ok(Client::new(caller, self.timeout, Line::None))
             }
             #[cfg(all(feature = "ws", feature = "tls"))]
             Endpoint::Ws { authority, path, secure: true } => {
@@ -334,8 +395,8 @@ impl ClientBuilder {
             connection.await;
             after.await;
         });
-        let line = Line { peer: peer.clone(), task: Mutex::new(Some(task)) };
-        Client { caller: Arc::new(peer), timeout: self.timeout, line: Some(Arc::new(line)) }
+        let open = Open { peer: peer.clone(), task: Mutex::new(Some(task)) };
+        Client::new(Arc::new(peer), self.timeout, Line::One(Arc::new(open)))
     }
 }
 
@@ -380,6 +441,16 @@ pub enum ConnectError {
         /// What happened.
         source: io::Error,
     },
+}
+
+impl ConnectError {
+    /// With what happened.
+    pub(crate) fn in_full(&self) -> String {
+        match self {
+            Self::Failed { source, .. } => format!("{self}: {source}"),
+            Self::Endpoint(_) => self.to_string(),
+        }
+    }
 }
 
 impl From<ConnectError> for ErrorObject {

@@ -95,6 +95,11 @@ impl Peer {
         reason.map_or_else(|_| "closed".into(), |reason| reason.clone().unwrap_or_default())
     }
 
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.ended.borrow().is_some()
+    }
+
     /// Whether it is a handle to the same connection.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -141,7 +146,7 @@ impl Caller for Peer {
             let pending = self.shared.open(&call, Waiter::Call(waiter))?;
             let answer = answer.await;
             pending.answered();
-            answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
+            answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
         })
     }
 
@@ -178,7 +183,7 @@ impl Caller for Peer {
             let mut results = Vec::with_capacity(answers.len());
             for answer in answers {
                 results.push(
-                    answer.await.unwrap_or_else(|_| Err(CallError::closed("the connection ended"))),
+                    answer.await.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into()))),
                 );
             }
             Ok(results)
@@ -191,6 +196,9 @@ impl fmt::Debug for Peer {
         f.debug_tuple("Peer").field(&self.shared.facts).finish()
     }
 }
+
+/// Why there is no answer, where nobody has said.
+const DROPPED: &str = "it was dropped";
 
 /// Sees every message as it is on the wire.
 pub(crate) type Tap = Arc<dyn Fn(Direction, &[u8]) + Send + Sync>;

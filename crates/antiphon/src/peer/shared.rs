@@ -311,7 +311,7 @@ impl Shared {
     pub(super) fn end_calls(&self, reason: &Arc<str>) {
         let waiters = self.state().session.close_calls();
         for waiter in waiters {
-            waiter.send(Err(CallError::Closed(reason.clone())));
+            waiter.send(Err(CallError::Interrupted(reason.clone())));
         }
     }
 

@@ -14,9 +14,9 @@ use bytes::BytesMut;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::Peer;
 use super::progress::Watch;
 use super::shared::{Answer, Waiter};
+use super::{DROPPED, Peer};
 use crate::BoxFuture;
 use crate::call::{CallError, Invocation};
 use crate::subscription::{Arrived, Attached, Channel, Closing, Feed, Topic};
@@ -233,7 +233,7 @@ impl Peer {
         // Not to be abandoned, or nobody would unsubscribe what is answered after all.
         pending.keep();
         let answer = answered.await;
-        answer.unwrap_or_else(|_| Err(CallError::closed("the connection ended")))
+        answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
     }
 
     /// The item of a subscription that is followed here, and where it goes; `None` for any other

@@ -123,6 +123,11 @@ impl Feed {
         true
     }
 
+    /// Lets it outlive its connection.
+    pub(crate) fn survive(&self) {
+        self.survives.store(true, Ordering::Release);
+    }
+
     pub(crate) fn attached(&self) -> Option<Attached> {
         self.state().attached.clone()
     }

@@ -121,7 +121,7 @@ async fn a_connection_that_ends_ends_its_calls() {
     let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
     tokio::task::yield_now().await;
     drop(raw);
-    assert!(matches!(within(call).await.unwrap(), Err(CallError::Closed(_))));
+    assert!(matches!(within(call).await.unwrap(), Err(CallError::Interrupted(_))));
     assert!(matches!(client.notify("a", ()).await, Err(CallError::Closed(_))));
     assert!(matches!(client.call::<u64>("a", ()).await, Err(CallError::Closed(_))));
 }

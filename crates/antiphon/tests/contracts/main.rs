@@ -36,6 +36,7 @@ mod serving;
 mod sizes;
 mod stalls;
 mod subscriptions;
+mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
 #[cfg(feature = "ws")]

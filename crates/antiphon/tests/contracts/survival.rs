@@ -1,0 +1,280 @@
+//! Clients that reconnect: what was under way, what was followed, and when it is over.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use antiphon::{
+    CallError, Client, ClientBuilder, ConnectionState, Context, Dialect, Limits, Reconnect, Router,
+    SubscriptionError,
+};
+use futures_util::{StreamExt, stream};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::support::{Holding, holding, serve, within};
+
+/// A wire between a client and a server that can be cut.
+struct Cable {
+    address: String,
+    cut: mpsc::Sender<()>,
+    _task: JoinHandle<()>,
+}
+
+impl Cable {
+    async fn to(server: &str) -> Self {
+        let server = server.trim_start_matches("tcp://").to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("tcp://{}", listener.local_addr().unwrap());
+        let (cut, mut cuts) = mpsc::channel(1);
+        let task = tokio::spawn(async move {
+            while let Ok((mut near, _)) = listener.accept().await {
+                let mut far = TcpStream::connect(&server).await.unwrap();
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                    _ = cuts.recv() => {}
+                }
+            }
+        });
+        Self { address, cut, _task: task }
+    }
+
+    async fn cut(&self) {
+        self.cut.send(()).await.unwrap();
+    }
+}
+
+/// As fast as it goes: no test waits for a pause.
+fn quickly() -> Reconnect {
+    Reconnect::new().pause(Duration::ZERO, Duration::from_millis(1))
+}
+
+fn lasting(policy: Reconnect) -> ClientBuilder {
+    Client::builder().reconnect(policy)
+}
+
+/// Counts its calls.
+fn counted(router: Router) -> (Router, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let calls = count.clone();
+    let router = router.method("count", move |(): (), _cx: Context| {
+        let count = calls.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(count) }
+    });
+    (router, count)
+}
+
+#[tokio::test]
+async fn a_call_under_way_is_interrupted_and_the_next_one_is_not() {
+    let Holding { router, mut entered, .. } = holding();
+    let (router, _) = counted(router);
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    cable.cut().await;
+    let lost = within(call).await.unwrap();
+    assert!(matches!(lost, Err(CallError::Interrupted(_))), "{lost:?}");
+    let count: usize = within(client.call("count", ()).into_future()).await.unwrap();
+    assert_eq!(count, 1);
+}
+
+#[tokio::test]
+async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    let policy = quickly().idempotent(["ho*"]).retries(2);
+    let client = lasting(policy).connect(&cable.address).await.unwrap();
+    let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    for _ in 0..2 {
+        within(entered.recv()).await.unwrap();
+        cable.cut().await;
+    }
+    within(entered.recv()).await.unwrap();
+    release.notify_waiters();
+    assert_eq!(within(call).await.unwrap().unwrap(), "held");
+    // A batch too, if all of it is.
+    let mut batch = client.batch();
+    let slots = [batch.call::<String>("hold", ()), batch.call("hold", ())];
+    let batch = tokio::spawn(batch.send());
+    within(entered.recv()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    cable.cut().await;
+    within(entered.recv()).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    release.notify_waiters();
+    let mut replies = within(batch).await.unwrap().unwrap();
+    for slot in slots {
+        assert_eq!(replies.take(slot).unwrap(), "held");
+    }
+    // Three times is once too many.
+    let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    for _ in 0..3 {
+        within(entered.recv()).await.unwrap();
+        cable.cut().await;
+    }
+    assert!(matches!(within(call).await.unwrap(), Err(CallError::Interrupted(_))));
+}
+
+#[tokio::test]
+async fn each_call_of_a_batch_that_was_lost_says_so() {
+    let Holding { router, mut entered, .. } = holding();
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let mut batch = client.batch();
+    let slots = [batch.call::<String>("hold", ()), batch.call("hold", ())];
+    let batch = tokio::spawn(batch.send());
+    within(entered.recv()).await.unwrap();
+    cable.cut().await;
+    let mut replies = within(batch).await.unwrap().unwrap();
+    for slot in slots {
+        assert!(matches!(replies.take(slot), Err(CallError::Interrupted(_))));
+    }
+}
+
+#[tokio::test]
+async fn subscriptions_go_on_behind_a_gap() {
+    let router = Router::new().subscription("tick", |(from,): (u64,), _cx: Context| async move {
+        Ok(stream::iter(from..from + 2).chain(stream::pending()))
+    });
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let mut ticks = Vec::new();
+    for from in 0..10 {
+        let tick = client.subscribe::<u64>("tick", (from * 10,)).into_future();
+        ticks.push(within(tick).await.unwrap());
+    }
+    for round in 0..5 {
+        for (from, tick) in (0..).step_by(10).zip(&mut ticks) {
+            if round > 0 {
+                let gap = within(tick.next()).await.unwrap();
+                assert!(matches!(gap, Err(SubscriptionError::Gap(_))), "{gap:?}");
+            }
+            assert_eq!(within(tick.next()).await.unwrap().unwrap(), from);
+            assert_eq!(within(tick.next()).await.unwrap().unwrap(), from + 1);
+        }
+        // What is not followed any more is not made anew.
+        drop(ticks.pop());
+        cable.cut().await;
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_refused_the_second_time_ends_with_the_error() {
+    let allowed = Arc::new(AtomicUsize::new(1));
+    let router = Router::new().subscription("once", move |(): (), _cx: Context| {
+        let left = allowed.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        async move {
+            left.map_err(|_| antiphon::ErrorObject::new(9, "not again"))?;
+            Ok(stream::iter([1]).chain(stream::pending()))
+        }
+    });
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let mut once = within(client.subscribe::<u64>("once", ()).into_future()).await.unwrap();
+    assert_eq!(within(once.next()).await.unwrap().unwrap(), 1);
+    cable.cut().await;
+    let last = within(once.next()).await.unwrap();
+    assert!(matches!(last, Err(SubscriptionError::Failed(error)) if error.code.0 == 9));
+    assert!(within(once.next()).await.is_none());
+}
+
+#[tokio::test]
+async fn states_are_told_and_a_client_that_is_closed_stays_so() {
+    let Holding { router, .. } = holding();
+    let address = serve("memory:*", Limits::default(), router).await;
+    let policy = quickly().attempts(3);
+    let client = lasting(policy).connect(&address).await.unwrap();
+    let mut states = client.states().unwrap();
+    let connected = within(states.wait_for(|state| *state == ConnectionState::Connected)).await;
+    drop(connected.unwrap());
+    client.peer().unwrap().close().await;
+    let call = client.call::<String>("anything", ()).into_future();
+    // It is still served, so it comes back.
+    assert!(matches!(within(call).await, Err(CallError::Rpc(_))));
+    let closed = client.clone();
+    within(closed.close()).await;
+    let state = client.states().unwrap().borrow().clone();
+    assert!(matches!(state, ConnectionState::Closed { .. }), "{state:?}");
+    let refused = within(client.call::<String>("anything", ()).into_future()).await;
+    assert!(matches!(refused, Err(CallError::Closed(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn after_so_many_attempts_it_is_over_for_all_that_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let client = lasting(quickly().attempts(3)).connect(&address).await.unwrap();
+    let accepted = within(listener.accept()).await.unwrap();
+    drop(listener);
+    let call = tokio::spawn(client.call::<String>("one", ()).into_future());
+    drop(accepted);
+    let lost = within(call).await.unwrap().unwrap_err();
+    assert!(matches!(lost, CallError::Closed(_) | CallError::Interrupted(_)), "{lost}");
+    let refused = within(client.call::<String>("two", ()).into_future()).await.unwrap_err();
+    assert!(refused.to_string().contains("gave up after 3 attempts"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_server_that_comes_later_is_waited_for_where_that_is_asked() {
+    let probe = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", probe.local_addr().unwrap());
+    drop(probe);
+    assert!(lasting(quickly()).connect(&address).await.is_err());
+    let client = within(lasting(quickly().at_first()).connect(&address)).await.unwrap();
+    let call = tokio::spawn(client.call::<usize>("count", ()).into_future());
+    let server = antiphon::Server::bind(&address).await.unwrap();
+    let (router, _) = counted(Router::new());
+    tokio::spawn(server.serve(router));
+    assert_eq!(within(call).await.unwrap().unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_client_that_is_dropped_leaves_nothing_behind() {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let Holding { router, .. } = holding();
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
+    // The server, its acceptor, and the cable.
+    let before = 3;
+    for connected in [true, false] {
+        let client = lasting(Reconnect::new()).connect(&cable.address).await.unwrap();
+        if !connected {
+            cable.cut().await;
+            let mut states = client.states().unwrap();
+            let lost = |state: &ConnectionState| *state != ConnectionState::Connected;
+            drop(within(states.wait_for(lost)).await.unwrap());
+        }
+        drop(client);
+        within(async {
+            while tasks() > before {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+/// The handler and the dialect of a client are those of each of its connections.
+#[tokio::test]
+async fn a_new_connection_is_like_the_first() {
+    let theirs = Router::new().method("ask", |(): (), cx: Context| async move {
+        Ok(cx.peer()?.call::<String>("name", ()).await?)
+    });
+    let ours = Router::new().method("name", |(): (), _cx: Context| async { Ok("ada") });
+    let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), theirs).await).await;
+    let client = lasting(quickly()).dialect(Dialect::lsp()).handler(ours);
+    let client = client.connect(&cable.address).await.unwrap();
+    for _ in 0..3 {
+        let name = loop {
+            // The cut may be seen before or after the call is sent.
+            match within(client.call::<String>("ask", ()).into_future()).await {
+                Err(CallError::Interrupted(_)) => {}
+                other => break other.unwrap(),
+            }
+        };
+        assert_eq!(name, "ada");
+        cable.cut().await;
+    }
+}
