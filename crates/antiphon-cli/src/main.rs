@@ -16,6 +16,7 @@ mod params;
 mod quantity;
 mod remote;
 mod serve;
+mod tls;
 mod waiting;
 
 use std::process::ExitCode;

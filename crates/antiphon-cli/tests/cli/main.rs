@@ -22,5 +22,6 @@ mod flood;
 mod hostile;
 mod interop;
 mod serving;
+mod tls;
 mod transcripts;
 mod usual;
