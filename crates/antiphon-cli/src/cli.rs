@@ -52,6 +52,7 @@ Endpoints:
   http://host:port/path    HTTP; a server takes WebSockets on the same port
   ws://host:port/path      WebSocket
   tcp://host:port          a raw stream
+  https://, wss://, tls:// the same by TLS
   unix:/path               a Unix socket
   stdio:                   this process's stdin and stdout (serve only)
   exec:command args        a child process's stdin and stdout (call, notify, batch, bench)

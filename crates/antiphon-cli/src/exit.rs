@@ -67,6 +67,11 @@ impl Failure {
         self
     }
 
+    /// Adds a remedy to a failure that names none, for one that reads so.
+    pub(crate) fn hint_where(self, sign: &str, hint: &str) -> Self {
+        if self.hint.is_none() && self.what.contains(sign) { self.hint(hint) } else { self }
+    }
+
     /// Says first what it is about.
     pub(crate) fn about(mut self, subject: &str) -> Self {
         self.what = format!("{subject}: {}", self.what);

@@ -17,6 +17,7 @@ mod params;
 mod quantity;
 mod remote;
 mod serve;
+mod tls;
 mod waiting;
 
 use std::process::ExitCode;

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::exit::{Exit, Failure};
 use crate::limits::ConnectionLimits;
 use crate::quantity::{MaybeSpan, Span};
+use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting};
 
 /// How long to wait where nothing is said.
@@ -28,9 +29,11 @@ pub(crate) struct Remote {
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Call an http:// endpoint by HTTP/2, which the server must speak
+    /// Call by HTTP/2, which the server must speak; https:// picks it by itself
     #[arg(long)]
     http2: bool,
+    #[command(flatten)]
+    tls: ClientTls,
     /// How long to wait in all; 0 or none for ever
     #[arg(long, value_name = "TIME", default_value_t = TIMEOUT.into())]
     timeout: MaybeSpan,
@@ -53,6 +56,7 @@ impl Remote {
         let client = self.before(deadline, self.connect(see)?).await??;
         let answer = self.before(deadline, work(&client)).await;
         let shown = answer.and_then(|answer| show(answer?));
+        let shown = shown.map_err(|failure| self.tls.advise(failure));
         // Whoever waits for the outcome need not wait for the farewell.
         let exit = shown.unwrap_or_else(Failure::report);
         let _ = timeout(LEAVE, client.close()).await;
@@ -68,14 +72,16 @@ impl Remote {
             return Err(Failure::usage(format!("{} has no headers", self.endpoint))
                 .hint("-H is for http:// and ws://"));
         }
+        let tls = self.tls.client([&self.endpoint])?;
         let verbose = self.verbose;
-        let mut builder =
-            Client::builder().limits(self.limits.limits()).inspect(move |direction, message| {
+        let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).inspect(
+            move |direction, message| {
                 if verbose {
                     tell(direction, message);
                 }
                 see(direction, message);
-            });
+            },
+        );
         if self.http2 {
             builder = builder.http2();
         }
@@ -139,7 +145,7 @@ impl Remote {
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
                 "is the server running there? `antiphon serve {endpoint}` starts one to try"
             )),
-            _ => failure,
+            _ => self.tls.advise(failure),
         }
     }
 }

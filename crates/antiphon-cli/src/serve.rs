@@ -5,21 +5,27 @@ use std::io;
 use antiphon::transport::http::Guard;
 use antiphon::{BindError, Endpoint, Server};
 use clap::Args;
+use clap::builder::ArgPredicate;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::exit::{Exit, Failure};
 use crate::limits::ServerLimits;
 use crate::middleware::{self, Middleware};
+use crate::tls::{ServerTls, Shown};
 use crate::{demo, endpoint, output};
 
 /// Serve the demonstration service on any number of endpoints
 #[derive(Debug, Args)]
 #[command(after_help = help())]
 pub(crate) struct ServeArgs {
-    /// Where to listen; a port of 0 picks a free one
+    /// Where to listen; a port of 0 picks a free one. With a certificate, https://127.0.0.1:8650 is
+    /// the default
     #[arg(value_name = "ENDPOINT", value_parser = endpoint::servable)]
-    #[arg(default_value = "http://127.0.0.1:8650")]
+    #[arg(default_value = "http://127.0.0.1:8650", default_value_ifs = [
+        ("tls_self_signed", ArgPredicate::IsPresent, "https://127.0.0.1:8650"),
+        ("tls_cert", ArgPredicate::IsPresent, "https://127.0.0.1:8650"),
+    ])]
     endpoints: Vec<Endpoint>,
     /// Read "params": null as absent, for clients that write it so
     #[arg(long)]
@@ -36,6 +42,8 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     middleware: Middleware,
     #[command(flatten)]
+    tls: ServerTls,
+    #[command(flatten)]
     limits: ServerLimits,
 }
 
@@ -49,12 +57,18 @@ Examples:
   antiphon serve tcp://127.0.0.1:0 unix:/tmp/demo.sock several at once; 0 is any free port
   antiphon serve stdio:                                as a child process; ends with its stdin
   antiphon serve --allow-origin https://app.example    for a web page
+  antiphon serve --tls-self-signed=cert.pem            HTTPS, to try it
+  antiphon serve wss://0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
   antiphon serve http://0.0.0.0:80/rpc --max-frame-bytes 1M --request-timeout 10s
   antiphon serve --auth-bearer @token --rate-limit 100/s --deny-method 'debug.*' --metrics
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --log info";
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
-    let server = bind(&args.endpoints).await?;
+    let shown = args.tls.server(&args.endpoints, &args.allow_host)?;
+    let mut server = bind(&args.endpoints).await?;
+    if let Some(shown) = &shown {
+        server = server.tls(shown.tls.clone());
+    }
     let guard = args.allow_origin.into_iter().fold(Guard::new(), Guard::allow_origin);
     let guard = args.allow_host.into_iter().fold(guard, Guard::allow_host);
     let server = server.limits(args.limits.limits()).null_params(args.null_params).guard(guard);
@@ -63,7 +77,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     let (service, server) = args.middleware.wrap(demo::router(), server)?;
     // Before anybody is told that it listens: whoever waits for that may stop it at once.
     let signals = Signals::new().map_err(|error| failed("signals cannot be heard", &error))?;
-    announce(&server.endpoints());
+    announce(&server.endpoints(), shown.as_ref());
     let (stop, stopped) = oneshot::channel();
     let serving = server.serve_until(service, async { drop(stopped.await) });
     tokio::select! {
@@ -116,14 +130,18 @@ fn failed(what: &str, error: &io::Error) -> Failure {
 }
 
 /// One line for each endpoint, for programs to read; then lines for people to try.
-fn announce(endpoints: &[&Endpoint]) {
+fn announce(endpoints: &[&Endpoint], shown: Option<&Shown>) {
     for endpoint in endpoints {
         output::note(&format!("listening on {endpoint}"));
     }
+    let trust = shown.map(Shown::announce).unwrap_or_default();
     if let Some(http) = endpoints.iter().find(|endpoint| matches!(endpoint, Endpoint::Http { .. }))
     {
-        output::note(&format!("try: curl {http} -H 'Content-Type: application/json' -d '{TRY}'"));
-        output::note(&format!("try: antiphon call {http} subtract 42 23"));
+        let trust = if http.is_secure() { &*trust } else { "" };
+        output::note(&format!(
+            "try: curl{trust} {http} -H 'Content-Type: application/json' -d '{TRY}'"
+        ));
+        output::note(&format!("try: antiphon call{trust} {http} subtract 42 23"));
     }
 }
 

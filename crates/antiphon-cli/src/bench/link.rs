@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use antiphon::transport::tls::TlsStream;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -28,6 +29,7 @@ pub(super) struct Link {
 /// The bytes of a connection, both ways.
 pub(super) enum Socket {
     Tcp(TcpStream),
+    Tls(TlsStream),
     Unix(UnixStream),
     Child { stdin: ChildStdin, stdout: ChildStdout, child: Box<Child> },
 }
@@ -44,16 +46,20 @@ pub(super) async fn connect(target: &Target, limit: Option<Duration>) -> io::Res
 }
 
 async fn link(target: &Target) -> io::Result<Link> {
-    let mut socket = Socket::open(&target.place).await?;
+    let mut socket = match (Socket::open(&target.place).await?, &target.tls) {
+        (Socket::Tcp(socket), Some((tls, name))) => Socket::Tls(tls.connect(socket, name).await?),
+        (socket, _) => socket,
+    };
     let mut early = Vec::new();
     let codec = match &target.speech {
         Speech::Http { path, host } => Codec::Http(Http::new(path, host, &target.headers)),
         Speech::Stream(framing) => Codec::Stream(Stream::new(*framing)),
         Speech::Ws { path, host } => {
-            let Socket::Tcp(socket) = &mut socket else {
-                return Err(io::Error::other("a WebSocket needs TCP"));
+            early = match &mut socket {
+                Socket::Tcp(socket) => upgrade(socket, path, host, target).await?,
+                Socket::Tls(socket) => upgrade(socket, path, host, target).await?,
+                _ => return Err(io::Error::other("a WebSocket needs TCP")),
             };
-            early = upgrade(socket, path, host, target).await?;
             Codec::Ws(Ws::new())
         }
     };
@@ -62,7 +68,7 @@ async fn link(target: &Target) -> io::Result<Link> {
 
 /// The opening handshake (RFC 6455, section 4.1); gives what came behind it.
 async fn upgrade(
-    socket: &mut TcpStream,
+    socket: &mut (impl AsyncRead + AsyncWrite + Unpin),
     path: &str,
     host: &str,
     target: &Target,
@@ -78,6 +84,7 @@ async fn upgrade(
     headers_of(&own, &target.headers, &mut request);
     request.extend_from_slice(b"\r\n");
     socket.write_all(&request).await?;
+    socket.flush().await?;
     let mut answer = Vec::new();
     loop {
         if socket.read_buf(&mut answer).await? == 0 {
@@ -150,6 +157,13 @@ impl Socket {
         let mut buffer = ReadBuf::new(room);
         let read = match self {
             Self::Tcp(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
+            Self::Tls(socket) => {
+                // What it has kept of a write goes on here: whatever wakes us, we read.
+                if let Poll::Ready(flushed) = Pin::new(&mut *socket).poll_flush(cx) {
+                    flushed?;
+                }
+                Pin::new(socket).poll_read(cx, &mut buffer)
+            }
             Self::Unix(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
             Self::Child { stdout, .. } => Pin::new(stdout).poll_read(cx, &mut buffer),
         };
@@ -164,6 +178,7 @@ impl Socket {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
             Self::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
             Self::Child { stdin, .. } => Pin::new(stdin).poll_write_vectored(cx, pieces),
         }
@@ -175,6 +190,12 @@ impl Socket {
             std::future::poll_fn(|cx| {
                 let _ = self.poll_write(cx, &[IoSlice::new(goodbye)]);
                 Poll::Ready(())
+            })
+            .await;
+        }
+        if let Self::Tls(socket) = &mut self {
+            std::future::poll_fn(|cx| {
+                Poll::Ready(Pin::new(&mut *socket).poll_shutdown(cx).is_ready())
             })
             .await;
         }

@@ -41,6 +41,7 @@ use self::target::{Named, Target, named};
 use crate::exit::{Exit, Failure};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
+use crate::tls::ClientTls;
 use crate::{endpoint, output, remote};
 
 const WARM_UP: Duration = Duration::from_millis(500);
@@ -101,6 +102,8 @@ pub(crate) struct BenchArgs {
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = remote::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    #[command(flatten)]
+    tls: ClientTls,
     /// Threads that send; each has its part of the connections
     #[arg(long, value_name = "N", default_value_t = Count(1))]
     threads: Count,
@@ -126,6 +129,7 @@ Examples:
   antiphon bench http://127.0.0.1:8650 echo hi --rate 20000        is it fast enough for that?
   antiphon bench --name old http://127.0.0.1:1 ping --vs new=http://127.0.0.1:2 --format json
   antiphon bench exec+header:my-server ping -c 4                   4 child processes
+  antiphon bench https://127.0.0.1:8650 ping --cacert cert.pem     by TLS, and HTTP/1.1
 
 Each call waits for the answer to another, with as many of them in flight as you say: that finds
 the most a server can do. With --rate, calls are sent when they are due, answered or not, and
@@ -157,7 +161,8 @@ pub(crate) async fn run(args: BenchArgs) -> Result<Exit, Failure> {
     let rounds = args.rounds.map_or(if targets.len() > 1 { ROUNDS } else { 1 }, |count| count.0);
     let mut interrupt = signal(SignalKind::interrupt())
         .map_err(|error| Failure::new(Exit::Transport, format!("no signals: {error}")))?;
-    let measured = measure(&plan, &targets, rounds, &mut interrupt).await?;
+    let measured = measure(&plan, &targets, rounds, &mut interrupt).await;
+    let measured = measured.map_err(|failure| args.tls.advise(failure))?;
     let report = args.report(&plan, &targets, rounds, &measured);
     output::line(&match args.format {
         Format::Text => table::text(&report, &args.load(&plan, &report)),
@@ -236,10 +241,12 @@ impl BenchArgs {
     }
 
     async fn targets(&self) -> Result<Vec<Arc<Target>>, Failure> {
+        let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
+        let tls = self.tls.client(all)?;
         let first = Named { name: self.name.clone(), endpoint: self.endpoint.clone() };
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
-            let target = Target::find(named, &self.headers, self.allow_remote).await?;
+            let target = Target::find(named, &self.headers, &tls, self.allow_remote).await?;
             targets.push(Arc::new(target));
         }
         Ok(targets)

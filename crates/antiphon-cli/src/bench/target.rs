@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
+use antiphon::transport::tls::TlsClient;
 use antiphon::{Authority, Endpoint, Framing};
 use http::{HeaderName, HeaderValue};
 
@@ -37,6 +38,8 @@ pub(super) struct Target {
     pub(super) place: Place,
     pub(super) speech: Speech,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whom to trust, and the name that the server must prove, where there is TLS.
+    pub(super) tls: Option<(TlsClient, String)>,
 }
 
 /// Where it is.
@@ -61,6 +64,7 @@ impl Target {
     pub(super) async fn find(
         named: Named,
         headers: &[(HeaderName, HeaderValue)],
+        tls: &TlsClient,
         allow_remote: bool,
     ) -> Result<Self, Failure> {
         let Named { name, endpoint } = named;
@@ -80,7 +84,8 @@ impl Target {
             other => return Err(Failure::usage(format!("{other} cannot be measured"))),
         };
         let name = name.unwrap_or_else(|| endpoint.to_string());
-        Ok(Self { name, endpoint, place, speech, headers: headers.to_vec() })
+        let tls = host(&endpoint).map(|host| (tls.clone(), host.to_owned()));
+        Ok(Self { name, endpoint, place, speech, headers: headers.to_vec(), tls })
     }
 
     /// Why there is no connection to it.
@@ -100,6 +105,16 @@ impl Target {
             )),
             _ => failure,
         }
+    }
+}
+
+/// The host that must prove its name.
+fn host(endpoint: &Endpoint) -> Option<&str> {
+    match endpoint {
+        Endpoint::Http { authority, secure: true, .. }
+        | Endpoint::Ws { authority, secure: true, .. }
+        | Endpoint::Tcp { authority, secure: true, .. } => Some(&authority.host),
+        _ => None,
     }
 }
 
@@ -131,7 +146,8 @@ async fn addresses(
     if !allow_remote && !is_loopback_name(&authority.host) {
         return Err(remote());
     }
-    let host = (authority.host.as_str(), authority.port.unwrap_or(80));
+    let port = if endpoint.is_secure() { 443 } else { 80 };
+    let host = (authority.host.as_str(), authority.port.unwrap_or(port));
     let found = tokio::net::lookup_host(host).await.map_err(|error| {
         Failure::new(Exit::Transport, format!("`{}` cannot be found: {error}", authority.host))
     })?;

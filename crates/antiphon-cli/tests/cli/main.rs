@@ -23,5 +23,6 @@ mod hostile;
 mod interop;
 mod middleware;
 mod serving;
+mod tls;
 mod transcripts;
 mod usual;

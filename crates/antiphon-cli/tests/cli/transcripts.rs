@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crate::support::{Connection, Framing, Http, Memory, Scratch, Server, Stream, Ws, workspace};
+use crate::support::{
+    Connection, Framing, Http, Memory, Scratch, Server, Stream, Trust, Ws, workspace,
+};
 use crate::wire::{Bindings, Case, Pattern, Step, Wire, parse};
 
 const TCP: &str = "tcp://127.0.0.1:0";
@@ -95,6 +97,45 @@ fn stdio_headers_detected() {
 #[test]
 fn stdio_headers() {
     over(Wire::Header, &cases(), || Stdio::start("stdio+header:", Framing::Header));
+}
+
+#[test]
+fn https() {
+    let (server, trust) = secure("https://127.0.0.1:0");
+    over(Wire::Http, &cases(), || Http::tls(server.address("https"), &trust));
+}
+
+#[test]
+fn websocket_on_the_https_port() {
+    let (server, trust) = secure("https://127.0.0.1:0");
+    over(Wire::Ws, &cases(), || Ws::tls(server.address("https"), &trust));
+}
+
+#[test]
+fn secure_websocket_alone() {
+    let (server, trust) = secure("wss://127.0.0.1:0");
+    over(Wire::Ws, &cases(), || Ws::tls(server.address("wss"), &trust));
+}
+
+#[test]
+fn tls_lines_detected() {
+    let (server, trust) = secure("tls://127.0.0.1:0");
+    over(Wire::Line, &cases(), || Stream::tls(server.address("tls"), &trust, Framing::Line));
+}
+
+#[test]
+fn tls_headers() {
+    let (server, trust) = secure("tls+header://127.0.0.1:0");
+    let address = server.address("tls+header");
+    over(Wire::Header, &cases(), || Stream::tls(address, &trust, Framing::Header));
+}
+
+/// A server with a certificate of its own, and what trusts it.
+fn secure(endpoint: &str) -> (Server, Trust) {
+    let scratch = Scratch::new();
+    let file = scratch.path("cert.pem");
+    let server = Server::start(endpoint, &format!("--tls-self-signed={}", file.display()));
+    (server, Trust::in_file(&file))
 }
 
 #[test]

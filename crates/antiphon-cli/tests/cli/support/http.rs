@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::{Connection, PATIENCE, fault};
+use super::{Connection, PATIENCE, Socket, Trust, fault};
 
 /// One connection, kept alive.
 pub(crate) struct Http {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Socket>,
     /// What came in bodies and was not asked for yet.
     arrived: VecDeque<Vec<u8>>,
     address: String,
@@ -32,10 +32,14 @@ impl Answer {
 
 impl Http {
     pub(crate) fn connect(address: &str) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self::over(Socket::tcp(address), address)
+    }
+
+    pub(crate) fn tls(address: &str, trust: &Trust) -> Self {
+        Self::over(Socket::tls(address, trust), address)
+    }
+
+    fn over(socket: Socket, address: &str) -> Self {
         let reader = BufReader::new(socket);
         Self { reader, arrived: VecDeque::new(), address: address.to_owned() }
     }
@@ -81,7 +85,7 @@ impl Http {
 
     /// A second handle to send on.
     pub(crate) fn sender(&self) -> TcpStream {
-        self.reader.get_ref().try_clone().unwrap()
+        self.reader.get_ref().bare().try_clone().unwrap()
     }
 
     /// The next answer.
@@ -96,7 +100,7 @@ impl Http {
 
     /// Sends a little more, and looks for a moment whether the server has ended the connection.
     pub(crate) fn ends_after_one_more(&mut self, bytes: &[u8]) -> bool {
-        let socket = self.reader.get_mut();
+        let mut socket = self.reader.get_ref().bare();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         let end = socket.write_all(bytes).and_then(|()| socket.read(&mut [0; 4096]));
         socket.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -1,10 +1,10 @@
 //! A raw stream with one of the framings.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
-use super::{Connection, PATIENCE, fault};
+use super::{Connection, Socket, Trust, fault};
 
 /// How messages are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,18 +21,13 @@ pub(crate) struct Stream {
     framing: Framing,
 }
 
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 impl Stream {
     pub(crate) fn tcp(address: &str, framing: Framing) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self { reader: BufReader::new(Socket::Tcp(socket)), framing }
+        Self { reader: BufReader::new(Socket::tcp(address)), framing }
+    }
+
+    pub(crate) fn tls(address: &str, trust: &Trust, framing: Framing) -> Self {
+        Self { reader: BufReader::new(Socket::tls(address, trust)), framing }
     }
 
     pub(crate) fn unix(path: &str, framing: Framing) -> Self {
@@ -40,9 +35,7 @@ impl Stream {
     }
 
     pub(crate) fn over_unix(socket: UnixStream, framing: Framing) -> Self {
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
-        Self { reader: BufReader::new(Socket::Unix(socket)), framing }
+        Self { reader: BufReader::new(Socket::unix(socket)), framing }
     }
 
     /// Sends bytes as they are.
@@ -52,18 +45,12 @@ impl Stream {
 
     /// Says that nothing more will be sent.
     pub(crate) fn finish(&mut self) {
-        match self.reader.get_ref() {
-            Socket::Tcp(socket) => socket.shutdown(Shutdown::Write).unwrap(),
-            Socket::Unix(socket) => socket.shutdown(Shutdown::Write).unwrap(),
-        }
+        self.reader.get_mut().finish();
     }
 
     /// A second handle to send on, while this one is read from another thread.
     pub(crate) fn sender(&self) -> TcpStream {
-        match self.reader.get_ref() {
-            Socket::Tcp(socket) => socket.try_clone().unwrap(),
-            Socket::Unix(_) => panic!("only TCP is needed"),
-        }
+        self.reader.get_ref().bare().try_clone().unwrap()
     }
 
     /// A message as it stands on this stream.
@@ -115,27 +102,5 @@ impl Connection for Stream {
             Framing::Header => self.body(),
         };
         message.map_err(|error| fault(&error))
-    }
-}
-
-impl Read for Socket {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(socket) => socket.read(buffer),
-            Self::Unix(socket) => socket.read(buffer),
-        }
-    }
-}
-
-impl Write for Socket {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(socket) => socket.write(bytes),
-            Self::Unix(socket) => socket.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

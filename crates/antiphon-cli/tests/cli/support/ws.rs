@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use super::{Connection, PATIENCE, fault};
+use super::{Connection, Socket, Trust, fault};
 
 /// The example of RFC 6455, section 1.3: a key, and the proof that it was read.
 pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -12,7 +12,7 @@ const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 
 /// One connection whose handshake is done.
 pub(crate) struct Ws {
-    reader: BufReader<TcpStream>,
+    reader: BufReader<Socket>,
 }
 
 /// A whole frame of the server's.
@@ -25,10 +25,14 @@ pub(crate) enum Frame {
 
 impl Ws {
     pub(crate) fn connect(address: &str) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        socket.set_write_timeout(Some(PATIENCE)).unwrap();
+        Self::over(Socket::tcp(address), address)
+    }
+
+    pub(crate) fn tls(address: &str, trust: &Trust) -> Self {
+        Self::over(Socket::tls(address, trust), address)
+    }
+
+    fn over(socket: Socket, address: &str) -> Self {
         let mut ws = Self { reader: BufReader::new(socket) };
         let head = format!(
             "GET / HTTP/1.1\r\nhost: {address}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
@@ -57,7 +61,7 @@ impl Ws {
 
     /// A second handle to send on, while this one is read from another thread.
     pub(crate) fn sender(&self) -> TcpStream {
-        self.reader.get_ref().try_clone().unwrap()
+        self.reader.get_ref().bare().try_clone().unwrap()
     }
 
     /// A client's frame: `0x81` is a whole text, `0x82` a whole binary message.
