@@ -4,7 +4,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
-use crate::{batch, bench, call, completions, exit, notify, serve};
+use crate::{batch, bench, call, completions, exit, notify, serve, subscribe};
 
 /// Call, serve, try and measure any JSON-RPC 2.0 endpoint, over any wire
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ pub(crate) enum Command {
     Call(call::CallArgs),
     Notify(notify::NotifyArgs),
     Batch(batch::BatchArgs),
+    Subscribe(subscribe::SubscribeArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -45,6 +46,7 @@ Examples:
   antiphon notify unix:/run/app.sock reload
   antiphon call exec+header:clangd initialize processId:=null rootUri:=null capabilities:={}
   antiphon batch http://127.0.0.1:8650 < calls.ndjson
+  antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\

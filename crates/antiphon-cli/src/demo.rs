@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use antiphon::{Caller as _, Context, ErrorObject, Invocation, Params, RawJson, Router};
+use futures_util::stream::{self, Stream};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -20,7 +21,8 @@ Methods:
   sleep [ms]                           gives ms back after that time
   fail [code, message, data?]          answers with that error
   panic                                crashes, and answers -32603
-  call_me_back [method, params?]       calls its caller, and gives back what the caller answers";
+  call_me_back [method, params?]       calls its caller, and gives back what the caller answers
+  subscribe_ticks [ms, count?]         sends `ticks`, a number each ms, so many or until unsubscribe_ticks";
 
 /// The service.
 pub(crate) fn router() -> Router {
@@ -45,6 +47,7 @@ pub(crate) fn router() -> Router {
         .method("fail", |fail: Fail, _: Context| async move { Err::<(), _>(fail.into_error()) })
         .method("panic", panic)
         .method("call_me_back", call_me_back)
+        .subscription("ticks", ticks)
 }
 
 #[derive(Deserialize)]
@@ -105,6 +108,27 @@ async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, ErrorObj
     let params =
         params.map_err(|error| ErrorObject::invalid_params().with_data(&error.to_string()))?;
     Ok(cx.peer()?.send(Invocation::new(&back.method, params)).await?)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ticks {
+    ms: u64,
+    #[serde(default)]
+    count: Option<u64>,
+}
+
+/// Numbers from 0 on, one each time that the span has passed.
+async fn ticks(ticks: Ticks, _: Context) -> Result<impl Stream<Item = u64>, ErrorObject> {
+    let span = Duration::from_millis(ticks.ms);
+    let count = ticks.count.unwrap_or(u64::MAX);
+    Ok(stream::unfold(0, move |next| async move {
+        if next == count {
+            return None;
+        }
+        tokio::time::sleep(span).await;
+        Some((next, next + 1))
+    }))
 }
 
 impl Fail {

@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Timeout = 4,
     /// The peer broke the protocol.
     Protocol = 5,
-    /// A second Ctrl-C while shutting down.
+    /// Ctrl-C; of `serve`, a second one while shutting down.
     Interrupted = 130,
 }
 
@@ -33,7 +33,7 @@ Exit codes:
     3  the other side cannot be reached, or the endpoint cannot be listened on
     4  no answer came in time
     5  the other side broke the protocol
-  130  `serve` was stopped by a second Ctrl-C before it had shut down";
+  130  Ctrl-C ended `subscribe`, or `serve` before it had shut down";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

@@ -17,6 +17,7 @@ mod params;
 mod quantity;
 mod remote;
 mod serve;
+mod subscribe;
 mod tls;
 mod waiting;
 
@@ -43,6 +44,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Call(args) => in_runtime(call::run(args)),
         Command::Notify(args) => in_runtime(notify::run(args)),
         Command::Batch(args) => in_runtime(batch::run(args)),
+        Command::Subscribe(args) => in_runtime(subscribe::run(args)),
         Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }

@@ -33,6 +33,19 @@ pub(crate) fn line(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints an item on a line of its own, wherever it goes. False when nobody reads them any more.
+pub(crate) fn item(json: &RawJson) -> Result<bool, Failure> {
+    let mut stdout = io::stdout().lock();
+    let text = format!("{}\n", on_one_line(json.as_str()));
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(Failure::new(Exit::Transport, format!("stdout cannot be written: {error}")))
+        }
+    }
+}
+
 /// Prints one line on stderr. Where nobody hears it, there is nobody to tell.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");

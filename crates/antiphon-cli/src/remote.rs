@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, ConnectError, Direction, Endpoint};
+use antiphon::{CallError, Client, ConnectError, Direction, Endpoint, Reconnect};
 use clap::Args;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -18,7 +18,7 @@ use crate::{endpoint, output, waiting};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long leaving may take: a child process is asked, then told, then killed, within less.
-const LEAVE: Duration = Duration::from_secs(8);
+pub(crate) const LEAVE: Duration = Duration::from_secs(8);
 
 /// Whom to talk to, and how.
 #[derive(Debug, Args)]
@@ -52,8 +52,8 @@ impl Remote {
         work: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
         show: impl FnOnce(T) -> Result<Exit, Failure>,
     ) -> Result<Exit, Failure> {
-        let deadline = self.timeout.0.and_then(|limit| Instant::now().checked_add(limit));
-        let client = self.before(deadline, self.connect(see)?).await??;
+        let deadline = self.deadline();
+        let client = self.before(deadline, self.connect(None, see)?).await??;
         let answer = self.before(deadline, work(&client)).await;
         let shown = answer.and_then(|answer| show(answer?));
         let shown = shown.map_err(|failure| self.tls.advise(failure));
@@ -63,8 +63,24 @@ impl Remote {
         Ok(exit)
     }
 
+    /// Connects, for as long as it takes to leave again.
+    pub(crate) async fn reach(&self, reconnect: Option<Reconnect>) -> Result<Client, Failure> {
+        let reached = async { self.in_time(self.connect(reconnect, |_, _| {})?).await? };
+        reached.await.map_err(|failure| self.tls.advise(failure))
+    }
+
+    /// Waits for something as long as is to be waited.
+    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+        self.before(self.deadline(), work).await
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
+    }
+
     fn connect(
         &self,
+        reconnect: Option<Reconnect>,
         see: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
     ) -> Result<impl Future<Output = Result<Client, Failure>>, Failure> {
         let web = matches!(self.endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
@@ -82,6 +98,9 @@ impl Remote {
                 see(direction, message);
             },
         );
+        if let Some(reconnect) = reconnect {
+            builder = builder.reconnect(reconnect);
+        }
         if self.http2 {
             builder = builder.http2();
         }

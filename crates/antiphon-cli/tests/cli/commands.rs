@@ -247,7 +247,7 @@ fn exit_3_is_a_peer_that_cannot_be_reached() {
     fails(&cli(&["call", "unix:/no/such.sock", "m"]), 3, &["is the server running there?"]);
     fails(&cli(&["call", "exec:/no/such/command", "m"]), 3, &["installed"]);
     // It starts, and is gone without an answer.
-    fails(&cli(&["call", "exec:true", "m"]), 3, &["closed"]);
+    fails(&cli(&["call", "exec:true", "m"]), 3, &["it ended before it answered"]);
     fails(&cli(&["notify", &format!("tcp://{free}"), "m"]), 3, &["is the server running there?"]);
 }
 

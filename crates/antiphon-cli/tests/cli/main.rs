@@ -23,6 +23,7 @@ mod hostile;
 mod interop;
 mod middleware;
 mod serving;
+mod subscribing;
 mod tls;
 mod transcripts;
 mod usual;
