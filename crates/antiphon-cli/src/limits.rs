@@ -53,6 +53,10 @@ pub(crate) struct ConnectionLimits {
     #[arg(long, env = "ANTIPHON_IDLE_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().idle_timeout))]
     idle_timeout: MaybeSpan,
+    /// After what silence the other side is asked whether it is there; 0 or none never
+    #[arg(long, env = "ANTIPHON_KEEP_ALIVE", value_name = "TIME", hide_short_help = true)]
+    #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().keep_alive))]
+    keep_alive: MaybeSpan,
 }
 
 /// The limits of a server and its connections.
@@ -94,6 +98,7 @@ impl ConnectionLimits {
             handshake_timeout: self.handshake_timeout.0,
             stall_timeout: self.stall_timeout.0,
             idle_timeout: self.idle_timeout.0,
+            keep_alive: self.keep_alive.0,
             connections,
             subscriptions,
             request_timeout,
@@ -136,7 +141,7 @@ mod tests {
         let flags = "--max-frame-bytes=1k --max-batch-entries=2 --max-depth=3 --max-in-flight=4 \
                      --max-pending-calls=5 --max-response-bytes=6k --max-write-queue-bytes=7k \
                      --max-connections=8 --max-subscriptions=14 --request-timeout=9s --handshake-timeout=10s \
-                     --stall-timeout=11s --idle-timeout=12s --shutdown-timeout=13s";
+                     --stall-timeout=11s --idle-timeout=12s --keep-alive=15s --shutdown-timeout=13s";
         let expected = Limits {
             frame_bytes: 1 << 10,
             batch_entries: 2,
@@ -151,6 +156,7 @@ mod tests {
             handshake_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(11),
             idle_timeout: Some(Duration::from_secs(12)),
+            keep_alive: Some(Duration::from_secs(15)),
             shutdown_timeout: Duration::from_secs(13),
         };
         assert_eq!(limits(&flags.split_whitespace().collect::<Vec<_>>()), expected);

@@ -48,6 +48,9 @@ pub struct Limits {
     /// How long a connection may carry nothing at all. Enforced by the connection; between HTTP
     /// requests it is 75 seconds where none is set.
     pub idle_timeout: Option<Duration>,
+    /// After what silence the other side is asked whether it is there: by ping on a WebSocket, which
+    /// ends when it is silent for as long again, by the system on TCP. Enforced by the transport.
+    pub keep_alive: Option<Duration>,
     /// How long a shutdown waits for what runs. Enforced by the server.
     pub shutdown_timeout: Duration,
 }
@@ -86,6 +89,7 @@ impl Default for Limits {
             handshake_timeout: Duration::from_secs(30),
             stall_timeout: Duration::from_secs(30),
             idle_timeout: None,
+            keep_alive: None,
             shutdown_timeout: Duration::from_secs(10),
         }
     }

@@ -217,7 +217,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes another connection when one has ended, this way. Calls that were under way fail with
+    /// Makes another connection when one has ended, this way; one that is silent for 30 seconds, or for
+    /// [`Limits::keep_alive`], is asked whether it is there. Calls that were under way fail with
     /// [`CallError::Interrupted`], or are made again where they are declared idempotent; subscriptions
     /// are made anew. Over HTTP there is nothing to it: each call finds a connection.
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
@@ -278,6 +279,13 @@ impl ClientBuilder {
         }
     }
 
+    /// Asks whether the other side is there, where nothing else is said: nobody comes back to a
+    /// connection that is not known to be lost.
+    pub(crate) fn kept_alive(mut self) -> Self {
+        self.limits.keep_alive.get_or_insert(KEEP_ALIVE);
+        self
+    }
+
     pub(crate) async fn connect_once(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let limit = self.limits.handshake_timeout;
         let hint = if endpoint.is_secure() { "; does the server speak TLS there?" } else { "" };
@@ -331,7 +339,7 @@ impl ClientBuilder {
             #[cfg(feature = "tls")]
             Endpoint::Tcp { authority, framing, secure: true } => {
                 let connector = transport::tls::Connector::new(&self.tls, &authority.host, &[])?;
-                let stream = transport::tcp::connect(&authority.to_string()).await?;
+                let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
                 let stream = connector.connect(stream).await?;
                 let framing = Some(framing.unwrap_or(LINE));
                 let wire = transport::tcp::tls_wire(stream, framing, &self.limits);
@@ -339,7 +347,7 @@ impl ClientBuilder {
             }
             #[cfg(feature = "tcp")]
             Endpoint::Tcp { authority, framing, .. } => {
-                let stream = transport::tcp::connect(&authority.to_string()).await?;
+                let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
                 let wire =
                     transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
                 Ok(self.attach(wire))
@@ -399,6 +407,9 @@ impl ClientBuilder {
         Client::new(Arc::new(peer), self.timeout, Line::One(Arc::new(open)))
     }
 }
+
+/// After what silence a client that reconnects asks whether the other side is there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;
 

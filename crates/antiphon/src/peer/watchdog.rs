@@ -48,6 +48,11 @@ impl Meter {
         }
     }
 
+    #[cfg(feature = "ws")]
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
     /// All that was read belongs to whole messages, unless one has `begun`.
     pub(crate) fn whole(&self, begun: bool) {
         self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);

@@ -32,7 +32,7 @@ impl Lasting {
         endpoint: &Endpoint,
         policy: Reconnect,
     ) -> Result<Arc<Self>, ConnectError> {
-        let core = Core::new(builder, endpoint.clone(), policy);
+        let core = Core::new(builder.kept_alive(), endpoint.clone(), policy);
         let first = match core.connect().await {
             Ok(client) => Some(client),
             Err(ConnectError::Failed { .. }) if core.policy.at_first => None,

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use super::service::{Busy, REFUSAL, Service, accepted};
 use super::{Endpoint, Listener, Server};
 use crate::peer::connect;
-#[cfg(feature = "http")]
 use crate::transport::http::{HttpService, asker::Asker, listener};
-use crate::transport::tcp::tls_wire;
+#[cfg(feature = "http")]
+use crate::transport::tcp::{self, tls_wire};
 use crate::transport::tls::{Acceptor, HTTP, HTTP1, HTTP2, TlsStream, Unsecured};
 
 /// What is spoken above TLS.
@@ -83,7 +83,7 @@ impl Secure {
             let Some((stream, _)) = accepted(socket.accept().await, endpoint).await else {
                 continue;
             };
-            let _ = stream.set_nodelay(true);
+            tcp::prepare(&stream, &self.service.limits);
             let this = self.clone();
             if let Some(place) = peers.admit() {
                 drop(peers.spawn(async move {

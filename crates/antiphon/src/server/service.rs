@@ -58,7 +58,7 @@ impl Service {
                 let Some(stream) = accepted(socket.accept().await, &endpoint).await else {
                     continue;
                 };
-                let _ = stream.0.set_nodelay(true);
+                transport::tcp::prepare(&stream.0, &self.limits);
                 self.serve(transport::tcp::wire(stream.0, framing, &self.limits));
             },
             #[cfg(all(feature = "unix", unix))]
@@ -162,7 +162,7 @@ impl Service {
         loop {
             let accepted = accepted(socket.accept().await, &"http").await;
             let Some((stream, remote)) = accepted else { continue };
-            let _ = stream.set_nodelay(true);
+            transport::tcp::prepare(&stream, &self.limits);
             match self.peers.admit() {
                 None => {
                     let Some(refusal) = self.peers.refusal() else { continue };

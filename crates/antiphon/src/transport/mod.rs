@@ -11,6 +11,8 @@ mod handshake;
 #[cfg(feature = "http")]
 pub mod http;
 mod intake;
+#[cfg(feature = "ws")]
+mod keep_alive;
 #[cfg(any(feature = "http", feature = "ws"))]
 mod linger;
 #[cfg(feature = "memory")]

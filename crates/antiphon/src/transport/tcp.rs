@@ -4,6 +4,7 @@ use std::io;
 
 use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
@@ -16,11 +17,23 @@ use crate::peer::{AtEnd, Wire};
 /// Frames over a TCP connection.
 pub(crate) type TcpTransport = FramedStream<TcpStream>;
 
-/// Connects, without Nagle's delay.
-pub(crate) async fn connect(authority: &str) -> io::Result<TcpStream> {
+/// Connects.
+pub(crate) async fn connect(authority: &str, limits: &Limits) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(authority).await?;
-    stream.set_nodelay(true)?;
+    prepare(&stream, limits);
     Ok(stream)
+}
+
+/// Without Nagle's delay, and with the system's questions whether the other side is there. A socket
+/// that takes neither works all the same.
+pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
+    let _ = stream.set_nodelay(true);
+    if let Some(span) = limits.keep_alive {
+        let asking = TcpKeepalive::new().with_time(span);
+        #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
+        let asking = asking.with_interval(span);
+        let _ = SockRef::from(stream).set_tcp_keepalive(&asking);
+    }
 }
 
 /// A wire of a connected stream.

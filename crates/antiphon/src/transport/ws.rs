@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 
 use super::gather::{Gather, LARGE};
 use super::intake::Intake;
+use super::keep_alive::{KeepAlive, Next};
 use super::linger::Linger;
 #[cfg(feature = "tls")]
 use super::tls::{self, TlsClient, TlsStream};
@@ -45,6 +46,8 @@ pub(crate) struct WsTransport<S> {
     state: State,
     /// Why it ends, where it ends badly.
     end: Option<Box<End>>,
+    /// Asks whether the other side is there.
+    keep_alive: Option<Box<KeepAlive>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +72,7 @@ pub(crate) fn serve<S>(
     facts: Connection,
     limits: &Limits,
 ) -> Wire<WsTransport<S>> {
-    wire(stream, unread, facts, Deframer::new(Role::Server, limits.longest_frame()))
+    wire(stream, unread, facts, Role::Server, limits)
 }
 
 /// Connects and shakes hands.
@@ -79,7 +82,7 @@ pub(crate) async fn connect(
     headers: &HeaderMap,
     limits: &Limits,
 ) -> io::Result<Wire<WsTransport<TcpStream>>> {
-    let stream = tcp::connect(&authority.with_default_port(80)).await?;
+    let stream = tcp::connect(&authority.with_default_port(80), limits).await?;
     let facts = Connection::new("ws").from(stream.peer_addr().ok());
     open(stream, facts, authority, path, headers, limits).await
 }
@@ -94,7 +97,7 @@ pub(crate) async fn connect_tls(
     tls: &TlsClient,
 ) -> io::Result<Wire<WsTransport<TlsStream>>> {
     let connector = tls::Connector::new(tls, &authority.host, &tls::HTTP1)?;
-    let stream = tcp::connect(&authority.with_default_port(443)).await?;
+    let stream = tcp::connect(&authority.with_default_port(443), limits).await?;
     let stream = connector.connect(stream).await?;
     let facts = Connection::new("wss").from(stream.remote());
     open(stream, facts, authority, path, headers, limits).await
@@ -111,17 +114,22 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     // Boxed, or whatever connects would be as large as the handshake.
     let asking = Box::pin(handshake::ask(stream, authority, path, headers));
     let (stream, unread) = asking.await?;
-    let mut wire =
-        wire(stream, &unread, facts, Deframer::new(Role::Client, limits.longest_frame()));
+    let mut wire = wire(stream, &unread, facts, Role::Client, limits);
     wire.transport.masks = Some(Masks::default());
     Ok(wire)
 }
 
-fn wire<S>(io: S, unread: &[u8], facts: Connection, deframer: Deframer) -> Wire<WsTransport<S>> {
+fn wire<S>(
+    io: S,
+    unread: &[u8],
+    facts: Connection,
+    role: Role,
+    limits: &Limits,
+) -> Wire<WsTransport<S>> {
     let meter = Arc::<Meter>::default();
     let transport = WsTransport {
         io,
-        deframer,
+        deframer: Deframer::new(role, limits.longest_frame()),
         masks: None,
         incoming: Intake::new(unread),
         outgoing: Gather::default(),
@@ -129,6 +137,7 @@ fn wire<S>(io: S, unread: &[u8], facts: Connection, deframer: Deframer) -> Wire<
         unsent_pongs: 0,
         state: State::Open,
         end: None,
+        keep_alive: limits.keep_alive.map(|span| Box::new(KeepAlive::new(span))),
     };
     Wire { transport, facts, meter, at_end: AtEnd::Cancel }
 }
@@ -216,12 +225,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
             Poll::Ready(read) => Poll::Ready(read.map(drop)),
             Poll::Pending => {
                 meter.whole(under_way);
+                self.ask_whether_alive(cx)?;
                 self.try_flush(cx)?;
                 self.incoming.rest();
                 self.outgoing.rest();
                 Poll::Pending
             }
         }
+    }
+
+    /// Sends a ping where it is time; fails where the last one was not answered.
+    fn ask_whether_alive(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        let Some(keep_alive) = &mut self.keep_alive else { return Ok(()) };
+        while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter) {
+            if next == Next::Gone {
+                let text = format!("no answer to a ping within {:?}", keep_alive.span());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            let mask = self.masks.as_mut().map(Masks::next);
+            Opcode::Ping.encode(&[], mask, self.outgoing.tail());
+        }
+        Ok(())
     }
 
     /// Sends what waits, as far as it is taken.

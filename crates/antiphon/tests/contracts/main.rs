@@ -33,6 +33,8 @@ mod rates;
 mod reentry;
 mod room;
 mod serving;
+#[cfg(feature = "ws")]
+mod silence;
 mod sizes;
 mod stalls;
 mod subscriptions;

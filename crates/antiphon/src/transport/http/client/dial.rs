@@ -20,6 +20,7 @@ pub(super) trait Dial {
 pub(super) fn connector(limits: &Limits) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
+    connector.set_keepalive(limits.keep_alive);
     connector.set_connect_timeout(Some(limits.handshake_timeout));
     connector
 }

@@ -1,0 +1,80 @@
+//! A side that is gone without a word: it is asked, and given up.
+
+use std::time::Duration;
+
+use antiphon::{Client, Limits};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::hand::{Hand, Served};
+use crate::support::within;
+
+/// A WebSocket of which the test holds the other end, and a client that asks after a short silence.
+async fn websocket() -> (TcpStream, Client) {
+    let (hand, address) = Hand::listen().await;
+    let limits = Limits { keep_alive: Some(Duration::from_millis(20)), ..Limits::default() };
+    let address = address.replace("http://", "ws://");
+    let connecting = Client::builder().limits(limits).connect(&address);
+    let shaking = async {
+        let mut served: Served = hand.accept().await;
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(served.0.read_u8().await.unwrap());
+        }
+        let head = String::from_utf8(head).unwrap();
+        let key = head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
+        let accept = proof(key);
+        served
+            .say(&format!(
+                "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\n\
+                 connection: upgrade\r\nsec-websocket-accept: {accept}\r\n\r\n"
+            ))
+            .await;
+        served.0
+    };
+    let (client, stream) = within(async { tokio::join!(connecting, shaking) }).await;
+    (stream, client.unwrap())
+}
+
+/// What shows that the key was read (RFC 6455, section 4.2.2).
+fn proof(key: &str) -> String {
+    use base64::Engine as _;
+    let mut sha1 = sha1_smol::Sha1::new();
+    sha1.update(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11").as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(sha1.digest().bytes())
+}
+
+/// The next frame, which is a ping: without payload, and masked.
+async fn ping(stream: &mut TcpStream) {
+    let mut frame = [0; 6];
+    within(stream.read_exact(&mut frame)).await.unwrap();
+    assert_eq!(frame[..2], [0x89, 0x80]);
+}
+
+#[tokio::test]
+async fn a_websocket_that_answers_pings_stays_and_one_that_does_not_ends() {
+    let (mut stream, client) = websocket().await;
+    for _ in 0..5 {
+        ping(&mut stream).await;
+        stream.write_all(&[0x8a, 0]).await.unwrap();
+    }
+    assert!(!client.peer().unwrap().is_closed());
+    ping(&mut stream).await;
+    let reason = within(client.peer().unwrap().closed()).await;
+    assert!(reason.contains("no answer to a ping within 20ms"), "{reason}");
+}
+
+#[tokio::test]
+async fn two_of_ours_keep_each_other_alive() {
+    let limits = Limits { keep_alive: Some(Duration::from_millis(5)), ..Limits::default() };
+    let router = antiphon::Router::new()
+        .method("ping", |(): (), _cx: antiphon::Context| async { Ok("pong") });
+    for wire in ["ws://127.0.0.1:0", "tcp://127.0.0.1:0"] {
+        let address = crate::support::serve(wire, limits.clone(), router.clone()).await;
+        let client = Client::builder().limits(limits.clone()).connect(&address).await.unwrap();
+        // Many spans of silence.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let pong: String = within(async { client.call("ping", ()).await }).await.unwrap();
+        assert_eq!(pong, "pong", "{wire}");
+    }
+}
