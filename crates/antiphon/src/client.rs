@@ -103,7 +103,7 @@ impl Client {
         &self.caller
     }
 
-    /// The other side as a peer; `None` over HTTP.
+    /// The other side as a peer; `None` over HTTP, and for a client made from a caller.
     pub fn peer(&self) -> Option<&Peer> {
         self.line.as_ref().map(|line| &line.peer)
     }
@@ -117,6 +117,27 @@ impl Client {
             Some(task) => drop(task.await),
             None => drop(line.peer.closed().await),
         }
+    }
+}
+
+/// Another handle to the same connection.
+impl From<&Client> for Client {
+    fn from(client: &Client) -> Self {
+        client.clone()
+    }
+}
+
+/// Calls the other side of a connection. It does not keep the connection open.
+impl From<&Peer> for Client {
+    fn from(peer: &Peer) -> Self {
+        Self::from(Arc::new(peer.clone()) as Arc<dyn Caller>)
+    }
+}
+
+/// Calls anything that can be called.
+impl From<Arc<dyn Caller>> for Client {
+    fn from(caller: Arc<dyn Caller>) -> Self {
+        Self { caller, timeout: None, line: None }
     }
 }
 
