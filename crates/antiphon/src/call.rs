@@ -322,6 +322,20 @@ impl Batch {
         self.add(method, &params, BatchEntry::Notification);
     }
 
+    /// Adds a call that is made already, as a typed client makes it. Whom it would have called, its
+    /// timeout and its id do not count: it goes where the batch goes.
+    pub fn push<R>(&mut self, call: Call<R>) -> Slot<R> {
+        let slot = Slot(self.methods.len(), PhantomData);
+        match call.invocation {
+            Ok(invocation) => {
+                self.methods.push(invocation.method.clone());
+                self.entries.push(BatchEntry::Call(Invocation { id: None, ..invocation }));
+            }
+            Err(fault) => self.fault = self.fault.take().or(Some(fault)),
+        }
+        slot
+    }
+
     /// Gives up on the whole after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

@@ -158,6 +158,27 @@ impl Open {
     }
 }
 
+/// Another handle to the same connection.
+impl From<&Client> for Client {
+    fn from(client: &Client) -> Self {
+        client.clone()
+    }
+}
+
+/// Calls the other side of a connection. It does not keep the connection open.
+impl From<&Peer> for Client {
+    fn from(peer: &Peer) -> Self {
+        Self::from(Arc::new(peer.clone()) as Arc<dyn Caller>)
+    }
+}
+
+/// Calls anything that can be called.
+impl From<Arc<dyn Caller>> for Client {
+    fn from(caller: Arc<dyn Caller>) -> Self {
+        Self { caller, timeout: None, line: Line::None }
+    }
+}
+
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("peer", &self.peer()).finish_non_exhaustive()

@@ -30,25 +30,36 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Or one trait is the whole contract, of the service and of its typed client: see [`macro@rpc`].
+//!
 //! Both sides can call: a handler finds the other side in [`Context::peer`], and a client serves
 //! what it is given by [`ClientBuilder::handler`].
 //!
 //! # Features
-//! `tcp`, `unix`, `stdio`, `child` and `memory` are on by default. `http` and `ws` are not, since they
-//! bring hyper, nor is `tls`, which brings rustls. `full` is all of them. `self-signed` makes a
-//! certificate for development ([`SelfSigned`](transport::tls::SelfSigned)).
+//! `tcp`, `unix`, `stdio`, `child`, `memory` and `macros` are on by default. `http` and `ws` are not, since
+//! they bring hyper, nor is `tls`, which brings rustls, nor `openrpc`, which brings schemars. `full` is
+//! all of them. `self-signed` makes a certificate for development
+//! ([`SelfSigned`](transport::tls::SelfSigned)); `validate` checks params against their schemas
+//! ([`Router::check_params`]), and brings jsonschema.
 
 // What serves only some transports is idle without them; the full build checks that all is used.
 #![cfg_attr(not(feature = "full"), allow(unused))]
 
+#[cfg(feature = "macros")]
+#[doc(hidden)]
+#[path = "expansion/mod.rs"]
+pub mod __private;
 mod aside;
 mod call;
 mod client;
 mod context;
 mod dialect;
 mod endpoint;
+mod error;
 mod handler;
 pub mod layer;
+#[cfg(feature = "openrpc")]
+pub mod openrpc;
 mod params;
 mod peer;
 mod progress;
@@ -70,6 +81,7 @@ pub use client::{Client, ClientBuilder, ConnectError};
 pub use context::{Connection, Context};
 pub use dialect::{Cancellation, Dialect, ProgressStyle, Token};
 pub use endpoint::{Authority, Endpoint, EndpointError};
+pub use error::{FromErrorObject, IntoErrorObject, KnownError};
 pub use handler::Handler;
 pub use http;
 pub use layer::{Identity, Served};
@@ -78,11 +90,21 @@ pub use progress::Progress;
 pub use reconnect::{ConnectionState, Reconnect};
 pub use responder::Responder;
 pub use router::Router;
+#[cfg(feature = "openrpc")]
+pub use schemars;
 pub use server::{BindError, Server};
 pub use subscription::{
     Follower, Overflow, Sink, SinkClosed, Subscribe, Subscription, SubscriptionError, Topic,
 };
 pub use tokio_util::sync::CancellationToken;
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/rpc.md")]
+pub use antiphon_macros::rpc;
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/rpc_error.md")]
+pub use antiphon_macros::RpcError;
 
 /// The future of something dynamic.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

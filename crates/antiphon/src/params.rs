@@ -33,7 +33,7 @@ fn is_empty(raw: &RawJson) -> bool {
 }
 
 fn absent<P: DeserializeOwned>() -> Result<P, ErrorObject> {
-    P::deserialize(Absent).map_err(|error| invalid(String::new(), &error.to_string()))
+    P::deserialize(Absent).map_err(|error| invalid("", &error.to_string()))
 }
 
 /// Reads again, slower, to learn the path of what is wrong.
@@ -41,23 +41,61 @@ fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     let source = &mut serde_json::Deserializer::from_slice(raw.as_bytes());
     match serde_path_to_error::deserialize::<_, P>(source) {
         // What is left over is wrong only to the whole.
-        Ok(_) => invalid(String::new(), "more params than the method takes"),
+        Ok(_) => invalid("", "more params than the method takes"),
         Err(error) => {
             let path = error.path().to_string();
             let reason = error.inner().to_string();
             let reason = reason.split(" at line ").next().unwrap_or_default();
-            invalid(if path == "." { String::new() } else { path }, reason)
+            invalid(if path == "." { "" } else { &path }, reason)
         }
     }
 }
 
-pub(crate) fn invalid(path: String, reason: &str) -> ErrorObject {
+/// -32602, with what is wrong and where.
+pub(crate) fn invalid(path: &str, reason: &str) -> ErrorObject {
     #[derive(Serialize)]
     struct Fault<'a> {
-        path: String,
+        path: &'a str,
         reason: &'a str,
     }
+    let worded = worded(path, reason);
+    let reason = worded.as_deref().unwrap_or(reason);
     ErrorObject::invalid_params().with_data(&Fault { path, reason })
+}
+
+/// What serde says of the struct or tuple that takes the params, said of the params: the caller knows
+/// nothing of our types.
+fn worded(path: &str, reason: &str) -> Option<String> {
+    if let Some((kind, rest)) = reason.split_once(" field `") {
+        let of_params = path.is_empty() || rest.strip_prefix(path)?.starts_with('`');
+        return of_params.then(|| format!("{kind} param `{rest}"));
+    }
+    if !path.is_empty() {
+        return None;
+    }
+    if reason == "trailing characters" {
+        return Some("more params than the method takes".to_owned());
+    }
+    if let Some(rest) = reason.strip_prefix("invalid length ") {
+        let (given, expected) = rest.split_once(", expected ")?;
+        let counts = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+        let taken = expected.split(' ').rfind(counts)?;
+        return Some(format!("the method takes {taken} params, and {given} are given"));
+    }
+    let (given, expected) = reason.strip_prefix("invalid type: ")?.split_once(", expected ")?;
+    let takes = match expected.split(' ').next()? {
+        "unit" => "none",
+        "struct" => "them by position or by name",
+        "a" if expected.contains("map") => "them by name",
+        "a" | "tuple" => "them by position",
+        _ => return None,
+    };
+    let given = match given {
+        "map" => "by name",
+        "sequence" => "by position",
+        _ => "not at all",
+    };
+    Some(format!("params are given {given}: the method takes {takes}"))
 }
 
 /// The source of params that are not there.
@@ -178,7 +216,36 @@ mod tests {
             r#"{"path":"subtrahend","reason":"invalid type: string \"x\", expected i64"}"#
         );
         assert!(data(parse::<Vec<i64>>("[1,null]").unwrap_err()).contains("\"[1]\""));
-        assert!(data(parse::<Subtract>("[1,2,3]").unwrap_err()).contains("reason"));
-        assert!(data(read::<Subtract>(None).unwrap_err()).contains("missing field `minuend`"));
+    }
+
+    #[test]
+    fn the_fault_is_told_of_params_and_not_of_our_types() {
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Strict {
+            #[serde(rename = "n")]
+            _n: i64,
+        }
+        fn reason<P: DeserializeOwned + 'static>(text: &str) -> String {
+            let Err(error) = parse::<P>(text) else { panic!("{text} is taken") };
+            let data: serde_json::Value = error.data.unwrap().decode().unwrap();
+            data["reason"].as_str().unwrap().to_owned()
+        }
+        let two = "the method takes 2 params, and 1 are given";
+        assert_eq!(reason::<Subtract>("[1]"), two);
+        assert_eq!(reason::<(i64, i64)>("[1]"), two);
+        assert_eq!(reason::<Subtract>("[1,2,3]"), "more params than the method takes");
+        assert_eq!(reason::<Subtract>("{}"), "missing param `minuend`");
+        assert_eq!(reason::<Strict>(r#"{"m":1}"#), "unknown param `m`, expected `n`");
+        assert_eq!(reason::<Strict>(r#"{"n":1,"n":2}"#), "duplicate param `n`");
+        assert_eq!(
+            reason::<Vec<i64>>(r#"{"n":1}"#),
+            "params are given by name: the method takes them by position"
+        );
+        assert_eq!(
+            reason::<HashMap<String, i64>>("[1]"),
+            "params are given by position: the method takes them by name"
+        );
+        assert_eq!(reason::<()>("[1]"), "params are given by position: the method takes none");
     }
 }

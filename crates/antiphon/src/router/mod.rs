@@ -43,6 +43,8 @@ use topics::Offered;
 pub struct Router {
     methods: HashMap<Name, Entry, Names>,
     fallback: Option<Fallback>,
+    #[cfg(feature = "openrpc")]
+    pub(crate) descriptions: Vec<crate::openrpc::Described>,
 }
 
 type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
@@ -55,6 +57,11 @@ enum Entry {
     /// Ends one.
     Unsubscribe,
 }
+
+/// What looks at params before a method is entered.
+#[cfg(feature = "validate")]
+pub(crate) type Look = Arc<dyn Fn(Option<&Params>) -> Result<(), ErrorObject> + Send + Sync>;
+
 type Fallback = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 impl Router {
@@ -177,6 +184,10 @@ impl Router {
                 }
             }
         }
+        #[cfg(feature = "openrpc")]
+        {
+            self = self.describe_all(prefix, other.descriptions);
+        }
         self.fallback = self.fallback.or(other.fallback);
         self
     }
@@ -190,6 +201,25 @@ impl Router {
         let taken = self.methods.insert(Name(name.into()), entry).is_some();
         assert!(!taken, "method `{name}` is registered twice");
         self
+    }
+
+    /// Looks at a method's params before it is entered. Of a subscription they are those of its kind.
+    #[cfg(feature = "validate")]
+    pub(crate) fn guard(&mut self, name: &str, kind: Option<&str>, look: Look) {
+        match self.methods.get_mut(name.as_bytes()) {
+            Some(Entry::Method(method)) => {
+                let inner = method.clone();
+                *method = Arc::new(move |params, cx| match look(params.as_ref()) {
+                    Ok(()) => inner(params, cx),
+                    Err(error) => Box::pin(std::future::ready(Err(error))),
+                });
+            }
+            Some(Entry::Subscribe(topics)) => {
+                let of_kind = |topic: &&mut Offered| topic.kind() == kind;
+                topics.iter_mut().filter(of_kind).for_each(|topic| topic.guard(look.clone()));
+            }
+            Some(Entry::Unsubscribe) | None => {}
+        }
     }
 
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
@@ -229,7 +259,8 @@ impl fmt::Debug for Router {
     }
 }
 
-fn encode<R: Serialize + 'static>(result: R) -> Outcome {
+/// A result as it goes out.
+pub(crate) fn encode<R: Serialize + 'static>(result: R) -> Outcome {
     same_type::<R, RawJson>(result).or_else(|result| {
         RawJson::encode(&result).map_err(|error| {
             tracing::error!(%error, "a result does not serialize");

@@ -29,6 +29,20 @@ impl Offered {
     pub(super) fn prefixed(&self, prefix: &str) -> Self {
         Self { topic: Arc::new(self.topic.prefixed(prefix)), open: self.open.clone() }
     }
+
+    #[cfg(feature = "validate")]
+    pub(super) fn kind(&self) -> Option<&str> {
+        self.topic.kind.as_deref()
+    }
+
+    #[cfg(feature = "validate")]
+    pub(super) fn guard(&mut self, look: super::Look) {
+        let inner = self.open.clone();
+        self.open = Arc::new(move |params, cx, topic| match look(params.as_ref()) {
+            Ok(()) => inner(params, cx, topic),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        });
+    }
 }
 
 impl Router {
@@ -167,7 +181,7 @@ pub(super) fn subscribe(
             let kinds: Vec<_> =
                 topics.iter().filter_map(|offered| offered.topic.kind.as_deref()).collect();
             let reason = format!("the first param is one of {}", kinds.join(", "));
-            Box::pin(std::future::ready(Err(params::invalid("[0]".to_owned(), &reason))))
+            Box::pin(std::future::ready(Err(params::invalid("[0]", &reason))))
         }
     }
 }

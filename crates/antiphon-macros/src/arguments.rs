@@ -1,0 +1,94 @@
+//! How a method's params are read: the code that puts each in its place.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::Index;
+use syn::spanned::Spanned;
+
+use crate::contract::{Fallback, Method, Param};
+
+/// The items that read the params, the type they are read as, and how `params` of that type becomes a
+/// tuple of values.
+pub(crate) fn read(
+    method: &Method,
+    krate: &TokenStream,
+) -> (TokenStream, TokenStream, TokenStream) {
+    if let Some(Param { ty, .. }) = method.whole() {
+        return (TokenStream::new(), quote!(#ty), quote!((params,)));
+    }
+    let items = items(method, &quote!(#krate::__private));
+    (items, quote!(#krate::__private::Given<Places>), quote!(params.0))
+}
+
+fn items(method: &Method, private: &TokenStream) -> TokenStream {
+    let params: Vec<&Param> = method.params().collect();
+    let types: Vec<_> = params.iter().map(|param| &param.ty).collect();
+    let names = params.iter().map(|param| &param.name);
+    let places: Vec<_> = (0..params.len()).collect();
+    let fields: Vec<_> = places.iter().map(|place| Index::from(*place)).collect();
+    let fill = params.iter().zip(&fields).map(|(param, field)| fill(param, field, private));
+    let finish = params.iter().zip(&fields).map(|(param, field)| finish(param, field));
+    quote! {
+        #[derive(::core::default::Default)]
+        struct Places(#(::core::option::Option<#types>),*);
+
+        impl #private::Arguments for Places {
+            type Values = (#(#types,)*);
+            const NAMES: &'static [&'static str] = &[#(#names),*];
+
+            fn has(&self, place: usize) -> bool {
+                match place {
+                    #(#places => self.#fields.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            fn fill<'de, D: #private::serde::Deserializer<'de>>(
+                &mut self,
+                place: usize,
+                from: D,
+            ) -> ::core::result::Result<(), D::Error> {
+                match place {
+                    #(#places => #fill,)*
+                    _ => ::core::mem::drop(from),
+                }
+                ::core::result::Result::Ok(())
+            }
+
+            fn finish(self) -> ::core::option::Option<Self::Values> {
+                ::core::option::Option::Some((#(#finish,)*))
+            }
+        }
+    }
+}
+
+/// Puts what is read in its place. Where there is a default, null means that none was given.
+fn fill(param: &Param, field: &Index, private: &TokenStream) -> TokenStream {
+    let ty = &param.ty;
+    match param.fallback {
+        Some(_) if !param.optional => quote_spanned! {ty.span()=>
+            self.#field = <::core::option::Option<#ty> as #private::serde::Deserialize<'de>>::deserialize(from)?
+        },
+        _ => quote_spanned! {ty.span()=>
+            self.#field = ::core::option::Option::Some(
+                <#ty as #private::serde::Deserialize<'de>>::deserialize(from)?
+            )
+        },
+    }
+}
+
+fn finish(param: &Param, field: &Index) -> TokenStream {
+    let ty = &param.ty;
+    match &param.fallback {
+        None => quote!(self.#field?),
+        Some(Fallback::Value(value)) => quote! {
+            match self.#field {
+                ::core::option::Option::Some(value) => value,
+                ::core::option::Option::None => #value,
+            }
+        },
+        Some(Fallback::Default) => quote_spanned! {ty.span()=>
+            ::core::option::Option::unwrap_or_default(self.#field)
+        },
+    }
+}

@@ -1,0 +1,77 @@
+//! The attributes that are ours: read once, and taken off the code.
+
+use proc_macro2::Span;
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result};
+
+/// Takes the attribute of this name off, if it is there; twice is an error.
+pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option<Attribute>> {
+    let mut taken = attributes.extract_if(.., |attribute| attribute.path().is_ident(name));
+    let first = taken.next();
+    match taken.next() {
+        Some(second) => {
+            Err(Error::new_spanned(second, format!("`#[{name}]` stands here twice: join them")))
+        }
+        None => Ok(first),
+    }
+}
+
+/// Reads `#[name(key = value, ..)]`; a bare `#[name]` has nothing in it.
+pub(crate) fn read(
+    attribute: &Attribute,
+    known: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
+) -> Result<()> {
+    match &attribute.meta {
+        Meta::Path(_) => Ok(()),
+        _ => attribute.parse_nested_meta(known),
+    }
+}
+
+/// The error for a key that nobody knows.
+pub(crate) fn unknown(meta: &ParseNestedMeta<'_>, known: &str) -> Error {
+    meta.error(format!("unknown option; known here: {known}"))
+}
+
+/// The text of doc comments, one paragraph as it was written.
+pub(crate) fn docs(attributes: &[Attribute]) -> String {
+    let lines: Vec<String> = attributes.iter().filter_map(doc_line).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+fn doc_line(attribute: &Attribute) -> Option<String> {
+    let Meta::NameValue(meta) = &attribute.meta else { return None };
+    match &meta.value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) if meta.path.is_ident("doc") => {
+            let text = text.value();
+            Some(text.strip_prefix(' ').unwrap_or(&text).trim_end().to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Collects what is wrong, so that all of it is told at once.
+#[derive(Default)]
+pub(crate) struct Faults(Option<Error>);
+
+impl Faults {
+    pub(crate) fn add(&mut self, error: Error) {
+        match &mut self.0 {
+            Some(first) => first.combine(error),
+            None => self.0 = Some(error),
+        }
+    }
+
+    /// The value, or none and its fault is kept.
+    pub(crate) fn check<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|error| self.add(error)).ok()
+    }
+
+    /// What is there, if nothing was wrong.
+    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T> {
+        match (self.0, value) {
+            (Some(error), _) => Err(error),
+            (None, Some(value)) => Ok(value),
+            (None, None) => Err(Error::new(Span::call_site(), "there is nothing to expand")),
+        }
+    }
+}

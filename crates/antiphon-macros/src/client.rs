@@ -1,0 +1,111 @@
+//! The typed client: one plain struct, over anything that can be called.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use crate::contract::{Contract, Kind, Method, Param, Shape};
+use crate::serialize::{self, Written};
+
+pub(crate) fn write(contract: &Contract) -> TokenStream {
+    if !contract.options.client {
+        return TokenStream::new();
+    }
+    let krate = &contract.options.krate;
+    let (visibility, item) = (&contract.item.vis, &contract.item.ident);
+    let ident = format_ident!("{item}Client");
+    let conditions =
+        contract.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
+    let conditions: Vec<_> = conditions.collect();
+    let text =
+        format!("Calls a service of the contract `{item}`, over anything that can be called.");
+    let methods = contract.methods.iter().map(|method| call(method, contract));
+    let idempotent = idempotent(contract);
+    quote! {
+        #(#conditions)*
+        #[doc = #text]
+        #[derive(Clone, Debug)]
+        #visibility struct #ident {
+            client: #krate::Client,
+        }
+
+        #(#conditions)*
+        impl #ident {
+            #idempotent
+
+            /// Over a client, a peer, or any other caller.
+            pub fn new(over: impl ::core::convert::Into<#krate::Client>) -> Self {
+                Self { client: ::core::convert::Into::into(over) }
+            }
+
+            #(#methods)*
+        }
+    }
+}
+
+/// The names of the methods that may be called again.
+fn idempotent(contract: &Contract) -> TokenStream {
+    let names = contract.methods.iter().filter(|method| method.idempotent).map(|method| {
+        let (conditions, name) = (method.conditions(), &method.name);
+        quote!(#(#conditions)* #name)
+    });
+    quote! {
+        /// The methods that the contract calls idempotent: calling one twice is as good as once, so a
+        /// call whose answer was lost may be sent again.
+        pub const IDEMPOTENT: &'static [&'static str] = &[#(#names),*];
+    }
+}
+
+fn call(method: &Method, contract: &Contract) -> TokenStream {
+    let krate = &contract.options.krate;
+    let Method { ident, attributes, name, .. } = method;
+    let arguments = method.params().map(Param::typed);
+    let (items, params) = params(method, contract);
+    match &method.kind {
+        Kind::Method(result) => quote! {
+            #(#attributes)*
+            pub fn #ident(&self, #(#arguments),*) -> #krate::Call<#result> {
+                #items
+                self.client.call(#name, #params)
+            }
+        },
+        Kind::Notification => quote! {
+            #(#attributes)*
+            pub async fn #ident(
+                &self,
+                #(#arguments),*
+            ) -> ::core::result::Result<(), #krate::CallError> {
+                #items
+                let sent = #krate::__private::notify(&self.client, #name, &#params);
+                sent.await
+            }
+        },
+    }
+}
+
+/// The items that write the params, and what is sent.
+fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
+    let params: Vec<&Param> = method.params().collect();
+    if params.is_empty() {
+        return (TokenStream::new(), quote!(()));
+    }
+    let idents: Vec<_> = params.iter().map(|param| &param.ident).collect();
+    if method.whole().is_some() {
+        return (TokenStream::new(), quote!(#(#idents),*));
+    }
+    let krate = &contract.options.krate;
+    let private = quote!(#krate::__private);
+    let written: Vec<_> = params
+        .iter()
+        .map(|param| Written {
+            name: &param.name,
+            ty: &param.ty,
+            // Beside a default, `None` is a value like any other.
+            optional: param.optional && param.fallback.is_none(),
+        })
+        .collect();
+    let items = match contract.options.shape {
+        Shape::ByName => serialize::by_name(&written, &private),
+        Shape::ByPosition => serialize::by_position(&written, &private),
+    };
+    (items, quote!(Sent(#(&#idents),*)))
+}

@@ -1,0 +1,203 @@
+//! One argument of a method: the context, or a param.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::meta::ParseNestedMeta;
+use syn::{Error, Expr, FnArg, Ident, LitStr, Pat, PatType, Receiver, Result, Signature, Type};
+
+use super::options::Options;
+use super::{docs, returned};
+use crate::attribute;
+
+const KNOWN: &str = "`name`, `default`";
+
+/// An argument, in the order of the function.
+pub(crate) enum Argument {
+    Context(Ident, Box<Type>),
+    Param(Box<Param>),
+}
+
+/// An argument that comes from the wire.
+pub(crate) struct Param {
+    pub(crate) ident: Ident,
+    pub(crate) ty: Type,
+    /// Its name on the wire.
+    pub(crate) name: LitStr,
+    pub(crate) fallback: Option<Fallback>,
+    /// An `Option`, which a client leaves out where it is `None`.
+    pub(crate) optional: bool,
+    /// `#[params]`: not one of the params, but all of them.
+    pub(crate) whole: bool,
+    pub(crate) docs: String,
+}
+
+/// What an argument is where its param is not given.
+pub(crate) enum Fallback {
+    Default,
+    Value(Box<Expr>),
+}
+
+/// The arguments after `&self`.
+pub(super) fn all(signature: &Signature, options: &Options) -> Result<Vec<Argument>> {
+    let mut inputs = signature.inputs.iter();
+    receiver(inputs.next(), signature)?;
+    let arguments: Vec<Argument> = inputs
+        .filter_map(|input| match input {
+            FnArg::Typed(argument) => Some(Argument::parse(argument, options)),
+            FnArg::Receiver(_) => None,
+        })
+        .collect::<Result<_>>()?;
+    one_context(&arguments)?;
+    alone_or_not_whole(&arguments)?;
+    distinct(&arguments)?;
+    Ok(arguments)
+}
+
+fn receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
+    match first {
+        Some(FnArg::Receiver(Receiver {
+            reference: Some(_),
+            mutability: None,
+            colon_token: None,
+            ..
+        })) => Ok(()),
+        Some(FnArg::Receiver(other)) => Err(Error::new_spanned(
+            other,
+            "a method takes `&self`: calls run at the same time; put what changes behind a lock",
+        )),
+        _ => Err(Error::new_spanned(&signature.ident, "a method takes `&self` first")),
+    }
+}
+
+fn one_context(arguments: &[Argument]) -> Result<()> {
+    let mut contexts = arguments.iter().filter_map(|argument| match argument {
+        Argument::Context(ident, _) => Some(ident),
+        Argument::Param(_) => None,
+    });
+    match (contexts.next(), contexts.next()) {
+        (Some(_), Some(second)) => {
+            Err(Error::new_spanned(second, "a call has one `Context`: take it once"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn alone_or_not_whole(arguments: &[Argument]) -> Result<()> {
+    let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
+    match params.iter().find(|param| param.whole) {
+        Some(whole) if params.len() > 1 => Err(Error::new_spanned(
+            &whole.ident,
+            "`#[params]` is all the params at once: there can be no others",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn distinct(arguments: &[Argument]) -> Result<()> {
+    let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
+    for (place, param) in params.iter().enumerate() {
+        if params[..place].iter().any(|other| other.name.value() == param.name.value()) {
+            let text = format!("another param has the name `{}` already", param.name.value());
+            return Err(Error::new(param.name.span(), text));
+        }
+    }
+    Ok(())
+}
+
+impl Argument {
+    fn parse(argument: &PatType, options: &Options) -> Result<Self> {
+        let ident = ident(&argument.pat)?;
+        let mut attributes = argument.attrs.clone();
+        let settings = attribute::take(&mut attributes, "param")?;
+        let whole = attribute::take(&mut attributes, "params")?.is_some();
+        if let Some(other) = attributes.iter().find(|other| !other.path().is_ident("doc")) {
+            let text = "unknown attribute of a param; known: `#[param(..)]`, `#[params]`";
+            return Err(Error::new_spanned(other, text));
+        }
+        if is_context(&argument.ty) {
+            return Ok(Self::Context(ident, argument.ty.clone()));
+        }
+        owned(&argument.ty)?;
+        let mut param = Param {
+            name: options.rename_all.apply(&ident),
+            ty: (*argument.ty).clone(),
+            fallback: None,
+            optional: returned::is_option(&argument.ty),
+            whole,
+            docs: docs(&attributes),
+            ident,
+        };
+        if let Some(settings) = settings {
+            attribute::read(&settings, |meta| param.read(&meta))?;
+        }
+        Ok(Self::Param(Box::new(param)))
+    }
+
+    pub(crate) fn param(&self) -> Option<&Param> {
+        match self {
+            Self::Param(param) => Some(param),
+            Self::Context(..) => None,
+        }
+    }
+
+    /// As it stands in a signature.
+    pub(crate) fn typed(&self) -> TokenStream {
+        match self {
+            Self::Param(param) => param.typed(),
+            Self::Context(ident, ty) => quote!(#ident: #ty),
+        }
+    }
+}
+
+impl Param {
+    /// As it stands in a signature.
+    pub(crate) fn typed(&self) -> TokenStream {
+        let (ident, ty) = (&self.ident, &self.ty);
+        quote!(#ident: #ty)
+    }
+
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("name") {
+            self.name = meta.value()?.parse()?;
+        } else if meta.path.is_ident("default") {
+            self.fallback = Some(if meta.input.peek(syn::Token![=]) {
+                Fallback::Value(Box::new(meta.value()?.parse()?))
+            } else {
+                Fallback::Default
+            });
+        } else {
+            return Err(attribute::unknown(meta, KNOWN));
+        }
+        Ok(())
+    }
+}
+
+/// The name of an argument: it is the name of a param, so there must be one.
+fn ident(pattern: &Pat) -> Result<Ident> {
+    match pattern {
+        Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => {
+            Ok(pattern.ident.clone())
+        }
+        other => Err(Error::new_spanned(other, "a param is a plain name, which the wire has too")),
+    }
+}
+
+fn is_context(ty: &Type) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Context"))
+}
+
+fn owned(ty: &Type) -> Result<()> {
+    match ty {
+        Type::Reference(reference) if is_context(&reference.elem) => {
+            Err(Error::new_spanned(ty, "take the `Context` by value: it is cheap to clone"))
+        }
+        Type::Reference(_) => Err(Error::new_spanned(
+            ty,
+            "a param is read from the wire, so it is owned: `String` for `&str`, `Vec<T>` for `&[T]`",
+        )),
+        Type::ImplTrait(_) => {
+            Err(Error::new_spanned(ty, "a param has one type, which the description names"))
+        }
+        _ => Ok(()),
+    }
+}

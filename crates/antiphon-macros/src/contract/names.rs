@@ -1,0 +1,74 @@
+//! How the names of the code become the names of the wire.
+
+use syn::ext::IdentExt;
+use syn::{Error, Ident, LitStr, Result};
+
+/// Which case the names of methods and params are put in, where they are not named one by one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    AsWritten,
+    Camel,
+    Pascal,
+}
+
+impl Case {
+    pub(super) fn parse(text: &LitStr) -> Result<Self> {
+        match &*text.value() {
+            "snake_case" => Ok(Self::AsWritten),
+            "camelCase" => Ok(Self::Camel),
+            "PascalCase" => Ok(Self::Pascal),
+            _ => Err(Error::new(text.span(), "say `snake_case`, `camelCase` or `PascalCase`")),
+        }
+    }
+
+    /// The name of something that the code calls this.
+    pub(super) fn apply(self, ident: &Ident) -> LitStr {
+        let name = ident.unraw().to_string();
+        let name = match self {
+            Self::AsWritten => name,
+            Self::Camel => joined(&name, false),
+            Self::Pascal => joined(&name, true),
+        };
+        LitStr::new(&name, ident.span())
+    }
+}
+
+fn joined(name: &str, mut upper: bool) -> String {
+    let mut out = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter {
+            '_' => upper = !out.is_empty() || upper,
+            _ if upper => {
+                out.extend(letter.to_uppercase());
+                upper = false;
+            }
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// The names that the specification keeps for itself (section 4).
+pub(super) fn unreserved(name: &LitStr) -> Result<()> {
+    if name.value().is_empty() {
+        return Err(Error::new(name.span(), "a method needs a name"));
+    }
+    if name.value().starts_with("rpc.") {
+        let text = "names that begin with `rpc.` are the specification's: choose another";
+        return Err(Error::new(name.span(), text));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    #[test]
+    fn words_are_joined() {
+        assert_eq!(joined("get_block_by_hash", false), "getBlockByHash");
+        assert_eq!(joined("get_block", true), "GetBlock");
+        assert_eq!(joined("_private", false), "private");
+        assert_eq!(joined("sum", false), "sum");
+    }
+}

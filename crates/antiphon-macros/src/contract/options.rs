@@ -1,0 +1,90 @@
+//! `#[rpc(..)]`: what holds for a whole contract.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::meta::ParseNestedMeta;
+use syn::parse::Parser;
+use syn::{LitStr, Path, Result, meta};
+
+use super::names::Case;
+use crate::attribute;
+
+const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `server`, `client`, `crate`";
+
+/// What was chosen for the whole contract.
+pub(crate) struct Options {
+    pub(crate) namespace: Option<LitStr>,
+    pub(crate) separator: Option<LitStr>,
+    pub(crate) rename_all: Case,
+    pub(crate) shape: Shape,
+    pub(crate) server: bool,
+    pub(crate) client: bool,
+    /// The path of the library.
+    pub(crate) krate: TokenStream,
+}
+
+/// How the client sends params. A server takes both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shape {
+    ByName,
+    ByPosition,
+}
+
+impl Options {
+    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+        let mut options = Self {
+            namespace: None,
+            separator: None,
+            rename_all: Case::AsWritten,
+            shape: Shape::ByName,
+            server: false,
+            client: false,
+            krate: quote!(::antiphon),
+        };
+        meta::parser(|meta| options.read(&meta)).parse2(tokens)?;
+        // Neither is named: both are meant.
+        if !options.server && !options.client {
+            (options.server, options.client) = (true, true);
+        }
+        Ok(options)
+    }
+
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("namespace") {
+            self.namespace = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("separator") {
+            self.separator = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("rename_all") {
+            self.rename_all = Case::parse(&meta.value()?.parse()?)?;
+        } else if meta.path.is_ident("params") {
+            self.shape = Shape::parse(&meta.value()?.parse()?)?;
+        } else if meta.path.is_ident("server") {
+            self.server = true;
+        } else if meta.path.is_ident("client") {
+            self.client = true;
+        } else if meta.path.is_ident("crate") {
+            let path: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+            self.krate = quote!(#path);
+        } else {
+            return Err(attribute::unknown(meta, KNOWN));
+        }
+        Ok(())
+    }
+
+    /// A name as the wire has it.
+    pub(crate) fn full(&self, name: &LitStr) -> LitStr {
+        let Some(namespace) = &self.namespace else { return name.clone() };
+        let separator = self.separator.as_ref().map_or("_".to_owned(), LitStr::value);
+        LitStr::new(&format!("{}{separator}{}", namespace.value(), name.value()), name.span())
+    }
+}
+
+impl Shape {
+    fn parse(text: &LitStr) -> Result<Self> {
+        match &*text.value() {
+            "by_name" => Ok(Self::ByName),
+            "by_position" => Ok(Self::ByPosition),
+            _ => Err(syn::Error::new(text.span(), "say `by_name` or `by_position`")),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What the contract says about a method, for a document of the service.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ReturnType;
+
+use crate::contract::{Fallback, Kind, Method, Param};
+
+/// Adds the description of a method to `router`, if the library can describe.
+pub(crate) fn write(method: &Method, krate: &TokenStream) -> TokenStream {
+    let (docs, names) = (&method.docs, method.every_name());
+    let private = quote!(#krate::__private);
+    let params = method.params().map(|param| describe(param, &private));
+    let answer = answer(method, &private);
+    let deprecated = method.is_deprecated().then(|| quote!(it.deprecated();));
+    let idempotent = method.idempotent.then(|| quote!(it.idempotent();));
+    quote! {
+        #krate::__describe!(router, &[#(#names),*], #docs, |it| {
+            #[allow(unused_imports)]
+            use #private::ask::*;
+            #(#params)*
+            #answer
+            #deprecated
+            #idempotent
+        })
+    }
+}
+
+fn describe(param: &Param, private: &TokenStream) -> TokenStream {
+    let Param { ty, name, docs, .. } = param;
+    let probe = quote!((&#private::Probe::<#ty>::new()));
+    if param.whole {
+        return quote! {
+            let schema = #probe.inline(it.generator());
+            it.whole(#name, &schema);
+        };
+    }
+    let default = match &param.fallback {
+        None => quote!(::core::option::Option::None),
+        Some(Fallback::Default) => {
+            quote!(::core::option::Option::Some(#probe.show(::core::default::Default::default())))
+        }
+        Some(Fallback::Value(value)) => quote!(::core::option::Option::Some(#probe.show(#value))),
+    };
+    quote! {
+        let schema = #probe.schema(it.generator());
+        let is_optional = #probe.is_optional();
+        it.param(#name, #docs, schema, is_optional, #default);
+    }
+}
+
+fn answer(method: &Method, private: &TokenStream) -> Option<TokenStream> {
+    match (&method.kind, &method.output) {
+        (Kind::Method(result), ReturnType::Type(_, output)) => Some(quote! {
+            let schema = (&#private::Probe::<#result>::new()).schema(it.generator());
+            it.result(schema);
+            let errors = (&#private::Probe::<#output>::new()).errors();
+            it.errors(errors);
+        }),
+        _ => None,
+    }
+}

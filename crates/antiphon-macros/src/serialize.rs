@@ -1,0 +1,75 @@
+//! Code that writes named or ordered values as JSON, without a derive.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{LitStr, Type};
+
+/// One value to be written.
+pub(crate) struct Written<'a> {
+    pub(crate) name: &'a LitStr,
+    pub(crate) ty: &'a Type,
+    /// An `Option` that is left out where it is `None`.
+    pub(crate) optional: bool,
+}
+
+/// A struct `Sent<'a>(&'a A, &'a B)` that serializes as an object.
+pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
+    let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
+    let entries = values.iter().zip(&fields).map(|(value, field)| {
+        let name = value.name;
+        let entry = quote_spanned! {value.ty.span()=>
+            #private::serde::ser::SerializeMap::serialize_entry(&mut map, #name, self.#field)?;
+        };
+        if value.optional { quote!(if self.#field.is_some() { #entry }) } else { entry }
+    });
+    let body = quote! {
+        let mut map = serializer.serialize_map(::core::option::Option::None)?;
+        #(#entries)*
+        #private::serde::ser::SerializeMap::end(map)
+    };
+    sent(values, &body, private)
+}
+
+/// The same that serializes as an array. What is `None` at the end is left out.
+pub(crate) fn by_position(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
+    let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
+    let needed = values.iter().rposition(|value| !value.optional).map_or(0, |last| last + 1);
+    let lengths = (needed..values.len()).map(|place| {
+        let (field, length) = (&fields[place], place + 1);
+        quote!(if self.#field.is_some() { length = #length; })
+    });
+    let places = 0..values.len();
+    let elements = values.iter().zip(&fields).map(|(value, field)| {
+        quote_spanned! {value.ty.span()=>
+            #private::serde::ser::SerializeSeq::serialize_element(&mut list, self.#field)?;
+        }
+    });
+    let body = quote! {
+        let mut length: usize = #needed;
+        #(#lengths)*
+        let mut list = serializer.serialize_seq(::core::option::Option::Some(length))?;
+        #(if #places < length { #elements })*
+        #private::serde::ser::SerializeSeq::end(list)
+    };
+    sent(values, &body, private)
+}
+
+fn sent(values: &[Written<'_>], body: &TokenStream, private: &TokenStream) -> TokenStream {
+    let types = values.iter().map(|value| value.ty);
+    let lifetime = if values.is_empty() { quote!() } else { quote!(<'a>) };
+    let anonymous = if values.is_empty() { quote!() } else { quote!(<'_>) };
+    quote! {
+        struct Sent #lifetime (#(&'a #types),*);
+
+        impl #private::serde::Serialize for Sent #anonymous {
+            fn serialize<S: #private::serde::Serializer>(
+                &self,
+                serializer: S,
+            ) -> ::core::result::Result<S::Ok, S::Error> {
+                #[allow(unused_mut)]
+                #body
+            }
+        }
+    }
+}

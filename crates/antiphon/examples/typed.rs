@@ -1,0 +1,85 @@
+//! One trait is the whole contract: a service, its typed client, and a contract the other way, by
+//! which the service tells its caller how far it is.
+//!
+//! `cargo run -p antiphon --example typed`
+
+use antiphon::{CallError, Client, Context, RpcError, Server};
+
+#[antiphon::rpc(namespace = "math", separator = ".")]
+trait Math {
+    /// Subtracts one number from another.
+    async fn subtract(&self, minuend: i64, subtrahend: i64) -> Result<i64, MathError>;
+
+    /// The sum from one to a number, told step by step.
+    async fn sum_to(
+        &self,
+        cx: Context,
+        last: u32,
+        #[param(default = 1)] step: u32,
+    ) -> Result<u64, MathError>;
+}
+
+/// What the caller serves.
+#[antiphon::rpc]
+trait Progress {
+    /// So much is done.
+    #[notification]
+    async fn progress(&self, done: u32, of: u32);
+}
+
+#[derive(Debug, RpcError)]
+enum MathError {
+    #[rpc(code = -32050, message = "the result is out of range")]
+    Overflow,
+    #[rpc(code = -32051, message = "the step leads nowhere")]
+    Step { step: u32 },
+    #[rpc(transparent)]
+    Caller(CallError),
+}
+
+struct Calculator;
+
+impl Math for Calculator {
+    async fn subtract(&self, minuend: i64, subtrahend: i64) -> Result<i64, MathError> {
+        minuend.checked_sub(subtrahend).ok_or(MathError::Overflow)
+    }
+
+    async fn sum_to(&self, cx: Context, last: u32, step: u32) -> Result<u64, MathError> {
+        if step == 0 {
+            return Err(MathError::Step { step });
+        }
+        let caller = ProgressClient::new(cx.peer().map_err(MathError::Caller)?);
+        let mut sum = 0;
+        let mut number = 1;
+        while number <= last {
+            sum += u64::from(number);
+            caller.progress(number, last).await.map_err(MathError::Caller)?;
+            number = number.saturating_add(step);
+        }
+        Ok(sum)
+    }
+}
+
+struct Screen;
+
+impl Progress for Screen {
+    async fn progress(&self, done: u32, of: u32) {
+        println!("{done} of {of}");
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::bind("tcp://127.0.0.1:0").await?;
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(Calculator.into_router()));
+
+    let client = Client::builder().handler(Screen.into_router()).connect(&address).await?;
+    let math = MathClient::new(&client);
+    println!("42 - 23 = {}", math.subtract(42, 23).await?);
+    println!("1 + 3 + 5 = {}", math.sum_to(5, 2).await?);
+    if let Err(error) = math.sum_to(5, 0).await {
+        println!("{error}: {:?}", error.as_error::<MathError>());
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What is said about one method, kept until somebody asks for the document.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+
+use super::document::{Content, Failure, Method, ParamStructure};
+use super::expand::expand;
+use crate::error::KnownError;
+
+/// Where the schemas of a document are gathered.
+pub struct Generator(SchemaGenerator);
+
+impl Generator {
+    /// OpenRPC speaks draft 7, and keeps shared schemas among its components.
+    pub(crate) fn new() -> Self {
+        let settings = SchemaSettings::draft07().with(|settings| {
+            settings.definitions_path = "/components/schemas".into();
+            settings.meta_schema = None;
+        });
+        Self(settings.into_generator())
+    }
+
+    /// The schema of a type, or a reference to it.
+    pub fn schema<T: JsonSchema>(&mut self) -> Value {
+        self.transformed(SchemaGenerator::subschema_for::<T>)
+    }
+
+    /// The schema of a type, never a reference to it.
+    pub(crate) fn inline<T: JsonSchema>(&mut self) -> Value {
+        self.transformed(T::json_schema)
+    }
+
+    fn transformed(
+        &mut self,
+        make: impl FnOnce(&mut SchemaGenerator) -> schemars::Schema,
+    ) -> Value {
+        let mut schema = make(&mut self.0);
+        for transform in self.0.transforms_mut() {
+            transform.transform(&mut schema);
+        }
+        schema.into()
+    }
+
+    /// The schemas that were referred to.
+    pub(crate) fn components(mut self) -> Map<String, Value> {
+        self.0.take_definitions(true)
+    }
+}
+
+/// A description of one method, for one that is a closure. A contract describes itself.
+///
+/// ```
+/// use antiphon::openrpc::{Description, Info};
+/// use antiphon::{Context, Router, schemars::{self, JsonSchema}};
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Subtract { minuend: i64, subtrahend: i64 }
+///
+/// let router = Router::new()
+///     .method("subtract", |p: Subtract, _cx: Context| async move { Ok(p.minuend - p.subtrahend) })
+///     .describe("subtract", Description::method::<Subtract, i64>().docs("Subtracts."));
+/// assert_eq!(router.openrpc(Info::new("Math", "1.0.0")).methods[0].params[0].name, "minuend");
+/// ```
+#[derive(Clone)]
+pub struct Description {
+    make: Arc<dyn Fn(&mut Generator) -> Method + Send + Sync>,
+    docs: &'static str,
+}
+
+impl Description {
+    /// Of a method that takes `P` and gives back `R`.
+    pub fn method<P: JsonSchema + 'static, R: JsonSchema + 'static>() -> Self {
+        Self::new(|generator| Method {
+            result: Some(Content::new("result", generator.schema::<R>())),
+            ..taking::<P>(generator)
+        })
+    }
+
+    /// Of a notification that takes `P`.
+    pub fn notification<P: JsonSchema + 'static>() -> Self {
+        Self::new(taking::<P>)
+    }
+
+    /// Says what it does: the first paragraph is the summary, all of it the description.
+    #[must_use]
+    pub fn docs(mut self, text: &'static str) -> Self {
+        self.docs = text;
+        self
+    }
+
+    pub(crate) fn new(make: impl Fn(&mut Generator) -> Method + Send + Sync + 'static) -> Self {
+        Self { make: Arc::new(make), docs: "" }
+    }
+
+    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Method {
+        let (summary, description) = told(self.docs);
+        Method { name: name.to_owned(), summary, description, ..(self.make)(generator) }
+    }
+}
+
+impl fmt::Debug for Description {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Description").field("docs", &self.docs).finish_non_exhaustive()
+    }
+}
+
+fn taking<P: JsonSchema>(generator: &mut Generator) -> Method {
+    let (params, param_structure) = whole("params", &generator.inline::<P>());
+    Method { params, param_structure, ..Method::default() }
+}
+
+/// The params that an argument describes which is all of them.
+pub(crate) fn whole(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
+    expand(name, schema)
+}
+
+/// Summary and description of a doc comment. One paragraph is a summary and nothing more.
+pub(crate) fn told(docs: &str) -> (Option<String>, Option<String>) {
+    let docs = docs.trim();
+    let summary = docs.split("\n\n").next().unwrap_or_default();
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let description = if summary.len() < docs.len() { docs } else { "" };
+    (some(summary.replace('\n', " ")), some(description.to_owned()))
+}
+
+impl From<KnownError> for Failure {
+    fn from(error: KnownError) -> Self {
+        Self { code: error.code.0, message: error.message.into_owned(), data: None }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a service says about itself: an OpenRPC 1.4 document.
+//!
+//! Contracts describe themselves: their names, doc comments, params, results and errors, and of every
+//! type that is `schemars::JsonSchema` its schema. A type that is not is described as anything, so
+//! nothing is asked of it. Closures are described by
+//! [`Router::describe`](crate::Router::describe).
+//!
+//! ```
+//! use antiphon::{CallError, openrpc::Info};
+//!
+//! #[antiphon::rpc]
+//! pub trait Math {
+//!     /// Subtracts one number from another.
+//!     async fn subtract(&self, minuend: i64, subtrahend: i64) -> Result<i64, CallError>;
+//! }
+//!
+//! struct Calculator;
+//!
+//! impl Math for Calculator {
+//!     async fn subtract(&self, minuend: i64, subtrahend: i64) -> Result<i64, CallError> {
+//!         Ok(minuend - subtrahend)
+//!     }
+//! }
+//!
+//! let router = Calculator.into_router();
+//! let document = router.openrpc(Info::new("Math", "1.0.0"));
+//! assert_eq!(document.methods[0].summary.as_deref(), Some("Subtracts one number from another."));
+//! # let path = std::env::temp_dir().join(format!("antiphon-openrpc-doc-{}.json", std::process::id()));
+//! document.write_to(&path)?;
+//! # std::fs::remove_file(&path)?;
+//!
+//! let router = router.discoverable(Info::new("Math", "1.0.0"));       // serves `rpc.discover`
+//! # drop(router);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+mod description;
+mod document;
+mod expand;
+mod references;
+mod router;
+#[cfg(feature = "validate")]
+mod validate;
+
+pub use description::Description;
+#[doc(hidden)]
+pub use description::Generator;
+pub use document::{
+    Components, Content, Document, DocumentError, Failure, Info, Method, ParamStructure,
+};
+#[cfg(feature = "validate")]
+pub use validate::SchemaError;
+
+pub(crate) use description::{told, whole};
+pub(crate) use router::Described;
+
+/// The version of the specification that our documents follow.
+pub const VERSION: &str = "1.4.1";

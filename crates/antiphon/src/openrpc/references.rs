@@ -1,0 +1,36 @@
+//! References of a document to its own parts, followed where OpenRPC allows one in place of an object.
+//!
+//! Schemas keep theirs: a schema may refer to itself.
+
+use serde_json::Value;
+
+/// How many references may lead to each other.
+const CHAIN: usize = 8;
+
+/// Follows the references, or names the one that leads nowhere.
+pub(super) fn follow(document: &mut Value) -> Result<(), String> {
+    let root = document.clone();
+    for method in list(document, "methods") {
+        resolve(method, &root)?;
+        for part in ["params", "errors", "tags", "links", "examples"] {
+            list(method, part).try_for_each(|part| resolve(part, &root))?;
+        }
+        if let Some(result) = method.get_mut("result") {
+            resolve(result, &root)?;
+        }
+    }
+    Ok(())
+}
+
+fn list<'a>(of: &'a mut Value, name: &str) -> impl Iterator<Item = &'a mut Value> {
+    of.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn resolve(place: &mut Value, root: &Value) -> Result<(), String> {
+    for _ in 0..CHAIN {
+        let Some(reference) = place.get("$ref").and_then(Value::as_str) else { return Ok(()) };
+        let found = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        *place = found.cloned().ok_or_else(|| reference.to_owned())?;
+    }
+    Err(place.get("$ref").map(Value::to_string).unwrap_or_default())
+}

@@ -1,0 +1,120 @@
+//! Params by position and by name, left out, too many, of the wrong kind.
+
+use antiphon::Responder;
+use serde_json::{Value, json};
+
+use crate::library::shelves;
+
+async fn answer(method: &str, params: &Value) -> Value {
+    let (router, _told) = shelves();
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let answer = Responder::new(router).answer(request.to_string()).await.unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[tokio::test]
+async fn by_position_and_by_name_at_once() {
+    for params in [json!([42, 23]), json!({"subtrahend": 23, "minuend": 42})] {
+        assert_eq!(answer("library.subtract", &params).await["result"], 19);
+    }
+}
+
+#[tokio::test]
+async fn what_may_be_left_out_may_be_left_out_either_way() {
+    for (params, offset, limit, order) in [
+        (json!([]), json!(null), 10, ""),
+        (json!({}), json!(null), 10, ""),
+        (json!([3]), json!(3), 10, ""),
+        (json!([null, null, "title"]), json!(null), 10, "title"),
+        (json!([3, 4, "title"]), json!(3), 4, "title"),
+        (json!({"limit": 4}), json!(null), 4, ""),
+        (json!({"orderBy": "title", "offset": null, "limit": null}), json!(null), 10, "title"),
+    ] {
+        let result = &answer("list", &params).await["result"];
+        let expected =
+            json!({"offset": offset, "limit": limit, "order": order, "transport": "none"});
+        assert_eq!(*result, expected, "{params}");
+    }
+}
+
+#[tokio::test]
+async fn absent_params_are_none() {
+    let (router, _told) = shelves();
+    let responder = Responder::new(router);
+    for (method, part) in [
+        ("library.ping", "\"pong\""),
+        ("library.page", "\"limit\":10"),
+        ("library.echo", "[]"),
+        ("library.subtract", "missing param `minuend`"),
+    ] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+        let answer = responder.answer(request).await.unwrap();
+        let answer = std::str::from_utf8(&answer).unwrap();
+        assert!(answer.contains(part), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named_in_the_terms_of_the_method() {
+    for (method, params, path, reason) in [
+        ("subtract", json!([1]), "", "missing param `subtrahend`"),
+        ("subtract", json!({"minuend": 1}), "", "missing param `subtrahend`"),
+        (
+            "subtract",
+            json!([1, 2, 3]),
+            "",
+            "more params than the method takes: `minuend`, `subtrahend`",
+        ),
+        (
+            "subtract",
+            json!({"minuend": 1, "subtrahend": 2, "x": 3}),
+            "x",
+            "unknown param `x`: the method takes `minuend`, `subtrahend`",
+        ),
+        ("subtract", json!(["a", 2]), "[0]", "invalid type: string \"a\", expected i64"),
+        (
+            "subtract",
+            json!({"minuend": 1, "subtrahend": null}),
+            "subtrahend",
+            "invalid type: null, expected i64",
+        ),
+        (
+            "lend",
+            json!({"book": {"title": "Emma", "pages": -1}}),
+            "book.pages",
+            "invalid value: integer `-1`, expected u32",
+        ),
+        ("lend", json!([{"title": "Emma"}]), "[0]", "missing field `pages`"),
+        ("ping", json!([1]), "", "the method takes no params"),
+        ("ping", json!({"a": 1}), "a", "unknown param `a`: the method takes none"),
+        (
+            "page",
+            json!({"order": ""}),
+            "order",
+            "unknown param `order`: the method takes `offset`, `limit`, `orderBy`",
+        ),
+    ] {
+        let error = &answer(&format!("library.{method}"), &params).await["error"];
+        assert_eq!(error["code"], -32602, "{method} {params}: {error}");
+        assert_eq!(error["data"], json!({"path": path, "reason": reason}), "{method} {params}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_twice_is_refused() {
+    let (router, _told) = shelves();
+    let request = r#"{"jsonrpc":"2.0","id":1,"method":"library.subtract",
+        "params":{"minuend":1,"minuend":2,"subtrahend":3}}"#;
+    let answer = Responder::new(router).answer(request).await.unwrap();
+    let answer: Value = serde_json::from_slice(&answer).unwrap();
+    let reason = answer["error"]["data"]["reason"].as_str().unwrap();
+    assert_eq!(reason, "param `minuend` is given twice");
+}
+
+/// The name is the peer's, and it is not sent back whole.
+#[tokio::test]
+async fn a_long_name_is_cut() {
+    let params = json!({"x".repeat(100_000): 1});
+    let error = &answer("library.ping", &params).await["error"];
+    assert!(error["data"]["reason"].as_str().unwrap().len() < 200);
+}

@@ -1,0 +1,40 @@
+use antiphon::RpcError;
+
+#[derive(RpcError)]
+pub enum Codes {
+    #[rpc(code = -32601, message = "reserved")]
+    Reserved,
+    #[rpc(code = -32700, message = "reserved")]
+    Parse,
+    #[rpc(code = 1, message = "one")]
+    One,
+    #[rpc(code = 1, message = "one again")]
+    Again,
+    #[rpc(code = "1", message = "text")]
+    Text,
+    None,
+    #[rpc(code = 2, mesage = "two")]
+    Misspelt,
+    #[rpc(code = 3, transparent)]
+    Both(antiphon::ErrorObject),
+    #[rpc(transparent)]
+    Empty,
+    #[rpc(code = 4, message = "four")]
+    Skipped(#[rpc(skip)] u8),
+}
+
+#[derive(RpcError)]
+pub enum Generic<T> {
+    #[rpc(code = 1, message = "one")]
+    One(T),
+}
+
+#[derive(RpcError)]
+pub enum Same {
+    #[rpc(code = 1, message = "one")]
+    One,
+    #[rpc(code = 1, message = "one again")]
+    Again,
+}
+
+fn main() {}

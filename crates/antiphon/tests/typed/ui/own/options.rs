@@ -1,0 +1,26 @@
+use antiphon::ErrorObject;
+
+#[antiphon::rpc(namspace = "math")]
+pub trait Misspelt {}
+
+#[antiphon::rpc(params = "by_number")]
+pub trait Params {}
+
+#[antiphon::rpc(rename_all = "kebab-case")]
+pub trait Case {}
+
+#[antiphon::rpc]
+pub trait Methods {
+    #[method(nam = "a")]
+    async fn unknown(&self) -> Result<i64, ErrorObject>;
+    #[method]
+    #[notification]
+    async fn both(&self);
+    #[method(name = "a")]
+    #[method(name = "b")]
+    async fn twice(&self) -> Result<i64, ErrorObject>;
+    #[notification(idempotent)]
+    async fn idempotent(&self);
+}
+
+fn main() {}
