@@ -68,6 +68,16 @@ fn call(method: &Method, contract: &Contract) -> TokenStream {
                 self.client.call(#name, #params)
             }
         },
+        Kind::Subscription(feed) => {
+            let (topic, item) = (feed.topic(krate), &feed.item);
+            quote! {
+                #(#attributes)*
+                pub fn #ident(&self, #(#arguments),*) -> #krate::Subscribe<#item> {
+                    #items
+                    self.client.subscribe(#topic, #params)
+                }
+            }
+        }
         Kind::Notification => quote! {
             #(#attributes)*
             pub async fn #ident(
@@ -103,9 +113,17 @@ fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
             optional: param.optional && param.fallback.is_none(),
         })
         .collect();
-    let items = match contract.options.shape {
+    let items = match shape(method, contract) {
         Shape::ByName => serialize::by_name(&written, &private),
         Shape::ByPosition => serialize::by_position(&written, &private),
     };
     (items, quote!(Sent(#(&#idents),*)))
+}
+
+/// How its params are sent.
+fn shape(method: &Method, contract: &Contract) -> Shape {
+    match &method.kind {
+        Kind::Subscription(feed) if feed.is_given() => Shape::ByPosition,
+        _ => contract.options.shape,
+    }
 }

@@ -4,18 +4,23 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ReturnType;
 
-use crate::contract::{Fallback, Kind, Method, Param};
+use crate::contract::{Fallback, Kind, Method, Param, returned_error};
 
 /// Adds the description of a method to `router`, if the library can describe.
 pub(crate) fn write(method: &Method, krate: &TokenStream) -> TokenStream {
-    let (docs, names) = (&method.docs, method.every_name());
+    let docs = &method.docs;
+    let names = method.every_name();
+    let called = match &method.kind {
+        Kind::Subscription(feed) => feed.topic(krate),
+        _ => quote!(&[#(#names),*][..]),
+    };
     let private = quote!(#krate::__private);
     let params = method.params().map(|param| describe(param, &private));
     let answer = answer(method, &private);
     let deprecated = method.is_deprecated().then(|| quote!(it.deprecated();));
     let idempotent = method.idempotent.then(|| quote!(it.idempotent();));
     quote! {
-        #krate::__describe!(router, &[#(#names),*], #docs, |it| {
+        #krate::__describe!(router, #called, #docs, |it| {
             #[allow(unused_imports)]
             use #private::ask::*;
             #(#params)*
@@ -57,6 +62,19 @@ fn answer(method: &Method, private: &TokenStream) -> Option<TokenStream> {
             let errors = (&#private::Probe::<#output>::new()).errors();
             it.errors(errors);
         }),
+        (Kind::Subscription(feed), ReturnType::Type(_, output)) => {
+            let item = &feed.item;
+            // The type of a stream cannot be named, and its error stands in the same result.
+            let errors = returned_error(output).map(|error| quote! {
+                let errors = (&#private::Probe::<::core::result::Result<(), #error>>::new()).errors();
+                it.errors(errors);
+            });
+            Some(quote! {
+                let schema = (&#private::Probe::<#item>::new()).schema(it.generator());
+                it.items(&schema);
+                #errors
+            })
+        }
         _ => None,
     }
 }

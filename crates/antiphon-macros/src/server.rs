@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
 use crate::arguments;
-use crate::contract::{Argument, Contract, Kind, Method};
+use crate::contract::{Argument, Contract, Feed, Kind, Method};
 use crate::describe;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -68,18 +68,24 @@ fn serve(method: &Method, contract: &Ident, krate: &TokenStream) -> TokenStream 
     let conditions = method.conditions();
     let (read, params, values) = arguments::read(method, krate);
     let call = call(method, contract);
-    let (register, answer) = match &method.kind {
-        Kind::Method(result) => (quote!(method), answer(&call, result, &method.output, krate)),
-        Kind::Notification => (quote!(notification), quote!(#call.await)),
+    let (register, sink, answer) = match &method.kind {
+        Kind::Method(result) => {
+            (quote!(method), None, answer(&call, result, &method.output, krate))
+        }
+        Kind::Notification => (quote!(notification), None, quote!(#call.await)),
+        Kind::Subscription(feed) => feeding(feed, &call, &method.output, krate),
     };
-    let names = method.every_name();
+    let names: Vec<TokenStream> = match &method.kind {
+        Kind::Subscription(feed) => vec![feed.topic(krate)],
+        _ => method.every_name().map(|name| quote!(#name)).collect(),
+    };
     let described = describe::write(method, krate);
     quote! {
         #(#conditions)*
         let router = {
             #read
             let service = ::std::sync::Arc::clone(&service);
-            let serve = move |params: #params, _cx: #krate::Context| {
+            let serve = move |params: #params, #sink _cx: #krate::Context| {
                 let service = ::std::sync::Arc::clone(&service);
                 let values = #values;
                 async move { #answer }
@@ -90,6 +96,35 @@ fn serve(method: &Method, contract: &Ident, krate: &TokenStream) -> TokenStream 
     }
 }
 
+/// How a subscription is registered, the sink that it is given if it takes one, and its answer.
+fn feeding(
+    feed: &Feed,
+    call: &TokenStream,
+    output: &ReturnType,
+    krate: &TokenStream,
+) -> (TokenStream, Option<TokenStream>, TokenStream) {
+    let refused = refused(output, krate);
+    if feed.by_sink {
+        let answer = quote!(#call.await.map_err(|error| #refused));
+        return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
+    }
+    // In a box: the type of the stream names the borrow of the service, though it borrows nothing.
+    let item = &feed.item;
+    let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
+    let answer = quote! {
+        match #call.await {
+            ::core::result::Result::Ok(stream) => ::core::result::Result::Ok(#boxed),
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(#refused),
+        }
+    };
+    (quote!(subscription), None, answer)
+}
+
+/// The error object of `error`, asked for where the error's type stands.
+fn refused(output: &ReturnType, krate: &TokenStream) -> TokenStream {
+    quote_spanned!(output.span()=> #krate::IntoErrorObject::into_error_object(error))
+}
+
 /// Calls, and encodes what came of it. Each bound is asked for where its type stands.
 fn answer(
     call: &TokenStream,
@@ -98,13 +133,11 @@ fn answer(
     krate: &TokenStream,
 ) -> TokenStream {
     let encoded = quote_spanned!(result.span()=> #krate::__private::answer::<#result>(value));
-    let refused = quote_spanned! {output.span()=>
-        ::core::result::Result::Err(#krate::IntoErrorObject::into_error_object(error))
-    };
+    let refused = refused(output, krate);
     quote! {
         match #call.await {
             ::core::result::Result::Ok(value) => #encoded,
-            ::core::result::Result::Err(error) => #refused,
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(#refused),
         }
     }
 }
@@ -115,6 +148,7 @@ fn call(method: &Method, contract: &Ident) -> TokenStream {
     let mut place = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {
         Argument::Context(..) => quote!(_cx),
+        Argument::Sink(..) => quote!(_sink),
         Argument::Param(_) => {
             let place = Index::from(place.next().unwrap_or_default());
             quote!(values.#place)

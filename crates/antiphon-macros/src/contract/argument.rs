@@ -1,4 +1,4 @@
-//! One argument of a method: the context, or a param.
+//! One argument of a method: the context, the sink of a subscription, or a param.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -14,6 +14,7 @@ const KNOWN: &str = "`name`, `default`";
 /// An argument, in the order of the function.
 pub(crate) enum Argument {
     Context(Ident, Box<Type>),
+    Sink(Ident, Box<Type>),
     Param(Box<Param>),
 }
 
@@ -47,7 +48,7 @@ pub(super) fn all(signature: &Signature, options: &Options) -> Result<Vec<Argume
             FnArg::Receiver(_) => None,
         })
         .collect::<Result<_>>()?;
-    one_context(&arguments)?;
+    at_most_one(&arguments)?;
     alone_or_not_whole(&arguments)?;
     distinct(&arguments)?;
     Ok(arguments)
@@ -69,17 +70,23 @@ fn receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
     }
 }
 
-fn one_context(arguments: &[Argument]) -> Result<()> {
-    let mut contexts = arguments.iter().filter_map(|argument| match argument {
-        Argument::Context(ident, _) => Some(ident),
-        Argument::Param(_) => None,
-    });
-    match (contexts.next(), contexts.next()) {
-        (Some(_), Some(second)) => {
-            Err(Error::new_spanned(second, "a call has one `Context`: take it once"))
+fn at_most_one(arguments: &[Argument]) -> Result<()> {
+    let (mut context, mut sink) = (false, false);
+    for argument in arguments {
+        let (seen, ident, text) = match argument {
+            Argument::Context(ident, _) => {
+                (&mut context, ident, "a call has one `Context`: take it once")
+            }
+            Argument::Sink(ident, _) => {
+                (&mut sink, ident, "a subscription has one `Sink`: take it once")
+            }
+            Argument::Param(_) => continue,
+        };
+        if std::mem::replace(seen, true) {
+            return Err(Error::new_spanned(ident, text));
         }
-        _ => Ok(()),
     }
+    Ok(())
 }
 
 fn alone_or_not_whole(arguments: &[Argument]) -> Result<()> {
@@ -114,8 +121,11 @@ impl Argument {
             let text = "unknown attribute of a param; known: `#[param(..)]`, `#[params]`";
             return Err(Error::new_spanned(other, text));
         }
-        if is_context(&argument.ty) {
+        if is_named(&argument.ty, "Context") {
             return Ok(Self::Context(ident, argument.ty.clone()));
+        }
+        if is_named(&argument.ty, "Sink") {
+            return Ok(Self::Sink(ident, argument.ty.clone()));
         }
         owned(&argument.ty)?;
         let mut param = Param {
@@ -136,7 +146,7 @@ impl Argument {
     pub(crate) fn param(&self) -> Option<&Param> {
         match self {
             Self::Param(param) => Some(param),
-            Self::Context(..) => None,
+            Self::Context(..) | Self::Sink(..) => None,
         }
     }
 
@@ -144,7 +154,7 @@ impl Argument {
     pub(crate) fn typed(&self) -> TokenStream {
         match self {
             Self::Param(param) => param.typed(),
-            Self::Context(ident, ty) => quote!(#ident: #ty),
+            Self::Context(ident, ty) | Self::Sink(ident, ty) => quote!(#ident: #ty),
         }
     }
 }
@@ -182,13 +192,15 @@ fn ident(pattern: &Pat) -> Result<Ident> {
     }
 }
 
-fn is_context(ty: &Type) -> bool {
-    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Context"))
+/// Whether this is the last name of the type.
+fn is_named(ty: &Type, name: &str) -> bool {
+    let Type::Path(path) = ty else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == name && last.arguments.is_none())
 }
 
 fn owned(ty: &Type) -> Result<()> {
     match ty {
-        Type::Reference(reference) if is_context(&reference.elem) => {
+        Type::Reference(reference) if is_named(&reference.elem, "Context") => {
             Err(Error::new_spanned(ty, "take the `Context` by value: it is cheap to clone"))
         }
         Type::Reference(_) => Err(Error::new_spanned(

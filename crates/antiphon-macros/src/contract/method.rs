@@ -1,23 +1,16 @@
 //! One method of a contract.
 
-use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::meta::ParseNestedMeta;
-use syn::punctuated::Punctuated;
-use syn::{
-    Attribute, Block, Error, Ident, LitStr, Result, ReturnType, Signature, Token, TraitItem, Type,
-    bracketed,
-};
+use syn::{Attribute, Block, Error, Ident, LitStr, Result, ReturnType, Signature, TraitItem, Type};
 
 use super::argument::{self, Argument, Param};
+use super::feed::Feed;
 use super::options::Options;
+use super::settings::{Settings, Sort};
 use super::{docs, names, returned};
-use crate::attribute;
 
 /// What the generated types need for themselves.
 const TAKEN: [&str; 2] = ["new", "into_router"];
-const OURS: [&str; 3] = ["method", "notification", "param"];
-const KNOWN: &str = "`name`, `aliases`, `idempotent`";
 
 /// A method, a notification or a subscription.
 pub(crate) struct Method {
@@ -43,11 +36,8 @@ pub(crate) enum Kind {
     Method(Box<Type>),
     /// It does not answer.
     Notification,
-}
-
-/// Whether the attribute is for us alone.
-pub(super) fn is_ours(attribute: &Attribute) -> bool {
-    OURS.iter().any(|name| attribute.path().is_ident(name))
+    /// It goes on answering.
+    Subscription(Box<Feed>),
 }
 
 impl Method {
@@ -59,8 +49,8 @@ impl Method {
         shaped(signature)?;
         let mut attributes = function.attrs.clone();
         let settings = Settings::take(&mut attributes)?;
-        let kind = settings.kind(signature)?;
         let arguments = argument::all(signature, options)?;
+        let kind = Kind::parse(&settings, signature, &arguments, options)?;
         let name = settings.name.unwrap_or_else(|| options.rename_all.apply(&signature.ident));
         let method = Self {
             ident: signature.ident.clone(),
@@ -74,13 +64,22 @@ impl Method {
             idempotent: settings.idempotent,
             body: function.default.clone(),
         };
-        method.every_name().try_for_each(names::unreserved)?;
+        method.claimed().try_for_each(names::unreserved)?;
         Ok(method)
     }
 
     /// Its name and its aliases.
     pub(crate) fn every_name(&self) -> impl Iterator<Item = &LitStr> {
         std::iter::once(&self.name).chain(&self.aliases)
+    }
+
+    /// The names that no other method may have.
+    pub(super) fn claimed(&self) -> impl Iterator<Item = &LitStr> {
+        let (own, feed) = match &self.kind {
+            Kind::Subscription(feed) => (None, Some(feed.names())),
+            _ => (Some(self.every_name()), None),
+        };
+        own.into_iter().flatten().chain(feed.into_iter().flatten())
     }
 
     pub(crate) fn params(&self) -> impl Iterator<Item = &Param> {
@@ -102,6 +101,43 @@ impl Method {
     }
 }
 
+impl Kind {
+    fn parse(
+        settings: &Settings,
+        signature: &Signature,
+        arguments: &[Argument],
+        options: &Options,
+    ) -> Result<Self> {
+        let sink = arguments.iter().find_map(|argument| match argument {
+            Argument::Sink(ident, _) => Some(ident),
+            _ => None,
+        });
+        match (settings.sort, &signature.output, sink) {
+            (Sort::Subscription, ..) => {
+                let feed = Feed::parse(settings, signature, arguments, options)?;
+                Ok(Self::Subscription(Box::new(feed)))
+            }
+            (_, _, Some(sink)) => {
+                Err(Error::new_spanned(sink, "only a `#[subscription]` has a `Sink`"))
+            }
+            (Sort::Notification, ReturnType::Default, _) => Ok(Self::Notification),
+            (Sort::Notification, output, _) => Err(Error::new_spanned(
+                output,
+                "a notification gives nothing back: nobody waits for it (section 4.1)",
+            )),
+            (Sort::Method, output, _) => {
+                let result = returned::of_result(output, &signature.ident)?;
+                if let Type::ImplTrait(stream) = result {
+                    let text =
+                        "a method gives one value; for a stream of them, say `#[subscription]`";
+                    return Err(Error::new_spanned(stream, text));
+                }
+                Ok(Self::Method(Box::new(result.clone())))
+            }
+        }
+    }
+}
+
 /// The form that every method has.
 fn shaped(signature: &Signature) -> Result<()> {
     if signature.asyncness.is_none() {
@@ -120,59 +156,4 @@ fn shaped(signature: &Signature) -> Result<()> {
         return Err(Error::new_spanned(&signature.ident, text));
     }
     Ok(())
-}
-
-/// `#[method(..)]` or `#[notification(..)]`.
-#[derive(Default)]
-struct Settings {
-    notification: Option<Span>,
-    name: Option<LitStr>,
-    aliases: Vec<LitStr>,
-    idempotent: bool,
-}
-
-impl Settings {
-    fn take(attributes: &mut Vec<Attribute>) -> Result<Self> {
-        let mut settings = Self::default();
-        let method = attribute::take(attributes, "method")?;
-        let notification = attribute::take(attributes, "notification")?;
-        if let (Some(_), Some(second)) = (&method, &notification) {
-            let text = "it is a method or a notification, not both";
-            return Err(Error::new_spanned(second, text));
-        }
-        settings.notification = notification.as_ref().map(|it| it.path().segments[0].ident.span());
-        if let Some(attribute) = method.or(notification) {
-            attribute::read(&attribute, |meta| settings.read(&meta))?;
-        }
-        Ok(settings)
-    }
-
-    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        if meta.path.is_ident("name") {
-            self.name = Some(meta.value()?.parse()?);
-        } else if meta.path.is_ident("aliases") {
-            let list;
-            let input = meta.value()?;
-            bracketed!(list in input);
-            self.aliases =
-                Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
-        } else if meta.path.is_ident("idempotent") && self.notification.is_none() {
-            self.idempotent = true;
-        } else {
-            return Err(attribute::unknown(meta, KNOWN));
-        }
-        Ok(())
-    }
-
-    fn kind(&self, signature: &Signature) -> Result<Kind> {
-        match (self.notification, &signature.output) {
-            (Some(_), ReturnType::Default) => Ok(Kind::Notification),
-            (Some(_), output) => Err(Error::new_spanned(
-                output,
-                "a notification gives nothing back: nobody waits for it (section 4.1)",
-            )),
-            (None, output) => returned::of_result(output, &signature.ident)
-                .map(|ty| Kind::Method(Box::new(ty.clone()))),
-        }
-    }
 }

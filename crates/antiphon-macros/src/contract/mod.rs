@@ -1,10 +1,12 @@
 //! What a trait says about a service: read, and found to be right.
 
 mod argument;
+mod feed;
 mod method;
 mod names;
 mod options;
 mod returned;
+mod settings;
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -14,8 +16,10 @@ use syn::{Error, FnArg, ItemTrait, Pat, Result, TraitItem, parse_quote};
 use crate::attribute::{self, Faults};
 
 pub(crate) use argument::{Argument, Fallback, Param};
+pub(crate) use feed::Feed;
 pub(crate) use method::{Kind, Method};
 pub(crate) use options::{Options, Shape};
+pub(crate) use returned::returned_error;
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
@@ -85,7 +89,7 @@ fn distinct(methods: &[Method]) -> Result<()> {
     let mut taken = HashMap::new();
     let mut faults = Faults::default();
     for (method, name) in
-        methods.iter().flat_map(|method| method.every_name().map(move |n| (method, n)))
+        methods.iter().flat_map(|method| method.claimed().map(move |n| (method, n)))
     {
         if let Some(first) = taken.insert(name.value(), &method.ident) {
             let text = format!("`{first}` has the name `{}` already", name.value());
@@ -99,7 +103,7 @@ fn distinct(methods: &[Method]) -> Result<()> {
 fn stripped(mut item: ItemTrait) -> ItemTrait {
     for item in &mut item.items {
         let TraitItem::Fn(function) = item else { continue };
-        function.attrs.retain(|attribute| !method::is_ours(attribute));
+        function.attrs.retain(|attribute| !settings::is_ours(attribute));
         for input in &mut function.sig.inputs {
             if let FnArg::Typed(argument) = input {
                 argument.attrs.clear();

@@ -34,3 +34,16 @@ fn first_argument(ty: &Type, fits: impl Fn(&str) -> bool) -> Option<&Type> {
         _ => None,
     })
 }
+
+/// The `E` of a `Result<T, E>`; an alias may not say it.
+pub(crate) fn returned_error(ty: &Type) -> Option<&Type> {
+    let Type::Path(path) = ty else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    types.skip(1).last()
+}

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::error::KnownError;
-use crate::openrpc::{Content, Description, Failure, Generator, Method, told, whole};
+use crate::openrpc::{
+    Called, Content, Description, Failure, Generator, Method, items, told, whole,
+};
 use crate::router::Router;
 
 /// One method while it is described.
@@ -12,10 +14,10 @@ pub struct Describing<'a> {
     method: Method,
 }
 
-/// Adds what is said about a method of these names, the first of which is its own.
+/// Adds what is said about a method, or about a subscription.
 pub fn described(
     router: Router,
-    names: &[&str],
+    called: impl Into<Called>,
     docs: &'static str,
     describe: fn(&mut Describing<'_>),
 ) -> Router {
@@ -24,8 +26,7 @@ pub fn described(
         describe(&mut describing);
         describing.method
     });
-    router
-        .described_as(names.iter().map(|name| (*name).to_owned()).collect(), description.docs(docs))
+    router.describe(called, description.docs(docs))
 }
 
 impl Describing<'_> {
@@ -66,6 +67,11 @@ impl Describing<'_> {
         let mut result = Content::new("result", schema);
         result.required = true;
         self.method.result = Some(result);
+    }
+
+    /// What the items of a subscription look like.
+    pub fn items(&mut self, schema: &Value) {
+        self.method = items(std::mem::take(&mut self.method), schema);
     }
 
     /// How it may fail.

@@ -12,8 +12,10 @@ pub use antiphon_core::{Code, ErrorObject};
 pub use serde;
 
 use antiphon_core::{Outcome, Params, RawJson};
+use futures_core::Stream;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::pin::Pin;
 
 use crate::call::{CallError, Invocation};
 use crate::client::Client;
@@ -46,6 +48,13 @@ pub fn notify(
 /// The answer to a call that went well.
 pub fn answer<R: Serialize + 'static>(result: R) -> Outcome {
     crate::router::encode(result)
+}
+
+/// The stream of a subscription.
+pub fn boxed<T: Serialize + Send + 'static>(
+    stream: impl Stream<Item = T> + Send + 'static,
+) -> Pin<Box<dyn Stream<Item = T> + Send>> {
+    Box::pin(stream)
 }
 
 /// Asks for nothing but that the value can be sent.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::document::{Content, Failure, Method, ParamStructure};
 use super::expand::expand;
+use super::topics;
 use crate::error::KnownError;
 
 /// Where the schemas of a document are gathered.
@@ -86,6 +87,11 @@ impl Description {
         Self::new(taking::<P>)
     }
 
+    /// Of a subscription that takes `P` and brings items of `T`.
+    pub fn subscription<P: JsonSchema + 'static, T: JsonSchema + 'static>() -> Self {
+        Self::new(|generator| items(taking::<P>(generator), &generator.schema::<T>()))
+    }
+
     /// Says what it does: the first paragraph is the summary, all of it the description.
     #[must_use]
     pub fn docs(mut self, text: &'static str) -> Self {
@@ -112,6 +118,12 @@ impl fmt::Debug for Description {
 fn taking<P: JsonSchema>(generator: &mut Generator) -> Method {
     let (params, param_structure) = whole("params", &generator.inline::<P>());
     Method { params, param_structure, ..Method::default() }
+}
+
+/// The same with what the items of a subscription look like.
+pub(crate) fn items(mut method: Method, schema: &Value) -> Method {
+    method.rest.insert(topics::MEMBER.to_owned(), json!({"schema": schema}));
+    method
 }
 
 /// The params that an argument describes which is all of them.

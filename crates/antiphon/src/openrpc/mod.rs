@@ -34,14 +34,17 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
+mod called;
 mod description;
 mod document;
 mod expand;
 mod references;
 mod router;
+mod topics;
 #[cfg(feature = "validate")]
 mod validate;
 
+pub use called::Called;
 pub use description::Description;
 #[doc(hidden)]
 pub use description::Generator;
@@ -51,7 +54,7 @@ pub use document::{
 #[cfg(feature = "validate")]
 pub use validate::SchemaError;
 
-pub(crate) use description::{told, whole};
+pub(crate) use description::{items, told, whole};
 pub(crate) use router::Described;
 
 /// The version of the specification that our documents follow.

@@ -3,53 +3,56 @@
 use antiphon_core::RawJson;
 use serde_json::json;
 
+use super::called::Called;
 use super::description::{Description, Generator};
 use super::document::{Components, Document, Info, Method};
+use super::topics;
 use crate::context::Context;
 use crate::router::Router;
 
-/// A method and what is said about it.
+/// A method or a subscription, and what is said about it.
 #[derive(Clone)]
 pub(crate) struct Described {
-    /// Its name, and then others that it answers to.
-    pub(super) names: Vec<String>,
+    pub(super) called: Called,
     description: Description,
 }
 
 impl Described {
+    pub(crate) fn new(called: Called, description: Description) -> Self {
+        Self { called, description }
+    }
+
     fn method(&self, generator: &mut Generator) -> Method {
-        let (name, aliases) = match &*self.names {
-            [name, aliases @ ..] => (&**name, aliases),
-            [] => ("", &[][..]),
-        };
-        let mut method = self.description.of(name, generator);
+        let mut method = self.description.of(self.called.name(), generator);
+        let aliases = self.called.aliases();
         if !aliases.is_empty() {
             method.rest.insert("x-aliases".to_owned(), json!(aliases));
+        }
+        if let Some(topic) = self.called.topic() {
+            topics::name(&mut method, topic);
         }
         method
     }
 }
 
 impl Router {
-    /// Describes a method that is a closure. A second description of one name takes the place of the
-    /// first.
+    /// Describes a method, or a [`Topic`](crate::Topic), that a closure serves. A second description of
+    /// one thing takes the place of the first.
     #[must_use]
-    pub fn describe(self, name: &str, description: Description) -> Self {
-        self.described_as(vec![name.to_owned()], description)
+    pub fn describe(self, called: impl Into<Called>, description: Description) -> Self {
+        self.add_description(Described::new(called.into(), description))
     }
 
-    /// The same for a method of several names.
-    pub(crate) fn described_as(mut self, names: Vec<String>, description: Description) -> Self {
-        self.descriptions.retain(|other| other.names.first() != names.first());
-        self.descriptions.push(Described { names, description });
+    pub(crate) fn add_description(mut self, described: Described) -> Self {
+        self.descriptions.retain(|other| !other.called.is(&described.called));
+        self.descriptions.push(described);
         self
     }
 
     /// Takes in descriptions of another router.
     pub(crate) fn describe_all(self, prefix: &str, descriptions: Vec<Described>) -> Self {
-        descriptions.into_iter().fold(self, |router, Described { names, description }| {
-            let names = names.into_iter().map(|name| format!("{prefix}{name}")).collect();
-            router.described_as(names, description)
+        descriptions.into_iter().fold(self, |router, Described { called, description }| {
+            router.add_description(Described::new(called.prefixed(prefix), description))
         })
     }
 
@@ -59,7 +62,7 @@ impl Router {
         Document {
             openrpc: super::VERSION.to_owned(),
             info,
-            methods,
+            methods: topics::gathered(methods),
             components,
             rest: serde_json::Map::new(),
         }
@@ -78,7 +81,7 @@ impl Router {
         })
     }
 
-    /// The methods, and what they share.
+    /// What is said about each, and what they share.
     pub(super) fn described(&self) -> (Vec<Method>, Components) {
         let mut generator = Generator::new();
         let described = self.descriptions.iter();

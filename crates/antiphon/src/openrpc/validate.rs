@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Components, Method};
 use crate::params::invalid;
-use crate::router::Router;
+use crate::router::{Look, Router};
 
 impl Router {
     /// Checks the params of every method that is described by now against their schemas. What does not
@@ -41,13 +41,13 @@ impl Router {
     /// ```
     pub fn check_params(mut self) -> Result<Self, SchemaError> {
         let (methods, components) = self.described();
-        let names: Vec<_> = self.descriptions.iter().map(|it| it.names.clone()).collect();
-        for (method, names) in methods.iter().zip(names) {
-            let check = Arc::new(Check::new(method, &components)?);
-            for name in names {
-                let check = check.clone();
-                self.guard(&name, None, Arc::new(move |params| check.look(params)));
-            }
+        let called: Vec<_> = self.descriptions.iter().map(|it| it.called.clone()).collect();
+        for (method, called) in methods.iter().zip(called) {
+            let check = Check::new(method, &components)?;
+            let look: Look = Arc::new(move |params| check.look(params));
+            let kind = called.topic().and_then(|topic| topic.kind.as_deref());
+            self.guard(called.name(), kind, look.clone());
+            called.aliases().iter().for_each(|name| self.guard(name, None, look.clone()));
         }
         Ok(self)
     }

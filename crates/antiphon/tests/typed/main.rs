@@ -10,6 +10,7 @@ mod library;
 #[cfg(feature = "openrpc")]
 mod openrpc;
 mod params;
+mod subscriptions;
 mod ui;
 #[cfg(feature = "validate")]
 mod validate;

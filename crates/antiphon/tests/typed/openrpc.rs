@@ -10,6 +10,8 @@ use antiphon::{CallError, Context, Responder, Router, RpcError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::subscriptions::Clock as _;
+
 /// A shop of many shapes.
 #[antiphon::rpc(namespace = "shop", separator = ".", rename_all = "camelCase")]
 pub(crate) trait Shop {
@@ -129,6 +131,7 @@ pub(crate) fn shop() -> Router {
     Router::new()
         .merge(Corner.into_router())
         .nest("branch.", Corner.into_router())
+        .merge(crate::subscriptions::Tower.into_router())
         .method("sum", |(a, b): (i64, i64), _cx: Context| async move { Ok(a + b) })
         .describe("sum", Description::method::<(i64, i64), i64>().docs("Adds."))
         .notification("hello", |_: Query, _cx: Context| async {})

@@ -99,6 +99,33 @@ async fn what_is_no_matter_of_schemas_is_refused_as_without_them() {
     }
 }
 
+#[tokio::test]
+async fn a_subscription_is_checked_too_each_kind_by_its_own_schema() {
+    use antiphon::Topic;
+    use futures_util::stream;
+
+    let router = || {
+        let topics = ["people", "things"].map(Topic::ethereum);
+        let [people, things] = topics.clone();
+        let router = Router::new()
+            .subscription(people, |_: (String,), _cx: Context| async { Ok(stream::iter([1])) })
+            .subscription(things, |_: (String,), _cx: Context| async { Ok(stream::iter([1])) });
+        let [people, things] = topics;
+        router
+            .describe(people, Description::subscription::<(Name,), u8>())
+            .describe(things, Description::subscription::<(String,), u8>())
+            .check_params()
+            .unwrap()
+    };
+    let refused = answer(router(), "eth_subscribe", &json!(["people", "lovelace"])).await;
+    assert_eq!(refused["error"]["data"]["path"], "[0]", "{refused}");
+    for params in [json!(["things", "lovelace"]), json!(["people", "Ada"])] {
+        // There is nobody to send items to.
+        let passed = answer(router(), "eth_subscribe", &params).await;
+        assert_eq!(passed["error"]["code"], -32603, "{passed}");
+    }
+}
+
 struct Broken;
 
 impl JsonSchema for Broken {
