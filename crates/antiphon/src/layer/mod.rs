@@ -6,6 +6,11 @@
 //! result a [`RawJson`](crate::RawJson), and an error whatever becomes a `Box<dyn Error>`. Of those, an
 //! [`ErrorObject`](crate::ErrorObject) is answered as it is; any other goes to the log and is answered -32603.
 //!
+//! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) put
+//! them around what is called: a call is a [`Placed`] then, and an error a
+//! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics` and `CatchPanic` stand
+//! on either side.
+//!
 //! A layer of one's own, that lets nobody in on Sundays:
 //!
 //! ```
@@ -48,9 +53,11 @@ mod credentials;
 mod exposition;
 mod filter;
 mod metrics;
+mod muster;
 mod panic;
 mod pass;
 mod passage;
+mod placing;
 mod rate;
 mod serving;
 mod timeout;
@@ -62,8 +69,10 @@ pub use concurrency::Concurrency;
 pub use filter::Filter;
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
-pub use pass::{Passing, Served};
+pub use pass::{Passing, Placed, Served};
 pub use passage::Passage;
+pub(crate) use placing::LayeredCaller;
+pub use placing::{Places, Placing};
 pub use rate::{Quota, RateLimit};
 pub use serving::{Layered, Serving};
 pub use timeout::Timeout;

@@ -2,11 +2,13 @@
 //!
 //! The ready layers are written once for both directions: [`Passing`] is what they need to know.
 
+use std::fmt;
 use std::time::Duration;
 
 use antiphon_core::{Code, ErrorObject};
 
 use super::BoxError;
+use super::placing::Way;
 use crate::call::{CallError, Invocation};
 use crate::context::Context;
 use crate::raw::same_type;
@@ -18,6 +20,28 @@ pub struct Served {
     pub call: Invocation,
     /// By whom. A Notification has no [`id`](Context::id).
     pub cx: Context,
+}
+
+/// A call or notification of ours, on its way out.
+#[derive(Clone)]
+pub struct Placed {
+    /// What to call, with what. What is in its [`extensions`](Invocation::extensions) and
+    /// [`headers`](Invocation::headers) goes along.
+    pub call: Invocation,
+    pub(super) way: Way,
+}
+
+impl Placed {
+    /// Whether no answer will come.
+    pub fn is_notification(&self) -> bool {
+        matches!(self.way, Way::Notification | Way::Entry(_, true))
+    }
+}
+
+impl fmt::Debug for Placed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Placed").field("call", &self.call).finish_non_exhaustive()
+    }
 }
 
 /// What passes through a layer: what is served, and what is called. It is sealed.
@@ -43,8 +67,12 @@ pub trait Passing: sealed::Sealed + Send + Sized + 'static {
     /// A foreign layer refuses it.
     fn adopt(error: BoxError) -> Self::Error;
 
-    /// The code that stands for an error.
+    /// The code that stands for an error; -32603 for a failure of our own.
     fn code(error: &Self::Error) -> Code;
+
+    /// A layer keeps it waiting for room.
+    #[doc(hidden)]
+    fn hold_up(&self) {}
 }
 
 /// The error of a service further in; the same type passes as it is.
@@ -94,7 +122,53 @@ impl Passing for Served {
     }
 }
 
+impl Passing for Placed {
+    type Error = CallError;
+
+    fn call(&self) -> &Invocation {
+        &self.call
+    }
+
+    fn is_notification(&self) -> bool {
+        Placed::is_notification(self)
+    }
+
+    fn context(&self) -> Option<&Context> {
+        None
+    }
+
+    fn refused(error: ErrorObject) -> CallError {
+        CallError::Layer(error.into())
+    }
+
+    fn timed_out(limit: Duration) -> CallError {
+        CallError::TimedOut(limit)
+    }
+
+    fn adopt(error: BoxError) -> CallError {
+        error.downcast().map_or_else(CallError::Layer, |error| *error)
+    }
+
+    fn code(error: &CallError) -> Code {
+        match error {
+            CallError::Rpc(error) => error.code,
+            CallError::TimedOut(_) => Code::TIMED_OUT,
+            CallError::Layer(error) => {
+                error.downcast_ref().map_or(Code::INTERNAL_ERROR, |error: &ErrorObject| error.code)
+            }
+            _ => Code::INTERNAL_ERROR,
+        }
+    }
+
+    fn hold_up(&self) {
+        if let Way::Entry(seat, _) = &self.way {
+            seat.hold_up();
+        }
+    }
+}
+
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Served {}
+    impl Sealed for super::Placed {}
 }

@@ -55,7 +55,7 @@ impl Dispatcher {
             {
                 let Request { id, method, params } = request;
                 let context = Context::reuse(out.context.take(), id, origin);
-                let call = || Invocation { method, params, id: None };
+                let call = || Invocation::of(method, params);
                 let limit = self.limits.response_bytes;
                 let mut answer = Bytes::new();
                 let done = |outcome: &Outcome| answer = out.answer(id_of(&context), outcome, limit);

@@ -266,11 +266,7 @@ impl Run {
                 Some(Turn::Request(request)) => {
                     let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
                     let (id, answers) = (id_of(&context), &mut self.answers);
-                    let call = || Invocation {
-                        method: request.method(),
-                        params: request.params(),
-                        id: None,
-                    };
+                    let call = || Invocation::of(request.method(), request.params());
                     let done = |outcome: &Outcome| answers.answer(id, outcome);
                     let entered = self.dispatcher.call(call, &context, poller, done);
                     self.entered(entered, context);
@@ -296,7 +292,7 @@ impl Run {
             Ok(Message::Request(Request { id, method, params })) => {
                 let context = Context::reuse(self.spare.take(), id, &self.origin);
                 let (id, answers) = (id_of(&context), &mut self.answers);
-                let call = || Invocation { method, params, id: None };
+                let call = || Invocation::of(method, params);
                 let done = |outcome: &Outcome| answers.answer(id, outcome);
                 let entered = self.dispatcher.call(call, &context, poller, done);
                 self.entered(entered, context);
@@ -318,7 +314,7 @@ impl Run {
         }
         let Notification { method, params } = notification;
         let context = Context::new(None, self.origin.clone());
-        let call = Invocation { method, params, id: None };
+        let call = Invocation::of(method, params);
         let heard = self
             .origin
             .peer()

@@ -14,6 +14,7 @@ mod support;
 mod answers;
 mod auth;
 mod batches;
+mod calling;
 mod cancellation;
 mod client;
 #[cfg(feature = "http")]

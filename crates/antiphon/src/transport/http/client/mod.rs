@@ -12,16 +12,19 @@ mod http2;
 #[cfg(feature = "tls")]
 mod https;
 mod pool;
+mod posting;
 mod request;
 mod response;
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
     Entries, Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
 };
 use bytes::{BufMut, BytesMut};
+use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
@@ -30,7 +33,9 @@ use self::http1::Http1;
 use self::http2::Http2;
 #[cfg(feature = "tls")]
 use self::https::Https;
-use self::request::Draft;
+pub(crate) use self::posting::{Layering, layering};
+pub use self::posting::{Posting, Posts};
+use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
@@ -49,15 +54,28 @@ pub(crate) struct Settings<'a> {
     /// By TLS.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<&'a TlsClient>,
+    /// What stands around each request.
+    pub(crate) layers: &'a [Layering],
 }
 
 /// A server that is called by POST.
 pub(crate) struct HttpCaller {
-    version: Version,
-    uri: Uri,
+    wire: Arc<HttpWire>,
+    /// Where layers stand around each request.
+    layered: Option<Posting>,
     rules: Rules,
     next: AtomicU64,
     tap: Option<Tap>,
+}
+
+/// The way there.
+struct HttpWire {
+    version: Version,
+    uri: Uri,
+    /// What every request says, for who sees each as a whole.
+    headers: HeaderMap,
+    /// The Host among them is not ours.
+    has_host: bool,
 }
 
 /// What is spoken with it.
@@ -78,12 +96,18 @@ impl HttpCaller {
         settings: &Settings<'_>,
         tap: Option<Tap>,
     ) -> io::Result<Self> {
-        let Settings { headers, limits, http2, .. } = *settings;
+        let Settings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
         let rules = limits.rules();
-        let new = |version, uri| Self { version, uri, rules, next: AtomicU64::new(1), tap };
+        let new = |version, uri: Uri| {
+            let has_host = headers.contains_key(HOST);
+            let headers = with_defaults(&uri, headers);
+            let wire = Arc::new(HttpWire { version, uri, headers, has_host });
+            let layered = posting::layered(layers, &wire);
+            Self { wire, layered, rules, next: AtomicU64::new(1), tap }
+        };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
             let uri = uri("https")?;
@@ -110,27 +134,45 @@ impl HttpCaller {
         }
     }
 
-    fn draft(&self, message: usize) -> Draft {
-        match &self.version {
-            Version::One(http) => http.draft(message),
-            Version::Two(_) => Draft::bare(message),
+    /// A draft of a request, with headers of its own where these are some.
+    fn draft(&self, message: usize, headers: Option<&HeaderMap>) -> Draft {
+        match (&self.wire.version, headers) {
+            (_, headers) if self.layered.is_some() => Draft::with(message, headers),
+            (Version::One(http), None) => http.draft(message),
             #[cfg(feature = "tls")]
-            Version::Secure(http) => http.draft(message),
+            (Version::Secure(http), None) => http.draft(message),
+            (Version::Two(_), headers) => Draft::with(message, headers),
+            (_, Some(own)) => {
+                let headers = merged(&self.wire.headers, own);
+                RequestHead::new(&self.wire.uri, &headers).own_draft(message, own)
+            }
         }
     }
 
     /// One POST: the status, and the body within its limit.
     async fn post_message(&self, draft: Draft) -> Result<response::Response, CallError> {
         self.see(Direction::Sent, draft.message());
-        let posted = match &self.version {
-            Version::One(http) => http.post(draft).await,
-            Version::Two(http) => Box::pin(http.post(draft.into_message())).await,
+        let posted = match (&self.layered, &self.wire.version) {
+            (Some(layered), _) => return self.post_layered(layered, draft).await,
+            (None, Version::One(http)) => http.post(draft).await,
+            (None, Version::Two(http)) => Box::pin(http.post(draft)).await,
             #[cfg(feature = "tls")]
-            Version::Secure(http) => Box::pin(http.post(draft)).await,
+            (None, Version::Secure(http)) => Box::pin(http.post(draft)).await,
         };
-        let response = posted.map_err(|fault| fault.at(&self.uri))?;
+        let response = posted.map_err(|fault| fault.at(&self.wire.uri))?;
         self.see(Direction::Received, &response.body);
         Ok(response)
+    }
+
+    /// The same through the layers.
+    async fn post_layered(
+        &self,
+        layered: &Posting,
+        draft: Draft,
+    ) -> Result<response::Response, CallError> {
+        let response = layered.post(self.wire.request(draft)).await?;
+        self.see(Direction::Received, response.body());
+        Ok(response::Response::new(response.status(), response.into_body()))
     }
 
     /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
@@ -150,7 +192,7 @@ impl HttpCaller {
     /// A status that says no, and what the body says to it.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
-        let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
+        let answer = format!("{} answered HTTP {status}: {}", self.wire.uri, text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }
 }
@@ -159,7 +201,7 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = call.id.clone().unwrap_or_else(|| self.next_id());
-            let mut draft = self.draft(call.about_len());
+            let mut draft = self.draft(call.about_len(), call.headers());
             encode_entry(&call, Some(&id), &mut draft.text);
             match self.exchange(draft).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
@@ -179,7 +221,7 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut draft = self.draft(notification.about_len());
+            let mut draft = self.draft(notification.about_len(), notification.headers());
             encode_entry(&notification, None, &mut draft.text);
             let response = self.post_message(draft).await?;
             let (status, body) = (response.status, &response.body);
@@ -232,7 +274,8 @@ impl HttpCaller {
         let first = self.next.fetch_add(calls, Ordering::Relaxed);
         let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
         let mut own = ids.iter();
-        let mut draft = self.draft(entries.iter().map(about_len).sum());
+        let headers = all_headers(entries);
+        let mut draft = self.draft(entries.iter().map(about_len).sum(), headers.as_ref());
         let out = &mut draft.text;
         let mut before = b'[';
         for entry in entries {
@@ -245,6 +288,15 @@ impl HttpCaller {
         out.put_u8(b']');
         (draft, ids)
     }
+}
+
+/// The headers of all entries; of one name, those of the last entry that has it.
+fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
+    let headers = entries.iter().filter_map(|entry| {
+        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+        call.headers()
+    });
+    headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))
 }
 
 fn about_len(entry: &BatchEntry) -> usize {
