@@ -10,13 +10,16 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Id, Invalid, Method, Params, ParamsError, RawJson, Refused};
+use antiphon_core::{
+    ErrorObject, Id, Invalid, Method, Params, ParamsError, RawJson, Refused, TraceContext, encode,
+};
+use bytes::BytesMut;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::BoxFuture;
-use crate::layer::BoxError;
+use crate::layer::{BoxError, trace};
 use crate::peer::Watch;
 use crate::progress::{Patience, Progress};
 use crate::subscription::Follower;
@@ -35,15 +38,39 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// A call or notification to be sent.
+    /// A call or notification to be sent, in the trace of the call that is being served, if one is
+    /// ([`Trace`](crate::layer::Trace)).
     pub fn new(method: &str, params: Option<Params>) -> Self {
-        Self::of(Method::new(method), params)
+        let mut call = Self::of(Method::new(method), params);
+        if let Some(trace) = trace::current() {
+            call.extensions.insert(trace);
+        }
+        call
     }
 
     /// What is called, with what, and nothing else.
     #[inline(always)]
     pub fn of(method: Method, params: Option<Params>) -> Self {
         Self { method, params, id: None, extensions: Extensions::new() }
+    }
+
+    /// What came, and where it says that it stands in a trace.
+    #[inline(always)]
+    pub(crate) fn received(
+        method: Method,
+        params: Option<Params>,
+        trace: Option<Box<TraceContext>>,
+    ) -> Self {
+        let mut call = Self::of(method, params);
+        if let Some(trace) = trace {
+            call.extensions.insert(*trace);
+        }
+        call
+    }
+
+    /// Where it stands in a trace.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.extensions.get()
     }
 
     /// The headers to send it with, beside those of the client; only HTTP has any.
@@ -54,6 +81,14 @@ impl Invocation {
     /// The same, to be changed.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         self.extensions.get_or_insert_default()
+    }
+
+    /// Appends everything of it but the id and the closing brace.
+    pub(crate) fn encode_head(&self, out: &mut BytesMut) {
+        encode::call_head(&self.method, self.params.as_ref(), out);
+        if let Some(trace) = self.trace() {
+            trace.encode(out);
+        }
     }
 
     /// What it takes on the wire, and a little more.

@@ -8,8 +8,8 @@
 //!
 //! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) put
 //! them around what is called: a call is a [`Placed`] then, and an error a
-//! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics` and `CatchPanic` stand
-//! on either side.
+//! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and
+//! `CatchPanic` stand on either side.
 //!
 //! A layer of one's own, that lets nobody in on Sundays:
 //!
@@ -45,7 +45,7 @@
 //! ```
 //!
 //! The order matters, and the outermost layer is added last. A good one, from the inside: panics,
-//! timeout, concurrency, rate, authentication, filter, metrics.
+//! timeout, concurrency, rate, authentication, filter, metrics, trace.
 
 pub(crate) mod auth;
 mod concurrency;
@@ -61,6 +61,7 @@ mod placing;
 mod rate;
 mod serving;
 mod timeout;
+pub(crate) mod trace;
 
 use std::task::{Context as Poller, Poll};
 
@@ -76,6 +77,7 @@ pub use placing::{Places, Placing};
 pub use rate::{Quota, RateLimit};
 pub use serving::{Layered, Serving};
 pub use timeout::Timeout;
+pub use trace::{Trace, carry};
 
 /// The error of a foreign layer.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

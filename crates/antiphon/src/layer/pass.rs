@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use antiphon_core::{Code, ErrorObject};
+use antiphon_core::{Code, ErrorObject, TraceContext};
 
 use super::BoxError;
 use super::placing::Way;
@@ -52,6 +52,9 @@ pub trait Passing: sealed::Sealed + Send + Sized + 'static {
     /// What is called.
     fn call(&self) -> &Invocation;
 
+    /// The same, to be changed.
+    fn call_mut(&mut self) -> &mut Invocation;
+
     /// Whether nobody waits for an answer.
     fn is_notification(&self) -> bool;
 
@@ -70,6 +73,10 @@ pub trait Passing: sealed::Sealed + Send + Sized + 'static {
     /// The code that stands for an error; -32603 for a failure of our own.
     fn code(error: &Self::Error) -> Code;
 
+    /// The handler is told where it stands in its trace.
+    #[must_use]
+    fn in_trace(self, trace: &TraceContext) -> Self;
+
     /// A layer keeps it waiting for room.
     #[doc(hidden)]
     fn hold_up(&self) {}
@@ -87,12 +94,20 @@ impl Passing for Served {
         &self.call
     }
 
+    fn call_mut(&mut self) -> &mut Invocation {
+        &mut self.call
+    }
+
     fn is_notification(&self) -> bool {
         self.cx.id().is_none()
     }
 
     fn context(&self) -> Option<&Context> {
         Some(&self.cx)
+    }
+
+    fn in_trace(self, trace: &TraceContext) -> Self {
+        Self { cx: self.cx.with(trace.clone()), ..self }
     }
 
     fn refused(error: ErrorObject) -> ErrorObject {
@@ -129,12 +144,20 @@ impl Passing for Placed {
         &self.call
     }
 
+    fn call_mut(&mut self) -> &mut Invocation {
+        &mut self.call
+    }
+
     fn is_notification(&self) -> bool {
         Placed::is_notification(self)
     }
 
     fn context(&self) -> Option<&Context> {
         None
+    }
+
+    fn in_trace(self, _: &TraceContext) -> Self {
+        self
     }
 
     fn refused(error: ErrorObject) -> CallError {

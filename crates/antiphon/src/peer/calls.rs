@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use antiphon_core::{Id, encode};
+use antiphon_core::Id;
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::oneshot;
 
@@ -26,7 +26,7 @@ impl Shared {
         let ids = ids.map_err(|refused| state.refused(refused))?;
         let id = ids.start;
         state.outbox.write(call.about_len(), |out| {
-            encode::call_head(&call.method, call.params.as_ref(), out);
+            call.encode_head(out);
             out.extend_from_slice(b",\"id\":");
             match &call.id {
                 Some(id) => out.extend_from_slice(id.as_bytes()),
@@ -45,7 +45,7 @@ impl Shared {
             return Err(CallError::Closed(reason.clone()));
         }
         state.outbox.write(notification.about_len(), |out| {
-            encode::call_head(&notification.method, notification.params.as_ref(), out);
+            notification.encode_head(out);
             out.put_u8(b'}');
         });
         self.ring(state);
@@ -163,7 +163,7 @@ fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
     for entry in entries {
         out.put_u8(if out.is_empty() { b'[' } else { b',' });
         let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-        encode::call_head(&call.method, call.params.as_ref(), &mut out);
+        call.encode_head(&mut out);
         if let BatchEntry::Call(_) = entry
             && let Some(id) = ids.next()
         {

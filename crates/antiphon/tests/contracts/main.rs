@@ -42,5 +42,6 @@ mod subscriptions;
 mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
+mod traces;
 #[cfg(feature = "ws")]
 mod wires;

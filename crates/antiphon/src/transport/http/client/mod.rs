@@ -39,6 +39,7 @@ use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
+use crate::layer::trace;
 use crate::peer::{Direction, Tap, Watch};
 use crate::subscription::Follower;
 #[cfg(feature = "tls")]
@@ -149,6 +150,16 @@ impl HttpCaller {
         }
     }
 
+    /// The same for one call, whose place in a trace is told by headers.
+    fn draft_call(&self, call: &Invocation) -> Draft {
+        let Some(trace) = call.trace() else {
+            return self.draft(call.about_len(), call.headers());
+        };
+        let mut headers = call.headers().cloned().unwrap_or_default();
+        trace::write_headers(trace, &mut headers);
+        self.draft(call.about_len(), Some(&headers))
+    }
+
     /// One POST: the status, and the body within its limit.
     async fn post_message(&self, draft: Draft) -> Result<response::Response, CallError> {
         self.see(Direction::Sent, draft.message());
@@ -201,7 +212,7 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = call.id.clone().unwrap_or_else(|| self.next_id());
-            let mut draft = self.draft(call.about_len(), call.headers());
+            let mut draft = self.draft_call(&call);
             encode_entry(&call, Some(&id), &mut draft.text);
             match self.exchange(draft).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
@@ -221,7 +232,7 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut draft = self.draft(notification.about_len(), notification.headers());
+            let mut draft = self.draft_call(&notification);
             encode_entry(&notification, None, &mut draft.text);
             let response = self.post_message(draft).await?;
             let (status, body) = (response.status, &response.body);
@@ -281,8 +292,8 @@ impl HttpCaller {
         for entry in entries {
             out.put_u8(std::mem::replace(&mut before, b','));
             match entry {
-                BatchEntry::Call(call) => encode_entry(call, own.next(), out),
-                BatchEntry::Notification(call) => encode_entry(call, None, out),
+                BatchEntry::Call(call) => encode_traced(call, own.next(), out),
+                BatchEntry::Notification(call) => encode_traced(call, None, out),
             }
         }
         out.put_u8(b']');
@@ -304,8 +315,18 @@ fn about_len(entry: &BatchEntry) -> usize {
     call.about_len()
 }
 
+/// An entry of a batch, whose place in a trace only members can tell.
+fn encode_traced(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
+    call.encode_head(out);
+    encode_rest(id, out);
+}
+
 fn encode_entry(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
     encode::call_head(&call.method, call.params.as_ref(), out);
+    encode_rest(id, out);
+}
+
+fn encode_rest(id: Option<&Id>, out: &mut BytesMut) {
     if let Some(id) = id {
         out.extend_from_slice(b",\"id\":");
         out.extend_from_slice(id.as_bytes());
