@@ -134,7 +134,7 @@ fn add(read: &mut Read, text: &str, place: usize) -> Result<(), String> {
     if let Some(name) = members.keys().next() {
         return Err(format!("`{name}` is no member of a message"));
     }
-    let call = Invocation { method, params, id: None };
+    let call = Invocation::of(method, params);
     if whole && id.is_none() {
         read.1.push(BatchEntry::Notification(call));
     } else {

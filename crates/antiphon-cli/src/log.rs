@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Flags of every command.
 #[derive(Debug, Args)]
@@ -27,11 +28,20 @@ enum Format {
     Json,
 }
 
-/// Starts logging, at this level where none is named. A panic is logged too: its text must not break
-/// a log of JSON lines.
-pub(crate) fn init(args: &LogArgs, default: &str) {
+/// The target of the spans of calls.
+const CALLS: &str = "antiphon::layer::trace";
+
+/// Starts logging, at this level where none is named, and a line for each call where they are traced. A
+/// panic is logged too: its text must not break a log of JSON lines.
+pub(crate) fn init(args: &LogArgs, default: &str, is_traced: bool) {
+    let level = args.log.as_deref().unwrap_or(default);
+    let (filter, spans) = match is_traced {
+        true => (format!("{level},{CALLS}=info"), FmtSpan::CLOSE),
+        false => (level.to_owned(), FmtSpan::NONE),
+    };
     let log = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(args.log.as_deref().unwrap_or(default)))
+        .with_env_filter(EnvFilter::new(filter))
+        .with_span_events(spans)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
         // A stderr that nobody reads is no reason to panic.

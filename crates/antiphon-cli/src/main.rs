@@ -33,7 +33,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     // Who calls gets one clear error; who serves wants to know more.
     let level = if matches!(cli.command, Command::Serve(_)) { "warn" } else { "error" };
-    log::init(&cli.log, level);
+    let is_traced = matches!(&cli.command, Command::Serve(args) if args.is_traced());
+    log::init(&cli.log, level, is_traced);
     run(cli.command).unwrap_or_else(Failure::report).into()
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, RateLimit};
+use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, RateLimit, Trace};
 use antiphon::{Handler, Router, Server};
 use clap::Args;
 
@@ -41,6 +41,9 @@ pub(crate) struct Middleware {
     /// Count calls, and serve the counts to Prometheus at /metrics of HTTP endpoints
     #[arg(long)]
     metrics: bool,
+    /// Log each call when it ends, with its place in its trace, and pass that on to what it calls
+    #[arg(long)]
+    pub(crate) trace: bool,
 }
 
 /// What the help says of them.
@@ -50,6 +53,10 @@ Credentials:
   calling rpc.login [token] or rpc.login {\"user\", \"password\"}. Without them a call is answered -32013,
   over HTTP with status 401. Who may list processes sees the flags of each: write secrets to a file or
   to the environment.
+
+Traces:
+  --trace reads and writes W3C Trace Context: the headers traceparent and tracestate, or members of a
+  message of the same names.
 
 Beside the service, HTTP endpoints answer GET /healthz with ok.";
 
@@ -82,6 +89,9 @@ impl Middleware {
         if let Some(metrics) = metrics {
             handler = Arc::new(handler.layer(metrics.clone()));
             server = server.page("/metrics", Metrics::CONTENT_TYPE, move || metrics.render());
+        }
+        if self.trace {
+            handler = Arc::new(handler.layer(Trace::new()));
         }
         Ok((handler, server))
     }

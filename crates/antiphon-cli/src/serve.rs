@@ -47,6 +47,13 @@ pub(crate) struct ServeArgs {
     limits: ServerLimits,
 }
 
+impl ServeArgs {
+    /// Whether each call is logged.
+    pub(crate) fn is_traced(&self) -> bool {
+        self.middleware.trace
+    }
+}
+
 fn help() -> String {
     format!("{EXAMPLES}\n\n{}\n\n{}", middleware::HELP, demo::HELP)
 }

@@ -24,6 +24,9 @@ impl Request {
     /// Appends the Request as JSON.
     pub fn encode(&self, out: &mut BytesMut) {
         call_head(&self.method, self.params.as_ref(), out);
+        if let Some(trace) = &self.trace {
+            trace.encode(out);
+        }
         out.extend_from_slice(b",\"id\":");
         out.extend_from_slice(self.id.as_bytes());
         out.put_u8(b'}');
@@ -34,6 +37,9 @@ impl Notification {
     /// Appends the Notification as JSON.
     pub fn encode(&self, out: &mut BytesMut) {
         call_head(&self.method, self.params.as_ref(), out);
+        if let Some(trace) = &self.trace {
+            trace.encode(out);
+        }
         out.put_u8(b'}');
     }
 }
@@ -108,6 +114,6 @@ pub fn call_head(method: &Method, params: Option<&Params>, out: &mut BytesMut) {
     }
 }
 
-fn text(value: &(impl serde::Serialize + ?Sized), out: &mut BytesMut) {
+pub(crate) fn text(value: &(impl serde::Serialize + ?Sized), out: &mut BytesMut) {
     serde_json::to_writer(out.writer(), value).expect("a buffer takes integers and strings");
 }

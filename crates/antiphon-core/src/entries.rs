@@ -95,9 +95,9 @@ impl CallAt {
     pub(crate) fn to_message(self, frame: &Bytes) -> Message {
         let (method, params) = (self.method(frame), self.params(frame));
         if self.id.is_none() {
-            Message::Notification(Notification { method, params })
+            Message::Notification(Notification { method, params, trace: None })
         } else {
-            Message::Request(Request { id: Id::at(self.id, frame), method, params })
+            Message::Request(Request { id: Id::at(self.id, frame), method, params, trace: None })
         }
     }
 
@@ -257,8 +257,8 @@ mod tests {
         let mut lazy = entries(MIXED);
         assert!(lazy.next_is_request());
         let Some(Turn::Request(request)) = lazy.turn() else { panic!("it is a Request") };
-        let parts =
-            Request { id: request.id(), method: request.method(), params: request.params() };
+        let (id, method, params) = (request.id(), request.method(), request.params());
+        let parts = Request { id, method, params, trace: None };
         assert_eq!(entries(MIXED).next(), Some(Ok(Message::Request(parts))));
         assert!(!lazy.next_is_request());
         let Some(Turn::Other(entry)) = lazy.turn() else { panic!("it is none") };

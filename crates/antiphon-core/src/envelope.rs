@@ -11,8 +11,9 @@ use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::{Id, whole};
 use crate::json::RawJson;
-use crate::message::{Entry, Intent, Invalid, Message, Outcome, Response};
+use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
 use crate::scan::{Kind, Scanner};
+use crate::trace::TraceContext;
 
 /// Where in a frame a member's value stands; a value is never empty, so an empty span is none.
 ///
@@ -101,10 +102,12 @@ struct Members<const N: usize> {
     spans: [Span; N],
     /// The first of the names that is there twice.
     duplicate: Option<usize>,
+    /// Where a trace is told: `traceparent` and `tracestate`, the first of each.
+    trace: [Span; 2],
 }
 
 impl<const N: usize> Members<N> {
-    const NONE: Self = Self { spans: [Span::NONE; N], duplicate: None };
+    const NONE: Self = Self { spans: [Span::NONE; N], duplicate: None, trace: [Span::NONE; 2] };
 
     /// Reads on from the name of a member, inside of this many brackets; says where the Object ends.
     ///
@@ -121,18 +124,15 @@ impl<const N: usize> Members<N> {
     ) -> Option<usize> {
         let mut at = scanner.space(at);
         loop {
-            let (name, end) = match names.known(&frame[at..]) {
-                Some((name, len)) => (Some(name), at + len),
-                None => {
-                    let end = scanner.name(at)?;
-                    (names.named(&unescape(&frame[at..end])), end)
+            let end = match names.known(&frame[at..]) {
+                Some((name, len)) => {
+                    let start = scanner.colon(at + len)?;
+                    let end = scanner.value(start, depth)?;
+                    self.keep(name, Span::new(start, end));
+                    end
                 }
+                None => self.read_other(scanner, at, depth, frame, names)?,
             };
-            let start = scanner.colon(end)?;
-            let end = scanner.value(start, depth)?;
-            if let Some(name) = name {
-                self.keep(name, Span::new(start, end));
-            }
             at = scanner.space(end);
             if scanner.peek(at) == Some(b'}') {
                 return Some(at + 1);
@@ -140,6 +140,29 @@ impl<const N: usize> Members<N> {
             at = scanner.expect(at, b',', "expected ',' or '}'")?;
             at = scanner.space(at);
         }
+    }
+
+    /// A member whose name is written in an unusual way, tells of a trace, or is nobody's here.
+    fn read_other(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        at: usize,
+        depth: usize,
+        frame: &[u8],
+        names: &Names<N>,
+    ) -> Option<usize> {
+        let end = scanner.name(at)?;
+        let name = unescape(&frame[at..end]);
+        let start = scanner.colon(end)?;
+        let end = scanner.value(start, depth)?;
+        if let Some(known) = names.named(&name) {
+            self.keep(known, Span::new(start, end));
+        } else if let Some(place) = TRACE.iter().position(|known| known.as_bytes() == &*name)
+            && self.trace[place].is_none()
+        {
+            self.trace[place] = Span::new(start, end);
+        }
+        Some(end)
     }
 
     #[inline]
@@ -159,6 +182,10 @@ const METHOD: usize = 2;
 const PARAMS: usize = 3;
 const RESULT: usize = 4;
 const ERROR: usize = 5;
+
+/// What tells of a trace. The names are too long for a word, so that looking for them costs the others
+/// nothing.
+const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 
 /// How most messages begin, behind the brace: this member need not be read.
 const USUAL: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
@@ -220,6 +247,7 @@ impl<'a> Envelope<'a> {
             return self.to_response();
         }
         match self.call(rules) {
+            Ok(call) if self.tells_of_trace() => Ok(self.traced(call)),
             Ok(call) => Ok(call.to_message(self.frame)),
             Err(fault) => invalid(self.readable_id(), &format_args!("{fault}")),
         }
@@ -232,10 +260,31 @@ impl<'a> Envelope<'a> {
             if let Ok(true) = self.holds_result() {
                 return Item::Result { id: self.span(ID), result: self.span(RESULT) };
             }
-        } else if let Ok(call) = self.call(rules) {
+        } else if let Ok(call) = self.call(rules)
+            && !self.tells_of_trace()
+        {
             return Item::Call(call);
         }
         Item::Other(Box::new(self.to_entry(rules)))
+    }
+
+    #[inline(always)]
+    fn tells_of_trace(&self) -> bool {
+        !self.members.trace[0].is_none()
+    }
+
+    /// The same call with where it stands in a trace.
+    #[cold]
+    fn traced(&self, call: CallAt) -> Message {
+        let [parent, state] = self.members.trace;
+        let told = TraceContext::at(parent, state, self.frame).map(Box::new);
+        let mut message = call.to_message(self.frame);
+        match &mut message {
+            Message::Request(Request { trace, .. })
+            | Message::Notification(Notification { trace, .. }) => *trace = told,
+            Message::Response(_) => {}
+        }
+        message
     }
 
     fn is_answer(&self) -> bool {
@@ -375,7 +424,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     if scanner.empty(1).is_none() {
         members.read(&mut scanner, 1, 1, text, &names).ok_or("`error` is not JSON")?;
     }
-    let Members { spans: [code, message, data], duplicate } = members;
+    let Members { spans: [code, message, data], duplicate, .. } = members;
     if duplicate.is_some() {
         return Err("a member of `error` is there twice".to_owned());
     }

@@ -31,6 +31,7 @@ mod limits;
 mod message;
 mod scan;
 mod session;
+mod trace;
 
 pub use decode::{Rules, decode};
 pub use entries::{Entries, RequestAt, Turn};
@@ -44,3 +45,4 @@ pub use message::{
 };
 pub use scan::{Fault, Kind};
 pub use session::{Answered, Refused, Session, Ticket};
+pub use trace::{Hex, TraceContext};

@@ -16,6 +16,7 @@ use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
 use crate::scan::{Fault, Kind, TOO_DEEP};
+use crate::trace::TraceContext;
 
 /// A call that wants an answer (section 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Request {
     pub method: Method,
     /// With what.
     pub params: Option<Params>,
+    /// Where it stands in a trace, if it says so.
+    pub trace: Option<Box<TraceContext>>,
 }
 
 /// A call that wants none (section 4.1).
@@ -35,6 +38,8 @@ pub struct Notification {
     pub method: Method,
     /// With what.
     pub params: Option<Params>,
+    /// Where it stands in a trace, if it says so.
+    pub trace: Option<Box<TraceContext>>,
 }
 
 /// The answer to a Request (section 5).

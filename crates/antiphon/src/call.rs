@@ -10,11 +10,16 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Id, Invalid, Method, Params, ParamsError, RawJson, Refused};
+use antiphon_core::{
+    ErrorObject, Id, Invalid, Method, Params, ParamsError, RawJson, Refused, TraceContext, encode,
+};
+use bytes::BytesMut;
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::BoxFuture;
+use crate::layer::{BoxError, trace};
 use crate::peer::Watch;
 use crate::progress::{Patience, Progress};
 use crate::subscription::Follower;
@@ -28,12 +33,62 @@ pub struct Invocation {
     pub params: Option<Params>,
     /// The id to call with; a caller picks one where there is none.
     pub id: Option<Id>,
+    /// What goes along with it, for layers and for what carries it.
+    pub extensions: Extensions,
 }
 
 impl Invocation {
-    /// A call or notification to be sent.
+    /// A call or notification to be sent, in the trace of the call that is being served, if one is
+    /// ([`Trace`](crate::layer::Trace)).
     pub fn new(method: &str, params: Option<Params>) -> Self {
-        Self { method: Method::new(method), params, id: None }
+        let mut call = Self::of(Method::new(method), params);
+        if let Some(trace) = trace::current() {
+            call.extensions.insert(trace);
+        }
+        call
+    }
+
+    /// What is called, with what, and nothing else.
+    #[inline(always)]
+    pub fn of(method: Method, params: Option<Params>) -> Self {
+        Self { method, params, id: None, extensions: Extensions::new() }
+    }
+
+    /// What came, and where it says that it stands in a trace.
+    #[inline(always)]
+    pub(crate) fn received(
+        method: Method,
+        params: Option<Params>,
+        trace: Option<Box<TraceContext>>,
+    ) -> Self {
+        let mut call = Self::of(method, params);
+        if let Some(trace) = trace {
+            call.extensions.insert(*trace);
+        }
+        call
+    }
+
+    /// Where it stands in a trace.
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.extensions.get()
+    }
+
+    /// The headers to send it with, beside those of the client; only HTTP has any.
+    pub fn headers(&self) -> Option<&HeaderMap> {
+        self.extensions.get()
+    }
+
+    /// The same, to be changed.
+    pub fn headers_mut(&mut self) -> &mut HeaderMap {
+        self.extensions.get_or_insert_default()
+    }
+
+    /// Appends everything of it but the id and the closing brace.
+    pub(crate) fn encode_head(&self, out: &mut BytesMut) {
+        encode::call_head(&self.method, self.params.as_ref(), out);
+        if let Some(trace) = self.trace() {
+            trace.encode(out);
+        }
     }
 
     /// What it takes on the wire, and a little more.
@@ -132,6 +187,12 @@ pub enum CallError {
     /// Too many calls wait already.
     #[error(transparent)]
     Refused(Refused),
+    /// This transport has no headers to send with a call.
+    #[error("{0} sends no headers with a call; set them before connecting, or call by HTTP")]
+    NoHeaders(&'static str),
+    /// A layer of our own ended the call.
+    #[error("a layer ended the call: {0}")]
+    Layer(#[source] BoxError),
 }
 
 impl CallError {
@@ -142,6 +203,21 @@ impl CallError {
             Self::Transport(format!("the answer is over a limit of ours; raise it: {reason}"))
         } else {
             Self::Protocol(reason)
+        }
+    }
+
+    /// The same for each call of a batch that failed as a whole.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Rpc(error) => Self::Rpc(error.clone()),
+            Self::Closed(reason) => Self::Closed(reason.clone()),
+            Self::Interrupted(reason) => Self::Interrupted(reason.clone()),
+            Self::TimedOut(limit) => Self::TimedOut(*limit),
+            Self::Protocol(reason) => Self::Protocol(reason.clone()),
+            Self::NoWayBack(transport) => Self::NoWayBack(transport),
+            Self::NoHeaders(transport) => Self::NoHeaders(transport),
+            Self::Refused(refused) => Self::Refused(*refused),
+            other => Self::Transport(other.to_string()),
         }
     }
 
@@ -236,6 +312,15 @@ impl<R> Call<R> {
         (self, progress)
     }
 
+    /// Sends a header with this call, in place of one of that name that the client has. Only HTTP has
+    /// any: elsewhere the call fails with [`CallError::NoHeaders`].
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        if let Ok(invocation) = &mut self.invocation {
+            invocation.headers_mut().append(name, value);
+        }
+        self
+    }
+
     /// Calls with this id in place of one of our own.
     pub fn id(mut self, id: Id) -> Self {
         if let Ok(invocation) = &mut self.invocation {
@@ -290,6 +375,7 @@ pub struct Batch {
     entries: Vec<BatchEntry>,
     methods: Vec<Method>,
     fault: Option<ParamsError>,
+    headers: HeaderMap,
     timeout: Option<Duration>,
 }
 
@@ -306,7 +392,8 @@ pub struct Replies {
 
 impl Batch {
     pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>) -> Self {
-        Self { caller, entries: Vec::new(), methods: Vec::new(), fault: None, timeout }
+        let (entries, methods, headers) = (Vec::new(), Vec::new(), HeaderMap::new());
+        Self { caller, entries, methods, fault: None, headers, timeout }
     }
 
     /// Adds a call. The slot finds its result in the [`Replies`].
@@ -336,6 +423,13 @@ impl Batch {
         slot
     }
 
+    /// Sends a header with the batch, in place of one of that name that the client has. Only HTTP has
+    /// any: elsewhere the batch fails with [`CallError::NoHeaders`].
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.append(name, value);
+        self
+    }
+
     /// Gives up on the whole after this time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -343,9 +437,16 @@ impl Batch {
     }
 
     /// Sends the batch and waits for all its results. An empty one is not sent.
-    pub async fn send(self) -> Result<Replies, CallError> {
+    pub async fn send(mut self) -> Result<Replies, CallError> {
         if let Some(fault) = self.fault {
             return Err(CallError::Encode(fault));
+        }
+        if !self.headers.is_empty() {
+            // Each carries them, whichever of them a layer lets through.
+            for entry in &mut self.entries {
+                let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+                call.headers_mut().extend(self.headers.clone());
+            }
         }
         let results = if self.entries.is_empty() {
             Vec::new()

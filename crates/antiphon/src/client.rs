@@ -11,12 +11,14 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation};
 use crate::context::Context;
 use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::handler::Handler;
+use crate::layer::{LayeredCaller, Places, Placing};
 use crate::peer::{self, Direction, Peer, Side, Stop, Tap, Wire};
 use crate::reconnect::{ConnectionState, Lasting, Reconnect};
 use crate::subscription::{Subscribe, Topic};
@@ -111,6 +113,24 @@ impl Client {
         }
     }
 
+    /// The same connection with a `tower` layer around each call, entry of a batch, notification and
+    /// subscription of this handle and its clones. The layer added last is the outermost.
+    ///
+    /// A batch whose entries pass is sent as one; an entry that a layer refuses is not in it.
+    ///
+    /// ```
+    /// use antiphon::layer::Concurrency;
+    /// # use antiphon::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::connect("ws://127.0.0.1:8650").await?;
+    /// let client = client.layer(Concurrency::new(8));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn layer(self, layer: impl Layer<Placing, Service: Places>) -> Self {
+        Self { caller: layered(&layer, self.caller), ..self }
+    }
+
     /// What is called underneath.
     pub fn caller(&self) -> &Arc<dyn Caller> {
         &self.caller
@@ -120,7 +140,8 @@ impl Client {
         Self { caller, timeout, line }
     }
 
-    /// The other side as a peer; `None` over HTTP, and while there is no connection.
+    /// The other side as a peer, without the layers of this client; `None` over HTTP, and while there is
+    /// no connection.
     pub fn peer(&self) -> Option<Peer> {
         match &self.line {
             Line::None => None,
@@ -135,6 +156,11 @@ impl Client {
             Line::Lasting(lasting) => Some(lasting.states()),
             Line::None | Line::One(_) => None,
         }
+    }
+
+    fn in_layers(self, layers: Vec<Layering>) -> Self {
+        let caller = layers.into_iter().fold(self.caller, |inner, layer| layer(inner));
+        Self { caller, ..self }
     }
 
     /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
@@ -199,6 +225,19 @@ pub struct ClientBuilder {
     tap: Option<Tap>,
     dialect: Dialect,
     reconnect: Option<Reconnect>,
+    layers: Vec<Layering>,
+    #[cfg(feature = "http")]
+    http_layers: Vec<transport::http::client::Layering>,
+}
+
+/// A layer that was put around what is called.
+type Layering = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
+
+fn layered(
+    layer: &impl Layer<Placing, Service: Places>,
+    inner: Arc<dyn Caller>,
+) -> Arc<dyn Caller> {
+    Arc::new(LayeredCaller::new(layer.layer(Placing::new(inner.clone())), inner))
 }
 
 impl Default for ClientBuilder {
@@ -214,6 +253,9 @@ impl Default for ClientBuilder {
             tap: None,
             dialect: Dialect::plain(),
             reconnect: None,
+            layers: Vec::new(),
+            #[cfg(feature = "http")]
+            http_layers: Vec::new(),
         }
     }
 }
@@ -269,6 +311,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Puts a `tower` layer around each call, as [`Client::layer`] does.
+    pub fn layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<Placing, Service: Places> + Send + Sync + 'static,
+    {
+        self.layers.push(Arc::new(move |inner| layered(&layer, inner)));
+        self
+    }
+
+    /// Puts a `tower` layer around each POST of an `http://` endpoint: a request of
+    /// `http::Request<Bytes>`, answered by `http::Response<Bytes>`. It may change the path, the headers
+    /// and the body. The layer added last is the outermost.
+    #[cfg(feature = "http")]
+    pub fn http_layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<transport::http::Posting, Service: transport::http::Posts> + Send + Sync + 'static,
+    {
+        self.http_layers.push(transport::http::client::layering(layer));
+        self
+    }
+
     /// Serves what the other side calls; without it, every call from there is answered -32601.
     pub fn handler(mut self, handler: impl Handler) -> Self {
         self.handler = Some(Arc::new(handler));
@@ -289,15 +352,17 @@ impl ClientBuilder {
 
     /// Connects to a parsed endpoint.
     pub async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
-        match self.reconnect.take() {
+        let layers = std::mem::take(&mut self.layers);
+        let client = match self.reconnect.take() {
             // Every call over HTTP finds a connection, or makes one.
             Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
                 let timeout = self.timeout;
                 let lasting = Box::pin(Lasting::connect(self, endpoint, policy)).await?;
-                Ok(Client::lasting(lasting, timeout))
+                Client::lasting(lasting, timeout)
             }
-            _ => self.connect_once(endpoint).await,
-        }
+            _ => self.connect_once(endpoint).await?,
+        };
+        Ok(client.in_layers(layers))
     }
 
     /// Asks whether the other side is there, where nothing else is said: nobody comes back to a
@@ -319,10 +384,12 @@ impl ClientBuilder {
     }
 
     /// Makes a client of a transport of one's own.
-    pub fn over(self, transport: impl Transport) -> Client {
+    pub fn over(mut self, transport: impl Transport) -> Client {
         let facts = crate::context::Connection::new("custom");
         let meter = Arc::default();
-        self.attach(Wire { transport, facts, meter, at_end: peer::AtEnd::Cancel })
+        let layers = std::mem::take(&mut self.layers);
+        let wire = Wire { transport, facts, meter, at_end: peer::AtEnd::Cancel };
+        self.attach(wire).in_layers(layers)
     }
 
     async fn open(self, endpoint: &Endpoint) -> io::Result<Client> {
@@ -337,6 +404,7 @@ impl ClientBuilder {
                     http2: self.http2,
                     #[cfg(feature = "tls")]
                     tls: secure.then_some(&self.tls),
+                    layers: &self.http_layers,
                 };
                 let caller =
                     transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);

@@ -75,6 +75,7 @@ pub use antiphon_core as core;
 pub use antiphon_core::framing::Framing;
 pub use antiphon_core::{
     Code, ErrorObject, Id, Limits, Method, Outcome, Params, ParamsError, RawJson, Refused,
+    TraceContext,
 };
 pub use call::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Replies, Slot};
 pub use client::{Client, ClientBuilder, ConnectError};

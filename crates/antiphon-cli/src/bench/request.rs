@@ -21,7 +21,7 @@ pub(super) struct Request {
 impl Request {
     pub(super) fn new(method: &str, params: Option<Params>, batch: Option<usize>) -> Self {
         let mut text = BytesMut::new();
-        Notification { method: Method::new(method), params }.encode(&mut text);
+        Notification { method: Method::new(method), params, trace: None }.encode(&mut text);
         // A Request is a Notification with an id.
         text.truncate(text.len() - 1);
         text.extend_from_slice(b",\"id\":");

@@ -122,3 +122,24 @@ fn health_is_told_on_every_http_port() {
     http.raw(format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).unwrap();
     assert_eq!(http.answer().unwrap().status, 405, "nobody asked for counts");
 }
+
+#[test]
+fn each_call_is_logged_with_its_place_in_its_trace() {
+    let server = Server::start("tcp://127.0.0.1:0", "--trace");
+    let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let call = r#"{"jsonrpc":"2.0","method":"call_me_back","params":["name",[]],"id":"x"#;
+    let asked = stream.ask(&format!(r#"{call}","traceparent":"{parent}"}}"#));
+    assert!(asked.contains(r#""traceparent":"00-0af7651916cd43dd8448eb211c80319c-"#), "{asked}");
+    assert!(!asked.contains("b7ad6b7169203331"), "the parent of what it calls is its own span");
+    let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
+    let answer = format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, asked["id"]);
+    assert!(stream.ask(&answer).contains("\"result\":1"));
+    assert!(stream.ask(r#"{"jsonrpc":"2.0","method":"a\nb","id":2}"#).contains("-32601"));
+    let line = server.stderr_line();
+    for part in ["call_me_back", "trace_id=0af7651916cd43dd8448eb211c80319c", "transport=\"tcp\""] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    let line = server.stderr_line();
+    assert!(line.contains("code=-32601") && line.contains("INFO"), "{line}");
+}

@@ -83,15 +83,20 @@ fn calls_are_spliced_from_what_was_written() {
     let method = Method::from_json(RawJson::parse(r#""textDocument\/hover""#).unwrap()).unwrap();
     let params = Some(Params::parse(r#" { "at" : 1.50 } "#).unwrap());
     assert_eq!(
-        text(Request { id: id("1e3"), method: method.clone(), params: params.clone() }),
+        text(Request {
+            id: id("1e3"),
+            method: method.clone(),
+            params: params.clone(),
+            trace: None
+        }),
         r#"{"jsonrpc":"2.0","method":"textDocument\/hover","params":{ "at" : 1.50 },"id":1e3}"#
     );
     assert_eq!(
-        text(Notification { method, params }),
+        text(Notification { method, params, trace: None }),
         r#"{"jsonrpc":"2.0","method":"textDocument\/hover","params":{ "at" : 1.50 }}"#
     );
     assert_eq!(
-        text(Request { id: Id::Null, method: Method::new("a\"b"), params: None }),
+        text(Request { id: Id::Null, method: Method::new("a\"b"), params: None, trace: None }),
         r#"{"jsonrpc":"2.0","method":"a\"b","id":null}"#
     );
 }
@@ -99,6 +104,7 @@ fn calls_are_spliced_from_what_was_written() {
 #[test]
 fn encoding_appends() {
     let mut out = BytesMut::from("[");
-    Message::from(Notification { method: Method::new("m"), params: None }).encode(&mut out);
+    Message::from(Notification { method: Method::new("m"), params: None, trace: None })
+        .encode(&mut out);
     assert_eq!(out, r#"[{"jsonrpc":"2.0","method":"m"}"#);
 }

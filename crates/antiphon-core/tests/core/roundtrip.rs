@@ -116,9 +116,19 @@ fn error() -> impl Strategy<Value = ErrorObject> {
 
 fn message() -> impl Strategy<Value = Message> {
     prop_oneof![
-        (id(), method(), params())
-            .prop_map(|(id, method, params)| Request { id, method, params }.into()),
-        (method(), params()).prop_map(|(method, params)| Notification { method, params }.into()),
+        (id(), method(), params()).prop_map(|(id, method, params)| Request {
+            id,
+            method,
+            params,
+            trace: None
+        }
+        .into()),
+        (method(), params()).prop_map(|(method, params)| Notification {
+            method,
+            params,
+            trace: None
+        }
+        .into()),
         (id(), raw(value())).prop_map(|(id, result)| Response { id, outcome: Ok(result) }.into()),
         (id(), error()).prop_map(|(id, error)| Response { id, outcome: Err(error) }.into()),
     ]

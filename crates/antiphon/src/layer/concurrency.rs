@@ -88,7 +88,7 @@ where
 {
     type Response = RawJson;
     type Error = R::Error;
-    type Future = Placed<S, R>;
+    type Future = Admitted<S, R>;
 
     fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
         always_ready(poller)
@@ -98,15 +98,16 @@ where
         let policy = &self.policy;
         if let Ok(place) = policy.places.clone().try_acquire_owned() {
             let passage = Some(Passage::enter(&mut self.inner, request));
-            return Placed { passage, place: Some(place), waiting: None };
+            return Admitted { passage, place: Some(place), waiting: None };
         }
         let Some(queued) = policy.queue_up() else {
             let busy = ErrorObject::server_busy("too many calls wait");
-            return Placed { passage: Some(Passage::refuse(busy)), place: None, waiting: None };
+            return Admitted { passage: Some(Passage::refuse(busy)), place: None, waiting: None };
         };
+        request.hold_up();
         let place = Box::pin(policy.places.clone().acquire_owned());
         let waiting = Waiting { place, service: self.inner.clone(), request, _queued: queued };
-        Placed { passage: None, place: None, waiting: Some(waiting) }
+        Admitted { passage: None, place: None, waiting: Some(waiting) }
     }
 }
 
@@ -120,7 +121,7 @@ struct Waiting<S, R> {
 
 pin_project! {
     /// A call that has a place, or waits for one.
-    pub struct Placed<S, R>
+    pub struct Admitted<S, R>
     where
         S: Service<R>,
         R: Passing,
@@ -133,7 +134,7 @@ pin_project! {
     }
 }
 
-impl<S, R> Future for Placed<S, R>
+impl<S, R> Future for Admitted<S, R>
 where
     S: Service<R, Response = RawJson> + Clone,
     S::Error: Into<BoxError> + 'static,

@@ -6,6 +6,11 @@
 //! result a [`RawJson`](crate::RawJson), and an error whatever becomes a `Box<dyn Error>`. Of those, an
 //! [`ErrorObject`](crate::ErrorObject) is answered as it is; any other goes to the log and is answered -32603.
 //!
+//! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) put
+//! them around what is called: a call is a [`Placed`] then, and an error a
+//! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and
+//! `CatchPanic` stand on either side.
+//!
 //! A layer of one's own, that lets nobody in on Sundays:
 //!
 //! ```
@@ -40,7 +45,7 @@
 //! ```
 //!
 //! The order matters, and the outermost layer is added last. A good one, from the inside: panics,
-//! timeout, concurrency, rate, authentication, filter, metrics.
+//! timeout, concurrency, rate, authentication, filter, metrics, trace.
 
 pub(crate) mod auth;
 mod concurrency;
@@ -48,12 +53,15 @@ mod credentials;
 mod exposition;
 mod filter;
 mod metrics;
+mod muster;
 mod panic;
 mod pass;
 mod passage;
+mod placing;
 mod rate;
 mod serving;
 mod timeout;
+pub(crate) mod trace;
 
 use std::task::{Context as Poller, Poll};
 
@@ -62,11 +70,14 @@ pub use concurrency::Concurrency;
 pub use filter::Filter;
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
-pub use pass::{Passing, Served};
+pub use pass::{Passing, Placed, Served};
 pub use passage::Passage;
+pub(crate) use placing::LayeredCaller;
+pub use placing::{Places, Placing};
 pub use rate::{Quota, RateLimit};
 pub use serving::{Layered, Serving};
 pub use timeout::Timeout;
+pub use trace::{Trace, carry};
 
 /// The error of a foreign layer.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -53,6 +53,7 @@ where
             Poll::Ready(Ok(())) => State::Called { future: service.call(request) },
             Poll::Ready(Err(error)) => State::Refused { error: Some(adopted::<R, _>(error)) },
             Poll::Pending => {
+                request.hold_up();
                 let fresh = service.clone();
                 let service = std::mem::replace(service, fresh);
                 State::Waiting { service, request: Some(request) }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use antiphon_core::{Id, encode};
+use antiphon_core::Id;
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::oneshot;
 
@@ -17,6 +17,7 @@ use crate::call::{BatchEntry, CallError, Invocation};
 impl Shared {
     /// Opens one call and queues it.
     pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
+        self.without_headers(call)?;
         let mut state = self.state();
         let ids = match &call.id {
             Some(id) => state.session.call_as(id.clone(), waiter).map(|()| 0..0),
@@ -25,7 +26,7 @@ impl Shared {
         let ids = ids.map_err(|refused| state.refused(refused))?;
         let id = ids.start;
         state.outbox.write(call.about_len(), |out| {
-            encode::call_head(&call.method, call.params.as_ref(), out);
+            call.encode_head(out);
             out.extend_from_slice(b",\"id\":");
             match &call.id {
                 Some(id) => out.extend_from_slice(id.as_bytes()),
@@ -38,12 +39,13 @@ impl Shared {
 
     /// Queues a notification.
     pub(super) fn post(&self, notification: &Invocation) -> Result<(), CallError> {
+        self.without_headers(notification)?;
         let mut state = self.state();
         if let Some(reason) = &state.ended {
             return Err(CallError::Closed(reason.clone()));
         }
         state.outbox.write(notification.about_len(), |out| {
-            encode::call_head(&notification.method, notification.params.as_ref(), out);
+            notification.encode_head(out);
             out.put_u8(b'}');
         });
         self.ring(state);
@@ -55,6 +57,10 @@ impl Shared {
         &self,
         entries: &[BatchEntry],
     ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
+        for entry in entries {
+            let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+            self.without_headers(call)?;
+        }
         let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
         let open = |_| {
             let (waiter, answer) = oneshot::channel();
@@ -65,6 +71,14 @@ impl Shared {
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
         Ok((self.opened(state, self.pending(ids, None)), answers))
+    }
+
+    /// A message of a connection has no headers: who wants to send some is told so.
+    fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
+        match call.headers() {
+            Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
+            _ => Ok(()),
+        }
     }
 
     /// Calls were just opened, and their message is queued.
@@ -149,7 +163,7 @@ fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
     for entry in entries {
         out.put_u8(if out.is_empty() { b'[' } else { b',' });
         let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-        encode::call_head(&call.method, call.params.as_ref(), &mut out);
+        call.encode_head(&mut out);
         if let BatchEntry::Call(_) = entry
             && let Some(id) = ids.next()
         {

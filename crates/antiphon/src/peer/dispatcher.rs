@@ -53,9 +53,9 @@ impl Dispatcher {
             Payload::One(Ok(Message::Request(request)))
                 if !gate.is_some_and(|gate| gate.is_full()) =>
             {
-                let Request { id, method, params } = request;
+                let Request { id, method, params, trace } = request;
                 let context = Context::reuse(out.context.take(), id, origin);
-                let call = || Invocation { method, params, id: None };
+                let call = || Invocation::received(method, params, trace);
                 let limit = self.limits.response_bytes;
                 let mut answer = Bytes::new();
                 let done = |outcome: &Outcome| answer = out.answer(id_of(&context), outcome, limit);

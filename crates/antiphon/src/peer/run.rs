@@ -266,11 +266,7 @@ impl Run {
                 Some(Turn::Request(request)) => {
                     let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
                     let (id, answers) = (id_of(&context), &mut self.answers);
-                    let call = || Invocation {
-                        method: request.method(),
-                        params: request.params(),
-                        id: None,
-                    };
+                    let call = || Invocation::of(request.method(), request.params());
                     let done = |outcome: &Outcome| answers.answer(id, outcome);
                     let entered = self.dispatcher.call(call, &context, poller, done);
                     self.entered(entered, context);
@@ -293,10 +289,10 @@ impl Run {
 
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
-            Ok(Message::Request(Request { id, method, params })) => {
+            Ok(Message::Request(Request { id, method, params, trace })) => {
                 let context = Context::reuse(self.spare.take(), id, &self.origin);
                 let (id, answers) = (id_of(&context), &mut self.answers);
-                let call = || Invocation { method, params, id: None };
+                let call = || Invocation::received(method, params, trace);
                 let done = |outcome: &Outcome| answers.answer(id, outcome);
                 let entered = self.dispatcher.call(call, &context, poller, done);
                 self.entered(entered, context);
@@ -316,9 +312,9 @@ impl Run {
         if let Some(cancelled) = self.cancels(&notification) {
             return self.cancel_any(cancelled);
         }
-        let Notification { method, params } = notification;
+        let Notification { method, params, trace } = notification;
         let context = Context::new(None, self.origin.clone());
-        let call = Invocation { method, params, id: None };
+        let call = Invocation::received(method, params, trace);
         let heard = self
             .origin
             .peer()

@@ -53,6 +53,8 @@ pub struct Server {
     pages: Vec<transport::http::service::Page>,
     #[cfg(feature = "tls")]
     tls: Option<transport::tls::TlsServer>,
+    #[cfg(feature = "http")]
+    http_layers: Vec<transport::http::answering::Layering>,
 }
 
 enum Listener {
@@ -136,6 +138,8 @@ impl Server {
             pages: Vec::new(),
             #[cfg(feature = "tls")]
             tls: None,
+            #[cfg(feature = "http")]
+            http_layers: Vec::new(),
         };
         server.and(endpoint).await
     }
@@ -222,6 +226,30 @@ impl Server {
         self
     }
 
+    /// Puts a `tower` layer around each HTTP request, those that become WebSockets too: a request of
+    /// `http::Request<Incoming>`, answered by an `http::Response` of any body. The layer added last is
+    /// the outermost. Every request is hyper's then, which is slower.
+    #[cfg(feature = "http")]
+    pub fn http_layer<L, B>(mut self, layer: L) -> Self
+    where
+        L: tower_layer::Layer<transport::http::Answering> + Send + Sync + 'static,
+        L::Service: tower_service::Service<
+                http::Request<hyper::body::Incoming>,
+                Response = http::Response<B>,
+                Error: Into<crate::layer::BoxError>,
+                Future: Send,
+            > + Clone
+            + Send
+            + Sync
+            + 'static,
+        B: http_body::Body<Data = bytes::Bytes, Error: Into<crate::layer::BoxError>>
+            + Send
+            + 'static,
+    {
+        self.http_layers.push(transport::http::answering::layering(layer));
+        self
+    }
+
     /// Where it listens, with the ports that were picked.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().map(|(endpoint, _)| endpoint).collect()
@@ -255,6 +283,8 @@ impl Server {
             pages: self.pages,
             #[cfg(feature = "tls")]
             tls: self.tls,
+            #[cfg(feature = "http")]
+            http_layers: self.http_layers,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.peers.end_guard();

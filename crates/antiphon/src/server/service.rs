@@ -39,6 +39,8 @@ pub(super) struct Service {
     pub(super) pages: Vec<transport::http::service::Page>,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<transport::tls::TlsServer>,
+    #[cfg(feature = "http")]
+    pub(super) http_layers: Vec<transport::http::answering::Layering>,
 }
 
 impl Service {
@@ -146,6 +148,7 @@ impl Service {
                 .at_path(path)
                 .among(self.peers.clone(), self.on_connect.clone())
                 .pages(self.pages.clone())
+                .in_layers(self.http_layers.clone())
                 .speaking(self.dialect.clone());
         if websocket_only { service.websocket_only() } else { service }
     }

@@ -14,6 +14,7 @@ mod support;
 mod answers;
 mod auth;
 mod batches;
+mod calling;
 mod cancellation;
 mod client;
 #[cfg(feature = "http")]
@@ -41,5 +42,6 @@ mod subscriptions;
 mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
+mod traces;
 #[cfg(feature = "ws")]
 mod wires;

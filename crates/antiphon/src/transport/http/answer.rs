@@ -11,14 +11,15 @@ use antiphon_core::{ErrorObject, Id, Payload, encode};
 use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 
+use super::answering::HttpBody;
 use super::date;
 use crate::context::{Connection, Origin};
+use crate::layer::BoxError;
 use crate::peer::answers::Behind;
 use crate::transport::gather::{Gather, LARGE};
 
-pub(super) type HttpResponse = Response<Full<Bytes>>;
+pub(super) type HttpResponse = Response<HttpBody>;
 
 /// A message that was asked: by whom, and how many calls it holds.
 pub(super) struct Asked {
@@ -92,28 +93,35 @@ pub(super) fn with_headers(code: StatusCode, headers: HeaderMap) -> HttpResponse
     response
 }
 
+/// The answer to a request that a layer gives none to. Why is nobody's business but ours.
+#[expect(clippy::needless_pass_by_value, reason = "it ends here")]
+pub(super) fn failed(error: BoxError) -> HttpResponse {
+    tracing::warn!(%error, "a layer ended an HTTP request");
+    text(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be served\n")
+}
+
 pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
-    let mut response = Response::new(Full::new(body.into()));
+    let mut response = Response::new(HttpBody::whole(body.into()));
     response.headers_mut().insert(CONTENT_TYPE, content_type);
     response
 }
 
 pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
     let mut response = status(code);
-    *response.body_mut() = Full::new(Bytes::from_static(body.as_bytes()));
+    *response.body_mut() = HttpBody::whole(Bytes::from_static(body.as_bytes()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }
 
 fn json(code: StatusCode, body: Bytes) -> HttpResponse {
     let mut response = status(code);
-    *response.body_mut() = Full::new(body);
+    *response.body_mut() = HttpBody::whole(body);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
 fn status(code: StatusCode) -> HttpResponse {
-    let mut response = Response::new(Full::default());
+    let mut response = Response::new(HttpBody::whole(Bytes::new()));
     *response.status_mut() = code;
     response
 }

@@ -77,7 +77,10 @@ impl HttpServer {
                 return Poll::Ready(());
             }
             if let Serving::Usual(usual) = &mut serving {
-                if let Ended::Over = ready!(usual.poll(cx)) {
+                // Layers are for every request, which then is hyper's.
+                if !service.is_layered()
+                    && let Ended::Over = ready!(usual.poll(cx))
+                {
                     return Poll::Ready(());
                 }
                 serving.hand_over(&builder, service.clone());
@@ -129,7 +132,7 @@ impl<S: Io> Serving<S> {
         let stream = Pipelined::new(stream, unread);
         let hold = stream.hold();
         let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct(service));
+            builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct::new(service));
         *self = Self::Hyper(Box::pin(connection.into_owned()), hold);
     }
 

@@ -5,6 +5,7 @@
 
 mod activity;
 mod answer;
+pub(crate) mod answering;
 pub(crate) mod asker;
 mod body;
 pub(crate) mod client;
@@ -20,5 +21,7 @@ mod upgrade;
 mod usual;
 mod usual_head;
 
+pub use answering::{Answering, HttpBody};
+pub use client::{Posting, Posts};
 pub use guard::Guard;
 pub use service::HttpService;

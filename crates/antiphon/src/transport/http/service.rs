@@ -17,6 +17,7 @@ use hyper::body::Incoming;
 
 use super::activity::Activity;
 use super::answer::{self, HttpResponse};
+use super::answering::{Answering, Layering};
 use super::asker::Asker;
 use super::guard::Guard;
 use super::respond::Respond;
@@ -64,6 +65,8 @@ pub(super) struct Inner {
     pub(super) dialect: Option<Arc<Dialect>>,
     on_connect: Option<OnConnect>,
     pages: Vec<Page>,
+    /// What stands around each request.
+    layers: Vec<Layering>,
 }
 
 /// What is read by GET beside the service.
@@ -113,6 +116,7 @@ impl HttpService {
             dialect: None,
             on_connect: None,
             pages: Vec::new(),
+            layers: Vec::new(),
         };
         Self { inner: Arc::new(inner), asker: Asker::default(), activity: Arc::default() }
     }
@@ -150,6 +154,15 @@ impl HttpService {
 
     pub(crate) fn pages(self, pages: Vec<Page>) -> Self {
         self.change(|inner| inner.pages = pages)
+    }
+
+    pub(crate) fn in_layers(self, layers: Vec<Layering>) -> Self {
+        self.change(|inner| inner.layers = layers)
+    }
+
+    /// Whether every request passes through layers, and so is hyper's.
+    pub(super) fn is_layered(&self) -> bool {
+        !self.inner.layers.is_empty()
     }
 
     /// Serves this path and no other.
@@ -265,7 +278,23 @@ where
 }
 
 /// The same service as hyper knows it, for our own listener.
-pub(super) struct Direct(pub(super) HttpService);
+pub(super) enum Direct {
+    Bare(HttpService),
+    /// The service and what stands around it, put up once a connection.
+    Layered(Answering, Arc<Activity>),
+}
+
+impl Direct {
+    pub(super) fn new(service: HttpService) -> Self {
+        if !service.is_layered() {
+            return Self::Bare(service);
+        }
+        let (inner, activity) = (service.inner.clone(), service.activity.clone());
+        let bare = Answering::new(service);
+        let layered = inner.layers.iter().fold(bare, |inner, layer| layer(inner));
+        Self::Layered(layered, activity)
+    }
+}
 
 impl hyper::service::Service<Request<Incoming>> for Direct {
     type Response = HttpResponse;
@@ -273,7 +302,18 @@ impl hyper::service::Service<Request<Incoming>> for Direct {
     type Future = BoxFuture<'static, Result<HttpResponse, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        Box::pin(Respond::new(&self.0, request))
+        match self {
+            Self::Bare(service) => Box::pin(Respond::new(service, request)),
+            Self::Layered(service, activity) => {
+                // A layer may answer by itself.
+                let busy = activity.begin();
+                let answered = service.answer(request);
+                Box::pin(async move {
+                    let _busy = busy;
+                    Ok(answered.await.unwrap_or_else(answer::failed))
+                })
+            }
+        }
     }
 }
 

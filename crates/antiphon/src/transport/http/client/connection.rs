@@ -46,20 +46,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         unconstrained(look).await
     }
 
-    /// Sends a request and reads the response, which has so many bytes at most, and of which either
-    /// may stand still for so long. With it comes whether the connection can be used again. A request
+    /// Sends a request and reads the response, and of either nothing may stand still for so long. With it comes whether the connection can be used again. A request
     /// of which nothing could be sent is still there.
     pub(super) async fn exchange(
         &mut self,
         request: &mut Lent,
-        limit: usize,
+        reader: Reader,
         stall: Duration,
     ) -> Result<(Response, bool), Fault> {
         let mut exchange = Exchange {
             connection: self,
             request,
             sending: Sending::Writing { begun: false },
-            reader: Reader::new(limit),
+            reader,
             wanted: 0,
             stall,
             still: None,
@@ -216,7 +215,8 @@ mod tests {
         request: &str,
     ) -> Result<(Bytes, bool), Fault> {
         let mut request = Lent::own(request.as_bytes());
-        let (response, is_reusable) = connection.exchange(&mut request, 1_000, STALL).await?;
+        let (response, is_reusable) =
+            connection.exchange(&mut request, Reader::new(1_000), STALL).await?;
         Ok((response.body.clone(), is_reusable))
     }
 
@@ -280,7 +280,7 @@ mod tests {
         exchange(&mut connection, "first").await.unwrap();
         drop(far);
         let mut second = Lent::own(b"second");
-        let fault = connection.exchange(&mut second, 1_000, STALL).await.unwrap_err();
+        let fault = connection.exchange(&mut second, Reader::new(1_000), STALL).await.unwrap_err();
         assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
         assert_eq!(*second, "second");
     }

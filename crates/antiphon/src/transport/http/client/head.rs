@@ -5,7 +5,7 @@
 
 use std::mem::MaybeUninit;
 
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::fault::Fault;
 use crate::transport::http::fields::{is, members, number};
@@ -45,6 +45,24 @@ pub(super) fn read_head(buf: &[u8]) -> Result<Option<Head>, Fault> {
         }
         Err(error) => Err(Fault::Malformed(error.to_string().into())),
     }
+}
+
+/// The headers of a head that was read before.
+pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    if response.parse(head).is_err() {
+        return HeaderMap::new();
+    }
+    let read = |header: &httparse::Header<'_>| {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+        Some((name, HeaderValue::from_bytes(header.value).ok()?))
+    };
+    let mut map = HeaderMap::new();
+    for (name, value) in response.headers.iter().filter_map(read) {
+        map.append(name, value);
+    }
+    map
 }
 
 fn understand(response: &httparse::Response<'_, '_>, len: usize) -> Result<Head, Fault> {

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::Limits;
-use http::{HeaderMap, Uri};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Uri};
 use tokio::task::yield_now;
 
 use super::connection::Connection;
@@ -19,7 +20,7 @@ use super::dial::Dial;
 use super::fault::Fault;
 use super::pool::Pool;
 use super::request::{Draft, RequestHead};
-use super::response::Response;
+use super::response::{Reader, Response};
 use crate::transport::http::listener::KEEP_ALIVE;
 
 /// What a connection may rest without the runtime being asked first what has come meanwhile.
@@ -49,18 +50,36 @@ impl<D: Dial> Http1<D> {
     }
 
     pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
-        let mut request = self.head.finish(draft);
+        self.exchange(draft, || Reader::new(self.limit)).await
+    }
+
+    /// The same for a request that says all by itself, with the headers of its answer.
+    pub(super) async fn post_whole(&self, request: &Request<Bytes>) -> Result<Response, Fault> {
+        let head = RequestHead::new(request.uri(), request.headers());
+        let mut draft = head.own_draft(request.body().len(), &HeaderMap::new());
+        draft.text.extend_from_slice(request.body());
+        self.exchange(draft, || Reader::new(self.limit).with_headers()).await
+    }
+
+    async fn exchange(
+        &self,
+        mut draft: Draft,
+        reader: impl Fn() -> Reader,
+    ) -> Result<Response, Fault> {
+        let own = draft.own.take();
+        let head = own.as_ref().and_then(|own| own.head.as_ref()).unwrap_or(&self.head);
+        let mut request = head.finish(draft);
         loop {
             let mut connection = match self.rested().await {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?,
             };
-            match connection.exchange(&mut request, self.limit, self.stall).await {
+            match connection.exchange(&mut request, reader(), self.stall).await {
                 // This one was closed after all.
                 Err(Fault::Unsent(_)) => {}
                 Err(fault) => return Err(fault),
                 Ok((response, is_reusable)) => {
-                    if is_reusable && !self.head.closes {
+                    if is_reusable && !head.closes {
                         self.pool.give(connection);
                     }
                     return Ok(response);

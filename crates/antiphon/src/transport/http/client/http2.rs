@@ -13,6 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
 use super::fault::Fault;
+use super::request::{Draft, merged};
 use super::response::Response;
 
 pub(super) struct Http2<C> {
@@ -30,19 +31,26 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         Self { client, uri, headers: headers.clone(), limit, stall }
     }
 
-    pub(super) async fn post(&self, message: Bytes) -> Result<Response, Fault> {
-        let mut request = Request::new(Full::new(message));
-        *request.method_mut() = Method::POST;
+    pub(super) async fn post(&self, mut draft: Draft) -> Result<Response, Fault> {
+        let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
+        let mut request = Request::new(draft.into_message());
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.extend(self.headers.clone());
+        headers.extend(own.unwrap_or_else(|| self.headers.clone()));
+        self.post_whole(request).await
+    }
+
+    /// The same for a request that says all by itself.
+    pub(super) async fn post_whole(&self, request: Request<Bytes>) -> Result<Response, Fault> {
+        let mut request = request.map(Full::new);
+        *request.method_mut() = Method::POST;
         let response = self.client.request(request).await.map_err(|error| {
             let is_connect = error.is_connect();
             if is_connect { Fault::of_dialing(&error) } else { Fault::Failed(Fault::root(&error)) }
         })?;
-        let (status, mut body) = (response.status(), response.into_body());
+        let (parts, mut body) = response.into_parts();
         let mut whole = BytesMut::new();
         while let Some(frame) = self.in_time(body.frame()).await? {
             let frame = frame.map_err(|error| Fault::BrokeOff(error.to_string().into()))?;
@@ -52,7 +60,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Response::new(status, whole.freeze()))
+        Ok(Response::new(parts.status, whole.freeze()).with_headers(parts.headers))
     }
 
     /// What comes of an answer, unless it stands still for too long.

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::Uri;
+use bytes::Bytes;
+use http::header::HOST;
+use http::{Request, Uri};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
@@ -68,9 +70,25 @@ impl Https {
 
     pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
         match self.speaks_two.get_or_try_init(|| self.ask()).await? {
-            true => self.two.post(draft.into_message()).await,
+            true => self.two.post(draft).await,
             false => self.one.post(draft).await,
         }
+    }
+
+    /// The same for a request that says all by itself, but where it goes in a version that says it
+    /// otherwise.
+    pub(super) async fn post_whole(
+        &self,
+        mut request: Request<Bytes>,
+        has_host: bool,
+    ) -> Result<Response, Fault> {
+        if !*self.speaks_two.get_or_try_init(|| self.ask()).await? {
+            return self.one.post_whole(&request).await;
+        }
+        if !has_host {
+            request.headers_mut().remove(HOST);
+        }
+        self.two.post_whole(request).await
     }
 
     /// Connects, and leaves the connection to whoever can use it.

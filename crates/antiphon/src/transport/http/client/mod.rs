@@ -12,16 +12,19 @@ mod http2;
 #[cfg(feature = "tls")]
 mod https;
 mod pool;
+mod posting;
 mod request;
 mod response;
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use antiphon_core::{
     Entries, Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
 };
 use bytes::{BufMut, BytesMut};
+use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
@@ -30,10 +33,13 @@ use self::http1::Http1;
 use self::http2::Http2;
 #[cfg(feature = "tls")]
 use self::https::Https;
-use self::request::Draft;
+pub(crate) use self::posting::{Layering, layering};
+pub use self::posting::{Posting, Posts};
+use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
+use crate::layer::trace;
 use crate::peer::{Direction, Tap, Watch};
 use crate::subscription::Follower;
 #[cfg(feature = "tls")]
@@ -49,15 +55,28 @@ pub(crate) struct Settings<'a> {
     /// By TLS.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<&'a TlsClient>,
+    /// What stands around each request.
+    pub(crate) layers: &'a [Layering],
 }
 
 /// A server that is called by POST.
 pub(crate) struct HttpCaller {
-    version: Version,
-    uri: Uri,
+    wire: Arc<HttpWire>,
+    /// Where layers stand around each request.
+    layered: Option<Posting>,
     rules: Rules,
     next: AtomicU64,
     tap: Option<Tap>,
+}
+
+/// The way there.
+struct HttpWire {
+    version: Version,
+    uri: Uri,
+    /// What every request says, for who sees each as a whole.
+    headers: HeaderMap,
+    /// The Host among them is not ours.
+    has_host: bool,
 }
 
 /// What is spoken with it.
@@ -78,12 +97,18 @@ impl HttpCaller {
         settings: &Settings<'_>,
         tap: Option<Tap>,
     ) -> io::Result<Self> {
-        let Settings { headers, limits, http2, .. } = *settings;
+        let Settings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
         let rules = limits.rules();
-        let new = |version, uri| Self { version, uri, rules, next: AtomicU64::new(1), tap };
+        let new = |version, uri: Uri| {
+            let has_host = headers.contains_key(HOST);
+            let headers = with_defaults(&uri, headers);
+            let wire = Arc::new(HttpWire { version, uri, headers, has_host });
+            let layered = posting::layered(layers, &wire);
+            Self { wire, layered, rules, next: AtomicU64::new(1), tap }
+        };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
             let uri = uri("https")?;
@@ -110,27 +135,55 @@ impl HttpCaller {
         }
     }
 
-    fn draft(&self, message: usize) -> Draft {
-        match &self.version {
-            Version::One(http) => http.draft(message),
-            Version::Two(_) => Draft::bare(message),
+    /// A draft of a request, with headers of its own where these are some.
+    fn draft(&self, message: usize, headers: Option<&HeaderMap>) -> Draft {
+        match (&self.wire.version, headers) {
+            (_, headers) if self.layered.is_some() => Draft::with(message, headers),
+            (Version::One(http), None) => http.draft(message),
             #[cfg(feature = "tls")]
-            Version::Secure(http) => http.draft(message),
+            (Version::Secure(http), None) => http.draft(message),
+            (Version::Two(_), headers) => Draft::with(message, headers),
+            (_, Some(own)) => {
+                let headers = merged(&self.wire.headers, own);
+                RequestHead::new(&self.wire.uri, &headers).own_draft(message, own)
+            }
         }
+    }
+
+    /// The same for one call, whose place in a trace is told by headers.
+    fn draft_call(&self, call: &Invocation) -> Draft {
+        let Some(trace) = call.trace() else {
+            return self.draft(call.about_len(), call.headers());
+        };
+        let mut headers = call.headers().cloned().unwrap_or_default();
+        trace::write_headers(trace, &mut headers);
+        self.draft(call.about_len(), Some(&headers))
     }
 
     /// One POST: the status, and the body within its limit.
     async fn post_message(&self, draft: Draft) -> Result<response::Response, CallError> {
         self.see(Direction::Sent, draft.message());
-        let posted = match &self.version {
-            Version::One(http) => http.post(draft).await,
-            Version::Two(http) => Box::pin(http.post(draft.into_message())).await,
+        let posted = match (&self.layered, &self.wire.version) {
+            (Some(layered), _) => return self.post_layered(layered, draft).await,
+            (None, Version::One(http)) => http.post(draft).await,
+            (None, Version::Two(http)) => Box::pin(http.post(draft)).await,
             #[cfg(feature = "tls")]
-            Version::Secure(http) => Box::pin(http.post(draft)).await,
+            (None, Version::Secure(http)) => Box::pin(http.post(draft)).await,
         };
-        let response = posted.map_err(|fault| fault.at(&self.uri))?;
+        let response = posted.map_err(|fault| fault.at(&self.wire.uri))?;
         self.see(Direction::Received, &response.body);
         Ok(response)
+    }
+
+    /// The same through the layers.
+    async fn post_layered(
+        &self,
+        layered: &Posting,
+        draft: Draft,
+    ) -> Result<response::Response, CallError> {
+        let response = layered.post(self.wire.request(draft)).await?;
+        self.see(Direction::Received, response.body());
+        Ok(response::Response::new(response.status(), response.into_body()))
     }
 
     /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
@@ -150,7 +203,7 @@ impl HttpCaller {
     /// A status that says no, and what the body says to it.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
-        let answer = format!("{} answered HTTP {status}: {}", self.uri, text.trim());
+        let answer = format!("{} answered HTTP {status}: {}", self.wire.uri, text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }
 }
@@ -159,7 +212,7 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = call.id.clone().unwrap_or_else(|| self.next_id());
-            let mut draft = self.draft(call.about_len());
+            let mut draft = self.draft_call(&call);
             encode_entry(&call, Some(&id), &mut draft.text);
             match self.exchange(draft).await? {
                 Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
@@ -179,7 +232,7 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut draft = self.draft(notification.about_len());
+            let mut draft = self.draft_call(&notification);
             encode_entry(&notification, None, &mut draft.text);
             let response = self.post_message(draft).await?;
             let (status, body) = (response.status, &response.body);
@@ -232,14 +285,15 @@ impl HttpCaller {
         let first = self.next.fetch_add(calls, Ordering::Relaxed);
         let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
         let mut own = ids.iter();
-        let mut draft = self.draft(entries.iter().map(about_len).sum());
+        let headers = all_headers(entries);
+        let mut draft = self.draft(entries.iter().map(about_len).sum(), headers.as_ref());
         let out = &mut draft.text;
         let mut before = b'[';
         for entry in entries {
             out.put_u8(std::mem::replace(&mut before, b','));
             match entry {
-                BatchEntry::Call(call) => encode_entry(call, own.next(), out),
-                BatchEntry::Notification(call) => encode_entry(call, None, out),
+                BatchEntry::Call(call) => encode_traced(call, own.next(), out),
+                BatchEntry::Notification(call) => encode_traced(call, None, out),
             }
         }
         out.put_u8(b']');
@@ -247,13 +301,32 @@ impl HttpCaller {
     }
 }
 
+/// The headers of all entries; of one name, those of the last entry that has it.
+fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
+    let headers = entries.iter().filter_map(|entry| {
+        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+        call.headers()
+    });
+    headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))
+}
+
 fn about_len(entry: &BatchEntry) -> usize {
     let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
     call.about_len()
 }
 
+/// An entry of a batch, whose place in a trace only members can tell.
+fn encode_traced(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
+    call.encode_head(out);
+    encode_rest(id, out);
+}
+
 fn encode_entry(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
     encode::call_head(&call.method, call.params.as_ref(), out);
+    encode_rest(id, out);
+}
+
+fn encode_rest(id: Option<&Id>, out: &mut BytesMut) {
     if let Some(id) = id {
         out.extend_from_slice(b",\"id\":");
         out.extend_from_slice(id.as_bytes());

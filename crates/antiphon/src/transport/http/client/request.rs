@@ -45,7 +45,14 @@ impl RequestHead {
         let whole = room + message;
         let out = if whole > spare::SIZE { text.large(whole) } else { text.small() };
         out.resize(room, 0);
-        Draft { text, room }
+        Draft { text, room, own: None }
+    }
+
+    /// The same of which this is the head alone.
+    pub(super) fn own_draft(self, message: usize, headers: &HeaderMap) -> Draft {
+        let draft = self.draft(message);
+        let own = Own { head: Some(self), headers: headers.clone() };
+        Draft { own: Some(Box::new(own)), ..draft }
     }
 
     /// The request with its message, ready to be written.
@@ -72,14 +79,31 @@ pub(super) struct Draft {
     /// The message is appended here.
     pub(super) text: Lent,
     room: usize,
+    /// What it says beside the message, where that is not what every request says.
+    pub(super) own: Option<Box<Own>>,
+}
+
+/// What one request says beside its message.
+#[derive(Debug)]
+pub(super) struct Own {
+    /// By HTTP/1.1, with all that is said by every request.
+    pub(super) head: Option<RequestHead>,
+    /// By HTTP/2.
+    pub(super) headers: HeaderMap,
 }
 
 impl Draft {
+    /// Without room for a head, which is another's matter, and with these headers.
+    pub(super) fn with(message: usize, headers: Option<&HeaderMap>) -> Self {
+        let own = headers.map(|headers| Box::new(Own { head: None, headers: headers.clone() }));
+        Self { own, ..Self::bare(message) }
+    }
+
     /// Without room for a head, and in a buffer that is the message's alone.
-    pub(super) fn bare(message: usize) -> Self {
+    fn bare(message: usize) -> Self {
         let mut text = Lent::default();
         text.reserve(message);
-        Self { text, room: 0 }
+        Self { text, room: 0, own: None }
     }
 
     pub(super) fn message(&self) -> &[u8] {
@@ -92,9 +116,19 @@ impl Draft {
     }
 }
 
+/// Headers of one request beside those of all; of one name, those of the one count.
+pub(super) fn merged(all: &HeaderMap, one: &HeaderMap) -> HeaderMap {
+    let mut merged = all.clone();
+    one.keys().for_each(|name| drop(merged.remove(name)));
+    for (name, value) in one {
+        merged.append(name, value.clone());
+    }
+    merged
+}
+
 /// What is sent beside the message: what the user set replaces what is usual. Where the message
 /// ends is not theirs to say.
-fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
+pub(super) fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
     let mut all = HeaderMap::new();
     if let Ok(host) = HeaderValue::from_str(&host(uri)) {
         all.insert(HOST, host);

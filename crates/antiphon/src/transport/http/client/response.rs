@@ -5,11 +5,11 @@
 
 use antiphon_core::framing::within_reason;
 use bytes::{Buf as _, Bytes, BytesMut};
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
 use super::chunked::Chunked;
 use super::fault::Fault;
-use super::head::{Extent, Head, read_head};
+use super::head::{Extent, Head, read_head, read_headers};
 use crate::transport::spare::Lent;
 
 /// The most bytes of heads: of the one that counts, and of those that say to wait for it.
@@ -21,13 +21,19 @@ pub(super) struct Response {
     pub(super) status: StatusCode,
     /// Dropped before the buffer that it may be a part of.
     pub(super) body: Bytes,
+    /// Its headers, where they are wanted.
+    pub(super) headers: Option<Box<HeaderMap>>,
     _buf: Held,
 }
 
 impl Response {
     /// In a buffer of its own.
     pub(super) fn new(status: StatusCode, body: Bytes) -> Self {
-        Self { status, body, _buf: Held::default() }
+        Self { status, body, headers: None, _buf: Held::default() }
+    }
+
+    pub(super) fn with_headers(self, headers: HeaderMap) -> Self {
+        Self { headers: Some(Box::new(headers)), ..self }
     }
 
     /// Which this buffer is lent to.
@@ -67,6 +73,8 @@ pub(super) struct Reader {
     /// Bytes of it that were parsed, and are not all of it.
     parsed: usize,
     body: Option<(Head, Body)>,
+    /// The headers of the head that counts, where they are wanted.
+    headers: Option<Box<HeaderMap>>,
 }
 
 #[derive(Debug)]
@@ -79,7 +87,13 @@ enum Body {
 impl Reader {
     /// For a body of so many bytes at most.
     pub(super) fn new(limit: usize) -> Self {
-        Self { limit, heads: 0, searched: 0, parsed: 0, body: None }
+        Self { limit, heads: 0, searched: 0, parsed: 0, body: None, headers: None }
+    }
+
+    /// Keeps the headers too.
+    pub(super) fn with_headers(mut self) -> Self {
+        self.headers = Some(Box::default());
+        self
     }
 
     /// Whether anything has come that this buffer no longer holds.
@@ -97,7 +111,11 @@ impl Reader {
         loop {
             if let Some((head, body)) = &mut self.body {
                 return match body.read(buf, self.limit, ended)? {
-                    Some(body) => Ok(Progress::Whole(Response::new(head.status, body), head.stays)),
+                    Some(body) => {
+                        let headers = self.headers.take();
+                        let response = Response { headers, ..Response::new(head.status, body) };
+                        Ok(Progress::Whole(response, head.stays))
+                    }
                     None if ended => Err(broke_off()),
                     None => Ok(Progress::Partial(body.wanted(buf.len()))),
                 };
@@ -131,6 +149,9 @@ impl Reader {
 
     /// Goes on to the body, or to the next head after one that says to wait (RFC 9110, section 15.2).
     fn begin(&mut self, head: Head, buf: &mut BytesMut) -> Result<(), Fault> {
+        if let Some(headers) = &mut self.headers {
+            **headers = read_headers(&buf[..head.len]);
+        }
         buf.advance(head.len);
         (self.searched, self.parsed) = (0, 0);
         if head.status.is_informational() && head.status != StatusCode::SWITCHING_PROTOCOLS {

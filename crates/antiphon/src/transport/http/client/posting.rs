@@ -1,0 +1,162 @@
+//! Layers around one HTTP request of a client, whichever version it is sent by.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{Method, Request, Response, Uri};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::fault::Fault;
+use super::request::{Draft, merged};
+use super::{HttpWire, Version, response};
+use crate::BoxFuture;
+use crate::call::CallError;
+use crate::layer::BoxError;
+
+type Exchanged = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
+
+/// A layer that was put around each request.
+pub(crate) type Layering = Arc<dyn Fn(Posting) -> Posting + Send + Sync>;
+
+/// Keeps a layer until there is something to put it around.
+pub(crate) fn layering<L>(layer: L) -> Layering
+where
+    L: Layer<Posting, Service: Posts> + Send + Sync + 'static,
+{
+    Arc::new(move |inner| Posting::through(layer.layer(inner)))
+}
+
+/// What the requests of a client go through, where there are layers.
+pub(super) fn layered(layers: &[Layering], wire: &Arc<HttpWire>) -> Option<Posting> {
+    let posting = |wire: Arc<HttpWire>| {
+        Posting(Arc::new(move |request| {
+            let wire = wire.clone();
+            Box::pin(async move { wire.exchange(request).await })
+        }))
+    };
+    let (first, rest) = layers.split_first()?;
+    Some(rest.iter().fold(first(posting(wire.clone())), |inner, layer| layer(inner)))
+}
+
+/// What may stand around the HTTP requests of a client: any service of this shape.
+pub trait Posts:
+    Service<
+        Request<Bytes>,
+        Response = Response<Bytes>,
+        Error: Into<BoxError> + 'static,
+        Future: Send + 'static,
+    > + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<S> Posts for S where
+    S: Service<
+            Request<Bytes>,
+            Response = Response<Bytes>,
+            Error: Into<BoxError> + 'static,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// The HTTP requests of a client as a service: the innermost of all layers around them.
+#[derive(Clone)]
+pub struct Posting(Arc<dyn Fn(Request<Bytes>) -> Exchanged + Send + Sync>);
+
+impl Posting {
+    fn through(service: impl Posts) -> Self {
+        Self(Arc::new(move |request| {
+            let mut service = service.clone();
+            Box::pin(async move {
+                poll_fn(|poller| service.poll_ready(poller)).await.map_err(adopted)?;
+                service.call(request).await.map_err(adopted)
+            })
+        }))
+    }
+
+    pub(super) fn post(&self, request: Request<Bytes>) -> Exchanged {
+        (self.0)(request)
+    }
+}
+
+fn adopted<E: Into<BoxError>>(error: E) -> CallError {
+    error.into().downcast().map_or_else(CallError::Layer, |error| *error)
+}
+
+impl Service<Request<Bytes>> for Posting {
+    type Response = Response<Bytes>;
+    type Error = CallError;
+    type Future = Exchanged;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), CallError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Bytes>) -> Exchanged {
+        self.post(request)
+    }
+}
+
+impl fmt::Debug for Posting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Posting").finish_non_exhaustive()
+    }
+}
+
+impl HttpWire {
+    /// A request as layers see it: all that it will say.
+    pub(super) fn request(&self, mut draft: Draft) -> Request<Bytes> {
+        let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
+        let headers = own.unwrap_or_else(|| self.headers.clone());
+        let mut request = Request::new(draft.into_message());
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = headers;
+        request
+    }
+
+    /// Sends a request that has passed all layers. They may change its path, its headers and its
+    /// body; where it goes and that it is a POST they may not.
+    async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
+        *request.uri_mut() = self.uri_for(request.uri());
+        let exchanged = match &self.version {
+            Version::One(http) => http.post_whole(&request).await,
+            Version::Two(http) => {
+                if !self.has_host {
+                    // There it is a part of the address.
+                    request.headers_mut().remove(HOST);
+                }
+                Box::pin(http.post_whole(request)).await
+            }
+            #[cfg(feature = "tls")]
+            Version::Secure(http) => Box::pin(http.post_whole(request, self.has_host)).await,
+        };
+        exchanged.map(whole).map_err(|fault: Fault| fault.at(&self.uri))
+    }
+
+    fn uri_for(&self, asked: &Uri) -> Uri {
+        let mut parts = self.uri.clone().into_parts();
+        parts.path_and_query = asked.path_and_query().cloned().or(parts.path_and_query);
+        Uri::from_parts(parts).unwrap_or_else(|_| self.uri.clone())
+    }
+}
+
+/// A response as layers see it, in memory of its own.
+fn whole(mut response: response::Response) -> Response<Bytes> {
+    let mut whole = Response::new(Bytes::copy_from_slice(&response.body));
+    *whole.status_mut() = response.status;
+    *whole.headers_mut() =
+        response.headers.take().map_or_else(Default::default, |headers| *headers);
+    whole
+}
