@@ -3,6 +3,8 @@
 #
 # Usage: curl.sh URL          a server that runs, started with --max-frame-bytes 1048576
 #        curl.sh URL BINARY   starts that binary on URL (port 0 picks a free one), and stops it
+#
+# On https:// the server makes a certificate, and curl trusts no other: this needs BINARY.
 set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: curl.sh URL [BINARY]" >&2; exit 2; }
@@ -12,6 +14,10 @@ scratch=$(mktemp -d)
 server=
 held=0
 broken=0
+# How curl is told to speak HTTP/2, and what it is told each time.
+two=--http2-prior-knowledge
+always=()
+serving=()
 
 stop() {
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
@@ -19,17 +25,24 @@ stop() {
 }
 trap stop EXIT
 
+# Over TLS both sides agree on HTTP/2 in the handshake; what is asked of HTTP/1.1 says so.
+secure() {
+    two=--http2
+    always=(--cacert "$scratch/cert.pem" --http1.1)
+    serving=("--tls-self-signed=$scratch/cert.pem")
+}
+
 # start BINARY: serves on $url, and sets $url to what was bound.
 start() {
     : >"$scratch/stderr"
-    "$1" serve "$url" --max-frame-bytes "$limit" 2>>"$scratch/stderr" &
+    "$1" serve "$url" --max-frame-bytes "$limit" "${serving[@]}" 2>>"$scratch/stderr" &
     server=$!
     for _ in {1..100}; do
-        if bound=$(grep -om1 'http://[^ ,]*' "$scratch/stderr"); then url=$bound; return; fi
+        if bound=$(grep -om1 'https\?://[^ ,]*' "$scratch/stderr"); then url=$bound; return; fi
         kill -0 "$server" 2>/dev/null || break
         sleep 0.1
     done
-    echo "$1 named no http:// endpoint on stderr:" >&2
+    echo "$1 named no http:// or https:// endpoint on stderr:" >&2
     cat "$scratch/stderr" >&2
     exit 1
 }
@@ -51,7 +64,7 @@ ask() {
     : >"$scratch/body"
     : >"$scratch/headers"
     local facts
-    if facts=$(curl -sS --max-time 20 -o "$scratch/body" -D "$scratch/headers" \
+    if facts=$(curl -sS "${always[@]}" --max-time 20 -o "$scratch/body" -D "$scratch/headers" \
         -w '%{http_code} %{http_version} %{content_type}' "$@" "$url" 2>"$scratch/error"); then
         read -r status version type <<<"$facts"
     else
@@ -145,12 +158,12 @@ limits() {
 versions() {
     post "$call" --http1.0
     check "HTTP/1.0 is served" "$status $body" '200 *"result":19*'
-    post "$call" --http2-prior-knowledge
+    post "$call" "$two"
     check "HTTP/2 without an upgrade is served" "$status $version $body" '200 2 *"result":19*'
-    post "$(echo_of 500000)" --http2-prior-knowledge
+    post "$(echo_of 500000)" "$two"
     check "HTTP/2 with 500 kB each way is served" "$status $((${#body} > 500000))" '200 1'
     local connects
-    connects=$(curl -sS --max-time 20 -o /dev/null -o /dev/null -w '%{num_connects} ' \
+    connects=$(curl -sS "${always[@]}" --max-time 20 -o /dev/null -o /dev/null -w '%{num_connects} ' \
         -H 'Content-Type: application/json' -d "$call" "$url" "$url" || true)
     check "two calls share one connection" "$connects" '1 0 '
 }
@@ -159,7 +172,7 @@ versions() {
 strangers() {
     post "$call" -H 'Host: evil.example'
     check "a foreign Host has status 403" "$status" 403
-    post "$call" -H 'Host: evil.example' --http2-prior-knowledge
+    post "$call" -H 'Host: evil.example' "$two"
     check "a foreign authority in HTTP/2 has status 403" "$status" 403
     post "$call" -H 'Host: localhost'
     check "the Host localhost is served" "$status" 200
@@ -171,6 +184,24 @@ strangers() {
     check "a preflight is refused, and grants nothing" "$status $(grep -c '^access-control-allow' <<<"$headers")" '4?? 0'
 }
 
+# What is only there with a certificate.
+certificates() {
+    local plain=${url/https/http}
+    local speaks
+    speaks=$(curl -sS "${always[@]}" --http2 --max-time 20 -o /dev/null -w '%{http_version} %{ssl_verify_result}' \
+        -H 'Content-Type: application/json' -d "$call" "$url" || true)
+    check "HTTP/2 is agreed on, and the certificate is good" "$speaks" '2 0'
+    for version in --tlsv1.2 --tlsv1.3; do
+        post "$call" "$version" --tls-max "${version#--tlsv}"
+        check "TLS ${version#--tlsv} is served" "$status $body" '200 *"result":19*'
+    done
+    speaks=$(curl -sS --max-time 20 "$url" 2>&1 || true)
+    check "curl does not believe the certificate unless it is told to" "$speaks" '*certificate*'
+    speaks=$(curl -sS --max-time 20 -d "$call" "$plain" || true)
+    check "a client without TLS is told what to call" "$speaks" '*https://*'
+}
+
+case $url in https:*) secure ;; esac
 [ $# -lt 2 ] || start "$2"
 answers
 verbs
@@ -179,5 +210,6 @@ bodies
 limits
 versions
 strangers
+case $url in https:*) certificates ;; esac
 
 [ "$broken" -eq 0 ] || { echo "$broken of $((held + broken)) assertions failed" >&2; exit 1; }

@@ -1,8 +1,10 @@
 // Node's `jayson` as a server, to be called by antiphon.
-// Usage: node jayson_server.mjs http|tcp PORT   (0 picks a free port; prints `listening PORT`)
+// Usage: node jayson_server.mjs http|tcp PORT             (0 picks a free port; prints `listening PORT`)
+//        node jayson_server.mjs https|tls PORT CERT KEY   (files in PEM)
 //
 // Over TCP it writes its responses one after the other with no newline between them.
 
+import { readFileSync } from 'node:fs';
 import jayson from 'jayson';
 
 const methods = {
@@ -21,10 +23,12 @@ const methods = {
   },
 };
 
-const [kind, port] = process.argv.slice(2);
-if (!['http', 'tcp'].includes(kind) || !/^\d+$/.test(port)) {
-  console.error('usage: node jayson_server.mjs http|tcp PORT');
+const [kind, port, cert, key] = process.argv.slice(2);
+const isSecure = ['https', 'tls'].includes(kind);
+if (!(isSecure ? key : ['http', 'tcp'].includes(kind)) || !/^\d+$/.test(port)) {
+  console.error('usage: node jayson_server.mjs http|tcp PORT, or https|tls PORT CERT KEY');
   process.exit(2);
 }
-const listener = new jayson.Server(methods)[kind]();
+const options = isSecure ? { cert: readFileSync(cert), key: readFileSync(key) } : undefined;
+const listener = new jayson.Server(methods)[kind](options);
 listener.listen(Number(port), '127.0.0.1', () => console.log(`listening ${listener.address().port}`));

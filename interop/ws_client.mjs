@@ -1,4 +1,5 @@
-// Node's `ws` against `antiphon serve`. Usage: node ws_client.mjs URL   (ws:// or http://)
+// Node's `ws` against `antiphon serve`. Usage: node ws_client.mjs URL   (ws://, wss://, http:// or https://)
+// A certificate of one's own is trusted by NODE_EXTRA_CA_CERTS=FILE.
 
 import { once } from 'node:events';
 import WebSocket from 'ws';

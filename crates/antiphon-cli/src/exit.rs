@@ -67,9 +67,9 @@ impl Failure {
         self
     }
 
-    /// Adds a remedy to a failure that names none, for one that reads so.
+    /// Adds the remedy, if it reads like this.
     pub(crate) fn hint_where(self, sign: &str, hint: &str) -> Self {
-        if self.hint.is_none() && self.what.contains(sign) { self.hint(hint) } else { self }
+        if self.what.contains(sign) { self.hint(hint) } else { self }
     }
 
     /// Says first what it is about.

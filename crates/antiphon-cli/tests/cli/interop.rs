@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Ended, Server, antiphon, missing, run, workspace};
+use crate::support::{Ended, Scratch, Server, antiphon, missing, run, workspace};
 
 const SETUP: &str = "run interop/setup";
 
@@ -17,8 +17,13 @@ fn script(name: &str) -> PathBuf {
 
 /// Whether a program starts.
 fn runs(program: &str) -> bool {
+    starts(program, "--version")
+}
+
+/// The same, where it tells its version otherwise.
+fn starts(program: &str, version: &str) -> bool {
     let mut command = Command::new(program);
-    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg(version).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
@@ -60,6 +65,49 @@ fn curl() {
     }
     let mut check = Command::new(script("curl.sh"));
     passes(check.arg("http://127.0.0.1:0").arg(antiphon().get_program()), 40);
+}
+
+/// By HTTP/2 and HTTP/1.1.
+#[test]
+fn curl_by_tls() {
+    if !runs("curl") {
+        return missing("curl", "install curl");
+    }
+    let mut check = Command::new(script("curl.sh"));
+    passes(check.arg("https://127.0.0.1:0").arg(antiphon().get_program()), 45);
+}
+
+#[test]
+fn openssl() {
+    if !starts("openssl", "version") {
+        return missing("openssl", "install openssl");
+    }
+    passes(Command::new(script("openssl.sh")).arg(antiphon().get_program()), 12);
+}
+
+#[test]
+fn ws_of_node_by_tls() {
+    for scheme in ["https", "wss"] {
+        let Some(mut check) = node("ws_client.mjs") else { return };
+        let (server, scratch) = secure(&format!("{scheme}://127.0.0.1:0"));
+        check.env("NODE_EXTRA_CA_CERTS", scratch.path("cert.pem"));
+        passes(check.arg(server.endpoint(scheme)), 14);
+    }
+}
+
+#[test]
+fn websockets_of_python_by_tls() {
+    let Some(mut check) = python("ws_client.py") else { return };
+    let (server, scratch) = secure("wss://127.0.0.1:0");
+    check.env("SSL_CERT_FILE", scratch.path("cert.pem"));
+    passes(check.arg(server.endpoint("wss")), 12);
+}
+
+/// A server with a certificate of its own, which is in `cert.pem`.
+fn secure(endpoint: &str) -> (Server, Scratch) {
+    let scratch = Scratch::new();
+    let flag = format!("--tls-self-signed={}", scratch.path("cert.pem").display());
+    (Server::start(endpoint, &flag), scratch)
 }
 
 #[test]
@@ -123,6 +171,33 @@ fn jayson_over_tcp() {
     let server = Foreign::start(server.args(["tcp", "0"]));
     answers(&format!("tcp://127.0.0.1:{}", server.port));
     batches(&format!("tcp://127.0.0.1:{}", server.port));
+}
+
+/// Its certificate is openssl's.
+#[test]
+fn jayson_by_tls() {
+    if !starts("openssl", "version") {
+        return missing("openssl", "install openssl");
+    }
+    let scratch = Scratch::new();
+    let (cert, key) = (scratch.path("cert.pem"), scratch.path("key.pem"));
+    let subject = "-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=jayson \
+                   -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE";
+    let mut make = Command::new("openssl");
+    make.arg("req").args(subject.split_whitespace());
+    let made = run(make.arg("-keyout").arg(&key).arg("-out").arg(&cert), b"");
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for kind in ["https", "tls"] {
+        let Some(mut server) = node("jayson_server.mjs") else { return };
+        let server = Foreign::start(server.args([kind, "0"]).arg(&cert).arg(&key));
+        let endpoint = format!("{kind}://127.0.0.1:{}", server.port);
+        let mut call = antiphon();
+        call.args(["call", &endpoint, "subtract", "42", "23", "--cacert"]).arg(&cert);
+        let ended = run(&mut call, b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "19\n"), "{ended:?}");
+        let refused = run(antiphon().args(["call", &endpoint, "subtract", "42", "23"]), b"");
+        assert_eq!(refused.code, Some(3), "{refused:?}");
+    }
 }
 
 #[test]

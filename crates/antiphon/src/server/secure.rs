@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use super::service::{Busy, REFUSAL, Service, accepted};
 use super::{Endpoint, Listener, Server};
 use crate::peer::connect;
-use crate::transport::http::{HttpService, asker::Asker, listener};
 #[cfg(feature = "http")]
+use crate::transport::http::{HttpService, asker::Asker, listener};
 use crate::transport::tcp::{self, tls_wire};
-use crate::transport::tls::{Acceptor, HTTP, HTTP1, HTTP2, TlsStream, Unsecured};
+use crate::transport::tls::{Acceptor, HTTP1, HTTP2, SERVED, TlsStream, Unsecured};
 
 /// What is spoken above TLS.
 enum Above {
@@ -57,7 +57,7 @@ impl Service {
             Listener::Http { socket, path, websocket_only } => {
                 let http = self.http(&socket, &path, websocket_only);
                 let server = listener::HttpServer::new(self.limits.clone());
-                let protocols = if websocket_only { &HTTP1[..] } else { &HTTP };
+                let protocols = if websocket_only { &HTTP1[..] } else { &SERVED };
                 (socket, Above::Http(Box::new((http, server))), protocols)
             }
             #[allow(unreachable_patterns, reason = "some features leave nothing over")]

@@ -58,7 +58,8 @@ impl Acceptor {
         match Box::pin(self.acceptor.accept(stream).into_fallible()).await {
             Ok(stream) => Ok(TlsStream::new(stream.into())),
             Err((error, stream)) => {
-                tracing::debug!(%error, "a TLS handshake failed");
+                let remote = stream.peer_addr().ok();
+                tracing::debug!(%error, ?remote, "a TLS handshake failed");
                 let_by(stream).await;
                 Err(Unsecured::Gone)
             }

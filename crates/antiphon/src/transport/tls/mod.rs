@@ -33,7 +33,9 @@ pub use stream::TlsStream;
 pub(crate) use client::Connector;
 pub(crate) use handshake::{Acceptor, Unsecured};
 
-/// What is spoken above TLS, as the handshake names it (RFC 7301).
+/// What is spoken above TLS, as the handshake names it (RFC 7301). Old clients name HTTP/1.0, which a
+/// server takes and a client does not ask for.
+pub(crate) const SERVED: [&[u8]; 3] = [HTTP[0], HTTP[1], b"http/1.0"];
 pub(crate) const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// The same where only HTTP/1.1 will do: a WebSocket begins with it.
 pub(crate) const HTTP1: [&[u8]; 1] = [HTTP[1]];
