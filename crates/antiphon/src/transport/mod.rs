@@ -146,3 +146,52 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Takes all that is written, and keeps it.
+    struct Keeping {
+        keeps: bool,
+    }
+
+    impl AsyncWrite for Keeping {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(buf.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            if self.keeps { Poll::Pending } else { Poll::Ready(Ok(())) }
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// TLS takes what the socket below it does not.
+    #[test]
+    fn what_is_taken_and_not_passed_on_is_blocked() {
+        let meter = Arc::<Meter>::default();
+        let mut stream = Metered::new(Keeping { keeps: true }, meter.clone());
+        let cx = &mut Context::from_waker(Waker::noop());
+        for keeps in [true, false] {
+            stream.stream.keeps = keeps;
+            assert!(Pin::new(&mut stream).poll_write(cx, b"{}").is_ready());
+            assert!(!meter.is_blocked());
+            assert_eq!(Pin::new(&mut stream).poll_flush(cx).is_pending(), keeps);
+            assert_eq!(meter.is_blocked(), keeps);
+        }
+        stream.stream.keeps = true;
+        assert!(Pin::new(&mut stream).poll_flush(cx).is_pending());
+        stream.stream.keeps = false;
+        assert!(Pin::new(&mut stream).poll_flush(cx).is_ready() && !meter.is_blocked());
+    }
+}

@@ -15,7 +15,7 @@ pub(crate) struct Authority {
 }
 
 /// A certificate and its key.
-pub(crate) struct Identity {
+pub(crate) struct Certified {
     pub(crate) chain: String,
     pub(crate) key: String,
     pub(crate) der: Vec<u8>,
@@ -33,12 +33,12 @@ impl Authority {
     }
 
     /// For a side of this name.
-    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
+    pub(crate) fn issue(&self, names: &[&str]) -> Certified {
         self.issue_until(names, 4096)
     }
 
     /// The same, valid until that year begins.
-    pub(crate) fn issue_until(&self, names: &[&str], year: i32) -> Identity {
+    pub(crate) fn issue_until(&self, names: &[&str], year: i32) -> Certified {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
         params.not_before = date_time_ymd(2000, 1, 1);
@@ -46,11 +46,11 @@ impl Authority {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let (chain, der) = (certificate.pem(), certificate.der().to_vec());
-        Identity { chain, key: key.serialize_pem(), der }
+        Certified { chain, key: key.serialize_pem(), der }
     }
 }
 
-impl Identity {
+impl Certified {
     pub(crate) fn server(&self) -> TlsServer {
         TlsServer::from_pem(&self.chain, &self.key).unwrap()
     }
@@ -60,8 +60,8 @@ impl Identity {
 pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("ours"));
 
 /// What they show.
-pub(crate) fn local() -> &'static Identity {
-    static LOCAL: LazyLock<Identity> =
+pub(crate) fn local() -> &'static Certified {
+    static LOCAL: LazyLock<Certified> =
         LazyLock::new(|| AUTHORITY.issue(&["localhost", "127.0.0.1"]));
     &LOCAL
 }

@@ -1,16 +1,25 @@
 //! TLS: who is believed, who is let in, and what happens to who speaks something else.
 
+use std::collections::HashSet;
 use std::future::IntoFuture as _;
 use std::net::Shutdown;
 use std::time::Duration;
 
-use antiphon::transport::tls::{PeerCertificates, TlsClient, TlsServer};
-use antiphon::{CallError, Client, ConnectError, Context, Direction, Limits, Router, Server};
+use antiphon::layer::Auth;
+use antiphon::transport::tls::rustls::pki_types::pem::PemObject as _;
+use antiphon::transport::tls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use antiphon::transport::tls::rustls::{self, ServerConfig};
+use antiphon::transport::tls::{PeerCertificates, TlsClient, TlsServer, TlsStream};
+use antiphon::{
+    CallError, Client, ConnectError, Context, Direction, Handler as _, Identity, Limits, Router,
+    Server,
+};
+use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
 
-use crate::pki::{AUTHORITY, Authority, Identity, local, trusting};
+use crate::pki::{AUTHORITY, Authority, Certified, local, trusting};
 use crate::support::{
     FOREVER, Holding, connect, dial, holding, line, request, rest, serve, within,
 };
@@ -24,6 +33,9 @@ fn service() -> Router {
         .method("shown", |(): (), cx: Context| async move {
             let shown = cx.extensions().get::<PeerCertificates>();
             Ok(shown.map(|shown| shown.chain().map(<[u8]>::to_vec).collect::<Vec<_>>()))
+        })
+        .method("remote", |(): (), cx: Context| async move {
+            Ok(cx.connection().remote.map(|remote| remote.to_string()))
         })
         .method("ask", |(): (), cx: Context| async move {
             Ok(cx.peer()?.call::<String>("name", ()).await?)
@@ -86,23 +98,25 @@ async fn an_https_port_speaks_both_versions_and_websocket() {
     assert_eq!(within(client.call::<String>("transport", ()).into_future()).await.unwrap(), "wss");
 }
 
+/// A configuration of rustls, for a server that speaks these.
+fn speaking(protocols: &[&[u8]]) -> TlsServer {
+    let provider = rustls::crypto::ring::default_provider();
+    let chain = vec![CertificateDer::from(local().der.clone())];
+    let key = PrivateKeyDer::from_pem_slice(local().key.as_bytes()).unwrap();
+    let builder = ServerConfig::builder_with_provider(provider.into());
+    let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+    let mut config = builder.with_single_cert(chain, key).unwrap();
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
+    config.into()
+}
+
 /// A server of one version of HTTP is spoken to in that version, and refused where the other is asked
 /// for.
 #[tokio::test]
 async fn a_client_speaks_what_the_server_picks() {
-    use antiphon::transport::tls::rustls::{self, ServerConfig, pki_types::pem::PemObject as _};
     for protocols in [&[&b"http/1.1"[..]][..], &[b"h2"], &[b"something/else", b"http/1.1"]] {
-        let provider = rustls::crypto::ring::default_provider();
-        let chain = vec![rustls::pki_types::CertificateDer::from(local().der.clone())];
-        let key = rustls::pki_types::PrivateKeyDer::from_pem_slice(local().key.as_bytes()).unwrap();
-        let mut config = ServerConfig::builder_with_provider(provider.into())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .unwrap();
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        let address = serve_tls("https://127.0.0.1:0", config.into(), Limits::default()).await;
+        let tls = speaking(protocols);
+        let address = serve_tls("https://127.0.0.1:0", tls, Limits::default()).await;
         assert_eq!(attempt(trusting(), &address).await, Ok(None));
         let insists = Client::builder().http2().tls(trusting()).connect(&address).await.unwrap();
         let called = within(insists.call::<String>("transport", ()).into_future()).await;
@@ -114,6 +128,45 @@ async fn a_client_speaks_what_the_server_picks() {
                 assert!(!refused.contains("is the server running"), "{refused}");
             }
         }
+    }
+}
+
+/// A client would pick HTTP/2 where it can; here it cannot.
+#[tokio::test]
+async fn messages_of_any_size_pass_by_either_version() {
+    for protocol in [&b"http/1.1"[..], b"h2"] {
+        let echo =
+            Router::new().method("echo", |(text,): (String,), _cx: Context| async { Ok(text) });
+        let server = Server::bind("https://127.0.0.1:0").await.unwrap();
+        let server = server.tls(speaking(&[protocol]));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(echo));
+        let client = connect(&address).await;
+        for _ in 0..2 {
+            let calls = [1, 16 << 10, 65_537, 1 << 20, 5 << 20].map(|size| {
+                let text = "x".repeat(size);
+                let call = client.call::<String>("echo", (text.clone(),)).into_future();
+                async move { assert!(call.await.unwrap() == text, "{size} bytes") }
+            });
+            within(join_all(calls)).await;
+        }
+    }
+}
+
+/// The first connection, which has asked for the version, is the one that is used.
+#[tokio::test]
+async fn calls_share_connections_as_their_version_can() {
+    let one = speaking(&[b"http/1.1"]);
+    for (tls, at_once) in [(one, 1), (speaking(&[b"h2"]), 1), (local().server(), 20)] {
+        let address = serve_tls("https://127.0.0.1:0", tls, Limits::default()).await;
+        let client = connect(&address).await;
+        let mut remotes = HashSet::new();
+        for _ in 0..3 {
+            let calls = (0..at_once).map(|_| client.call::<String>("remote", ()).into_future());
+            let answers = within(join_all(calls)).await;
+            remotes.extend(answers.into_iter().map(Result::unwrap));
+        }
+        assert_eq!(remotes.len(), 1, "{remotes:?}");
     }
 }
 
@@ -147,8 +200,8 @@ async fn the_system_does_not_trust_the_authority_of_these_tests() {
     assert_eq!(attempt(trusted, &address).await, Ok(None));
 }
 
-fn showing(identity: &Identity) -> TlsClient {
-    trusting().client_certificate(&identity.chain, &identity.key).unwrap()
+fn showing(certified: &Certified) -> TlsClient {
+    trusting().client_certificate(&certified.chain, &certified.key).unwrap()
 }
 
 #[tokio::test]
@@ -202,6 +255,38 @@ async fn the_application_sees_who_connects() {
         tokio::spawn(server.serve(service()));
         attempt(showing(&ada), &address).await.unwrap();
         assert_eq!(within(told.recv()).await.unwrap().as_ref(), Some(&ada.der), "{endpoint}");
+    }
+}
+
+/// A certificate becomes an identity, and whoever shows none is nobody.
+#[tokio::test]
+async fn a_certificate_is_a_credential() {
+    let clients = Authority::new("clients");
+    let (ada, bob) = (clients.issue(&["ada.example"]), clients.issue(&["bob.example"]));
+    let optional = local().server().accept_client_certificates(&clients.pem).unwrap();
+    for endpoint in SECURE {
+        let known = ada.der.clone();
+        let server = Server::bind(endpoint).await.unwrap().tls(optional.clone());
+        let server = server.on_connect(move |connection| {
+            let shown = connection.extensions.get::<PeerCertificates>();
+            if shown.is_some_and(|shown| shown.end_entity() == known) {
+                connection.extensions.insert(Identity::new("ada"));
+            }
+        });
+        let address = server.endpoints()[0].to_string();
+        let router = Router::new().method("who", |(): (), cx: Context| async move {
+            Ok(cx.identity().map(|identity| identity.name().to_owned()))
+        });
+        tokio::spawn(server.serve(router.layer(Auth::new())));
+        for (tls, who) in [(showing(&ada), Some("ada")), (showing(&bob), None), (trusting(), None)]
+        {
+            let client = Client::builder().tls(tls).connect(&address).await.unwrap();
+            let called = within(client.call::<String>("who", ()).into_future()).await;
+            match who {
+                Some(name) => assert_eq!(called.unwrap(), name, "{endpoint}"),
+                None => assert!(called.unwrap_err().to_string().contains("-32013"), "{endpoint}"),
+            }
+        }
     }
 }
 
@@ -361,6 +446,57 @@ async fn a_connection_that_is_cut_off_is_no_end_of_input() {
             twin.shutdown(Shutdown::Write).unwrap();
             within(gone.recv()).await.unwrap();
         }
+    }
+}
+
+/// Asks for a text of that size: by a line, by what is usual, and by what hyper serves.
+fn asked(size: usize) -> [(&'static str, String); 3] {
+    let body = request(1, "big", &format!("[{size}]"));
+    let post = |more: &str| {
+        format!(
+            "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{more}\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    [
+        ("tls://127.0.0.1:0", format!("{body}\n")),
+        ("https://127.0.0.1:0", post("")),
+        ("https://127.0.0.1:0", post("te: trailers\r\n")),
+    ]
+}
+
+/// A client for which little waits on its way.
+async fn narrow(address: &str) -> BufReader<TlsStream> {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4_096).unwrap();
+    let authority = address.split("://").nth(1).unwrap().parse().unwrap();
+    let socket = socket.connect(authority).await.unwrap();
+    BufReader::new(trusting().connect(socket, "localhost").await.unwrap())
+}
+
+/// What a server has written stays in its TLS for a while; who does not read it is let go all the same.
+#[tokio::test]
+async fn an_answer_that_is_not_read_is_a_stall() {
+    let stall_timeout = Duration::from_millis(100);
+    let limits = Limits { stall_timeout, connections: 1, ..Limits::default() };
+    for (endpoint, asked) in asked(8 << 20) {
+        let (enter, mut entered) = mpsc::channel(8);
+        let router = service().method("big", move |(size,): (usize,), _cx: Context| {
+            let enter = enter.clone();
+            async move {
+                enter.send(()).await.unwrap();
+                Ok("x".repeat(size))
+            }
+        });
+        let address = serve(endpoint, limits.clone(), router).await;
+        let mut deaf = narrow(&address).await;
+        deaf.write_all(asked.as_bytes()).await.unwrap();
+        deaf.flush().await.unwrap();
+        within(entered.recv()).await.unwrap();
+        // There is room for one connection, and so for another once the first is ended.
+        within(async { while attempt(trusting(), &address).await != Ok(None) {} }).await;
+        drop(deaf);
     }
 }
 

@@ -223,3 +223,86 @@ pub(crate) async fn refuse(mut stream: impl Io) {
     // A client that goes on sending is cut off: it has its answer.
     let _ = timeout(Duration::from_secs(1), exchange).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use bytes::Buf as _;
+    use tokio::io::{DuplexStream, ReadBuf, duplex};
+
+    use super::*;
+    use crate::context::Context;
+    use crate::router::Router;
+    use crate::transport::http::asker::Asker;
+
+    /// Takes whatever is written, and passes it on when it is flushed, as TLS may.
+    struct Keeping {
+        stream: DuplexStream,
+        kept: BytesMut,
+    }
+
+    impl AsyncRead for Keeping {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Poller<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.stream).poll_read(cx, buf)
+        }
+    }
+
+    impl AsyncWrite for Keeping {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            _: &mut Poller<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            self.kept.extend_from_slice(buf);
+            Poll::Ready(Ok(buf.len()))
+        }
+
+        fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<io::Result<()>> {
+            let Self { stream, kept } = &mut *self;
+            while !kept.is_empty() {
+                let written = ready!(Pin::new(&mut *stream).poll_write(cx, kept))?;
+                kept.advance(written);
+            }
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Poller<'_>) -> Poll<io::Result<()>> {
+            ready!(self.as_mut().poll_flush(cx))?;
+            Pin::new(&mut self.stream).poll_shutdown(cx)
+        }
+    }
+
+    /// What hyper serves and what is served without it.
+    #[tokio::test]
+    async fn what_the_stream_has_taken_is_flushed() {
+        let text = |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) };
+        let service = HttpService::new(Router::new().method("text", text));
+        let server = HttpServer::new(Arc::default());
+        for (more, size) in [("", 1), ("", 99_999), ("te: x\r\n", 1), ("te: x\r\n", 99_999)] {
+            let (stream, mut client) = duplex(1_000);
+            let stream = Keeping { stream, kept: BytesMut::new() };
+            let one = service.for_one(Asker::default());
+            let serving = tokio::spawn(server.serve(stream, one, CancellationToken::new()));
+            let body = format!(r#"{{"jsonrpc":"2.0","method":"text","params":[{size}],"id":1}}"#);
+            let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+            let length = body.len();
+            let request = format!("{head}{more}content-length: {length}\r\n\r\n{body}");
+            let asking = async {
+                client.write_all(request.as_bytes()).await?;
+                let mut answer = BytesMut::new();
+                while !answer.ends_with(b"\"id\":1}") {
+                    client.read_buf(&mut answer).await?;
+                }
+                io::Result::Ok(answer.len())
+            };
+            let answered = timeout(Duration::from_secs(10), asking).await;
+            assert!(answered.expect("it is kept").unwrap() > size);
+            serving.abort();
+        }
+    }
+}

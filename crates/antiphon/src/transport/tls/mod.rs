@@ -53,14 +53,21 @@ fn provider() -> Arc<CryptoProvider> {
 /// [`Context::extensions`](crate::Context::extensions). They are verified: of an authority that the
 /// server trusts, and valid today.
 ///
-/// ```
-/// use antiphon::{Context, ErrorObject, Router, transport::tls::PeerCertificates};
+/// ```no_run
+/// use antiphon::transport::tls::{PeerCertificates, TlsServer};
+/// use antiphon::{Identity, Server};
 ///
-/// let router = Router::new().method("whoami", |(): (), cx: Context| async move {
-///     let shown = cx.extensions().get::<PeerCertificates>();
-///     let der = shown.map(|shown| shown.end_entity().to_vec());
-///     der.ok_or_else(|| ErrorObject::new(-32001, "show a certificate"))
+/// # fn name_in(_der: &[u8]) -> Option<String> { None }
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tls = TlsServer::from_pem_files("chain.pem", "key.pem")?
+///     .require_client_certificates(std::fs::read("clients.pem")?)?;
+/// let server = Server::bind("tls://0.0.0.0:4000").await?.tls(tls).on_connect(|connection| {
+///     let shown = connection.extensions.get::<PeerCertificates>();
+///     if let Some(name) = shown.and_then(|shown| name_in(shown.end_entity())) {
+///         connection.extensions.insert(Identity::from(name));     // for `layer::Auth`
+///     }
 /// });
+/// # Ok(()) }
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct PeerCertificates(Arc<[CertificateDer<'static>]>);
