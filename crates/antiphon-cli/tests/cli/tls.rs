@@ -65,6 +65,10 @@ fn a_server_that_nobody_vouches_for_is_believed_only_when_told() {
             assert_eq!((refused.code, &*refused.stdout), (Some(3), ""), "{refused:?}");
             assert!(refused.stderr.contains("hint: --cacert FILE"), "{refused:?}");
         }
+        // What the system trusts is said by a variable, too.
+        let mut command = antiphon();
+        command.args(["call", endpoint, "subtract", "42", "23"]);
+        gives(&run(command.env("SSL_CERT_FILE", &secure.file), b""), "19\n");
         gives(&cli(&["call", "-k", endpoint, "subtract", "42", "23"]), "19\n");
         gives(&cli(&["call", "--insecure", endpoint, "subtract", "42", "23"]), "19\n");
     }

@@ -1,0 +1,144 @@
+//! Who is believed, and who is let in.
+
+use std::future::IntoFuture as _;
+
+use antiphon::layer::Auth;
+use antiphon::transport::tls::{PeerCertificates, TlsClient, TlsServer};
+use antiphon::{Client, Context, Handler as _, Identity, Limits, Router, Server};
+use tokio::sync::mpsc;
+
+use super::{SECURE, attempt, serve_tls, service, showing};
+use crate::pki::{AUTHORITY, Authority, local, trusting};
+use crate::support::{serve, within};
+
+#[tokio::test]
+async fn a_server_that_cannot_prove_its_name_is_not_believed() {
+    let foreign = Authority::new("foreign").issue(&["127.0.0.1"]);
+    let expired = AUTHORITY.issue_until(&["127.0.0.1"], 2020);
+    let elsewhere = AUTHORITY.issue(&["example.org"]);
+    for (shown, reason) in [
+        (&foreign, "trust its authority as an extra root"),
+        (&expired, "has expired"),
+        (&elsewhere, "is for another name"),
+    ] {
+        for endpoint in SECURE {
+            let address = serve_tls(endpoint, shown.server(), Limits::default()).await;
+            let refused = attempt(trusting(), &address).await.unwrap_err();
+            assert!(refused.contains(reason) && refused.contains("127.0.0.1"), "{refused}");
+            // Whoever asks not to be protected is not.
+            let careless = TlsClient::new().dangerously_accept_any_certificate();
+            assert_eq!(attempt(careless, &address).await, Ok(None));
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_system_does_not_trust_the_authority_of_these_tests() {
+    let address = serve("tls://127.0.0.1:0", Limits::default(), service()).await;
+    let refused = attempt(TlsClient::new(), &address).await.unwrap_err();
+    assert!(refused.contains("extra root"), "{refused}");
+    let trusted = TlsClient::new().extra_roots(&AUTHORITY.pem).unwrap();
+    assert_eq!(attempt(trusted, &address).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_asked_for_proven_and_seen() {
+    let clients = Authority::new("clients");
+    let ada = clients.issue(&["ada.example"]);
+    let stranger = Authority::new("strangers").issue(&["ada.example"]);
+    let expired = clients.issue_until(&["ada.example"], 2020);
+    let required = local().server().require_client_certificates(&clients.pem).unwrap();
+    for endpoint in SECURE {
+        let address = serve_tls(endpoint, required.clone(), Limits::default()).await;
+        let seen = attempt(showing(&ada), &address).await.unwrap();
+        assert_eq!(seen, Some(vec![ada.der.clone()]), "{endpoint}");
+        let refused = attempt(trusting(), &address).await.unwrap_err();
+        assert!(refused.contains("asks for a client certificate"), "{endpoint}: {refused}");
+        for bad in [&stranger, &expired] {
+            let refused = attempt(showing(bad), &address).await.unwrap_err();
+            assert!(refused.contains("does not accept our certificate"), "{endpoint}: {refused}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_client_certificate_may_be_left_to_the_client() {
+    let clients = Authority::new("clients");
+    let ada = clients.issue(&["ada.example"]);
+    let optional = local().server().accept_client_certificates(&clients.pem).unwrap();
+    for endpoint in SECURE {
+        let address = serve_tls(endpoint, optional.clone(), Limits::default()).await;
+        assert_eq!(attempt(trusting(), &address).await, Ok(None));
+        assert_eq!(attempt(showing(&ada), &address).await, Ok(Some(vec![ada.der.clone()])));
+        // Nobody asks for it.
+        let address = serve_tls(endpoint, local().server(), Limits::default()).await;
+        assert_eq!(attempt(showing(&ada), &address).await, Ok(None));
+    }
+}
+
+#[tokio::test]
+async fn the_application_sees_who_connects() {
+    let clients = Authority::new("clients");
+    let ada = clients.issue(&["ada.example"]);
+    let required = local().server().require_client_certificates(&clients.pem).unwrap();
+    for endpoint in SECURE {
+        let (tell, mut told) = mpsc::channel(1);
+        let server = Server::bind(endpoint).await.unwrap().tls(required.clone());
+        let server = server.on_connect(move |connection| {
+            let shown = connection.extensions.get::<PeerCertificates>().cloned();
+            let _ = tell.try_send(shown.map(|shown| shown.end_entity().to_vec()));
+        });
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(service()));
+        attempt(showing(&ada), &address).await.unwrap();
+        assert_eq!(within(told.recv()).await.unwrap().as_ref(), Some(&ada.der), "{endpoint}");
+    }
+}
+
+/// A certificate becomes an identity, and whoever shows none is nobody.
+#[tokio::test]
+async fn a_certificate_is_a_credential() {
+    let clients = Authority::new("clients");
+    let (ada, bob) = (clients.issue(&["ada.example"]), clients.issue(&["bob.example"]));
+    let optional = local().server().accept_client_certificates(&clients.pem).unwrap();
+    for endpoint in SECURE {
+        let known = ada.der.clone();
+        let server = Server::bind(endpoint).await.unwrap().tls(optional.clone());
+        let server = server.on_connect(move |connection| {
+            let shown = connection.extensions.get::<PeerCertificates>();
+            if shown.is_some_and(|shown| shown.end_entity() == known) {
+                connection.extensions.insert(Identity::new("ada"));
+            }
+        });
+        let address = server.endpoints()[0].to_string();
+        let router = Router::new().method("who", |(): (), cx: Context| async move {
+            Ok(cx.identity().map(|identity| identity.name().to_owned()))
+        });
+        tokio::spawn(server.serve(router.layer(Auth::new())));
+        for (tls, who) in [(showing(&ada), Some("ada")), (showing(&bob), None), (trusting(), None)]
+        {
+            let client = Client::builder().tls(tls).connect(&address).await.unwrap();
+            let called = within(client.call::<String>("who", ()).into_future()).await;
+            match who {
+                Some(name) => assert_eq!(called.unwrap(), name, "{endpoint}"),
+                None => assert!(called.unwrap_err().to_string().contains("-32013"), "{endpoint}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_certificate_is_refused_with_a_reason() {
+    let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
+    let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
+    assert!(refused("", &ours.key).contains("no certificate here"));
+    assert!(refused(&ours.chain, &ours.chain).contains("no private key here"));
+    assert!(refused(&ours.chain, &other.key).contains("not that of the certificate"));
+    let refused = TlsClient::new().client_certificate(&ours.chain, &other.key).unwrap_err();
+    assert!(refused.to_string().contains("not that of the certificate"));
+    assert!(TlsClient::new().extra_roots("nothing").is_err());
+    let missing = TlsServer::from_pem_files("/nowhere/chain.pem", "/nowhere/key.pem").unwrap_err();
+    assert!(missing.to_string().contains("/nowhere/chain.pem"), "{missing}");
+    let secret = format!("{:?}", trusting().client_certificate(&ours.chain, &ours.key).unwrap());
+    assert!(!secret.contains("PRIVATE") && !secret.contains("key"), "{secret}");
+}
