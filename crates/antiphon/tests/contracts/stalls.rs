@@ -227,8 +227,15 @@ mod http {
         }
     }
 
+    /// What is usual, and what hyper serves.
     #[tokio::test]
     async fn an_answer_that_is_not_read_is_a_stall() {
+        for more in ["", "te: trailers\r\n"] {
+            who_does_not_read_is_let_go(more).await;
+        }
+    }
+
+    async fn who_does_not_read_is_let_go(more: &str) {
         let (enter, mut entered) = mpsc::channel(8);
         let router = quick().method("big", move |(): (), _cx: Context| {
             let enter = enter.clone();
@@ -244,7 +251,8 @@ mod http {
         let authority = address.trim_start_matches("http://").trim_end_matches('/');
         let mut deaf = socket.connect(authority.parse().unwrap()).await.unwrap();
         let body = request(1, "big", "[]");
-        deaf.write_all(post(&body, body.len()).as_bytes()).await.unwrap();
+        let asked = post(&body, body.len()).replacen("host", &format!("{more}host"), 1);
+        deaf.write_all(asked.as_bytes()).await.unwrap();
         within(entered.recv()).await.unwrap();
         // There is room for one connection, and so for another once the first is ended.
         within(async {

@@ -138,9 +138,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Pipelined<S> {
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         if !ready!(self.poll_room(cx, buf.len()))? {
-            let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, buf));
             self.push(cx);
-            return written;
+            return Poll::Ready(written);
         }
         self.gather(buf);
         Poll::Ready(Ok(buf.len()))
@@ -153,9 +153,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Pipelined<S> {
     ) -> Poll<io::Result<usize>> {
         let size = bufs.iter().map(|buf| buf.len()).sum();
         if !ready!(self.poll_room(cx, size))? {
-            let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+            let written = ready!(Pin::new(&mut self.stream).poll_write_vectored(cx, bufs));
             self.push(cx);
-            return written;
+            return Poll::Ready(written);
         }
         bufs.iter().for_each(|buf| self.gather(buf));
         Poll::Ready(Ok(size))
