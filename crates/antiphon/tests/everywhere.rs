@@ -1,0 +1,187 @@
+//! One contract, served and called by its generated client over every wire there is: methods,
+//! notifications, subscriptions and errors.
+//!
+//! It has no harness, since on one of the wires it is its own server: started with an argument, it serves
+//! on its stdin and stdout.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, Context, Endpoint, Reconnect, RpcError, Server};
+use futures_util::{Stream, StreamExt as _, stream};
+
+/// A shop.
+#[antiphon::rpc(namespace = "shop")]
+trait Shop {
+    /// What so many of an item cost.
+    async fn price(&self, item: String, #[param(default = 1)] count: u64)
+    -> Result<u64, ShopError>;
+
+    /// How many there are.
+    async fn stock(&self) -> Result<Vec<String>, ShopError>;
+
+    /// By which wire this was asked.
+    async fn wire(&self, cx: Context) -> Result<String, ShopError>;
+
+    /// More of an item has come.
+    #[notification]
+    async fn restock(&self, item: String);
+
+    /// Prices as they change, so many of them.
+    #[subscription]
+    async fn changes(
+        &self,
+        count: u64,
+    ) -> Result<impl Stream<Item = u64> + Send + 'static, ShopError>;
+}
+
+#[derive(Debug, PartialEq, RpcError)]
+enum ShopError {
+    #[rpc(code = 7, message = "there is no such item")]
+    NoSuchItem { item: String },
+    #[rpc(code = 8, message = "that is too much")]
+    TooMuch,
+}
+
+#[derive(Default)]
+struct Corner(Mutex<Vec<String>>);
+
+impl Shop for Corner {
+    async fn price(&self, item: String, count: u64) -> Result<u64, ShopError> {
+        match item.as_str() {
+            "apple" => 3_u64.checked_mul(count).ok_or(ShopError::TooMuch),
+            _ => Err(ShopError::NoSuchItem { item }),
+        }
+    }
+
+    async fn stock(&self) -> Result<Vec<String>, ShopError> {
+        Ok(self.0.lock().unwrap().clone())
+    }
+
+    async fn wire(&self, cx: Context) -> Result<String, ShopError> {
+        Ok(cx.connection().transport.to_owned())
+    }
+
+    async fn restock(&self, item: String) {
+        self.0.lock().unwrap().push(item);
+    }
+
+    async fn changes(
+        &self,
+        count: u64,
+    ) -> Result<impl Stream<Item = u64> + Send + 'static, ShopError> {
+        if count > 1_000 {
+            return Err(ShopError::TooMuch);
+        }
+        Ok(stream::iter(0..count))
+    }
+}
+
+/// What every wire has to do.
+async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
+    assert_eq!(shop.wire().await.unwrap(), wire);
+    assert_eq!(shop.price("apple".to_owned(), 4).await.unwrap(), 12);
+
+    let error = shop.price("pear".to_owned(), 1).await.unwrap_err();
+    assert_eq!(error.as_error(), Some(ShopError::NoSuchItem { item: "pear".to_owned() }));
+    let error = shop.price("apple".to_owned(), u64::MAX).await.unwrap_err();
+    assert_eq!(error.as_error(), Some(ShopError::TooMuch));
+
+    for item in ["apple", "plum"] {
+        shop.restock(item.to_owned()).await.unwrap();
+    }
+    assert_eq!(shop.stock().await.unwrap(), ["apple", "plum"]);
+
+    let changes = shop.changes(100).await;
+    if !calls_back {
+        assert!(matches!(changes, Err(CallError::NoWayBack(_))), "{changes:?}");
+        return;
+    }
+    let seen: Vec<u64> = changes.unwrap().map(Result::unwrap).collect().await;
+    assert!(seen.into_iter().eq(0..100));
+    let refused = shop.changes(1_001).await.unwrap_err();
+    assert_eq!(refused.as_error(), Some(ShopError::TooMuch));
+    // One that is left before its end.
+    let mut few = shop.changes(1_000).await.unwrap();
+    assert_eq!(few.next().await.unwrap().unwrap(), 0);
+    few.unsubscribe().await.unwrap();
+}
+
+/// A server of this endpoint, and a client of it.
+async fn over(endpoint: &str) -> Client {
+    let server = Server::bind(endpoint).await.unwrap();
+    let address = server.endpoints()[0].to_string();
+    #[cfg(feature = "self-signed")]
+    let (server, builder) = {
+        use antiphon::transport::tls::{SelfSigned, TlsClient};
+        let shown = SelfSigned::new(["127.0.0.1"]).unwrap();
+        let roots = TlsClient::new().extra_roots(shown.certificate_pem()).unwrap();
+        let roots = roots.without_system_roots();
+        (server.tls(shown.server().unwrap()), Client::builder().tls(roots))
+    };
+    #[cfg(not(feature = "self-signed"))]
+    let builder = Client::builder();
+    tokio::spawn(server.serve(Corner::default().into_router()));
+    builder.connect(&address).await.unwrap()
+}
+
+fn endpoints() -> Vec<String> {
+    let socket = format!("antiphon-everywhere-{}.sock", std::process::id());
+    let socket = std::env::temp_dir().join(socket).display().to_string();
+    let mut endpoints = vec![
+        "tcp://127.0.0.1:0".to_owned(),
+        "tcp+header://127.0.0.1:0".to_owned(),
+        "memory:everywhere".to_owned(),
+        format!("unix:{socket}"),
+    ];
+    if cfg!(feature = "ws") {
+        endpoints.extend(["http://127.0.0.1:0", "ws://127.0.0.1:0"].map(str::to_owned));
+    }
+    if cfg!(all(feature = "ws", feature = "self-signed")) {
+        let secure = ["https://127.0.0.1:0", "wss://127.0.0.1:0", "tls://127.0.0.1:0"];
+        endpoints.extend(secure.map(str::to_owned));
+    }
+    endpoints
+}
+
+/// How handlers know a wire.
+fn name(endpoint: &str) -> &str {
+    endpoint.split([':', '+']).next().unwrap_or_default()
+}
+
+async fn everywhere() {
+    for endpoint in endpoints() {
+        let shop = ShopClient::new(&over(&endpoint).await);
+        visit(&shop, name(&endpoint), !endpoint.starts_with("http")).await;
+        println!("ok: {endpoint}");
+    }
+    let itself = std::env::current_exe().unwrap();
+    for framing in ["line", "header"] {
+        let (command, framing) = (itself.display().to_string(), framing.parse().unwrap());
+        let command = vec![command, "--serve-stdio".to_owned()];
+        let endpoint = Endpoint::Exec { command, framing: Some(framing) };
+        let client = Client::builder().connect_to(&endpoint).await.unwrap();
+        visit(&ShopClient::new(&client), "stdio", true).await;
+        client.close().await;
+        println!("ok: stdio+{framing}:");
+    }
+    // And over a client that reconnects, which is a caller like any other.
+    let server = Server::bind("memory:everywhere-again").await.unwrap();
+    tokio::spawn(server.serve(Corner::default().into_router()));
+    let lasting = Client::builder().reconnect(Reconnect::new());
+    let client = lasting.connect("memory:everywhere-again").await.unwrap();
+    visit(&ShopClient::new(&client), "memory", true).await;
+    println!("ok: reconnecting");
+}
+
+#[tokio::main]
+async fn main() {
+    if std::env::args().any(|word| word == "--serve-stdio") {
+        let server = Server::bind("stdio:").await.unwrap();
+        return server.serve(Corner::default().into_router()).await.unwrap();
+    }
+    let limit = Duration::from_secs(60);
+    tokio::time::timeout(limit, everywhere()).await.expect("the test hangs");
+}
