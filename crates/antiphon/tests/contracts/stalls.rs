@@ -81,8 +81,12 @@ async fn a_connection_in_use_is_not_idle() {
         let address = serve(endpoint, limits, quick()).await;
         let used = connect(&address).await;
         for _ in 0..2 {
-            let idle = connect(&address).await;
-            let ended = tokio::spawn(async move { idle.peer().unwrap().closed().await });
+            // Connecting takes a while on some wires, and this one is in use meanwhile.
+            let address = address.clone();
+            let ended = tokio::spawn(async move {
+                let idle = connect(&address).await;
+                idle.peer().unwrap().closed().await
+            });
             within(async {
                 while !ended.is_finished() {
                     let result = used.call::<String>("quick", ()).await;
