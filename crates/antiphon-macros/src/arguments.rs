@@ -5,22 +5,20 @@ use quote::{quote, quote_spanned};
 use syn::Index;
 use syn::spanned::Spanned;
 
-use crate::contract::{Fallback, Method, Param};
+use crate::contract::{Fallback, Method, Options, Param};
 
 /// The items that read the params, the type they are read as, and how `params` of that type becomes a
 /// tuple of values.
-pub(crate) fn read(
-    method: &Method,
-    krate: &TokenStream,
-) -> (TokenStream, TokenStream, TokenStream) {
+pub(crate) fn read(method: &Method, options: &Options) -> (TokenStream, TokenStream, TokenStream) {
     if let Some(Param { ty, .. }) = method.whole() {
         return (TokenStream::new(), quote!(#ty), quote!((params,)));
     }
-    let items = items(method, &quote!(#krate::__private));
-    (items, quote!(#krate::__private::Given<Places>), quote!(params.0))
+    let krate = &options.krate;
+    let items = items(method, options.ignores_unknown, &quote!(#krate::__private));
+    (items, quote!(#krate::__private::Given<__Places>), quote!(params.0))
 }
 
-fn items(method: &Method, private: &TokenStream) -> TokenStream {
+fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> TokenStream {
     let params: Vec<&Param> = method.params().collect();
     let types: Vec<_> = params.iter().map(|param| &param.ty).collect();
     let names = params.iter().map(|param| &param.name);
@@ -30,11 +28,12 @@ fn items(method: &Method, private: &TokenStream) -> TokenStream {
     let finish = params.iter().zip(&fields).map(|(param, field)| finish(param, field));
     quote! {
         #[derive(::core::default::Default)]
-        struct Places(#(::core::option::Option<#types>),*);
+        struct __Places(#(::core::option::Option<#types>),*);
 
-        impl #private::Arguments for Places {
+        impl #private::Arguments for __Places {
             type Values = (#(#types,)*);
             const NAMES: &'static [&'static str] = &[#(#names),*];
+            const IGNORES_UNKNOWN: bool = #ignores_unknown;
 
             fn has(&self, place: usize) -> bool {
                 match place {

@@ -117,7 +117,7 @@ fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
         Shape::ByName => serialize::by_name(&written, &private),
         Shape::ByPosition => serialize::by_position(&written, &private),
     };
-    (items, quote!(Sent(#(&#idents),*)))
+    (items, quote!(__Sent(#(&#idents),*)))
 }
 
 /// How its params are sent.

@@ -22,7 +22,10 @@ pub(crate) fn write(method: &Method, krate: &TokenStream) -> TokenStream {
     quote! {
         #krate::__describe!(router, #called, #docs, |it| {
             #[allow(unused_imports)]
-            use #private::ask::*;
+            use #private::ask::{
+                Certain as _, Describable as _, Fallible as _, Omissible as _, Showable as _,
+                Undescribable as _, Unfallible as _, Unshowable as _,
+            };
             #(#params)*
             #answer
             #deprecated

@@ -13,7 +13,7 @@ pub(crate) struct Written<'a> {
     pub(crate) optional: bool,
 }
 
-/// A struct `Sent<'a>(&'a A, &'a B)` that serializes as an object.
+/// A struct `__Sent<'a>(&'a A, &'a B)` that serializes as an object.
 pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let entries = values.iter().zip(&fields).map(|(value, field)| {
@@ -60,9 +60,9 @@ fn sent(values: &[Written<'_>], body: &TokenStream, private: &TokenStream) -> To
     let lifetime = if values.is_empty() { quote!() } else { quote!(<'a>) };
     let anonymous = if values.is_empty() { quote!() } else { quote!(<'_>) };
     quote! {
-        struct Sent #lifetime (#(&'a #types),*);
+        struct __Sent #lifetime (#(&'a #types),*);
 
-        impl #private::serde::Serialize for Sent #anonymous {
+        impl #private::serde::Serialize for __Sent #anonymous {
             fn serialize<S: #private::serde::Serializer>(
                 &self,
                 serializer: S,

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
 use crate::arguments;
-use crate::contract::{Argument, Contract, Feed, Kind, Method};
+use crate::contract::{Argument, Contract, Feed, Kind, Method, Options};
 use crate::describe;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -18,7 +18,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let (attributes, visibility, ident) = (&item.attrs, &item.vis, &item.ident);
     let supertraits = item.supertraits.iter();
     let functions = contract.methods.iter().map(function);
-    let served = contract.methods.iter().map(|method| serve(method, ident, krate));
+    let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
     quote! {
         #(#attributes)*
         #visibility trait #ident:
@@ -64,9 +64,10 @@ fn function(method: &Method) -> TokenStream {
 }
 
 /// Registers one method under all its names.
-fn serve(method: &Method, contract: &Ident, krate: &TokenStream) -> TokenStream {
+fn serve(method: &Method, contract: &Ident, options: &Options) -> TokenStream {
+    let krate = &options.krate;
     let conditions = method.conditions();
-    let (read, params, values) = arguments::read(method, krate);
+    let (read, params, values) = arguments::read(method, options);
     let call = call(method, contract);
     let (register, sink, answer) = match &method.kind {
         Kind::Method(result) => {

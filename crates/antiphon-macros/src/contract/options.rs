@@ -9,7 +9,8 @@ use syn::{LitStr, Path, Result, meta};
 use super::names::Case;
 use crate::attribute;
 
-const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `server`, `client`, `crate`";
+const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
+                     `server`, `client`, `crate`";
 
 /// What was chosen for the whole contract.
 pub(crate) struct Options {
@@ -17,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) separator: Option<LitStr>,
     pub(crate) rename_all: Case,
     pub(crate) shape: Shape,
+    /// Params by a name that no method has are let pass, and not refused.
+    pub(crate) ignores_unknown: bool,
     pub(crate) server: bool,
     pub(crate) client: bool,
     /// The path of the library.
@@ -37,6 +40,7 @@ impl Options {
             separator: None,
             rename_all: Case::AsWritten,
             shape: Shape::ByName,
+            ignores_unknown: false,
             server: false,
             client: false,
             krate: quote!(::antiphon),
@@ -58,6 +62,8 @@ impl Options {
             self.rename_all = Case::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("params") {
             self.shape = Shape::parse(&meta.value()?.parse()?)?;
+        } else if meta.path.is_ident("unknown_params") {
+            self.ignores_unknown = ignores(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("server") {
             self.server = true;
         } else if meta.path.is_ident("client") {
@@ -86,5 +92,13 @@ impl Shape {
             "by_position" => Ok(Self::ByPosition),
             _ => Err(syn::Error::new(text.span(), "say `by_name` or `by_position`")),
         }
+    }
+}
+
+fn ignores(text: &LitStr) -> Result<bool> {
+    match &*text.value() {
+        "ignore" => Ok(true),
+        "refuse" => Ok(false),
+        _ => Err(syn::Error::new(text.span(), "say `ignore` or `refuse`")),
     }
 }

@@ -93,7 +93,7 @@ impl Members {
                     .collect();
                 let values = self.sent().map(|(number, _)| value(number));
                 let items = serialize::by_name(&written, private);
-                quote!(.with_data(&{ #items Sent(#(#values),*) }))
+                quote!(.with_data(&{ #items __Sent(#(#values),*) }))
             }
         }
     }

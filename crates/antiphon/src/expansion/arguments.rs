@@ -17,6 +17,8 @@ pub trait Arguments: Default {
     type Values: Send + 'static;
     /// Their names on the wire, in order.
     const NAMES: &'static [&'static str];
+    /// Whether a param by another name is let pass: a dialect may put what is its own beside them.
+    const IGNORES_UNKNOWN: bool;
 
     /// Whether there is something in this place.
     fn has(&self, place: usize) -> bool;
@@ -71,7 +73,11 @@ impl<'de, A: Arguments> Visitor<'de> for Reader<A> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut params: M) -> Result<A::Values, M::Error> {
         let mut arguments = A::default();
-        while let Some(place) = params.next_key_seed(Name(A::NAMES))? {
+        while let Some(place) = params.next_key_seed(Name::of::<A>())? {
+            let Some(place) = place else {
+                params.next_value::<IgnoredAny>()?;
+                continue;
+            };
             if arguments.has(place) {
                 let name = A::NAMES.get(place).copied().unwrap_or_default();
                 return Err(Error::custom(format_args!("param `{name}` is given twice")));
@@ -108,33 +114,44 @@ impl<'de, A: Arguments> DeserializeSeed<'de> for Place<'_, A> {
     }
 }
 
-/// The place of a param by its name.
-struct Name(&'static [&'static str]);
+/// The place of a param by its name; none of one that is let pass.
+struct Name {
+    names: &'static [&'static str],
+    ignores_unknown: bool,
+}
+
+impl Name {
+    fn of<A: Arguments>() -> Self {
+        Self { names: A::NAMES, ignores_unknown: A::IGNORES_UNKNOWN }
+    }
+}
 
 impl<'de> DeserializeSeed<'de> for Name {
-    type Value = usize;
+    type Value = Option<usize>;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<usize, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
         from.deserialize_identifier(self)
     }
 }
 
 impl Visitor<'_> for Name {
-    type Value = usize;
+    type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the name of a param")
     }
 
-    fn visit_str<E: Error>(self, given: &str) -> Result<usize, E> {
-        self.0.iter().position(|name| *name == given).ok_or_else(|| {
-            // The name is the peer's, and as long as it likes.
-            let given: String = given.chars().take(64).collect();
-            E::custom(match self.0 {
-                [] => format!("unknown param `{given}`: the method takes none"),
-                names => format!("unknown param `{given}`: the method takes {}", listed(names)),
-            })
-        })
+    fn visit_str<E: Error>(self, given: &str) -> Result<Self::Value, E> {
+        let place = self.names.iter().position(|name| *name == given);
+        if place.is_some() || self.ignores_unknown {
+            return Ok(place);
+        }
+        // The name is the peer's, and as long as it likes.
+        let given: String = given.chars().take(64).collect();
+        Err(E::custom(match self.names {
+            [] => format!("unknown param `{given}`: the method takes none"),
+            names => format!("unknown param `{given}`: the method takes {}", listed(names)),
+        }))
     }
 }
 

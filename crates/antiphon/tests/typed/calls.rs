@@ -144,6 +144,31 @@ async fn params_are_sent_in_the_shape_that_the_contract_chooses() {
     assert_eq!(recorded.recv().await, None);
 }
 
+/// Types and arguments with names that the generated code might have had.
+#[antiphon::rpc]
+trait Names {
+    async fn names(&self, service: Sent, router: Places, cx: Certain) -> Result<Sent, CallError>;
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Sent(u8);
+type Places = Sent;
+type Certain = Sent;
+
+struct Adder;
+
+impl Names for Adder {
+    async fn names(&self, service: Sent, router: Sent, cx: Sent) -> Result<Sent, CallError> {
+        Ok(Sent(service.0 + router.0 + cx.0))
+    }
+}
+
+#[tokio::test]
+async fn names_of_the_user_do_not_meet_ours() {
+    let adder = NamesClient::new(&serve(WIRES[0], Adder.into_router()).await);
+    assert_eq!(adder.names(Sent(1), Sent(2), Sent(3)).await.unwrap().0, 6);
+}
+
 /// A future of a typed client goes to another thread, notifications too.
 #[test]
 fn futures_are_send() {

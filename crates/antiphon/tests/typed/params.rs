@@ -1,5 +1,7 @@
 //! Params by position and by name, left out, too many, of the wrong kind.
 
+use std::convert::Infallible;
+
 use antiphon::Responder;
 use serde_json::{Value, json};
 
@@ -109,6 +111,40 @@ async fn a_name_twice_is_refused() {
     let answer: Value = serde_json::from_slice(&answer).unwrap();
     let reason = answer["error"]["data"]["reason"].as_str().unwrap();
     assert_eq!(reason, "param `minuend` is given twice");
+}
+
+#[antiphon::rpc(unknown_params = "ignore")]
+trait Tolerant {
+    async fn double(&self, n: i64) -> Result<i64, Infallible>;
+    async fn nothing(&self) -> Result<(), Infallible>;
+}
+
+struct Anything;
+
+impl Tolerant for Anything {
+    async fn double(&self, n: i64) -> Result<i64, Infallible> {
+        Ok(n * 2)
+    }
+
+    async fn nothing(&self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+/// What a dialect puts beside the params.
+#[tokio::test]
+async fn other_names_are_let_pass_where_the_contract_says_so() {
+    for (method, params, result) in [
+        ("double", json!({"_meta": {"progressToken": 1}, "n": 2}), json!(4)),
+        ("nothing", json!({"workDoneToken": "t"}), json!(null)),
+    ] {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let responder = Responder::new(Anything.into_router());
+        let answer = responder.answer(request.to_string()).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["result"], result, "{answer}");
+        assert!(answer.get("error").is_none(), "{answer}");
+    }
 }
 
 /// The name is the peer's, and it is not sent back whole.

@@ -6,6 +6,9 @@ pub trait Misspelt {}
 #[antiphon::rpc(params = "by_number")]
 pub trait Params {}
 
+#[antiphon::rpc(unknown_params = "maybe")]
+pub trait Unknown {}
+
 #[antiphon::rpc(rename_all = "kebab-case")]
 pub trait Case {}
 
