@@ -92,8 +92,9 @@ impl<const N: usize> Names<N> {
         (*quote == b'"').then(|| (known, self.names[known].len() + 2))
     }
 
+    /// The same for a name that may be written in any way, and for those that tell of a trace.
     fn named(&self, name: &[u8]) -> Option<usize> {
-        self.names.iter().position(|known| known.as_bytes() == name)
+        self.names.iter().chain(&TRACE).position(|known| known.as_bytes() == name)
     }
 }
 
@@ -124,15 +125,18 @@ impl<const N: usize> Members<N> {
     ) -> Option<usize> {
         let mut at = scanner.space(at);
         loop {
-            let end = match names.known(&frame[at..]) {
-                Some((name, len)) => {
-                    let start = scanner.colon(at + len)?;
-                    let end = scanner.value(start, depth)?;
-                    self.keep(name, Span::new(start, end));
-                    end
+            let (name, end) = match names.known(&frame[at..]) {
+                Some((name, len)) => (Some(name), at + len),
+                None => {
+                    let end = scanner.name(at)?;
+                    (names.named(&unescape(&frame[at..end])), end)
                 }
-                None => self.read_other(scanner, at, depth, frame, names)?,
             };
+            let start = scanner.colon(end)?;
+            let end = scanner.value(start, depth)?;
+            if let Some(name) = name {
+                self.keep(name, Span::new(start, end));
+            }
             at = scanner.space(end);
             if scanner.peek(at) == Some(b'}') {
                 return Some(at + 1);
@@ -142,34 +146,22 @@ impl<const N: usize> Members<N> {
         }
     }
 
-    /// A member whose name is written in an unusual way, tells of a trace, or is nobody's here.
-    fn read_other(
-        &mut self,
-        scanner: &mut Scanner<'_>,
-        at: usize,
-        depth: usize,
-        frame: &[u8],
-        names: &Names<N>,
-    ) -> Option<usize> {
-        let end = scanner.name(at)?;
-        let name = unescape(&frame[at..end]);
-        let start = scanner.colon(end)?;
-        let end = scanner.value(start, depth)?;
-        if let Some(known) = names.named(&name) {
-            self.keep(known, Span::new(start, end));
-        } else if let Some(place) = TRACE.iter().position(|known| known.as_bytes() == &*name)
-            && self.trace[place].is_none()
-        {
-            self.trace[place] = Span::new(start, end);
-        }
-        Some(end)
-    }
-
     #[inline]
     fn keep(&mut self, name: usize, value: Span) {
-        let before = std::mem::replace(&mut self.spans[name], value);
+        let Some(span) = self.spans.get_mut(name) else { return self.keep_trace(name, value) };
+        let before = std::mem::replace(span, value);
         if !before.is_none() {
             self.duplicate = Some(self.duplicate.map_or(name, |other| other.min(name)));
+        }
+    }
+
+    /// What tells of a trace stands behind the names that were looked for; of two, the first counts.
+    #[cold]
+    fn keep_trace(&mut self, name: usize, value: Span) {
+        if let Some(span) = self.trace.get_mut(name - N)
+            && span.is_none()
+        {
+            *span = value;
         }
     }
 }

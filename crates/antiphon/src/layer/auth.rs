@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
-use http::HeaderValue;
 use http::header::AUTHORIZATION;
 use pin_project_lite::pin_project;
 use serde::Deserialize;
@@ -157,10 +156,11 @@ impl Session {
 impl Connection {
     /// What an HTTP request of so many calls is told when every one of them was refused.
     #[cfg(feature = "http")]
-    pub(crate) fn challenge(&self, calls: usize) -> Option<HeaderValue> {
+    #[inline]
+    pub(crate) fn challenge(&self, calls: usize) -> Option<&'static str> {
         let refused = self.session.get()?.refused.load(Ordering::Relaxed);
         let challenge = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
-        (refused > 0 && refused >= calls).then(|| HeaderValue::from_static(challenge))
+        (refused > 0 && refused >= calls).then_some(challenge)
     }
 }
 

@@ -37,7 +37,8 @@ impl Asked {
     }
 
     /// What to ask for, where every call was refused for want of it.
-    fn challenge(&self) -> Option<HeaderValue> {
+    #[inline]
+    fn challenge(&self) -> Option<&'static str> {
         self.origin.connection().challenge(self.calls)
     }
 }
@@ -52,7 +53,7 @@ pub(super) fn answered(answer: Option<Bytes>, asked: &Asked) -> HttpResponse {
         (Some(body), Some(_)) => json(StatusCode::UNAUTHORIZED, body),
     };
     if let Some(challenge) = challenge {
-        response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
     response
 }
@@ -147,7 +148,7 @@ pub(super) fn write_answered(
     tail.reserve(HEAD + if body.len() < LARGE { body.len() } else { 0 });
     tail.extend_from_slice(head);
     if let Some(challenge) = challenge {
-        write_challenge(&challenge, is_empty, tail);
+        write_challenge(challenge, is_empty, tail);
     }
     if !body.is_empty() {
         write_number(body.len() + behind.as_ref().map_or(0, |behind| behind.len()), tail);
@@ -171,7 +172,8 @@ pub(super) fn write_answered(
 }
 
 /// The rest of a head that asks for credentials, up to the length of a body where there is one.
-fn write_challenge(challenge: &HeaderValue, is_empty: bool, out: &mut BytesMut) {
+#[cold]
+fn write_challenge(challenge: &str, is_empty: bool, out: &mut BytesMut) {
     out.extend_from_slice(b"www-authenticate: ");
     out.extend_from_slice(challenge.as_bytes());
     out.extend_from_slice(match is_empty {
