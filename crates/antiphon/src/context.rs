@@ -148,13 +148,16 @@ impl Context {
         Some((peer, style, token))
     }
 
-    /// Keeps what the call was made with, where that may ask for progress.
+    /// Whether the params of a call may ask for progress on this connection.
     #[inline]
+    pub(crate) fn is_told_by_params(&self) -> bool {
+        let style = self.0.origin.peer().and_then(Peer::progress_style);
+        style.is_some_and(|style| !style.is_by_id())
+    }
+
+    /// Keeps what the call was made with.
     pub(crate) fn heed(&self, params: Option<&Params>) {
-        if let Some(params) = params
-            && let Some(style) = self.0.origin.peer().and_then(Peer::progress_style)
-            && !style.is_by_id()
-        {
+        if let Some(params) = params {
             let _ = self.0.asked.set(params.clone());
         }
     }

@@ -94,10 +94,14 @@ impl Dispatcher {
         poller: &mut Poller<'_>,
         done: impl FnOnce(&Outcome),
     ) -> Entered<Outcome> {
-        let enter = || {
-            let call = call();
-            context.heed(call.params.as_ref());
-            self.handler.call(call, context.clone())
+        let enter = || match context.is_told_by_params() {
+            // The call is made where it goes: moving it costs as much as making it.
+            false => self.handler.call(call(), context.clone()),
+            true => {
+                let call = call();
+                context.heed(call.params.as_ref());
+                self.handler.call(call, context.clone())
+            }
         };
         Caught::enter(enter, poller, done)
     }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
 use std::sync::Arc;
+use std::sync::OnceLock;
 
 use http::Extensions;
 
@@ -42,8 +43,8 @@ impl Asker {
         headers: Headers,
         extensions: Extensions,
     ) -> Connection {
-        let mut connection =
-            Connection { extensions, headers, ..Connection::new(plain).from(self.remote) };
+        let (remote, session) = (self.remote, OnceLock::new());
+        let mut connection = Connection { transport: plain, remote, extensions, headers, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
             connection.transport = _secure;
