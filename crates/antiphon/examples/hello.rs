@@ -1,6 +1,8 @@
 //! A service and a call to it, over TCP: the smallest whole program.
+//!
+//! `cargo run -p antiphon --example hello`
 
-use antiphon::{Client, Context, ErrorObject, Router, Server};
+use antiphon::{Client, Context, Router, Server};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -12,16 +14,21 @@ struct Subtract {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let router = Router::new().method("subtract", |p: Subtract, _cx: Context| async move {
-        p.minuend.checked_sub(p.subtrahend).ok_or(ErrorObject::new(1, "overflow"))
+        Ok(p.minuend - p.subtrahend)
     });
     let server = Server::bind("tcp://127.0.0.1:0").await?;
     let address = server.endpoints()[0].to_string();
+    println!("listening on {address}");
     tokio::spawn(server.serve(router));
 
     let client = Client::connect(&address).await?;
     let by_position: i64 = client.call("subtract", (42, 23)).await?;
-    let by_name: i64 =
-        client.call("subtract", serde_json::json!({"subtrahend": 23, "minuend": 42})).await?;
-    println!("{address}: {by_position} and {by_name}");
+    println!("42 - 23 = {by_position}");
+    let params = serde_json::json!({"subtrahend": 23, "minuend": 42});
+    let by_name: i64 = client.call("subtract", params).await?;
+    println!("and by name: {by_name}");
+    if let Err(error) = client.call::<i64>("subtract", ("forty-two", 23)).await {
+        println!("but: {error}");
+    }
     Ok(())
 }

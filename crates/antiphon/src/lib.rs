@@ -1,47 +1,4 @@
-//! One JSON-RPC engine for every dialect and every wire.
-//!
-//! Client, server and symmetric peer, over HTTP, WebSocket, TCP, TLS, Unix sockets, stdio, child
-//! processes and in-process, with one [`Endpoint`] grammar for all of them.
-//!
-//! A service and a call to it:
-//!
-//! ```
-//! use antiphon::{Client, Context, Router, Server};
-//! use serde::Deserialize;
-//!
-//! #[derive(Deserialize)]
-//! struct Subtract { minuend: i64, subtrahend: i64 }       // by position and by name, both
-//!
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let router = Router::new()
-//!     .method("subtract", |p: Subtract, _cx: Context| async move {
-//!         Ok(p.minuend - p.subtrahend)
-//!     })
-//!     .notification("update", |values: Vec<i64>, _cx: Context| async move {
-//!         println!("{values:?}");
-//!     });
-//! let server = Server::bind("tcp://127.0.0.1:0").await?;
-//! let address = server.endpoints()[0].to_string();
-//! tokio::spawn(server.serve(router));
-//!
-//! let client = Client::connect(&address).await?;
-//! assert_eq!(client.call::<i64>("subtract", (42, 23)).await?, 19);
-//! client.notify("update", [1, 2, 3]).await?;
-//! # Ok(()) }
-//! ```
-//!
-//! Or one trait is the whole contract, of the service and of its typed client: see [`macro@rpc`].
-//!
-//! Both sides can call: a handler finds the other side in [`Context::peer`], and a client serves
-//! what it is given by [`ClientBuilder::handler`].
-//!
-//! # Features
-//! `tcp`, `unix`, `stdio`, `child`, `memory` and `macros` are on by default. `http` and `ws` are not, since
-//! they bring hyper, nor is `tls`, which brings rustls, nor `openrpc`, which brings schemars. `full` is
-//! all of them. `self-signed` makes a certificate for development
-//! ([`SelfSigned`](transport::tls::SelfSigned)); `validate` checks params against their schemas
-//! ([`Router::check_params`]), and brings jsonschema.
-
+#![doc = include_str!("../docs/crate.md")]
 // What serves only some transports is idle without them; the full build checks that all is used.
 #![cfg_attr(not(feature = "full"), allow(unused))]
 
@@ -110,7 +67,15 @@ pub use antiphon_macros::RpcError;
 /// The future of something dynamic.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The examples of the README are compiled with the tests.
+/// The examples of the documents are compiled with the tests.
 #[cfg(all(doctest, feature = "full"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod documents {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/guide.md")]
+    struct Guide;
+
+    #[doc = include_str!("../../../docs/coming-from-jsonrpsee.md")]
+    struct ComingFromJsonrpsee;
+}

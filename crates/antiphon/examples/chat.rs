@@ -1,0 +1,94 @@
+//! A chat: people call the room, and the room calls them back, each on the one connection it has.
+//!
+//! `cargo run -p antiphon --features full --example chat`
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use antiphon::{CallError, Client, Context, Server};
+
+/// What the room serves.
+#[antiphon::rpc(namespace = "room")]
+trait Room {
+    /// Comes in under a name, and learns who is there already.
+    async fn join(&self, cx: Context, name: String) -> Result<Vec<String>, CallError>;
+
+    /// Says something to all others, and gives what each of them did.
+    async fn say(&self, from: String, text: String) -> Result<Vec<String>, CallError>;
+}
+
+/// What each person serves.
+#[antiphon::rpc(namespace = "person")]
+trait Person {
+    /// Hears what somebody says, and reacts.
+    async fn hear(&self, from: String, text: String) -> Result<String, CallError>;
+}
+
+#[derive(Default)]
+struct Lobby {
+    people: Mutex<Vec<(String, Arc<PersonClient>)>>,
+}
+
+impl Lobby {
+    fn people(&self) -> MutexGuard<'_, Vec<(String, Arc<PersonClient>)>> {
+        self.people.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Room for Lobby {
+    async fn join(&self, cx: Context, name: String) -> Result<Vec<String>, CallError> {
+        // The way back to who calls; it stays good for as long as the connection does.
+        let person = Arc::new(PersonClient::new(cx.peer()?));
+        let mut people = self.people();
+        let there = people.iter().map(|(name, _)| name.clone()).collect();
+        people.push((name, person));
+        Ok(there)
+    }
+
+    async fn say(&self, from: String, text: String) -> Result<Vec<String>, CallError> {
+        let people = self.people().clone();
+        let mut reactions = Vec::new();
+        for (name, person) in people.into_iter().filter(|(name, _)| *name != from) {
+            // Called while the caller's own call waits: nothing deadlocks.
+            match person.hear(from.clone(), text.clone()).await {
+                Ok(reaction) => reactions.push(format!("{name} {reaction}")),
+                Err(_) => self.people().retain(|(other, _)| *other != name),
+            }
+        }
+        Ok(reactions)
+    }
+}
+
+struct Human {
+    name: &'static str,
+    habit: &'static str,
+}
+
+impl Person for Human {
+    async fn hear(&self, from: String, text: String) -> Result<String, CallError> {
+        println!("[{}] {from}: {text}", self.name);
+        Ok(self.habit.to_owned())
+    }
+}
+
+async fn enter(address: &str, human: Human) -> Result<RoomClient, Box<dyn std::error::Error>> {
+    let name = human.name;
+    let client = Client::builder().handler(human.into_router()).connect(address).await?;
+    let room = RoomClient::new(&client);
+    println!("[{name}] is here, and so are {:?}", room.join(name.to_owned()).await?);
+    Ok(room)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::bind("ws://127.0.0.1:0").await?;
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(Lobby::default().into_router()));
+
+    let ada = enter(&address, Human { name: "Ada", habit: "nods" }).await?;
+    let bob = enter(&address, Human { name: "Bob", habit: "laughs" }).await?;
+    let reactions = ada.say("Ada".to_owned(), "Is anybody there?".to_owned()).await?;
+    println!("{reactions:?}");
+    let reactions = bob.say("Bob".to_owned(), "Only us two.".to_owned()).await?;
+    println!("{reactions:?}");
+    Ok(())
+}

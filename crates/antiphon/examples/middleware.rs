@@ -1,0 +1,62 @@
+//! Layers around every call: who calls, how often, for how long, and what was counted.
+//!
+//! `cargo run -p antiphon --features full --example middleware`
+
+use std::time::Duration;
+
+use antiphon::http::{HeaderValue, header::AUTHORIZATION};
+use antiphon::layer::{Auth, Metrics, Quota, RateLimit, Timeout};
+use antiphon::{CallError, Client, Context, Handler, Router, Server};
+
+fn service() -> (impl Handler, Metrics) {
+    let router = Router::new()
+        .method("whoami", |(): (), cx: Context| async move {
+            Ok(cx.identity().map(|identity| identity.name().to_owned()))
+        })
+        .method("sleep", |(seconds,): (u64,), _cx: Context| async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            Ok(())
+        });
+    let metrics = Metrics::new(router.names());
+    let service = router
+        .layer(Timeout::new(Duration::from_millis(50)))
+        .layer(RateLimit::new(Quota::new(3, Duration::from_secs(60))))
+        .layer(Auth::new().bearer("s3cret", "ada"))
+        .layer(metrics.clone()); // the last one sees a call first
+    (service, metrics)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (service, metrics) = service();
+    let page = metrics.clone();
+    let server = Server::bind("http://127.0.0.1:0").await?.page(
+        "/metrics",
+        Metrics::CONTENT_TYPE,
+        move || page.render(),
+    );
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(service));
+
+    let stranger = Client::connect(&address).await?;
+    told("a stranger", stranger.call::<String>("whoami", ()).await);
+
+    let token = HeaderValue::from_static("Bearer s3cret");
+    let ada = Client::builder().header(AUTHORIZATION, token).connect(&address).await?;
+    told("with a token", ada.call::<String>("whoami", ()).await);
+    told("for a minute", ada.call::<()>("sleep", (60,)).await);
+    told("once more", ada.call::<String>("whoami", ()).await);
+    told("too often", ada.call::<String>("whoami", ()).await);
+
+    for line in metrics.render().lines().filter(|line| line.contains(r#"kind="request""#)) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+fn told<T: std::fmt::Debug>(who: &str, outcome: Result<T, CallError>) {
+    match outcome {
+        Ok(result) => println!("{who}: {result:?}"),
+        Err(error) => println!("{who}: {error}"),
+    }
+}

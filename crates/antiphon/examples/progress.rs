@@ -1,0 +1,52 @@
+//! A long call that tells how far it is, and one that its caller has had enough of.
+//!
+//! Plain JSON-RPC has no way to say either; a `Dialect` does, and both sides have to speak the same.
+//!
+//! `cargo run -p antiphon --example progress`
+
+use std::time::Duration;
+
+use antiphon::{Client, Context, Dialect, Router, Server};
+use futures_util::StreamExt;
+use tokio::sync::mpsc;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (begun, mut works) = mpsc::channel(1);
+    let router = Router::new().method("index", move |_: serde_json::Value, cx: Context| {
+        let begun = begun.clone();
+        async move {
+            // A cancelled call is dropped where it waits; what it has set going gets the token.
+            let _ = begun.send(cx.cancellation().clone()).await;
+            for percent in [0, 50, 100] {
+                cx.progress(percent).await?;
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Ok("indexed")
+        }
+    });
+    let server = Server::bind("tcp://127.0.0.1:0").await?.dialect(Dialect::lsp());
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(router));
+    let client = Client::builder().dialect(Dialect::lsp()).connect(&address).await?;
+
+    let (call, progress) = client.call::<String>("index", ()).with_progress::<u8>();
+    let (result, seen) = tokio::join!(call, progress.collect::<Vec<_>>());
+    for percent in seen {
+        println!("{} %", percent?);
+    }
+    let _first_work = works.recv().await;
+    println!("{}", result?);
+
+    let (call, mut progress) = client.call::<String>("index", ()).with_progress::<u8>();
+    tokio::select! {
+        done = call => println!("{}", done?),
+        percent = progress.next() => println!("enough at {percent:?}"),
+    }
+    // The call was dropped there, and `$/cancelRequest` is on its way.
+    if let Some(work) = works.recv().await {
+        work.cancelled().await;
+        println!("the work was stopped");
+    }
+    Ok(())
+}

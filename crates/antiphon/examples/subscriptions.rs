@@ -1,0 +1,73 @@
+//! Subscriptions: a stream on the server, a stream at the client; one client that is too slow, and one
+//! that outlives the server.
+//!
+//! `cargo run -p antiphon --example subscriptions`
+
+use std::time::Duration;
+
+use antiphon::{
+    Client, Context, Overflow, Reconnect, Router, Server, Subscription, SubscriptionError,
+};
+use futures_util::{StreamExt, stream};
+use tokio::time::sleep;
+
+/// Counts, a number every so many milliseconds.
+fn service() -> Router {
+    Router::new().subscription("ticks", |(every,): (u64,), _cx: Context| async move {
+        Ok(stream::unfold(0_u64, move |n| async move {
+            sleep(Duration::from_millis(every)).await;
+            Some((n, n + 1))
+        }))
+    })
+}
+
+async fn take_three(ticks: &mut Subscription<u64>) -> Result<(), SubscriptionError> {
+    for _ in 0..3 {
+        if let Some(tick) = ticks.next().await {
+            println!("tick {}", tick?);
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the newest two, and takes them too late: what went is told, and the newer ones go on.
+async fn too_slow(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
+    let newest = client.subscribe::<u64>("ticks", (1,)).buffer(2).overflow(Overflow::DropOldest);
+    let mut ticks = newest.await?;
+    while let Some(tick) = ticks.next().await {
+        match tick {
+            Ok(_) => sleep(Duration::from_millis(20)).await,
+            Err(lost) => {
+                println!("too slow: {lost}");
+                break;
+            }
+        }
+    }
+    Ok(ticks.unsubscribe().await?)
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let server = Server::bind("tcp://127.0.0.1:0").await?;
+    let address = server.endpoints()[0].to_string();
+    let running = tokio::spawn(server.serve(service()));
+
+    let comes_back = Reconnect::new().pause(Duration::from_millis(20), Duration::from_secs(1));
+    let client = Client::builder().reconnect(comes_back).connect(&address).await?;
+    let mut ticks = client.subscribe::<u64>("ticks", (10,)).await?;
+    take_three(&mut ticks).await?;
+    too_slow(&client).await?;
+
+    running.abort();
+    let _ = running.await;
+    println!("the server is gone, and starts anew");
+    tokio::spawn(Server::bind(&address).await?.serve(service()));
+    while let Some(tick) = ticks.next().await {
+        if let Err(gap) = tick {
+            println!("{gap}");
+            break;
+        }
+    }
+    take_three(&mut ticks).await?;
+    Ok(())
+}

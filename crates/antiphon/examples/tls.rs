@@ -1,0 +1,36 @@
+//! HTTPS and secure WebSockets on one port, with a certificate that signs itself, and a client that
+//! trusts just that one.
+//!
+//! `cargo run -p antiphon --features full --example tls`
+
+use antiphon::transport::tls::{TlsClient, TlsServer};
+use antiphon::{Client, Context, Router, Server};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // In a service these two come from files: `TlsServer::from_pem_files`. For development, the feature
+    // `self-signed` has `SelfSigned`, which makes them as this does.
+    let made =
+        rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+
+    let router = Router::new().method("whereami", |(): (), cx: Context| async move {
+        Ok(format!("on {}", cx.connection().transport))
+    });
+    let tls = TlsServer::from_pem(&certificate, &key)?;
+    let server = Server::bind("https://127.0.0.1:0").await?.tls(tls);
+    let https = server.endpoints()[0].to_string();
+    let wss = https.replace("https", "wss");
+    tokio::spawn(server.serve(router));
+
+    let trusting = TlsClient::new().extra_roots(&certificate)?;
+    for address in [&https, &wss] {
+        let client = Client::builder().tls(trusting.clone()).connect(address).await?;
+        println!("{}", client.call::<String>("whereami", ()).await?);
+    }
+    // Who does not know the certificate speaks to nobody.
+    if let Err(error) = Client::connect(&https).await?.call::<String>("whereami", ()).await {
+        println!("without that root: {error}");
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! The examples, run as the processes that they are, and the documents that speak of them.
+//!
+//! `cargo test` builds the examples whose features are on; the rest is not looked for.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// How long anything is waited for before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
+type Ending = (&'static str, bool, &'static [&'static str]);
+
+const ENDING: [Ending; 8] = [
+    (
+        "hello",
+        cfg!(feature = "tcp"),
+        &[
+            "listening on tcp://127.0.0.1:",
+            "42 - 23 = 19",
+            "by name: 19",
+            r#"(-32602): {"path":"[0]""#,
+        ],
+    ),
+    (
+        "typed",
+        cfg!(all(feature = "macros", feature = "tcp")),
+        &["42 - 23 = 19", "3 of 5", "1 + 3 + 5 = 9", "the step leads nowhere (-32051)"],
+    ),
+    (
+        "chat",
+        cfg!(all(feature = "macros", feature = "ws")),
+        &[
+            r#"[Bob] is here, and so are ["Ada"]"#,
+            "[Bob] Ada: Is",
+            r#"["Bob laughs"]"#,
+            "[Ada] Bob:",
+        ],
+    ),
+    (
+        "subscriptions",
+        cfg!(feature = "tcp"),
+        &["tick 2", "items were lost", "starts anew", "there is a gap", "tick 0", "tick 2"],
+    ),
+    (
+        "progress",
+        cfg!(feature = "tcp"),
+        &["0 %", "50 %", "100 %", "indexed", "enough at", "the work was stopped"],
+    ),
+    (
+        "middleware",
+        cfg!(feature = "http"),
+        &[
+            "a stranger: Unauthorized (-32013)",
+            r#"with a token: "ada""#,
+            "for a minute: Request timed out (-32012)",
+            r#"once more: "ada""#,
+            "too often: Rate limit exceeded (-32014)",
+            r#"antiphon_calls_total{method="whoami",kind="request"} 4"#,
+        ],
+    ),
+    (
+        "tls",
+        cfg!(all(feature = "tls", feature = "ws")),
+        &["on https", "on wss", "is of nobody who is trusted here"],
+    ),
+    ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
+];
+
+/// Those that serve until they are stopped; each has a test of its own.
+const SERVING: [&str; 2] = ["axum", "proxy"];
+
+fn names() -> BTreeSet<String> {
+    let ending = ENDING.iter().map(|(name, ..)| *name);
+    ending.chain(SERVING).map(str::to_owned).collect()
+}
+
+/// Where cargo puts an example: beside the directory of this test's own binary.
+fn built(name: &str) -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let path = test.parent().unwrap().parent().unwrap().join("examples").join(file);
+    let remedy = "`cargo test` without `--test` builds it, and so does `cargo build --examples`";
+    assert!(path.exists(), "{} is missing: {remedy}", path.display());
+    path
+}
+
+fn command(name: &str) -> Command {
+    let mut command = Command::new(built(name));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
+    command
+}
+
+#[tokio::test]
+async fn every_example_that_ends_does_so_and_prints_what_it_is_about() {
+    for (name, _, expected) in ENDING.iter().filter(|(_, is_on, _)| *is_on) {
+        let ended = timeout(PATIENCE, command(name).stderr(Stdio::piped()).output()).await;
+        let output = ended.unwrap_or_else(|_| panic!("{name} does not end")).unwrap();
+        let (printed, log) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{name}: {}\n{printed}{log}", output.status);
+        let mut rest = &*printed;
+        for part in *expected {
+            let Some((_, behind)) = rest.split_once(part) else {
+                panic!("{name} does not print `{part}` where it should:\n{printed}{log}");
+            };
+            rest = behind;
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Those that serve until they are stopped.
+#[cfg(feature = "ws")]
+mod serving {
+    use antiphon::Client;
+    use tokio::io::{AsyncBufReadExt as _, BufReader};
+    use tokio::process::Child;
+
+    use super::*;
+
+    /// Starts an example that serves, and gives the first line that it prints.
+    async fn start(name: &str, args: &[&str]) -> (Child, String) {
+        let mut child = command(name).args(args).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = timeout(PATIENCE, lines.next_line()).await.unwrap().unwrap();
+        (child, line.unwrap_or_else(|| panic!("{name} ends without a word")))
+    }
+
+    #[tokio::test]
+    async fn an_axum_application_serves_its_path_by_post_and_by_websocket() {
+        let (mut child, line) = start("axum", &["127.0.0.1:0"]).await;
+        let http = line.strip_prefix("JSON-RPC is at ").unwrap();
+        for address in [http.to_owned(), http.replacen("http", "ws", 1)] {
+            let client = Client::connect(&address).await.unwrap();
+            let greeting = client.call::<String>("greet", ("Ada",)).timeout(PATIENCE).await;
+            assert_eq!(greeting.unwrap(), "hello, Ada");
+        }
+        child.kill().await.unwrap();
+    }
+
+    #[cfg(all(feature = "child", feature = "stdio"))]
+    #[tokio::test]
+    async fn a_proxy_brings_a_tool_on_stdio_to_http() {
+        let tool = format!("exec:'{}' serve", built("stdio").display());
+        let (mut child, line) = start("proxy", &[&tool, "http://127.0.0.1:0"]).await;
+        let (address, _) = line.split_once(" stands before ").unwrap();
+        let client = Client::connect(address).await.unwrap();
+        let count: serde_json::Value =
+            client.call("count", ("one two",)).timeout(PATIENCE).await.unwrap();
+        assert_eq!(count, serde_json::json!({"lines": 1, "words": 2}));
+        child.kill().await.unwrap();
+    }
+}
+
+#[test]
+fn no_example_is_forgotten_here_or_in_the_guide() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let there = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
+    assert_eq!(there.collect::<BTreeSet<_>>(), names());
+
+    let guide = document("docs/guide.md");
+    let words: Vec<&str> = guide.split_whitespace().collect();
+    for name in names() {
+        let is_run = words.windows(2).any(|pair| pair == ["--example", &name]);
+        assert!(is_run, "the guide does not run {name}");
+        let link = format!("(../crates/antiphon/examples/{name}.rs)");
+        assert!(guide.contains(&link), "the guide does not link to {name}");
+    }
+}
+
+/// What the page shows is what `bench/` compiles.
+#[test]
+fn the_service_that_is_compared_is_one_that_compiles() {
+    let program = document("bench/prices/src/main.rs");
+    let (_, shown) = program.split_once("\n\n").unwrap();
+    let page = document("docs/coming-from-jsonrpsee.md");
+    assert!(page.contains(shown), "the page does not show bench/prices/src/main.rs as it is");
+}
+
+/// A file of the repository.
+fn document(path: &str) -> String {
+    let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
