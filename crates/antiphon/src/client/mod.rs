@@ -1,0 +1,214 @@
+//! Calling, over whatever the endpoint names.
+
+mod builder;
+mod error;
+mod open;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use antiphon_core::{Params, RawJson};
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tower_layer::Layer;
+
+use crate::call::{Batch, Call, CallError, Caller, Invocation};
+use crate::context::Context;
+use crate::layer::{Places, Placing};
+use crate::peer::{Peer, Stop};
+use crate::reconnect::{ConnectionState, Lasting};
+use crate::subscription::{Subscribe, Topic};
+
+pub use builder::ClientBuilder;
+use builder::{Layering, layered};
+pub use error::ConnectError;
+pub(crate) use open::without_feature;
+
+/// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
+///
+/// ```
+/// use antiphon::{Client, Context, Router, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let router = Router::new().method("subtract", |(a, b): (i64, i64), _cx: Context| async move {
+/// #     Ok(a - b)
+/// # });
+/// # tokio::spawn(Server::bind("memory:client-doc").await?.serve(router));
+/// let client = Client::connect("memory:client-doc").await?;
+/// let difference: i64 = client.call("subtract", (42, 23)).await?;
+/// assert_eq!(difference, 19);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    caller: Arc<dyn Caller>,
+    timeout: Option<Duration>,
+    line: Line,
+}
+
+/// What is behind a client.
+#[derive(Clone)]
+pub(crate) enum Line {
+    /// Nothing that stays: HTTP.
+    None,
+    /// One connection.
+    One(Arc<Open>),
+    /// One connection after the other.
+    Lasting(Arc<Lasting>),
+}
+
+/// An open connection.
+pub(crate) struct Open {
+    peer: Peer,
+    task: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.peer.stop(Stop::Gracefully);
+    }
+}
+
+impl Client {
+    /// Connects with default settings.
+    pub async fn connect(endpoint: &str) -> Result<Self, ConnectError> {
+        Self::builder().connect(endpoint).await
+    }
+
+    /// Settings first.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// Calls a method. Sent when awaited; dropping it abandons the call.
+    ///
+    /// Params are a tuple, slice or `Vec` (by position), a struct or map (by name), or `()`.
+    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
+        Call::new(self.caller.clone(), method, &params, self.timeout)
+    }
+
+    /// Notifies; done when the message is on its way.
+    pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        let params = Params::encode(&params).map_err(CallError::Encode)?;
+        self.caller.post(Invocation::new(method, params)).await
+    }
+
+    /// Subscribes to a topic; asked for when awaited. Over HTTP there are none.
+    pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
+        Subscribe::new(self.caller.clone(), topic.into(), &params, self.timeout)
+    }
+
+    /// Starts a batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.caller.clone(), self.timeout)
+    }
+
+    /// Passes on what came in: a call as a call, a notification as one. The bytes of params and
+    /// result are not looked at.
+    pub async fn forward(&self, call: Invocation, cx: &Context) -> Result<RawJson, CallError> {
+        let call = Invocation { id: None, ..call };
+        match cx.id() {
+            Some(_) => self.caller.send(call).await,
+            None => self.caller.post(call).await.map(|()| RawJson::NULL),
+        }
+    }
+
+    /// The same connection with a `tower` layer around each call, entry of a batch, notification and
+    /// subscription of this handle and its clones. The layer added last is the outermost.
+    ///
+    /// A batch whose entries pass is sent as one; an entry that a layer refuses is not in it.
+    ///
+    /// ```
+    /// use antiphon::layer::Concurrency;
+    /// # use antiphon::Client;
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::connect("ws://127.0.0.1:8650").await?;
+    /// let client = client.layer(Concurrency::new(8));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn layer(self, layer: impl Layer<Placing, Service: Places>) -> Self {
+        Self { caller: layered(&layer, self.caller), ..self }
+    }
+
+    /// What is called underneath.
+    pub fn caller(&self) -> &Arc<dyn Caller> {
+        &self.caller
+    }
+
+    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>, line: Line) -> Self {
+        Self { caller, timeout, line }
+    }
+
+    /// The other side as a peer, without the layers of this client; `None` over HTTP, and while there is
+    /// no connection.
+    pub fn peer(&self) -> Option<Peer> {
+        match &self.line {
+            Line::None => None,
+            Line::One(open) => Some(open.peer.clone()),
+            Line::Lasting(lasting) => lasting.peer(),
+        }
+    }
+
+    /// What becomes of the connection of a client that reconnects; `None` for any other.
+    pub fn states(&self) -> Option<watch::Receiver<ConnectionState>> {
+        match &self.line {
+            Line::Lasting(lasting) => Some(lasting.states()),
+            Line::None | Line::One(_) => None,
+        }
+    }
+
+    fn in_layers(self, layers: Vec<Layering>) -> Self {
+        let caller = layers.into_iter().fold(self.caller, |inner, layer| layer(inner));
+        Self { caller, ..self }
+    }
+
+    /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
+    pub async fn close(self) {
+        match &self.line {
+            Line::None => {}
+            Line::One(open) => open.close().await,
+            Line::Lasting(lasting) => lasting.close().await,
+        }
+    }
+}
+
+impl Open {
+    async fn close(&self) {
+        self.peer.stop(Stop::Gracefully);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match task {
+            Some(task) => drop(task.await),
+            None => drop(self.peer.closed().await),
+        }
+    }
+}
+
+/// Another handle to the same connection.
+impl From<&Client> for Client {
+    fn from(client: &Client) -> Self {
+        client.clone()
+    }
+}
+
+/// Calls the other side of a connection. It does not keep the connection open.
+impl From<&Peer> for Client {
+    fn from(peer: &Peer) -> Self {
+        Self::from(Arc::new(peer.clone()) as Arc<dyn Caller>)
+    }
+}
+
+/// Calls anything that can be called.
+impl From<Arc<dyn Caller>> for Client {
+    fn from(caller: Arc<dyn Caller>) -> Self {
+        Self { caller, timeout: None, line: Line::None }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("peer", &self.peer()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! From an endpoint to a connection.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use super::{Client, ClientBuilder, Line, Open};
+use crate::endpoint::Endpoint;
+use crate::peer::{self, Side, Wire};
+use crate::transport::{self, Transport};
+
+impl ClientBuilder {
+    pub(super) async fn open(self, endpoint: &Endpoint) -> io::Result<Client> {
+        match endpoint {
+            #[cfg(not(feature = "tls"))]
+            secure if secure.is_secure() => Err(without_feature(secure)),
+            #[cfg(feature = "http")]
+            Endpoint::Http { authority, path, secure } => {
+                let settings = transport::http::client::Settings {
+                    headers: &self.headers,
+                    limits: &self.limits,
+                    http2: self.http2,
+                    #[cfg(feature = "tls")]
+                    tls: secure.then_some(&self.tls),
+                    layers: &self.http_layers,
+                };
+                let caller =
+                    transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
+                let caller = Arc::new(caller?);
+                Ok(Client::new(caller, self.timeout, Line::None))
+            }
+            #[cfg(all(feature = "ws", feature = "tls"))]
+            Endpoint::Ws { authority, path, secure: true } => {
+                let (headers, limits) = (&self.headers, &self.limits);
+                let connecting =
+                    transport::ws::connect_tls(authority, path, headers, limits, &self.tls);
+                let wire = connecting.await?;
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "ws")]
+            Endpoint::Ws { authority, path, .. } => {
+                let wire =
+                    transport::ws::connect(authority, path, &self.headers, &self.limits).await?;
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "tls")]
+            Endpoint::Tcp { authority, framing, secure: true } => {
+                let connector = transport::tls::Connector::new(&self.tls, &authority.host, &[])?;
+                let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
+                let stream = connector.connect(stream).await?;
+                let framing = Some(framing.unwrap_or(LINE));
+                let wire = transport::tcp::tls_wire(stream, framing, &self.limits);
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "tcp")]
+            Endpoint::Tcp { authority, framing, .. } => {
+                let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
+                let wire =
+                    transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                Ok(self.attach(wire))
+            }
+            #[cfg(all(feature = "unix", unix))]
+            Endpoint::Unix { path, framing } => {
+                let stream = tokio::net::UnixStream::connect(path).await?;
+                let wire =
+                    transport::unix::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                Ok(self.attach(wire))
+            }
+            #[cfg(feature = "child")]
+            Endpoint::Exec { command, framing } => {
+                let framing = framing.unwrap_or(LINE);
+                let (child, wire) = transport::child::spawn(command, framing, &self.limits)?;
+                Ok(self.attach_then(wire, transport::child::reap(child)))
+            }
+            #[cfg(feature = "memory")]
+            Endpoint::Memory { name } => {
+                let absent =
+                    || io::Error::new(io::ErrorKind::NotFound, "nobody listens under this name");
+                let transport = transport::memory::connect(name).await.ok_or_else(absent)?;
+                Ok(self.attach(transport::memory::wire(transport)))
+            }
+            Endpoint::Stdio { .. } => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "stdio: can only be listened on; use exec:command to call a process",
+            )),
+            #[allow(unreachable_patterns, reason = "with every feature there is nothing left")]
+            _ => Err(without_feature(endpoint)),
+        }
+    }
+
+    pub(super) fn attach(self, wire: Wire<impl Transport>) -> Client {
+        self.attach_then(wire, std::future::ready(()))
+    }
+
+    /// Drives the connection in a task, and this after it.
+    fn attach_then(
+        self,
+        wire: Wire<impl Transport>,
+        after: impl Future<Output = ()> + Send + 'static,
+    ) -> Client {
+        let side = Side {
+            handler: self.handler,
+            rules: self.limits.rules(),
+            limits: Arc::new(self.limits),
+            tap: self.tap,
+            dialect: self.dialect.shared(),
+        };
+        let (peer, connection) = peer::connect(wire, side);
+        let task = tokio::spawn(async move {
+            connection.await;
+            after.await;
+        });
+        let open = Open { peer: peer.clone(), task: Mutex::new(Some(task)) };
+        Client::new(Arc::new(peer), self.timeout, Line::One(Arc::new(open)))
+    }
+}
+
+const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;
+pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
+    let text = endpoint.to_string();
+    let scheme = text.split([':', '+']).next().unwrap_or_default();
+    let feature = match scheme {
+        "exec" => "child",
+        _ if endpoint.is_secure() && !cfg!(feature = "tls") => "tls",
+        "https" => "http",
+        "wss" => "ws",
+        other => other,
+    };
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),
+    )
+}
