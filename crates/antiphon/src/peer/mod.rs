@@ -18,6 +18,7 @@ mod places;
 mod progress;
 mod reader;
 mod run;
+mod served;
 mod shared;
 mod subscriptions;
 mod watchdog;

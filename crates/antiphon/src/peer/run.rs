@@ -8,21 +8,20 @@
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Poller, Poll};
+use std::task::Context as Poller;
 
 use antiphon_core::{
     Entries, Entry, ErrorObject, Id, Intent, Message, Notification, Outcome, Request, Turn,
 };
 use bytes::Bytes;
-use futures_core::Stream;
-use futures_util::stream::FuturesUnordered;
 use tokio::time::{Sleep, sleep};
 
 use super::answers::Answers;
-use super::caught::{Caught, Entered, Panicked};
+use super::caught::{Caught, Entered};
 use super::dispatcher::{Dispatcher, Started, id_of};
-use super::gate::{Gate, Pass};
+use super::gate::Gate;
 use super::places::Places;
+use super::served::{Calls, Served};
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
 
@@ -38,69 +37,10 @@ pub(crate) struct Run {
     spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
     /// Calls that are cancelled before they have started.
-    cancelled: HashSet<Id>,
+    cancelled: Option<HashSet<Id>>,
     /// Calls that have opened something which waits for the reply.
     opened: Vec<Context>,
     deadline: Option<Pin<Box<Sleep>>>,
-}
-
-/// The calls that wait.
-enum Calls {
-    None,
-    One(Served),
-    Many(FuturesUnordered<Served>),
-}
-
-impl Calls {
-    fn push(&mut self, served: Served) {
-        match std::mem::replace(self, Self::None) {
-            Self::None => *self = Self::One(served),
-            Self::One(first) => *self = Self::Many([first, served].into_iter().collect()),
-            Self::Many(calls) => {
-                calls.push(served);
-                *self = Self::Many(calls);
-            }
-        }
-    }
-
-    /// Drops the calls of these places.
-    fn remove(&mut self, places: &[usize]) {
-        let stays = |served: &Served| !places.contains(&served.place);
-        *self = match std::mem::replace(self, Self::None) {
-            Self::None => Self::None,
-            Self::One(served) if stays(&served) => Self::One(served),
-            Self::One(_) => Self::None,
-            Self::Many(calls) => Self::Many(calls.into_iter().filter(stays).collect()),
-        };
-    }
-
-    fn is_empty(&self) -> bool {
-        match self {
-            Self::None => true,
-            Self::One(_) => false,
-            Self::Many(calls) => calls.is_empty(),
-        }
-    }
-
-    /// The place and the outcome of a call that has ended, if one has.
-    fn poll_ended(&mut self, poller: &mut Poller<'_>) -> Option<(usize, Outcome)> {
-        let ended = match self {
-            Self::None => return None,
-            Self::One(served) => Pin::new(served).poll(poller).map(Some),
-            Self::Many(calls) => return ready_or_none(Pin::new(calls).poll_next(poller)),
-        };
-        if ended.is_ready() {
-            *self = Self::None;
-        }
-        ready_or_none(ended)
-    }
-}
-
-fn ready_or_none<T>(poll: Poll<Option<T>>) -> Option<T> {
-    match poll {
-        Poll::Ready(ready) => ready,
-        Poll::Pending => None,
-    }
 }
 
 /// How far a run has come.
@@ -149,7 +89,7 @@ impl Run {
             calls: Calls::None,
             spare: None,
             notification: None,
-            cancelled: HashSet::new(),
+            cancelled: None,
             opened: Vec::new(),
             deadline: None,
         })
@@ -205,8 +145,12 @@ impl Run {
         }
         self.calls.remove(&places);
         // No more of them than can be meant.
-        if self.cancelled.len() < self.unstarted.len() {
-            self.cancelled.insert(id.clone());
+        let most = self.unstarted.len();
+        if most > 0 {
+            let cancelled = self.cancelled.get_or_insert_default();
+            if cancelled.len() < most {
+                cancelled.insert(id.clone());
+            }
         }
     }
 
@@ -256,7 +200,7 @@ impl Run {
             match self.unstarted.turn() {
                 None => return true,
                 Some(Turn::Request(request))
-                    if !self.cancelled.is_empty() && self.cancelled.contains(&request.id()) =>
+                    if self.cancelled.as_ref().is_some_and(|all| all.contains(&request.id())) =>
                 {
                     let id = request.id();
                     if let Some(error) = self.cancelled_answer() {
@@ -382,24 +326,4 @@ impl Drop for Run {
 fn in_order<T>(origin: &Origin, poll: impl FnOnce() -> T) -> T {
     let _order = origin.peer().map(|peer| peer.shared.keep_order());
     poll()
-}
-
-/// A running call and its place among the answers.
-struct Served {
-    place: usize,
-    call: Caught<Outcome>,
-    _pass: Pass,
-}
-
-impl Future for Served {
-    type Output = (usize, Outcome);
-
-    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
-        let place = self.place;
-        self.call.poll(poller).map(|outcome| (place, flatten(outcome)))
-    }
-}
-
-fn flatten(outcome: Result<Outcome, Panicked>) -> Outcome {
-    outcome.unwrap_or_else(|Panicked| panicked())
 }

@@ -28,6 +28,7 @@ mod layers;
 #[cfg(feature = "http")]
 mod mounted;
 mod order;
+mod overflow;
 mod panics;
 mod progress;
 mod rates;
