@@ -110,8 +110,12 @@ pub enum Intent {
 #[derive(Clone)]
 pub struct Method {
     quoted: RawJson,
-    unescaped: Option<Box<str>>,
+    /// In one word, for names that are seldom escaped: a Request of up to 128 bytes is moved without a call.
+    unescaped: Option<Box<Unescaped>>,
 }
+
+#[derive(Clone)]
+struct Unescaped(Box<str>);
 
 impl Method {
     /// A name to call.
@@ -138,16 +142,19 @@ impl Method {
 
     /// The name as it reads: `textDocument\/hover` is `textDocument/hover`.
     pub fn as_str(&self) -> &str {
-        self.unescaped.as_deref().unwrap_or_else(|| {
-            let quoted = self.quoted.as_str();
-            &quoted[1..quoted.len() - 1]
-        })
+        match &self.unescaped {
+            Some(name) => &name.0,
+            None => {
+                let quoted = self.quoted.as_str();
+                &quoted[1..quoted.len() - 1]
+            }
+        }
     }
 
     /// The name as it reads, as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.unescaped {
-            Some(name) => name.as_bytes(),
+            Some(name) => name.0.as_bytes(),
             None => {
                 let quoted = self.quoted.as_bytes();
                 &quoted[1..quoted.len() - 1]
@@ -162,10 +169,10 @@ impl Method {
 }
 
 /// What a String with escapes says.
-fn unescaped(quoted: &[u8]) -> Option<Box<str>> {
+fn unescaped(quoted: &[u8]) -> Option<Box<Unescaped>> {
     match unescape(quoted) {
         Cow::Borrowed(_) => None,
-        Cow::Owned(text) => Some(String::from_utf8_lossy(&text).into()),
+        Cow::Owned(text) => Some(Box::new(Unescaped(String::from_utf8_lossy(&text).into()))),
     }
 }
 
@@ -266,5 +273,15 @@ impl From<Notification> for Message {
 impl From<Response> for Message {
     fn from(response: Response) -> Self {
         Self::Response(response)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_moved_without_a_call() {
+        assert!(size_of::<Request>() <= 128, "{} bytes", size_of::<Request>());
     }
 }
