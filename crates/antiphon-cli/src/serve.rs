@@ -75,6 +75,7 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     let mut server = bind(&args.endpoints).await?;
     if let Some(shown) = &shown {
         server = server.tls(shown.tls.clone());
+        shown.write()?;
     }
     let guard = args.allow_origin.into_iter().fold(Guard::new(), Guard::allow_origin);
     let guard = args.allow_host.into_iter().fold(guard, Guard::allow_host);

@@ -92,11 +92,13 @@ fn not_begun(error: CallError) -> Failure {
 /// Prints items until there are enough, until the source ends, or until Ctrl-C; then unsubscribes.
 async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Exit, Failure> {
     let mut left = count.unwrap_or(u64::MAX);
+    // One for all turns: a new one would not hear what came between.
+    let mut interrupted = Box::pin(ctrl_c());
     let mut exit = Exit::Success;
     while left > 0 {
         let next = tokio::select! {
             next = items.next() => next,
-            _ = ctrl_c() => {
+            _ = &mut interrupted => {
                 exit = Exit::Interrupted;
                 break;
             }
@@ -110,7 +112,7 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
                 }
             }
             Some(Err(notice @ (SubscriptionError::Lost(_) | SubscriptionError::Gap(_)))) => {
-                output::note(&output::dim(&notice.to_string()));
+                output::note(&output::dim(&output::visible(&notice.to_string())));
             }
             Some(Err(error)) => return Err(ended(error)),
             None => {

@@ -137,12 +137,16 @@ impl Shown {
         let failed = |error: TlsError| Failure::usage(format!("no certificate is made: {error}"));
         let made = SelfSigned::new(all).map_err(failed)?;
         let tls = made.server().map_err(failed)?;
-        if let Some(path) = &file {
-            std::fs::write(path, made.certificate_pem()).map_err(|error| {
-                Failure::usage(format!("{} cannot be written: {error}", path.display()))
-            })?;
-        }
         Ok(Self { tls, made: Some((made, file)) })
+    }
+
+    /// Writes the certificate that was made where it is wanted: once the server has its endpoints, or
+    /// one that has none would take the certificate of another's clients away.
+    pub(crate) fn write(&self) -> Result<(), Failure> {
+        let Some((made, Some(path))) = &self.made else { return Ok(()) };
+        std::fs::write(path, made.certificate_pem()).map_err(|error| {
+            Failure::usage(format!("{} cannot be written: {error}", path.display()))
+        })
     }
 
     /// Says which certificate was made; gives the flag by which curl and `antiphon` trust it.

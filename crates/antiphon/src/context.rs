@@ -5,7 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{Id, Params, ParamsError, RawJson};
+use antiphon_core::{ErrorObject, Id, Params, ParamsError, RawJson};
 use bytes::Bytes;
 use http::{Extensions, HeaderMap};
 use serde::Serialize;
@@ -216,6 +216,20 @@ impl Context {
     /// Whether something waits for the reply.
     pub(crate) fn has_opened(&self) -> bool {
         self.0.opened.get().is_some()
+    }
+
+    /// The reply is an error after all: what the call has opened is over, since nobody learns of it.
+    pub(crate) fn refused(&self) {
+        if let Some(opened) = self.0.opened.get() {
+            opened.end();
+        }
+    }
+
+    /// The reply may have been cut: what the call has opened ends with an error, for who knows its id.
+    pub(crate) fn cut(&self) {
+        if let Some(opened) = self.0.opened.get() {
+            opened.fail(ErrorObject::server_busy("the answers of its batch are too large"));
+        }
     }
 
     /// The reply is on its way.

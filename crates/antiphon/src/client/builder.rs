@@ -91,7 +91,7 @@ impl ClientBuilder {
 
     /// Makes another connection when one has ended, this way; one that is silent for 30 seconds, or for
     /// [`Limits::keep_alive`], is asked whether it is there. Calls that were under way fail with
-    /// [`CallError::Interrupted`], or are made again where they are declared idempotent; subscriptions
+    /// [`CallError::Interrupted`](crate::CallError::Interrupted), or are made again where they are declared idempotent; subscriptions
     /// are made anew. Over HTTP there is nothing to it: each call finds a connection.
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = Some(reconnect);

@@ -16,6 +16,7 @@ use super::ending::Phase;
 use super::leash::{Leash, Pull};
 use super::reader;
 use super::shared::{NeedsReader, Running};
+use crate::subscription::Ended;
 use crate::transport::Transport;
 
 impl<T: Transport> Connection<T> {
@@ -49,11 +50,18 @@ impl<T: Transport> Connection<T> {
             }
             _ => {}
         }
-        if self.backlog.has_room(&self.shared.limits) {
+        let follower = self.head.as_ref().and_then(|head| head.follower()).cloned();
+        let limits = &self.shared.limits;
+        if self.backlog.has_room(limits) || (follower.is_some() && self.backlog.has_bytes(limits)) {
             self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
             Ok(())
         } else if is_requests_only(&payload) {
             self.refuse(payload, "too many messages wait")
+        } else if let Some(follower) = follower {
+            // It holds up everybody else: it is the one to go.
+            follower.leave(Ended::TooSlow);
+            self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
+            Ok(())
         } else {
             Err("too many notifications wait for one that does not finish".into())
         }
@@ -161,14 +169,16 @@ impl<T: Transport> Connection<T> {
     }
 
     /// The same for what is read ahead, so that a cancellation does not wait for what it cancels. It
-    /// comes again in its turn, for what stands between.
-    pub(super) fn cancel_ahead(&mut self, incoming: &Incoming) {
+    /// comes again in its turn, for what stands between. True where there was one.
+    pub(super) fn cancel_ahead(&mut self, incoming: &Incoming) -> bool {
         if self.shared.cancellation().is_some()
             && let Ok(frame) = incoming
             && let Some(Some(id)) = reader::cancelled(&decode(frame, &self.rules), &self.shared)
         {
             self.cancel(&id);
+            return true;
         }
+        false
     }
 
     /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.

@@ -12,6 +12,8 @@ pub(super) struct Answers {
     out: BytesMut,
     batch: bool,
     limit: usize,
+    /// A result did not fit, and an error went in its place.
+    pub(super) was_cut: bool,
 }
 
 impl Answers {
@@ -22,14 +24,18 @@ impl Answers {
 
     pub(super) fn new(entries: usize, batch: bool, limit: usize) -> Self {
         let room = if batch { (entries * Self::SMALL).min(Self::MAX_ROOM) } else { 0 };
-        Self { out: BytesMut::with_capacity(room), batch, limit }
+        Self { out: BytesMut::with_capacity(room), batch, limit, was_cut: false }
     }
 
     pub(super) fn push(&mut self, id: &Id, outcome: &Outcome) {
         if self.batch {
             self.out.put_u8(if self.out.is_empty() { b'[' } else { b',' });
         }
-        write_answer(id, outcome, self.limit, &mut self.out);
+        self.was_cut |= write_answer(id, outcome, self.limit, &mut self.out);
+    }
+
+    pub(super) fn is_batch(&self) -> bool {
+        self.batch
     }
 
     pub(super) fn finish(&mut self) -> Option<Bytes> {
@@ -139,12 +145,15 @@ impl Behind {
     }
 }
 
-/// An answer that does not fit is replaced by an error that does: each request keeps its answer.
-fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) {
+/// An answer that does not fit is replaced by an error that does: each request keeps its answer. True
+/// where that was so.
+fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();
     encode::response(id, outcome, out);
     if out.len() > limit {
         out.truncate(start);
         encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
+        return true;
     }
+    false
 }

@@ -6,6 +6,7 @@ use antiphon_core::framing::Texts;
 use antiphon_core::{Id, Limits, Message, Payload};
 use bytes::Bytes;
 
+use super::run::short;
 use crate::transport::TransportError;
 
 /// A payload and the size of the frame it came in.
@@ -32,6 +33,12 @@ impl Backlog {
         self.queue.len() < limits.in_flight.max(1) && self.bytes < limits.frame_bytes
     }
 
+    /// The same where only their bytes count: behind an item that is not taken there are more of its
+    /// kind, and an answer behind those.
+    pub(super) fn has_bytes(&self, limits: &Limits) -> bool {
+        self.bytes < limits.frame_bytes
+    }
+
     pub(super) fn push(&mut self, held: Held) {
         self.bytes += held.bytes;
         self.queue.push_back(held);
@@ -53,8 +60,9 @@ impl Backlog {
         for held in &mut self.queue {
             if let Payload::Batch(batch) = &held.payload
                 && held.cancelled.len() < batch.len()
+                && let Some(id) = short(id)
             {
-                held.cancelled.push(id.clone());
+                held.cancelled.push(id);
             }
         }
         out.into_iter().map(|held| held.payload).collect()

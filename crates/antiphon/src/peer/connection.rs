@@ -287,6 +287,8 @@ impl<T: Transport> Connection<T> {
             self.head.is_none() && self.backlog.is_empty() && !self.writer.is_full(&self.shared);
         room || match self.shared.needs_reader() {
             NeedsReader::ForAnswers => true,
+            // What is cancelled is answered: not to who reads no answers.
+            NeedsReader::ForCancels if self.writer.is_full(&self.shared) => false,
             NeedsReader::ForRoom | NeedsReader::ForCancels => {
                 self.backlog.has_room(&self.shared.limits)
             }
@@ -295,16 +297,17 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Reads a little for later: a reader that pauses must still see the other side go. True when
-    /// it has gone.
+    /// it has gone, or has cancelled something.
     fn look_ahead(&mut self, poller: &mut Poller<'_>) -> bool {
         let open = matches!(self.phase, Phase::Open | Phase::Stopping) && !self.ended;
+        let mut cancelled = false;
         while open
             && self.ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
             match incoming {
                 Some(incoming) => {
-                    self.cancel_ahead(&incoming);
+                    cancelled |= self.cancel_ahead(&incoming);
                     self.ahead.push(incoming);
                 }
                 None if matches!(self.at_end, AtEnd::Cancel) => {
@@ -318,6 +321,6 @@ impl<T: Transport> Connection<T> {
                 }
             }
         }
-        false
+        cancelled
     }
 }

@@ -58,7 +58,12 @@ impl Dispatcher {
                 let call = || Invocation::received(method, params, trace);
                 let limit = self.limits.response_bytes;
                 let mut answer = Bytes::new();
-                let done = |outcome: &Outcome| answer = out.answer(id_of(&context), outcome, limit);
+                let done = |outcome: &Outcome| {
+                    if outcome.is_err() {
+                        context.refused();
+                    }
+                    answer = out.answer(id_of(&context), outcome, limit);
+                };
                 match self.call(call, &context, poller, done) {
                     Entered::Done => {}
                     Entered::Panicked => answer = out.answer(id_of(&context), &panicked(), limit),

@@ -102,6 +102,7 @@ impl<T: Transport> Connection<T> {
         self.ended = true;
         self.shared.end_calls(&GONE.into());
         self.shared.subscriptions.close("the other side closed its end");
+        self.shared.subscriptions.drain();
         if let AtEnd::Drain(Some(limit)) = self.at_end {
             self.drain = Some(Box::pin(sleep(limit)));
         }

@@ -39,6 +39,15 @@ impl Places {
         }
     }
 
+    /// The next answer, to this call.
+    #[inline]
+    pub(super) fn answer_call(&mut self, context: &Context, outcome: &Outcome) {
+        if outcome.is_err() {
+            context.refused();
+        }
+        self.answer(context.id().unwrap_or(&Id::Null), outcome);
+    }
+
     /// Keeps the place of an answer that is still to come.
     pub(super) fn keep(&mut self, context: Context) -> usize {
         let id = context.id().unwrap_or(&Id::Null).clone();
@@ -46,11 +55,24 @@ impl Places {
         self.rest.len() - 1
     }
 
+    pub(super) fn is_batch(&self) -> bool {
+        self.written.is_batch()
+    }
+
+    /// Whether a result did not fit and an error went in its place.
+    pub(super) fn was_cut(&self) -> bool {
+        self.written.was_cut
+    }
+
     /// It has come; gives back the context of its call.
     pub(super) fn settle(&mut self, place: usize, outcome: Outcome) -> Option<Context> {
         let place = self.rest.get_mut(place)?;
+        let context = place.context.take();
+        if let (Some(context), Err(_)) = (&context, &outcome) {
+            context.refused();
+        }
         place.outcome = Some(outcome);
-        place.context.take()
+        context
     }
 
     /// The places of this id whose answers have not come.

@@ -7,12 +7,11 @@ use antiphon_core::{Id, Params, RawJson};
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::Peer;
 use super::writer::Outgoing;
-use crate::BoxFuture;
+use super::{Peer, Shared};
 use crate::call::{CallError, Caller as _, Invocation};
 use crate::dialect::ProgressStyle;
-use crate::subscription::Feed;
+use crate::subscription::{Ended, Feed};
 
 /// Who wants to know how far a call has come.
 #[derive(Clone)]
@@ -22,6 +21,15 @@ pub(crate) struct Watched {
     /// Where it goes, if anywhere.
     pub(crate) feed: Option<Arc<Feed>>,
     last: Mutex<Instant>,
+}
+
+/// Nobody tells anything any more.
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if let Some(feed) = &self.feed {
+            feed.end(Ended::Over(String::new()));
+        }
+    }
 }
 
 impl Watch {
@@ -91,22 +99,28 @@ impl Peer {
         self.send(call).await
     }
 
-    /// The progress of a call that is watched here, and where it goes.
-    pub(super) fn watched(&self, call: &Invocation) -> Option<BoxFuture<'static, ()>> {
-        let told =
-            |params: Option<&Params>| self.progress_style()?.told(call.method.as_bytes(), params);
-        let subscriptions = &self.shared.subscriptions;
-        if !subscriptions.follows.load(Ordering::Acquire) {
-            return None;
+    /// Hears the progress of a call that is watched here; false for any other notification.
+    pub(super) fn hears(&self, method: &[u8], params: Option<&Params>) -> bool {
+        self.shared.hears(method, params)
+    }
+}
+
+impl Shared {
+    /// Hears the progress of a call that is watched here; false for any other notification. It waits
+    /// for nothing, so it is heard where it is read.
+    pub(super) fn hears(&self, method: &[u8], params: Option<&Params>) -> bool {
+        if !self.subscriptions.follows.load(Ordering::Acquire) {
+            return false;
         }
-        let (token, value) = told(call.params.as_ref())?;
-        let watch = subscriptions.watcher(&token)?;
+        let style = self.dialect.as_ref().and_then(|dialect| dialect.progress.as_ref());
+        let Some((token, value)) = style.and_then(|style| style.told(method, params)) else {
+            return false;
+        };
+        let Some(watch) = self.subscriptions.watcher(&token) else { return false };
         watch.beat();
-        let feed = watch.0.feed.clone();
-        Some(Box::pin(async move {
-            if let Some(feed) = feed {
-                feed.deliver_item(value).await;
-            }
-        }))
+        if let Some(feed) = &watch.0.feed {
+            feed.offer(value);
+        }
+        true
     }
 }

@@ -35,6 +35,14 @@ pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared)
         }
         return cancelled.map_or(Received::Nothing, Received::Cancel);
     }
+    if let Payload::One(Ok(Message::Notification(note))) = &payload
+        && shared.hears(note.method.as_bytes(), note.params.as_ref())
+    {
+        if let Some(tap) = &shared.tap {
+            tap(Direction::Received, frame);
+        }
+        return Received::Nothing;
+    }
     if holds_only_calls(&payload) && shared.tap.is_none() {
         return Received::Payload(payload);
     }

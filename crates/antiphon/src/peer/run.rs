@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::task::Context as Poller;
 
 use antiphon_core::{
-    Entries, Entry, ErrorObject, Id, Intent, Message, Notification, Outcome, Request, Turn,
+    Entries, Entry, ErrorObject, Id, Intent, Message, Notification, Outcome, RawJson, Request, Turn,
 };
 use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
@@ -22,8 +22,10 @@ use super::dispatcher::{Dispatcher, Started, id_of};
 use super::gate::Gate;
 use super::places::Places;
 use super::served::{Calls, Served};
+use super::subscriptions::Delivery;
 use crate::call::Invocation;
 use crate::context::{Context, Origin};
+use crate::subscription::Feed;
 
 /// One payload under way.
 pub(crate) struct Run {
@@ -36,6 +38,8 @@ pub(crate) struct Run {
     /// The context of a call that is over.
     spare: Option<Context>,
     notification: Option<(Caught<()>, Context)>,
+    /// Where the notification goes that waits, if that is to a subscription's follower.
+    follower: Option<Arc<Feed>>,
     /// Calls that are cancelled before they have started.
     cancelled: Option<HashSet<Id>>,
     /// Calls that have opened something which waits for the reply.
@@ -89,6 +93,7 @@ impl Run {
             calls: Calls::None,
             spare: None,
             notification: None,
+            follower: None,
             cancelled: None,
             opened: Vec::new(),
             deadline: None,
@@ -118,7 +123,11 @@ impl Run {
     /// What is to be said once entries and calls have been polled.
     pub(super) fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> Progress {
         if started && self.calls.is_empty() {
-            return Progress::Done(self.answers.finish(&ErrorObject::internal_error()));
+            let answer = self.answers.finish(&ErrorObject::internal_error());
+            if self.answers.was_cut() {
+                self.opened.iter().for_each(Context::cut);
+            }
+            return Progress::Done(answer);
         }
         if self.poll_deadline(poller) {
             return Progress::Done(self.expire(&ErrorObject::timed_out()));
@@ -144,13 +153,29 @@ impl Run {
             }
         }
         self.calls.remove(&places);
+        if !self.answers.is_batch() {
+            return self.cancel_unstarted(id, answer);
+        }
         // No more of them than can be meant.
         let most = self.unstarted.len();
-        if most > 0 {
+        if most > 0
+            && let Some(id) = short(id)
+        {
             let cancelled = self.cancelled.get_or_insert_default();
             if cancelled.len() < most {
-                cancelled.insert(id.clone());
+                cancelled.insert(id);
             }
+        }
+    }
+
+    /// The same for a single request that waits for room: it need not wait to be told.
+    fn cancel_unstarted(&mut self, id: &Id, answer: Option<ErrorObject>) {
+        let is_it =
+            |entry: &Entry| matches!(entry, Ok(Message::Request(request)) if request.id == *id);
+        let (it, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.unstarted).partition(is_it);
+        self.unstarted = Entries::from_iter(others);
+        if let (false, Some(error)) = (it.is_empty(), answer) {
+            self.answers.answer(id, &Err(error));
         }
     }
 
@@ -209,9 +234,9 @@ impl Run {
                 }
                 Some(Turn::Request(request)) => {
                     let context = Context::reuse(self.spare.take(), request.id(), &self.origin);
-                    let (id, answers) = (id_of(&context), &mut self.answers);
+                    let answers = &mut self.answers;
                     let call = || Invocation::of(request.method(), request.params());
-                    let done = |outcome: &Outcome| answers.answer(id, outcome);
+                    let done = |outcome: &Outcome| answers.answer_call(&context, outcome);
                     let entered = self.dispatcher.call(call, &context, poller, done);
                     self.entered(entered, context);
                 }
@@ -233,11 +258,18 @@ impl Run {
 
     fn enter(&mut self, entry: Entry, poller: &mut Poller<'_>) {
         match entry {
+            Ok(Message::Request(request))
+                if self.cancelled.as_ref().is_some_and(|all| all.contains(&request.id)) =>
+            {
+                if let Some(error) = self.cancelled_answer() {
+                    self.answers.answer(&request.id, &Err(error));
+                }
+            }
             Ok(Message::Request(Request { id, method, params, trace })) => {
                 let context = Context::reuse(self.spare.take(), id, &self.origin);
-                let (id, answers) = (id_of(&context), &mut self.answers);
+                let answers = &mut self.answers;
                 let call = || Invocation::received(method, params, trace);
-                let done = |outcome: &Outcome| answers.answer(id, outcome);
+                let done = |outcome: &Outcome| answers.answer_call(&context, outcome);
                 let entered = self.dispatcher.call(call, &context, poller, done);
                 self.entered(entered, context);
             }
@@ -259,18 +291,29 @@ impl Run {
         let Notification { method, params, trace } = notification;
         let context = Context::new(None, self.origin.clone());
         let call = Invocation::received(method, params, trace);
-        let heard = self
-            .origin
-            .peer()
-            .and_then(|peer| peer.followed(call.params.as_ref()).or_else(|| peer.watched(&call)));
-        let notify = || match heard {
+        let mut follower = None;
+        if let Some(peer) = self.origin.peer() {
+            if peer.hears(call.method.as_bytes(), call.params.as_ref()) {
+                return;
+            }
+            follower = peer.followed(call.params.as_ref());
+        }
+        let (follower, delivered) =
+            follower.map(|Delivery { feed, delivered }| (feed, delivered)).unzip();
+        let notify = || match delivered {
             Some(delivered) => delivered,
             None => self.dispatcher.handler.notify(call, context.clone()),
         };
         let entered = in_order(&self.origin, || Caught::enter(notify, poller, |()| ()));
         if let Entered::Waits(done) = entered {
             self.notification = Some((done, context));
+            self.follower = follower;
         }
+    }
+
+    /// The follower that all this waits for, if it is one.
+    pub(super) fn follower(&self) -> Option<&Arc<Feed>> {
+        self.follower.as_ref().filter(|_| self.notification.is_some())
     }
 
     /// The call that this cancels, if it is a cancellation.
@@ -320,6 +363,13 @@ impl Drop for Run {
         self.cancel();
         self.opened.iter().for_each(Context::answered);
     }
+}
+
+/// An id to be remembered, on its own: a long one would keep the frame that it came in.
+pub(super) fn short(id: &Id) -> Option<Id> {
+    const MAX: usize = 64;
+    let text = Some(id.as_str()).filter(|text| text.len() <= MAX)?;
+    Id::from_json(RawJson::parse(text.to_owned()).ok()?)
 }
 
 /// Polls the handler of a notification: calls that it makes give up its place in the order.

@@ -302,6 +302,7 @@ impl Shared {
     /// Asks the connection to end; a later, sharper way replaces an earlier one.
     pub(super) fn stop(&self, how: Stop) {
         self.subscriptions.close("shutting down");
+        self.subscriptions.drain();
         let mut state = self.state();
         state.stop = state.stop.max(Some(how));
         self.ring(state);

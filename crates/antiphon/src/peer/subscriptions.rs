@@ -4,6 +4,7 @@
 //! read, before anything behind it is: an item cannot come to a subscription that is not known yet.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -58,6 +59,15 @@ impl Subscriptions {
         }
     }
 
+    /// The connection is at its end: those that are followed take in what has come.
+    pub(super) fn drain(&self) {
+        let feeds: Vec<_> = match &*self.table() {
+            Some(table) => table.followed.values().cloned().collect(),
+            None => return,
+        };
+        feeds.iter().for_each(|feed| feed.drain());
+    }
+
     fn take_served(&self) -> Vec<Arc<Channel>> {
         let mut table = self.table();
         let table = table.get_or_insert_default();
@@ -90,12 +100,11 @@ impl Subscriptions {
 
     /// The connection has ended, and so have they.
     pub(super) fn end(&self, reason: &Arc<str>) {
-        let (served, followed) = match &mut *self.table() {
-            None => return,
-            Some(table) => {
-                table.is_closed = true;
-                (std::mem::take(&mut table.served), std::mem::take(&mut table.followed))
-            }
+        let (served, followed) = {
+            let mut table = self.table();
+            let table = table.get_or_insert_default();
+            table.is_closed = true;
+            (std::mem::take(&mut table.served), std::mem::take(&mut table.followed))
         };
         served.into_values().for_each(|channel| channel.end());
         followed.into_values().for_each(|feed| feed.disconnect(reason));
@@ -113,6 +122,12 @@ impl Table {
             }
         }
     }
+}
+
+/// An item on its way to who follows.
+pub(super) struct Delivery {
+    pub(super) feed: Arc<Feed>,
+    pub(super) delivered: BoxFuture<'static, ()>,
 }
 
 /// A subscription that was asked for.
@@ -143,14 +158,24 @@ impl Asked {
         let subscriptions = &self.peer.shared.subscriptions;
         subscriptions.follows.store(true, Ordering::Release);
         let mut table = subscriptions.table();
-        table.get_or_insert_default().followed.insert(id, self.feed.clone());
+        let taken = match table.get_or_insert_default().followed.entry(id) {
+            Entry::Occupied(taken) => Some(taken.key().clone()),
+            Entry::Vacant(place) => {
+                place.insert(self.feed.clone());
+                None
+            }
+        };
         drop(table);
+        if let Some(id) = taken {
+            let reason = format!("the id {id} of this subscription is another one's already");
+            return Err(CallError::Protocol(reason));
+        }
         if let Some(reason) = &self.gap {
             self.feed.gap(reason.clone());
         }
         // Nobody wants it any more: who asked has gone.
         if !self.feed.attach(attached.clone()) {
-            self.peer.call_and_forget(&attached.unfollow(&self.feed.topic));
+            self.peer.call_and_forget(&attached.unfollow(&self.feed));
         }
         Ok(())
     }
@@ -238,7 +263,7 @@ impl Peer {
 
     /// The item of a subscription that is followed here, and where it goes; `None` for any other
     /// notification.
-    pub(super) fn followed(&self, params: Option<&Params>) -> Option<BoxFuture<'static, ()>> {
+    pub(super) fn followed(&self, params: Option<&Params>) -> Option<Delivery> {
         let subscriptions = &self.shared.subscriptions;
         if !subscriptions.follows.load(Ordering::Acquire) {
             return None;
@@ -247,15 +272,20 @@ impl Peer {
         let id = Id::from_json(arrived.subscription.clone())?;
         let feed = subscriptions.table().as_ref()?.followed.get(&id)?.clone();
         if arrived.is_last() {
-            self.unfollow(&id);
+            self.unfollow(&id, &feed);
         }
-        Some(Box::pin(feed.deliver(arrived)))
+        let delivered = Box::pin(feed.clone().deliver(arrived));
+        Some(Delivery { feed, delivered })
     }
 
     /// Takes no more items of it.
-    pub(crate) fn unfollow(&self, id: &Id) {
-        let removed =
-            self.shared.subscriptions.table().as_mut().map(|table| table.followed.remove(id));
+    pub(crate) fn unfollow(&self, id: &Id, feed: &Feed) {
+        let mut table = self.shared.subscriptions.table();
+        let removed = table.as_mut().and_then(|table| {
+            let is_it = table.followed.get(id).is_some_and(|other| std::ptr::eq(&**other, feed));
+            if is_it { table.followed.remove(id) } else { None }
+        });
+        drop(table);
         drop(removed);
     }
 

@@ -13,6 +13,9 @@ pub(super) struct Backoff {
     random: RandomState,
 }
 
+/// What nothing grows from.
+const LEAST: Duration = Duration::from_millis(5);
+
 impl Backoff {
     pub(super) fn new(policy: &Reconnect) -> Self {
         Self { next: policy.shortest, longest: policy.longest, random: RandomState::new() }
@@ -20,7 +23,7 @@ impl Backoff {
 
     pub(super) fn pause(&mut self) -> Duration {
         let whole = self.next.min(self.longest);
-        self.next = whole.saturating_mul(2);
+        self.next = whole.max(LEAST).saturating_mul(2);
         // A number that nobody else has, from 0 up to 1.
         let part = self.random.hash_one(self.next) as f64 / u64::MAX as f64;
         whole.mul_f64(1.0 - part / 2.0)

@@ -38,6 +38,9 @@ impl Lasting {
             Err(ConnectError::Failed { .. }) if core.policy.at_first => None,
             Err(error) => return Err(error),
         };
+        if let Some(peer) = first.as_ref().and_then(Client::peer) {
+            core.enter(peer);
+        }
         tokio::spawn(supervise(core.clone(), first));
         Ok(Arc::new(Self { core }))
     }
@@ -67,8 +70,8 @@ impl Lasting {
         let mut retries = 0;
         loop {
             let peer = self.core.connected().await?;
-            match call(peer).await {
-                // It was never sent.
+            match call(peer.clone()).await {
+                // It was never sent. The connection may still be at its end.
                 Err(CallError::Closed(_)) => {}
                 Err(CallError::Interrupted(_))
                     if is_idempotent && retries < self.core.policy.retries =>
@@ -77,6 +80,7 @@ impl Lasting {
                 }
                 outcome => return outcome,
             }
+            peer.closed().await;
         }
     }
 
@@ -151,12 +155,12 @@ impl Caller for Arc<Lasting> {
         entries: Vec<BatchEntry>,
     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
         Box::pin(async move {
-            let calls = entries.iter().filter_map(|entry| match entry {
-                BatchEntry::Call(call) => Some(call),
-                BatchEntry::Notification(_) => None,
+            let again = entries.iter().all(|entry| {
+                let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+                self.is_idempotent(call)
             });
-            let (again, count) =
-                (calls.clone().all(|call| self.is_idempotent(call)), calls.count());
+            let is_call = |entry: &&BatchEntry| matches!(entry, BatchEntry::Call(_));
+            let count = entries.iter().filter(is_call).count();
             let sent = self.persist(again, move |peer| {
                 let entries = entries.clone();
                 Box::pin(async move { whole(peer.send_batch(entries).await?) })

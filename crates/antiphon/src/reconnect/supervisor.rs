@@ -1,10 +1,11 @@
 //! Who makes the next connection, and sees to what the last one left behind.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tokio::sync::{Notify, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::backoff::Backoff;
@@ -76,6 +77,10 @@ impl Core {
     pub(super) fn follow(&self, call: Invocation, feed: &Arc<Feed>) {
         let mut followed = self.followed();
         followed.retain(|followed| followed.feed.strong_count() > 0);
+        if let ConnectionState::Closed { reason } = &*self.state.borrow() {
+            // Nobody looks any more.
+            return feed.end(Ended::Disconnected(reason.clone()));
+        }
         followed.push(Followed { call, feed: Arc::downgrade(feed) });
         drop(followed);
         // Its connection may have ended since: then nobody has seen it when that was looked at.
@@ -116,18 +121,18 @@ impl Core {
         self.builder.clone().connect_once(&self.endpoint).await
     }
 
-    fn enter(&self, peer: Peer) {
+    pub(super) fn enter(&self, peer: Peer) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(peer);
         self.state.send_replace(ConnectionState::Connected);
     }
 
     fn end(&self, reason: &Arc<str>) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.state.send_replace(ConnectionState::Closed { reason: reason.clone() });
         let followed = std::mem::take(&mut *self.followed());
         for feed in followed.iter().filter_map(|followed| followed.feed.upgrade()) {
             feed.end(Ended::Disconnected(reason.clone()));
         }
-        self.state.send_replace(ConnectionState::Closed { reason: reason.clone() });
     }
 }
 
@@ -135,16 +140,18 @@ impl Core {
 pub(super) async fn supervise(core: Arc<Core>, first: Option<Client>) {
     let mut reason: Arc<str> = "it is new".into();
     let mut connection = first;
+    let mut trying = Trying::new(&core.policy);
     loop {
         let client = match connection.take() {
             Some(client) => client,
-            None => match come_back(&core, &reason).await {
+            None => match come_back(&core, &mut trying, &reason).await {
                 Ok(client) => client,
                 Err(last) => return core.end(&last),
             },
         };
         let Some(peer) = client.peer() else { return core.end(&"it has no connection".into()) };
         core.enter(peer.clone());
+        let since = Instant::now();
         tokio::select! {
             ended = serve(&core, &peer, &reason) => reason = ended,
             () = core.unwanted.cancelled() => {
@@ -152,6 +159,25 @@ pub(super) async fn supervise(core: Arc<Core>, first: Option<Client>) {
                 return core.end(&"closed".into());
             }
         }
+        // A server that takes a connection and closes it at once is not there yet.
+        if since.elapsed() >= core.policy.longest.min(SETTLED) {
+            trying = Trying::new(&core.policy);
+        }
+    }
+}
+
+/// What a connection has lived for that counts as one.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// Attempts in a row.
+struct Trying {
+    pauses: Backoff,
+    attempt: u32,
+}
+
+impl Trying {
+    fn new(policy: &Reconnect) -> Self {
+        Self { pauses: Backoff::new(policy), attempt: 0 }
     }
 }
 
@@ -170,18 +196,24 @@ async fn serve(core: &Core, peer: &Peer, gap: &Arc<str>) -> Arc<str> {
 }
 
 /// The next connection, or why there is none.
-async fn come_back(core: &Core, reason: &Arc<str>) -> Result<Client, Arc<str>> {
-    let mut pauses = Backoff::new(&core.policy);
+async fn come_back(
+    core: &Core,
+    trying: &mut Trying,
+    reason: &Arc<str>,
+) -> Result<Client, Arc<str>> {
     let mut reason = reason.clone();
     let most = core.policy.attempts.unwrap_or(u32::MAX);
-    for attempt in 1..=most {
+    while trying.attempt < most {
+        trying.attempt += 1;
+        let attempt = trying.attempt;
         core.state.send_replace(ConnectionState::Reconnecting { attempt, reason: reason.clone() });
-        let trying = async {
-            sleep(pauses.pause()).await;
+        let pause = trying.pauses.pause();
+        let connecting = async {
+            sleep(pause).await;
             core.connect().await
         };
         let tried = tokio::select! {
-            tried = trying => tried,
+            tried = connecting => tried,
             () = core.unwanted.cancelled() => return Err("closed".into()),
         };
         match tried {

@@ -136,8 +136,8 @@ impl Secure {
         match &self.above {
             Above::Stream(framing) => {
                 let mut wire = tls_wire(stream, *framing, &service.limits);
-                if let Some(complete) = &service.on_connect {
-                    complete(&mut wire.facts);
+                if !service.complete(&mut wire.facts) {
+                    return;
                 }
                 let (peer, connection) = connect(wire, service.side(service.handler.clone()));
                 let _entered = service.peers.enter(&peer);

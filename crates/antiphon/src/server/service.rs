@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use antiphon_core::{ErrorObject, Limits, Outcome, Rules};
 use super::{Listener, Peers};
 use crate::BoxFuture;
 use crate::call::Invocation;
-use crate::context::{Context, OnConnect};
+use crate::context::{Connection, Context, OnConnect};
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::handler::Handler;
@@ -84,12 +85,23 @@ impl Service {
         }
     }
 
+    /// Lets the application complete the facts of a connection. False where it panics: the connection
+    /// is not served then, and the acceptor goes on.
+    pub(super) fn complete(&self, facts: &mut Connection) -> bool {
+        let Some(complete) = &self.on_connect else { return true };
+        let completed = catch_unwind(AssertUnwindSafe(|| complete(facts)));
+        if completed.is_err() {
+            tracing::error!("what completes a connection panicked; the connection is not served");
+        }
+        completed.is_ok()
+    }
+
     /// Serves the one connection there is. An output that cannot be written to is an error: the end
     /// of input is not.
     #[cfg(feature = "stdio")]
     async fn serve_stdio(&self, mut wire: Wire<impl Transport>) -> io::Result<()> {
-        if let Some(complete) = &self.on_connect {
-            complete(&mut wire.facts);
+        if !self.complete(&mut wire.facts) {
+            return Err(io::Error::other("what completes a connection panicked"));
         }
         let (peer, connection) = connect(wire, self.side(self.handler.clone()));
         let entered = self.peers.enter(&peer);
@@ -106,8 +118,8 @@ impl Service {
     /// Serves a connection in a task of its own; one too many is told so, and one far too many not
     /// even that.
     fn serve(&self, mut wire: Wire<impl Transport>) {
-        if let Some(complete) = &self.on_connect {
-            complete(&mut wire.facts);
+        if !self.complete(&mut wire.facts) {
+            return;
         }
         if let Some(place) = self.peers.admit() {
             let (peer, connection) = connect(wire, self.side(self.handler.clone()));

@@ -69,11 +69,14 @@ impl Drop for Woken {
     }
 }
 
+/// A subscription keeps at most this part of what the connection itself may have waiting: it has many.
+const SHARE: usize = 16;
+
 impl Channel {
     pub(crate) fn new(id: Id, topic: Arc<Topic>, peer: Peer, over: CancellationToken) -> Self {
         let head = items::head(&topic.item, &id);
         let state = State {
-            ring: Ring::new(topic.buffer, peer.limits().write_queue_bytes),
+            ring: Ring::new(topic.buffer, peer.limits().write_queue_bytes / SHARE),
             accepted: false,
             released: false,
             closing: None,
@@ -139,7 +142,7 @@ impl Channel {
         let mut outcome = Poll::Ready(Ok(()));
         match self.topic.overflow {
             _ if state.ring.has_room(&next) => state.ring.push(next),
-            Overflow::DropOldest => state.ring.push_over(next),
+            Overflow::DropOldest => drop(state.ring.push_over(next)),
             Overflow::Close => {
                 state.closing = Some(Closing::Failed(too_slow()));
                 outcome = Poll::Ready(Err(SinkClosed));
@@ -232,7 +235,7 @@ impl Channel {
         self.over.cancel();
     }
 
-    pub(super) fn fail(&self, error: ErrorObject) {
+    pub(crate) fn fail(&self, error: ErrorObject) {
         self.close(Closing::Failed(error));
     }
 

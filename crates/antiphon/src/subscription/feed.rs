@@ -44,6 +44,8 @@ struct State {
     /// Items that came so far.
     come: u64,
     attached: Option<Attached>,
+    /// Its connection is at its end: what has come is taken in, and nothing waits.
+    is_draining: bool,
     ended: Option<Ended>,
     reader: Option<Waker>,
     /// Who waits for room.
@@ -102,6 +104,7 @@ impl Feed {
             taken: 0,
             come: 0,
             attached: None,
+            is_draining: false,
             ended: None,
             reader: None,
             waiting: Vec::new(),
@@ -120,6 +123,7 @@ impl Feed {
             return false;
         }
         state.attached = Some(attached);
+        state.is_draining = false;
         true
     }
 
@@ -147,10 +151,22 @@ impl Feed {
         }
     }
 
-    /// The same for what is nothing but an item.
-    pub(crate) async fn deliver_item(self: Arc<Self>, item: RawJson) {
-        let mut item = Some(item);
-        poll_fn(|poller| self.poll_push(&mut item, poller)).await;
+    /// Takes in an item that need not wait: the oldest goes where there is no room.
+    pub(crate) fn offer(&self, item: RawJson) {
+        let mut state = self.state();
+        if state.ended.is_none() {
+            state.push(item);
+            state.wake_reader();
+        }
+    }
+
+    /// The connection is at its end: nothing waits for room any more.
+    pub(crate) fn drain(&self) {
+        let mut state = self.state();
+        state.is_draining = true;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     fn poll_push(&self, item: &mut Option<RawJson>, poller: &mut Poller<'_>) -> Poll<()> {
@@ -159,7 +175,8 @@ impl Feed {
         if state.ended.is_some() {
             return Poll::Ready(());
         }
-        if !state.ring.has_room(&next) && self.topic.overflow == Overflow::Wait {
+        let may_wait = !state.is_draining && self.topic.overflow == Overflow::Wait;
+        if !state.ring.has_room(&next) && may_wait {
             *item = Some(next);
             if !state.waiting.iter().any(|waker| waker.will_wake(poller.waker())) {
                 state.waiting.push(poller.waker().clone());
@@ -171,7 +188,11 @@ impl Feed {
             self.leave(Ended::TooSlow);
             return Poll::Ready(());
         }
-        state.push(next);
+        match self.topic.overflow {
+            // What there is no room for at the end is bounded by what the connection held.
+            Overflow::Wait => state.append(next),
+            _ => state.push(next),
+        }
         state.wake_reader();
         Poll::Ready(())
     }
@@ -215,11 +236,11 @@ impl Feed {
     }
 
     /// Ends it from this side: the other side is told, unless it has ended already.
-    pub(super) fn leave(&self, ended: Ended) {
+    pub(crate) fn leave(&self, ended: Ended) {
         let was_open = self.ended().is_none();
         self.end(ended);
         if was_open && let Some(attached) = self.attached() {
-            let unsubscribe = attached.unfollow(&self.topic);
+            let unsubscribe = attached.unfollow(self);
             attached.peer.call_and_forget(&unsubscribe);
         }
     }
@@ -255,18 +276,21 @@ impl Feed {
 
 impl Attached {
     /// Forgets it here; gives the call that ends it there.
-    pub(crate) fn unfollow(&self, topic: &Topic) -> Invocation {
-        self.peer.unfollow(&self.id);
+    pub(crate) fn unfollow(&self, feed: &Feed) -> Invocation {
+        self.peer.unfollow(&self.id, feed);
         let id = format!("[{}]", self.id);
-        Invocation::new(&topic.unsubscribe, Params::parse(&id).ok())
+        Invocation::new(&feed.topic.unsubscribe, Params::parse(&id).ok())
     }
 }
 
 impl State {
+    fn append(&mut self, item: RawJson) {
+        self.ring.push(item);
+        self.come += 1;
+    }
+
     fn push(&mut self, item: RawJson) {
-        let before = self.ring.lost();
-        self.ring.push_over(item);
-        self.taken += self.ring.lost() - before;
+        self.taken += self.ring.push_over(item);
         self.come += 1;
         self.gather_asides();
     }

@@ -30,12 +30,15 @@ impl Ring {
         self.items.push_back(item);
     }
 
-    /// Makes room by dropping the oldest, and counts them.
-    pub(super) fn push_over(&mut self, item: RawJson) {
+    /// Makes room by dropping the oldest, and counts them. How many went.
+    pub(super) fn push_over(&mut self, item: RawJson) -> u64 {
+        let mut gone = 0;
         while !self.has_room(&item) && self.pop().is_some() {
-            self.lost += 1;
+            gone += 1;
         }
+        self.add_lost(gone);
         self.push(item);
+        gone
     }
 
     pub(super) fn front(&self) -> Option<&RawJson> {

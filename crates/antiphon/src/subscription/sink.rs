@@ -60,6 +60,8 @@ impl Sink {
     /// Many subscriptions of the same items: encode each item once to a [`RawJson`], and send that.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {
         let mut item = Some(self.encode(item)?);
+        // A source that always has more lets others by, the connection among them.
+        tokio::task::coop::consume_budget().await;
         poll_fn(|poller| self.0.0.poll_push(&mut item, Some(poller))).await
     }
 

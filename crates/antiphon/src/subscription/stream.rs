@@ -164,7 +164,7 @@ impl<T> Subscription<T> {
         self.feed.end(Ended::Left);
         match attached {
             Some(attached) if open => {
-                let unsubscribe = attached.unfollow(&self.feed.topic);
+                let unsubscribe = attached.unfollow(&self.feed);
                 attached.peer.send(unsubscribe).await.map(drop)
             }
             _ => Ok(()),

@@ -73,8 +73,9 @@ impl Topic {
         Self { kind, says_end, ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe") }
     }
 
-    /// Lets so many items wait, at least one; without it, 256. Their bytes are bounded too, by
-    /// [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes).
+    /// Lets so many items wait, at least one; without it, 256. Their bytes are bounded too: where
+    /// they are sent, by a sixteenth of [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes);
+    /// where they are taken, by 1 MiB. One item always fits.
     #[must_use]
     pub fn buffer(mut self, items: usize) -> Self {
         self.buffer = items.max(1);

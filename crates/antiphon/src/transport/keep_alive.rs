@@ -40,13 +40,19 @@ impl KeepAlive {
         self.span
     }
 
-    /// Ready when something is to be done about the silence.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, meter: &Meter) -> Poll<Next> {
+    /// Ready when something is to be done about the silence. While a message of ours is under way, a ping
+    /// would stand behind it: that the message moves is the connection's to see.
+    pub(super) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        meter: &Meter,
+        is_writing: bool,
+    ) -> Poll<Next> {
         while self.timer.poll(cx).is_ready() {
             let span = self.span;
             self.timer.change(|timer| timer.reset(Instant::now() + span));
             let read = meter.bytes_read();
-            let is_silent = std::mem::replace(&mut self.read, read) == read;
+            let is_silent = std::mem::replace(&mut self.read, read) == read && !is_writing;
             let was_asked = std::mem::replace(&mut self.asked, is_silent);
             match (is_silent, was_asked) {
                 (false, _) => {}
@@ -69,10 +75,15 @@ mod tests {
         let meter = Meter::default();
         let mut keep = KeepAlive::new(Duration::from_secs(10));
         for _ in 0..3 {
-            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter)).await, Next::Ask);
+            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
             meter.read(2);
         }
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter)).await, Next::Ask);
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter)).await, Next::Gone);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Gone);
+        let long = tokio::time::timeout(
+            Duration::from_secs(600),
+            poll_fn(|cx| keep.poll(cx, &meter, true)),
+        );
+        assert!(long.await.is_err(), "a message is under way");
     }
 }

@@ -237,7 +237,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
     /// Sends a ping where it is time; fails where the last one was not answered.
     fn ask_whether_alive(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let Some(keep_alive) = &mut self.keep_alive else { return Ok(()) };
-        while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter) {
+        let is_writing = !self.outgoing.is_empty();
+        while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter, is_writing) {
             if next == Next::Gone {
                 let text = format!("no answer to a ping within {:?}", keep_alive.span());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));

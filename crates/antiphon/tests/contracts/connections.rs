@@ -147,7 +147,7 @@ async fn nobody_there_is_said_with_a_hint() {
     drop(hand);
     let client = Client::connect(&address).await.unwrap();
     let error = one(&client).await.unwrap_err().to_string();
-    assert!(error.starts_with(&format!("cannot reach {address}/: Connection refused")), "{error}");
+    assert!(error.starts_with(&format!("cannot reach {address}: Connection refused")), "{error}");
     assert!(error.ends_with("; is the server running there?"), "{error}");
 }
 

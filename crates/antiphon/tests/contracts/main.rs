@@ -45,4 +45,5 @@ mod survival;
 mod tls;
 mod traces;
 #[cfg(feature = "ws")]
+mod under_pressure;
 mod wires;

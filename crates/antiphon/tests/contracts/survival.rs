@@ -240,6 +240,9 @@ async fn a_client_that_is_dropped_leaves_nothing_behind() {
     let before = 3;
     for connected in [true, false] {
         let client = lasting(Reconnect::new()).connect(&cable.address).await.unwrap();
+        // It is this connection that the cable carries by now.
+        let answered = within(client.call::<()>("nothing", ()).into_future()).await;
+        assert!(matches!(answered, Err(CallError::Rpc(_))), "{answered:?}");
         if !connected {
             cable.cut().await;
             let mut states = client.states().unwrap();

@@ -39,9 +39,17 @@ impl fmt::Display for Fault {
 
 impl Error for Fault {}
 
+/// What an address is called in messages: its path and query may hold a key, and messages go to logs.
+pub(super) fn named(uri: &Uri) -> String {
+    let scheme = uri.scheme_str().unwrap_or("http");
+    let authority = uri.authority().map_or("", http::uri::Authority::as_str);
+    format!("{scheme}://{authority}")
+}
+
 impl Fault {
     /// What whoever called that address is told.
     pub(super) fn at(self, uri: &Uri) -> CallError {
+        let uri = named(uri);
         CallError::Transport(match self {
             Self::Unreachable(cause) => {
                 format!("cannot reach {uri}: {cause}; is the server running there?")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use antiphon_core::Limits;
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
@@ -45,6 +45,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
     /// The same for a request that says all by itself.
     pub(super) async fn post_whole(&self, request: Request<Bytes>) -> Result<Response, Fault> {
         let mut request = request.map(Full::new);
+        // Where the message ends is said by HTTP/2 itself.
+        request.headers_mut().remove(CONTENT_LENGTH);
         *request.method_mut() = Method::POST;
         let response = self.client.request(request).await.map_err(|error| {
             let is_connect = error.is_connect();

@@ -203,7 +203,8 @@ impl HttpCaller {
     /// A status that says no, and what the body says to it.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
-        let answer = format!("{} answered HTTP {status}: {}", self.wire.uri, text.trim());
+        let uri = fault::named(&self.wire.uri);
+        let answer = format!("{uri} answered HTTP {status}: {}", text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }
 }
