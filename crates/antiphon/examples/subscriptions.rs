@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use antiphon::{
-    Client, Context, Overflow, Reconnect, Router, Server, Subscription, SubscriptionError,
+    CancellationToken, Client, Context, Overflow, Reconnect, Router, Server, Subscription,
+    SubscriptionError,
 };
 use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
@@ -50,7 +51,8 @@ async fn too_slow(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("tcp://127.0.0.1:0").await?;
     let address = server.endpoints()[0].to_string();
-    let running = tokio::spawn(server.serve(service()));
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(server.serve_until(service(), stop.clone().cancelled_owned()));
 
     let comes_back = Reconnect::new().pause(Duration::from_millis(20), Duration::from_secs(1));
     let client = Client::builder().reconnect(comes_back).connect(&address).await?;
@@ -58,8 +60,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     take_three(&mut ticks).await?;
     too_slow(&client).await?;
 
-    running.abort();
-    let _ = running.await;
+    stop.cancel();
+    running.await??;
     println!("the server is gone, and starts anew");
     tokio::spawn(Server::bind(&address).await?.serve(service()));
     while let Some(tick) = ticks.next().await {

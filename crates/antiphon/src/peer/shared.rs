@@ -20,6 +20,7 @@ use super::{Tap, order};
 use crate::call::CallError;
 use crate::context::{Connection, Context};
 use crate::dialect::{Cancellation, Dialect};
+use crate::subscription::SHUTTING_DOWN;
 
 /// How a connection is asked to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -301,7 +302,7 @@ impl Shared {
 
     /// Asks the connection to end; a later, sharper way replaces an earlier one.
     pub(super) fn stop(&self, how: Stop) {
-        self.subscriptions.close("shutting down");
+        self.subscriptions.close(SHUTTING_DOWN);
         self.subscriptions.drain();
         let mut state = self.state();
         state.stop = state.stop.max(Some(how));

@@ -8,7 +8,7 @@ use std::task::{Context as Poller, Poll, Waker};
 
 use antiphon_core::{ErrorObject, Id, Params, RawJson};
 
-use super::items::Arrived;
+use super::items::{Arrived, SHUTTING_DOWN};
 use super::ring::Ring;
 use super::topic::{Overflow, Topic};
 use crate::call::Invocation;
@@ -132,6 +132,10 @@ impl Feed {
         self.survives.store(true, Ordering::Release);
     }
 
+    fn survives(&self) -> bool {
+        self.survives.load(Ordering::Acquire)
+    }
+
     pub(crate) fn attached(&self) -> Option<Attached> {
         self.state().attached.clone()
     }
@@ -146,6 +150,10 @@ impl Feed {
         poll_fn(|poller| self.poll_push(&mut item, poller)).await;
         match (error, closed) {
             (Some(error), _) => self.end(Ended::Failed(error.into())),
+            // A restart is no end to who comes back: no more so than a crash.
+            (None, Some(reason)) if reason == SHUTTING_DOWN && self.survives() => {
+                self.disconnect(&reason.into());
+            }
             (None, Some(reason)) => self.end(Ended::Over(reason)),
             (None, None) => {}
         }
@@ -247,7 +255,7 @@ impl Feed {
 
     /// Its connection has ended; there may be another.
     pub(crate) fn disconnect(&self, reason: &Arc<str>) {
-        if self.survives.load(Ordering::Acquire) {
+        if self.survives() {
             self.state().attached = None;
         } else {
             self.end(Ended::Disconnected(reason.clone()));

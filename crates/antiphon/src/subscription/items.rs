@@ -33,6 +33,9 @@ pub(super) fn encode_item(head: &Bytes, lost: u64, item: &RawJson, out: &mut Byt
     out.extend_from_slice(b"}}");
 }
 
+/// Why a subscription ends whose source has not: the side that serves it goes away, and may come back.
+pub(crate) const SHUTTING_DOWN: &str = "shutting down";
+
 /// Why a subscription ends that its own side ends.
 #[derive(Clone, Debug)]
 pub(crate) enum Closing {

@@ -20,7 +20,7 @@ mod topic;
 pub(crate) use channel::Channel;
 pub use feed::Follower;
 pub(crate) use feed::{Attached, Ended, Feed, Next};
-pub(crate) use items::{Arrived, Closing};
+pub(crate) use items::{Arrived, Closing, SHUTTING_DOWN};
 pub(crate) use pump::open;
 pub use sink::{Sink, SinkClosed};
 pub use stream::{Subscribe, Subscription, SubscriptionError};

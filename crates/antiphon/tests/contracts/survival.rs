@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon::{
-    CallError, Client, ClientBuilder, ConnectionState, Context, Dialect, Limits, Reconnect, Router,
-    SubscriptionError,
+    CallError, CancellationToken, Client, ClientBuilder, ConnectionState, Context, Dialect, Limits,
+    Reconnect, Router, Server, SubscriptionError,
 };
 use futures_util::{StreamExt, stream};
 use tokio::net::{TcpListener, TcpStream};
@@ -132,6 +132,32 @@ async fn each_call_of_a_batch_that_was_lost_says_so() {
     for slot in slots {
         assert!(matches!(replies.take(slot), Err(CallError::Interrupted(_))));
     }
+}
+
+#[tokio::test]
+async fn subscriptions_go_on_when_their_server_was_stopped_in_good_order() {
+    const ADDRESS: &str = "memory:restarted";
+    let router = || {
+        Router::new().subscription("tick", |(): (), _cx: Context| async {
+            Ok(stream::iter([1_u64]).chain(stream::pending()))
+        })
+    };
+    let serve = |server: Server| {
+        let stop = CancellationToken::new();
+        (tokio::spawn(server.serve_until(router(), stop.clone().cancelled_owned())), stop)
+    };
+    let (mut running, mut stop) = serve(Server::bind(ADDRESS).await.unwrap());
+    let client = lasting(quickly()).connect(ADDRESS).await.unwrap();
+    let mut ticks = within(client.subscribe::<u64>("tick", ()).into_future()).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(within(ticks.next()).await.unwrap().unwrap(), 1);
+        stop.cancel();
+        within(running).await.unwrap().unwrap();
+        (running, stop) = serve(Server::bind(ADDRESS).await.unwrap());
+        let gap = within(ticks.next()).await;
+        assert!(matches!(gap, Some(Err(SubscriptionError::Gap(_)))), "{gap:?}");
+    }
+    drop((running, stop));
 }
 
 #[tokio::test]
