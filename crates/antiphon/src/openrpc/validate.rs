@@ -25,6 +25,9 @@ impl Router {
     /// schema as a whole. A schema does not say in which order the fields of a struct stand, so such
     /// params must be given by name: an Array is refused where an Object would do.
     ///
+    /// Within a param a schema is as strict as it is written: serde makes a struct of an Array there too,
+    /// which a schema without `"type": "object"` lets pass.
+    ///
     /// A schema knows no `#[serde(alias)]`: what is given by one is not checked. It is refused where the
     /// field is required, or the struct has `#[serde(deny_unknown_fields)]`.
     ///
