@@ -24,11 +24,16 @@ fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> Token
     let names = params.iter().map(|param| &param.name);
     let places: Vec<_> = (0..params.len()).collect();
     let fields: Vec<_> = places.iter().map(|place| Index::from(*place)).collect();
+    let kept = params.iter().map(|param| kept(param));
+    let lacks = params.iter().zip(&fields).map(|(param, field)| match param.fallback {
+        None => quote!(self.#field.is_none()),
+        Some(_) => quote!(false),
+    });
     let fill = params.iter().zip(&fields).map(|(param, field)| fill(param, field, private));
     let finish = params.iter().zip(&fields).map(|(param, field)| finish(param, field));
     quote! {
         #[derive(::core::default::Default)]
-        struct __Places(#(::core::option::Option<#types>),*);
+        struct __Places(#(::core::option::Option<#kept>),*);
 
         impl #private::Arguments for __Places {
             type Values = (#(#types,)*);
@@ -42,11 +47,18 @@ fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> Token
                 }
             }
 
-            fn fill<'de, D: #private::serde::Deserializer<'de>>(
+            fn lacks(&self, place: usize) -> bool {
+                match place {
+                    #(#places => #lacks,)*
+                    _ => false,
+                }
+            }
+
+            fn fill<'de, __D: #private::serde::Deserializer<'de>>(
                 &mut self,
                 place: usize,
-                from: D,
-            ) -> ::core::result::Result<(), D::Error> {
+                from: __D,
+            ) -> ::core::result::Result<(), __D::Error> {
                 match place {
                     #(#places => #fill,)*
                     _ => ::core::mem::drop(from),
@@ -61,33 +73,41 @@ fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> Token
     }
 }
 
-/// Puts what is read in its place. Where there is a default, null means that none was given.
-fn fill(param: &Param, field: &Index, private: &TokenStream) -> TokenStream {
+/// What is kept of a param. Where there is a default, null means that none was given, but of an `Option`
+/// it is a value; and that it was there is known too.
+fn kept(param: &Param) -> TokenStream {
     let ty = &param.ty;
-    match param.fallback {
-        Some(_) if !param.optional => quote_spanned! {ty.span()=>
-            self.#field = <::core::option::Option<#ty> as #private::serde::Deserialize<'de>>::deserialize(from)?
-        },
-        _ => quote_spanned! {ty.span()=>
-            self.#field = ::core::option::Option::Some(
-                <#ty as #private::serde::Deserialize<'de>>::deserialize(from)?
-            )
-        },
+    if takes_null(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }
+}
+
+/// Whether null stands for the default.
+fn takes_null(param: &Param) -> bool {
+    param.fallback.is_some() && !param.optional
+}
+
+/// Puts what is read in its place.
+fn fill(param: &Param, field: &Index, private: &TokenStream) -> TokenStream {
+    let kept = kept(param);
+    quote_spanned! {param.ty.span()=>
+        self.#field = ::core::option::Option::Some(
+            <#kept as #private::serde::Deserialize<'de>>::deserialize(from)?
+        )
     }
 }
 
 fn finish(param: &Param, field: &Index) -> TokenStream {
     let ty = &param.ty;
+    let given = if takes_null(param) { quote!(self.#field.flatten()) } else { quote!(self.#field) };
     match &param.fallback {
-        None => quote!(self.#field?),
+        None => quote!(#given?),
         Some(Fallback::Value(value)) => quote! {
-            match self.#field {
+            match #given {
                 ::core::option::Option::Some(value) => value,
                 ::core::option::Option::None => #value,
             }
         },
         Some(Fallback::Default) => quote_spanned! {ty.span()=>
-            ::core::option::Option::unwrap_or_default(self.#field)
+            ::core::option::Option::unwrap_or_default(#given)
         },
     }
 }

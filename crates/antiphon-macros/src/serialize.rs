@@ -63,10 +63,10 @@ fn sent(values: &[Written<'_>], body: &TokenStream, private: &TokenStream) -> To
         struct __Sent #lifetime (#(&'a #types),*);
 
         impl #private::serde::Serialize for __Sent #anonymous {
-            fn serialize<S: #private::serde::Serializer>(
+            fn serialize<__S: #private::serde::Serializer>(
                 &self,
-                serializer: S,
-            ) -> ::core::result::Result<S::Ok, S::Error> {
+                serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
                 #[allow(unused_mut)]
                 #body
             }

@@ -20,8 +20,11 @@ pub trait Arguments: Default {
     /// Whether a param by another name is let pass: a dialect may put what is its own beside them.
     const IGNORES_UNKNOWN: bool;
 
-    /// Whether there is something in this place.
+    /// Whether something was read for this place, and be it a null.
     fn has(&self, place: usize) -> bool;
+
+    /// Whether this place is empty, and no default fills it.
+    fn lacks(&self, place: usize) -> bool;
 
     /// Reads what belongs in this place.
     fn fill<'de, D: Deserializer<'de>>(&mut self, place: usize, from: D) -> Result<(), D::Error>;
@@ -33,10 +36,11 @@ pub trait Arguments: Default {
 /// The params of a method.
 pub struct Given<A: Arguments>(pub A::Values);
 
-/// What was given, and for the rest what nothing makes: `None` where the type is an `Option`.
+/// What was given, and for the rest its default, or what nothing makes: `None` where the type is an
+/// `Option`.
 fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
     for (place, name) in A::NAMES.iter().enumerate() {
-        if !arguments.has(place) && arguments.fill(place, Nothing).is_err() {
+        if arguments.lacks(place) && arguments.fill(place, Nothing).is_err() {
             return Err(E::custom(format_args!("missing param `{name}`")));
         }
     }

@@ -12,6 +12,8 @@ use crate::router::Router;
 pub struct Describing<'a> {
     generator: &'a mut Generator,
     method: Method,
+    /// The schema of the argument that is all the params.
+    whole: Option<Value>,
 }
 
 /// Adds what is said about a method, or about a subscription.
@@ -22,9 +24,9 @@ pub fn described(
     describe: fn(&mut Describing<'_>),
 ) -> Router {
     let description = Description::new(move |generator| {
-        let mut describing = Describing { generator, method: Method::default() };
+        let mut describing = Describing { generator, method: Method::default(), whole: None };
         describe(&mut describing);
-        describing.method
+        (describing.method, describing.whole)
     });
     router.describe(called, description.docs(docs))
 }
@@ -60,6 +62,7 @@ impl Describing<'_> {
     /// An argument that is all the params.
     pub fn whole(&mut self, name: &str, schema: &Value) {
         (self.method.params, self.method.param_structure) = whole(name, schema);
+        self.whole = Some(schema.clone());
     }
 
     /// What is given back; without it, it is a notification.

@@ -52,6 +52,9 @@ impl Generator {
     }
 }
 
+/// A method, and the schema of all its params where one type takes them.
+pub(crate) type Said = (Method, Option<Value>);
+
 /// A description of one method, for one that is a closure. A contract describes itself.
 ///
 /// ```
@@ -69,16 +72,17 @@ impl Generator {
 /// ```
 #[derive(Clone)]
 pub struct Description {
-    make: Arc<dyn Fn(&mut Generator) -> Method + Send + Sync>,
+    make: Arc<dyn Fn(&mut Generator) -> Said + Send + Sync>,
     docs: &'static str,
 }
 
 impl Description {
     /// Of a method that takes `P` and gives back `R`.
     pub fn method<P: JsonSchema + 'static, R: JsonSchema + 'static>() -> Self {
-        Self::new(|generator| Method {
-            result: Some(Content::new("result", generator.schema::<R>())),
-            ..taking::<P>(generator)
+        Self::new(|generator| {
+            let result = Some(Content::new("result", generator.schema::<R>()));
+            let (method, whole) = taking::<P>(generator);
+            (Method { result, ..method }, whole)
         })
     }
 
@@ -89,7 +93,10 @@ impl Description {
 
     /// Of a subscription that takes `P` and brings items of `T`.
     pub fn subscription<P: JsonSchema + 'static, T: JsonSchema + 'static>() -> Self {
-        Self::new(|generator| items(taking::<P>(generator), &generator.schema::<T>()))
+        Self::new(|generator| {
+            let (method, whole) = taking::<P>(generator);
+            (items(method, &generator.schema::<T>()), whole)
+        })
     }
 
     /// Says what it does: the first paragraph is the summary, all of it the description.
@@ -99,13 +106,14 @@ impl Description {
         self
     }
 
-    pub(crate) fn new(make: impl Fn(&mut Generator) -> Method + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(make: impl Fn(&mut Generator) -> Said + Send + Sync + 'static) -> Self {
         Self { make: Arc::new(make), docs: "" }
     }
 
-    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Method {
+    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Said {
         let (summary, description) = told(self.docs);
-        Method { name: name.to_owned(), summary, description, ..(self.make)(generator) }
+        let (method, whole) = (self.make)(generator);
+        (Method { name: name.to_owned(), summary, description, ..method }, whole)
     }
 }
 
@@ -115,9 +123,10 @@ impl fmt::Debug for Description {
     }
 }
 
-fn taking<P: JsonSchema>(generator: &mut Generator) -> Method {
-    let (params, param_structure) = whole("params", &generator.inline::<P>());
-    Method { params, param_structure, ..Method::default() }
+fn taking<P: JsonSchema>(generator: &mut Generator) -> Said {
+    let schema = generator.inline::<P>();
+    let (params, param_structure) = whole("params", &schema);
+    (Method { params, param_structure, ..Method::default() }, Some(schema))
 }
 
 /// The same with what the items of a subscription look like.

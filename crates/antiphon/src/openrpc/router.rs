@@ -4,8 +4,8 @@ use antiphon_core::RawJson;
 use serde_json::json;
 
 use super::called::Called;
-use super::description::{Description, Generator};
-use super::document::{Components, Document, Info, Method};
+use super::description::{Description, Generator, Said};
+use super::document::{Components, Document, Info};
 use super::topics;
 use crate::context::Context;
 use crate::router::Router;
@@ -22,8 +22,8 @@ impl Described {
         Self { called, description }
     }
 
-    fn method(&self, generator: &mut Generator) -> Method {
-        let mut method = self.description.of(self.called.name(), generator);
+    fn method(&self, generator: &mut Generator) -> Said {
+        let (mut method, whole) = self.description.of(self.called.name(), generator);
         let aliases = self.called.aliases();
         if !aliases.is_empty() {
             method.rest.insert("x-aliases".to_owned(), json!(aliases));
@@ -31,7 +31,7 @@ impl Described {
         if let Some(topic) = self.called.topic() {
             topics::name(&mut method, topic);
         }
-        method
+        (method, whole)
     }
 }
 
@@ -58,7 +58,8 @@ impl Router {
 
     /// What the service says about itself: every method that is described.
     pub fn openrpc(&self, info: Info) -> Document {
-        let (methods, components) = self.described();
+        let (said, components) = self.described();
+        let methods = said.into_iter().map(|(method, _)| method).collect();
         Document {
             openrpc: super::VERSION.to_owned(),
             info,
@@ -82,11 +83,11 @@ impl Router {
     }
 
     /// What is said about each, and what they share.
-    pub(super) fn described(&self) -> (Vec<Method>, Components) {
+    pub(super) fn described(&self) -> (Vec<Said>, Components) {
         let mut generator = Generator::new();
         let described = self.descriptions.iter();
-        let methods = described.map(|it| it.method(&mut generator)).collect();
+        let said = described.map(|it| it.method(&mut generator)).collect();
         let components = Components { schemas: generator.components(), ..Components::default() };
-        (methods, components)
+        (said, components)
     }
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use antiphon_core::{ErrorObject, Params};
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::document::{Components, Method};
+use super::document::{Components, Content, Method};
 use crate::params::invalid;
 use crate::router::{Look, Router};
 
@@ -19,7 +19,17 @@ impl Router {
     /// Checks the params of every method that is described by now against their schemas. What does not
     /// fit is answered with -32602, and its `data` say where it is wrong and why.
     ///
-    /// Fails where a schema of one's own is none.
+    /// Fails where a schema of one's own is none. A type without a schema is anything, and not checked.
+    ///
+    /// Where one type takes all the params, as in a closure and by `#[params]`, they are held against its
+    /// schema as a whole. A schema does not say in which order the fields of a struct stand, so such
+    /// params must be given by name: an Array is refused where an Object would do.
+    ///
+    /// Within a param a schema is as strict as it is written: serde makes a struct of an Array there too,
+    /// which a schema without `"type": "object"` lets pass.
+    ///
+    /// A schema knows no `#[serde(alias)]`: what is given by one is not checked. It is refused where the
+    /// field is required, or the struct has `#[serde(deny_unknown_fields)]`.
     ///
     /// ```
     /// use antiphon::openrpc::Description;
@@ -40,10 +50,10 @@ impl Router {
     /// # Ok(()) }
     /// ```
     pub fn check_params(mut self) -> Result<Self, SchemaError> {
-        let (methods, components) = self.described();
+        let (said, components) = self.described();
         let called: Vec<_> = self.descriptions.iter().map(|it| it.called.clone()).collect();
-        for (method, called) in methods.iter().zip(called) {
-            let check = Check::new(method, &components)?;
+        for ((method, whole), called) in said.iter().zip(called) {
+            let check = Check::new(method, whole.as_ref(), &components)?;
             let look: Look = Arc::new(move |params| check.look(params));
             let kind = called.topic().and_then(|topic| topic.kind.as_deref());
             self.guard(called.name(), kind, look.clone());
@@ -55,108 +65,154 @@ impl Router {
 
 /// The check of one method.
 struct Check {
-    params: Vec<Param>,
-    /// Of all params by name.
+    taken: Taken,
     validator: Validator,
+}
+
+/// How the params are taken, and what they are checked as.
+enum Taken {
+    /// Each by an argument: as an Object of all of them.
+    Apart(Vec<Param>),
+    /// By one type: as they are.
+    Whole { by_name: bool },
 }
 
 struct Param {
     name: String,
     required: bool,
-    /// It stands for all that is given by position.
-    repeated: bool,
 }
 
 impl Check {
-    fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
-        let params: Vec<_> = method
-            .params
-            .iter()
-            .map(|param| Param {
-                name: param.name.clone(),
-                required: param.required,
-                repeated: param.rest.contains_key("x-repeated"),
-            })
-            .collect();
-        let schemas = method.params.iter().zip(&params).map(|(content, param)| {
-            let one = content.schema.clone();
-            let schema = if param.repeated { json!({"type": "array", "items": one}) } else { one };
-            (param.name.clone(), schema)
-        });
-        // The components stand where the references look for them.
-        let schema = json!({
-            "properties": schemas.collect::<Map<_, _>>(),
-            "components": components,
-        });
+    fn new(
+        method: &Method,
+        whole: Option<&Value>,
+        components: &Components,
+    ) -> Result<Self, SchemaError> {
+        let (taken, schema) = match whole {
+            Some(schema) => {
+                let by_name = takes_names(schema, components, DEPTH);
+                (Taken::Whole { by_name }, schema.clone())
+            }
+            None => apart(method),
+        };
+        // The components stand where the references look for them, and beside a reference nothing counts.
+        let schema = json!({"allOf": [schema], "components": components});
         let options = jsonschema::options().with_draft(Draft::Draft7);
         let validator = options.build(&schema).map_err(|error| SchemaError {
             method: method.name.clone(),
             reason: error.to_string(),
         })?;
-        Ok(Self { params, validator })
+        Ok(Self { taken, validator })
     }
 
     fn look(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
-        let Some(params) = params else { return Ok(()) };
-        let given = params.as_json().decode::<Value>();
+        let given = params.map(|params| params.as_json().decode::<Value>()).transpose();
         let given = given.map_err(|error| invalid("", &error.to_string()))?;
-        let by_position = given.is_array();
-        let named = Value::Object(self.named(given));
-        match self.validator.validate(&named) {
-            Ok(()) => Ok(()),
-            // The value is the peer's, and is not sent back.
-            Err(error) => {
-                let path = self.path(error.instance_path(), by_position);
-                Err(invalid(&path, &error.masked().to_string()))
+        let given = given.unwrap_or_else(|| json!([]));
+        match &self.taken {
+            Taken::Apart(params) => {
+                let by_position = given.is_array();
+                let named = Value::Object(named(params, given));
+                self.hold(&named, |location| path(location, by_position.then_some(params)))
             }
+            Taken::Whole { by_name } if is_empty(&given) => self.hold_nothing(*by_name),
+            Taken::Whole { by_name: true } if given.is_array() => {
+                Err(invalid("", "give the params by name: their places are not described"))
+            }
+            Taken::Whole { .. } => self.hold(&given, |location| path(location, None)),
         }
     }
 
-    /// The params by name, without those that are left out by a null.
-    fn named(&self, given: Value) -> Map<String, Value> {
-        let mut named = match given {
-            Value::Object(given) => given,
-            Value::Array(given) if self.params.iter().any(|param| param.repeated) => {
-                let name = self.params.first().map(|param| param.name.clone());
-                name.into_iter().map(|name| (name, Value::Array(given.clone()))).collect()
-            }
-            Value::Array(given) => {
-                let names = self.params.iter().map(|param| param.name.clone());
-                names.zip(given).collect()
-            }
-            _ => Map::new(),
+    /// Absent params, `[]` and `{}` mean the same, and the schema may know but one of them.
+    fn hold_nothing(&self, by_name: bool) -> Result<(), ErrorObject> {
+        let forms = [json!({}), json!([]), Value::Null];
+        if forms.iter().any(|form| self.validator.is_valid(form)) {
+            return Ok(());
+        }
+        let form = if by_name { &forms[0] } else { &forms[1] };
+        self.hold(form, |location| path(location, None))
+    }
+
+    fn hold(&self, given: &Value, path: impl Fn(&Location) -> String) -> Result<(), ErrorObject> {
+        // The value is the peer's, and is not sent back.
+        let refused = |error: ValidationError<'_>| {
+            invalid(&path(error.instance_path()), &error.masked().to_string())
         };
-        for param in self.params.iter().filter(|param| !param.required) {
-            if named.get(&param.name).is_some_and(Value::is_null) {
-                named.remove(&param.name);
-            }
-        }
-        named
+        self.validator.validate(given).map_err(refused)
     }
+}
 
-    /// Where it is wrong, as the caller has written it.
-    fn path(&self, location: &Location, by_position: bool) -> String {
-        let mut path = String::new();
-        for (depth, segment) in location.iter().enumerate() {
-            match segment {
-                LocationSegment::Property(name) if depth == 0 && by_position => {
-                    let place = self.params.iter().position(|param| *param.name == name);
-                    let repeated = self.params.iter().any(|param| param.repeated);
-                    if let (Some(place), false) = (place, repeated) {
-                        let _ = write!(path, "[{place}]");
-                    }
-                }
-                LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
-                LocationSegment::Property(name) => {
-                    let _ = write!(path, ".{name}");
-                }
-                LocationSegment::Index(place) => {
-                    let _ = write!(path, "[{place}]");
-                }
-            }
-        }
-        path
+/// The params of a method whose arguments take one each, and the schema of all of them by name.
+fn apart(method: &Method) -> (Taken, Value) {
+    let param = |it: &Content| Param { name: it.name.clone(), required: it.required };
+    let params = method.params.iter().map(param).collect();
+    let schemas = method.params.iter().map(|it| (it.name.clone(), it.schema.clone()));
+    (Taken::Apart(params), json!({"properties": schemas.collect::<Map<_, _>>()}))
+}
+
+/// How deep a schema is searched for an Object.
+const DEPTH: usize = 8;
+
+/// What a schema says of Objects only.
+const OF_OBJECTS: [&str; 4] =
+    ["properties", "additionalProperties", "patternProperties", "required"];
+
+/// Whether a schema speaks of an Object, as one of several perhaps. serde makes a struct of an Array too,
+/// by an order of fields that the schema does not tell.
+fn takes_names(schema: &Value, components: &Components, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let name = reference.strip_prefix("#/components/schemas/");
+        let found = name.and_then(|name| components.schemas.get(name));
+        return found.is_none_or(|schema| takes_names(schema, components, depth));
     }
+    let is_object = match schema.get("type") {
+        Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
+        Some(one) => one == "object",
+        None => OF_OBJECTS.iter().any(|it| schema.get(it).is_some()),
+    };
+    let parts = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|it| schema.get(it)?.as_array());
+    is_object || parts.flatten().any(|part| takes_names(part, components, depth))
+}
+
+fn is_empty(given: &Value) -> bool {
+    match given {
+        Value::Array(given) => given.is_empty(),
+        Value::Object(given) => given.is_empty(),
+        _ => false,
+    }
+}
+
+/// The params by name, without those that are left out by a null.
+fn named(params: &[Param], given: Value) -> Map<String, Value> {
+    let mut named = match given {
+        Value::Object(given) => given,
+        Value::Array(given) => params.iter().map(|it| it.name.clone()).zip(given).collect(),
+        _ => Map::new(),
+    };
+    for param in params.iter().filter(|param| !param.required) {
+        if named.get(&param.name).is_some_and(Value::is_null) {
+            named.remove(&param.name);
+        }
+    }
+    named
+}
+
+/// Where it is wrong, as the caller has written it: with the places of params that came by position.
+fn path(location: &Location, places: Option<&Vec<Param>>) -> String {
+    let mut path = String::new();
+    for (depth, segment) in location.iter().enumerate() {
+        let _ = match (segment, places) {
+            (LocationSegment::Property(name), Some(params)) if depth == 0 => {
+                let place = params.iter().position(|param| *param.name == name);
+                place.map_or(Ok(()), |place| write!(path, "[{place}]"))
+            }
+            (LocationSegment::Property(name), _) if path.is_empty() => write!(path, "{name}"),
+            (LocationSegment::Property(name), _) => write!(path, ".{name}"),
+            (LocationSegment::Index(place), _) => write!(path, "[{place}]"),
+        };
+    }
+    path
 }
 
 /// A schema that cannot be checked against.

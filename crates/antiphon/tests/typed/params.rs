@@ -113,6 +113,55 @@ async fn a_name_twice_is_refused() {
     assert_eq!(reason, "param `minuend` is given twice");
 }
 
+/// Named as type parameters are in code that a macro writes.
+type D = i64;
+type S = Option<i64>;
+
+#[antiphon::rpc]
+trait Defaults {
+    async fn count(
+        &self,
+        #[param(default = 7)] n: D,
+        #[param(default = Some(5))] m: S,
+        #[param(default = Some(6))] o: Option<i64>,
+    ) -> Result<Value, Infallible>;
+}
+
+struct Counter;
+
+impl Defaults for Counter {
+    async fn count(&self, n: D, m: S, o: Option<i64>) -> Result<Value, Infallible> {
+        Ok(json!([n, m, o]))
+    }
+}
+
+#[tokio::test]
+async fn a_default_stands_for_what_is_absent_and_of_an_option_null_is_none() {
+    for (params, counted) in [
+        (json!([]), json!([7, 5, 6])),
+        (json!({}), json!([7, 5, 6])),
+        (json!([1]), json!([1, 5, 6])),
+        (json!({"o": null}), json!([7, 5, null])),
+        (json!([null, 2, null]), json!([7, 2, null])),
+    ] {
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "count", "params": params});
+        let responder = Responder::new(Counter.into_router());
+        let answer = responder.answer(request.to_string()).await.unwrap();
+        let answer: Value = serde_json::from_slice(&answer).unwrap();
+        assert_eq!(answer["result"], counted, "{params} {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_twice_is_refused_where_a_null_left_it_out() {
+    for params in [r#"{"n":null,"n":5}"#, r#"{"n":null,"n":null}"#, r#"{"m":1,"m":null}"#] {
+        let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"count","params":{params}}}"#);
+        let answer = Responder::new(Counter.into_router()).answer(request).await.unwrap();
+        let answer = std::str::from_utf8(&answer).unwrap();
+        assert!(answer.contains("is given twice"), "{params} {answer}");
+    }
+}
+
 #[antiphon::rpc(unknown_params = "ignore")]
 trait Tolerant {
     async fn double(&self, n: i64) -> Result<i64, Infallible>;

@@ -126,6 +126,127 @@ async fn a_subscription_is_checked_too_each_kind_by_its_own_schema() {
     }
 }
 
+/// Its fields stand in another order than their names.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Page {
+    #[schemars(range(max = 1000))]
+    #[serde(default)]
+    offset: u32,
+    #[schemars(range(max = 100))]
+    #[serde(default)]
+    limit: u32,
+}
+
+#[antiphon::rpc]
+pub(crate) trait Book {
+    async fn turn(&self, #[params] page: Page) -> Result<u32, std::convert::Infallible>;
+}
+
+struct Novel;
+
+impl Book for Novel {
+    async fn turn(&self, page: Page) -> Result<u32, std::convert::Infallible> {
+        Ok(page.limit)
+    }
+}
+
+/// A closure that takes `P`, unchecked and checked.
+fn taking<P>() -> [Router; 2]
+where
+    P: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
+{
+    [(), ()].map(|()| {
+        Router::new()
+            .method("take", |_: P, _cx: Context| async { Ok(1) })
+            .describe("take", Description::method::<P, u8>())
+    })
+}
+
+/// Asserts that the types let pass what the check refuses, and gives back why.
+async fn refused([unchecked, checked]: [Router; 2], method: &str, params: &Value) -> Value {
+    let passed = answer(unchecked, method, params).await;
+    assert!(passed["result"].is_u64(), "{params} {passed}");
+    let error = answer(checked.check_params().unwrap(), method, params).await["error"].clone();
+    assert_eq!(error["code"], -32602, "{params} {error}");
+    error["data"].clone()
+}
+
+#[tokio::test]
+async fn what_one_type_takes_is_not_walked_around_by_position() {
+    let reason = "give the params by name: their places are not described";
+    for params in [json!([10, 500]), json!([10, 50])] {
+        let routers = || [Novel.into_router(), Novel.into_router()];
+        let said = refused(routers(), "turn", &params).await;
+        assert_eq!(said, json!({"path": "", "reason": reason}));
+        assert_eq!(refused(taking::<Page>(), "take", &params).await, said);
+        assert_eq!(refused(taking::<Option<Page>>(), "take", &params).await, said);
+        assert_eq!(refused(taking::<Either>(), "take", &params).await, said);
+    }
+    let checked = || Novel.into_router().check_params().unwrap();
+    assert_eq!(answer(checked(), "turn", &json!({"offset": 500, "limit": 10})).await["result"], 10);
+    // Nothing is given by position here.
+    assert_eq!(answer(checked(), "turn", &json!([])).await["result"], 0);
+}
+
+/// Read by the first that fits.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "they are only read")]
+enum Either {
+    Page(Page),
+    Numbers(Vec<u32>),
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Small(
+    #[schemars(range(max = 9))]
+    #[expect(dead_code, reason = "it is only read")]
+    u32,
+);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Renamed {
+    #[schemars(range(max = 9))]
+    #[serde(default, alias = "count")]
+    #[expect(dead_code, reason = "it is only read")]
+    n: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct Listed(
+    #[schemars(length(min = 1))]
+    #[expect(dead_code, reason = "it is only read")]
+    Vec<u8>,
+);
+
+#[tokio::test]
+async fn a_schema_of_any_shape_is_held_as_a_whole() {
+    let limit = json!({"offset": 1, "limit": 500});
+    assert_eq!(refused(taking::<Option<Page>>(), "take", &limit).await["path"], "");
+    assert_eq!(refused(taking::<Either>(), "take", &limit).await["path"], "");
+    let counts = json!({"a": 1, "b": 10});
+    let map = taking::<std::collections::HashMap<String, Small>>();
+    assert_eq!(refused(map, "take", &counts).await["path"], "b");
+    let numbers = json!([1, 10]);
+    assert_eq!(refused(taking::<Option<Vec<Small>>>(), "take", &numbers).await["path"], "[1]");
+    assert_eq!(refused(taking::<(Small, Small)>(), "take", &numbers).await["path"], "[1]");
+    let by_alias = json!({"count": 10});
+    assert_eq!(refused(taking::<Renamed>(), "take", &by_alias).await["path"], "");
+    assert_eq!(refused(taking::<Listed>(), "take", &json!([])).await["path"], "");
+}
+
+#[tokio::test]
+async fn nothing_is_given_in_any_form() {
+    for params in [json!([]), json!({})] {
+        for [_, router] in [taking::<()>(), taking::<Page>(), taking::<Option<Page>>()] {
+            let answer = answer(router.check_params().unwrap(), "take", &params).await;
+            assert_eq!(answer["result"], 1, "{params} {answer}");
+        }
+    }
+}
+
 struct Broken;
 
 impl JsonSchema for Broken {
