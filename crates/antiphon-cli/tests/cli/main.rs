@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 /// The service under test, for the wire that needs no process.
-#[path = "../../src/demo.rs"]
+#[path = "../../src/demo/mod.rs"]
 #[allow(dead_code)]
 mod demo;
 
