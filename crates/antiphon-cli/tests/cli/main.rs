@@ -18,6 +18,8 @@ mod wire;
 mod bench;
 mod choices;
 mod commands;
+mod completing;
+mod discovering;
 mod flood;
 mod hostile;
 mod interop;
