@@ -3,11 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon::core::{Message, Payload, Rules, decode};
-use antiphon::{CallError, Direction, Id, Invocation, RawJson};
+use antiphon::openrpc::Document;
+use antiphon::{CallError, Client, Direction, Id, Invocation, RawJson};
 use bytes::Bytes;
 use clap::Args;
+use tokio::time::Instant;
 
 use crate::exit::{Exit, Failure};
+use crate::openrpc::check;
+use crate::openrpc::discovery::{self, Schema};
 use crate::output;
 use crate::params::ParamArgs;
 use crate::remote::Remote;
@@ -28,6 +32,11 @@ pub(crate) struct CallArgs {
     /// Print the whole Response as it came, be it a result or an error
     #[arg(long)]
     raw: bool,
+    /// Ask first what METHOD takes, by rpc.discover, and send nothing that does not fit
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    schema: Schema,
 }
 
 const EXAMPLES: &str = "\
@@ -38,31 +47,85 @@ Examples:
   antiphon call -v ws://127.0.0.1:8650 sum -d '[1,2,4]'        all params at once
   antiphon call http://node:8545 eth_getBlockByNumber latest false -H 'Authorization: Bearer ...'
   antiphon call exec+header:clangd initialize processId:=null rootUri:=null capabilities:={}
+  antiphon call --check http://127.0.0.1:8650 subtract 42 many   says what is wrong, sends nothing
+  antiphon call --schema openrpc.json http://node:8545 eth_call ...   checks by a file
 
 On a terminal the result is indented; elsewhere it is the JSON that came, to be piped into jq.
 What looks like JSON is JSON: '\"42\"' is a String, 42 a Number. '\"a=b\"' is a String, a=b a name.";
 
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
     let params = args.params.read()?;
+    let known = args.schema.read()?;
+    if let Some(document) = &known {
+        check::hold(document, &args.method, params.as_ref())?;
+    }
     // A fixed id, so that the Response can be told from others on the wire.
     let id = args.id.or_else(|| args.raw.then(|| Id::from(1)));
     let call = Invocation { id: id.clone(), ..Invocation::new(&args.method, params) };
     let response = Arc::new(Response::to(id.filter(|_| args.raw)));
     let seen = response.clone();
+    let plan = Plan {
+        method: &args.method,
+        asks_first: args.check && known.is_none(),
+        advises: !args.raw,
+        deadline: args.remote.deadline(),
+        known,
+    };
     args.remote
         .talk(
             move |direction, message| seen.see(direction, message),
-            async |client| Ok(client.caller().send(call).await),
-            |outcome| match response.take() {
-                Some(whole) if is_answer(&outcome) => show_raw(&whole, &outcome),
-                _ => show(outcome),
+            async |client| Ok(plan.carry_out(client, call).await),
+            |outcome| match (response.take(), outcome?) {
+                (Some(whole), outcome) if is_answer(&outcome.answer) => {
+                    show_raw(&whole, &outcome.answer)
+                }
+                (_, outcome) => show(outcome),
             },
         )
         .await
 }
 
-fn show(outcome: Result<RawJson, CallError>) -> Result<Exit, Failure> {
-    output::result(&outcome?)?;
+/// What is done around the call.
+struct Plan<'a> {
+    method: &'a str,
+    /// What the method is, where a file says so.
+    known: Option<Document>,
+    asks_first: bool,
+    /// Whether a refusal is looked into.
+    advises: bool,
+    /// No later than the call's own, so that advice that does not come changes nothing.
+    deadline: Option<Instant>,
+}
+
+struct Outcome {
+    answer: Result<RawJson, CallError>,
+    advice: Option<String>,
+}
+
+impl Plan<'_> {
+    async fn carry_out(mut self, client: &Client, call: Invocation) -> Result<Outcome, Failure> {
+        if self.asks_first {
+            let document = discovery::ask(client).await?;
+            check::hold(&document, self.method, call.params.as_ref())?;
+            self.known = Some(document);
+        }
+        let answer = client.caller().send(call).await;
+        let advice = match &answer {
+            Err(error) if self.advises => {
+                check::advice(client, self.known.as_ref(), self.deadline, self.method, error).await
+            }
+            _ => None,
+        };
+        Ok(Outcome { answer, advice })
+    }
+}
+
+fn show(Outcome { answer, advice }: Outcome) -> Result<Exit, Failure> {
+    let result = answer.map_err(|error| match advice {
+        Some(advice) => Failure::from(error).hint(advice),
+        None => error.into(),
+    })?;
+    output::result(&result)?;
     Ok(Exit::Success)
 }
 

@@ -4,6 +4,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
+use crate::openrpc::{describe, list};
 use crate::{batch, bench, call, completions, exit, notify, serve, subscribe};
 
 /// Call, serve, try and measure any JSON-RPC 2.0 endpoint, over any wire
@@ -24,6 +25,8 @@ pub(crate) enum Command {
     Notify(notify::NotifyArgs),
     Batch(batch::BatchArgs),
     Subscribe(subscribe::SubscribeArgs),
+    List(list::ListArgs),
+    Describe(describe::DescribeArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -47,6 +50,8 @@ Examples:
   antiphon call exec+header:clangd initialize processId:=null rootUri:=null capabilities:={}
   antiphon batch http://127.0.0.1:8650 < calls.ndjson
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
+  antiphon list http://127.0.0.1:8650                what it says that it can do
+  antiphon describe http://127.0.0.1:8650 subtract
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\
@@ -57,7 +62,7 @@ Endpoints:
   https://, wss://, tls:// the same by TLS
   unix:/path               a Unix socket
   stdio:                   this process's stdin and stdout (serve only)
-  exec:command args        a child process's stdin and stdout (call, notify, batch, bench)
+  exec:command args        a child process's stdin and stdout (every command that calls)
   A raw stream may name its framing: tcp+header://host:port, exec+header:clangd, stdio+line:
   `line` is one message a line, `header` is Content-Length as language servers speak it, `values`
   is JSON values that follow each other.

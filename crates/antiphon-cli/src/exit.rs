@@ -67,6 +67,11 @@ impl Failure {
         self
     }
 
+    /// Ends with this code instead.
+    pub(crate) fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
     /// Adds the remedy, if it reads like this.
     pub(crate) fn hint_where(self, sign: &str, hint: &str) -> Self {
         if self.what.contains(sign) { self.hint(hint) } else { self }

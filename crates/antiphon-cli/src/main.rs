@@ -12,6 +12,7 @@ mod limits;
 mod log;
 mod middleware;
 mod notify;
+mod openrpc;
 mod output;
 mod params;
 mod quantity;
@@ -40,12 +41,14 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<Exit, Failure> {
     match command {
-        Command::Completions(args) => completions::run(&args),
+        Command::Completions(args) => in_runtime(completions::run(args)),
         Command::Serve(args) => in_runtime(serve::run(args)),
         Command::Call(args) => in_runtime(call::run(args)),
         Command::Notify(args) => in_runtime(notify::run(args)),
         Command::Batch(args) => in_runtime(batch::run(args)),
         Command::Subscribe(args) => in_runtime(subscribe::run(args)),
+        Command::List(args) => in_runtime(openrpc::list::run(args)),
+        Command::Describe(args) => in_runtime(openrpc::describe::run(args)),
         Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }

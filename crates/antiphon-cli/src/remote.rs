@@ -74,7 +74,18 @@ impl Remote {
         self.before(self.deadline(), work).await
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    /// Whether to reach it is to start it.
+    pub(crate) fn starts_a_process(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Exec { .. })
+    }
+
+    /// The same, with nothing shown on stderr.
+    pub(crate) fn silent(self) -> Self {
+        Self { verbose: false, ..self }
+    }
+
+    /// When the time that begins now will be over.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
     }
 

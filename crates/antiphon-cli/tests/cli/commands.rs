@@ -202,7 +202,7 @@ fn exit_1_is_the_peers_error() {
     let ended = cli(&["call", endpoint, "fail", "-32050", "out of tea", "{\"cups\":0}"]);
     fails(&ended, 1, &["-32050", "out of tea", "{\"cups\":0}"]);
     fails(&cli(&["call", endpoint, "subtract", "a", "b"]), 1, &["-32602"]);
-    fails(&cli(&["call", endpoint, "subtrct"]), 1, &["-32601", "hint:", "spelling"]);
+    fails(&cli(&["call", endpoint, "subtrct"]), 1, &["-32601", "hint:", "`subtract`"]);
 }
 
 #[test]

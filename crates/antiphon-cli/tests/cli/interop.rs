@@ -52,10 +52,26 @@ fn python(name: &str) -> Option<Command> {
 /// Runs a check, each of whose assertions is a line `ok`.
 #[track_caller]
 fn passes(check: &mut Command, assertions: usize) {
-    let Ended { code, stdout, stderr } = run(check, b"");
+    passes_with(check, b"", assertions);
+}
+
+/// The same, with something to check on stdin.
+#[track_caller]
+fn passes_with(check: &mut Command, input: &[u8], assertions: usize) {
+    let Ended { code, stdout, stderr } = run(check, input);
     assert_eq!(code, Some(0), "{stdout}\n{stderr}");
     let held = stdout.lines().filter(|line| line.starts_with("ok")).count();
     assert!(held >= assertions, "only {held} assertions were made:\n{stdout}");
+}
+
+/// What the service says about itself, held against the official meta-schemas by ajv.
+#[test]
+fn openrpc() {
+    let Some(mut check) = node("openrpc.mjs") else { return };
+    let server = Server::start("http://127.0.0.1:0", "");
+    let told = run(antiphon().args(["call", server.endpoint("http"), "rpc.discover"]), b"");
+    assert_eq!(told.code, Some(0), "{}", told.stderr);
+    passes_with(&mut check, told.stdout.as_bytes(), 6);
 }
 
 #[test]

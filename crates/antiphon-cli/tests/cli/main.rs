@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 /// The service under test, for the wire that needs no process.
-#[path = "../../src/demo.rs"]
+#[path = "../../src/demo/mod.rs"]
 #[allow(dead_code)]
 mod demo;
 
@@ -18,6 +18,8 @@ mod wire;
 mod bench;
 mod choices;
 mod commands;
+mod completing;
+mod discovering;
 mod flood;
 mod hostile;
 mod interop;

@@ -73,8 +73,12 @@ pub(crate) type Said = (Method, Option<Value>);
 #[derive(Clone)]
 pub struct Description {
     make: Arc<dyn Fn(&mut Generator) -> Said + Send + Sync>,
+    /// In the order in which they are to be made.
+    changes: Vec<Change>,
     docs: &'static str,
 }
+
+type Change = Arc<dyn Fn(&mut Method) + Send + Sync>;
 
 impl Description {
     /// Of a method that takes `P` and gives back `R`.
@@ -106,14 +110,61 @@ impl Description {
         self
     }
 
+    /// Says in which order the params of a struct are given, so that they may be given by position too:
+    /// a schema does not keep the order of fields.
+    ///
+    /// ```
+    /// use antiphon::openrpc::{Description, Info, ParamStructure};
+    /// use antiphon::{Context, Router, schemars::{self, JsonSchema}};
+    /// use serde::Deserialize;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Move { to: String, by: u8 }
+    ///
+    /// let described = Description::method::<Move, bool>().in_order(["to", "by"]);
+    /// let router = Router::new()
+    ///     .method("move", |_: Move, _cx: Context| async { Ok(true) })
+    ///     .describe("move", described);
+    /// let document = router.openrpc(Info::new("Board", "1.0.0"));
+    /// assert_eq!(document.methods[0].params[0].name, "to");
+    /// assert_eq!(document.methods[0].param_structure, ParamStructure::Either);
+    /// ```
+    #[must_use]
+    pub fn in_order<const N: usize>(self, names: [&'static str; N]) -> Self {
+        self.with(move |method| {
+            let place = |param: &Content| names.iter().position(|name| *name == param.name);
+            method.params.sort_by_key(|param| place(param).unwrap_or(N));
+            method.param_structure = ParamStructure::Either;
+        })
+    }
+
+    /// Says more of it, or says it otherwise: its errors, its examples, that it is on its way out.
+    ///
+    /// ```
+    /// use antiphon::openrpc::{Description, Failure};
+    ///
+    /// let description = Description::method::<(), u8>().with(|method| {
+    ///     method.deprecated = true;
+    ///     method.errors.push(Failure::new(-32050, "there is none left"));
+    /// });
+    /// # drop(description);
+    /// ```
+    #[must_use]
+    pub fn with(mut self, change: impl Fn(&mut Method) + Send + Sync + 'static) -> Self {
+        self.changes.push(Arc::new(change));
+        self
+    }
+
     pub(crate) fn new(make: impl Fn(&mut Generator) -> Said + Send + Sync + 'static) -> Self {
-        Self { make: Arc::new(make), docs: "" }
+        Self { make: Arc::new(make), changes: Vec::new(), docs: "" }
     }
 
     pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Said {
         let (summary, description) = told(self.docs);
-        let (method, whole) = (self.make)(generator);
-        (Method { name: name.to_owned(), summary, description, ..method }, whole)
+        let (made, whole) = (self.make)(generator);
+        let mut method = Method { name: name.to_owned(), summary, description, ..made };
+        self.changes.iter().for_each(|change| change(&mut method));
+        (method, whole)
     }
 }
 
@@ -151,6 +202,6 @@ pub(crate) fn told(docs: &str) -> (Option<String>, Option<String>) {
 
 impl From<KnownError> for Failure {
     fn from(error: KnownError) -> Self {
-        Self { code: error.code.0, message: error.message.into_owned(), data: None }
+        Self::new(error.code.0, error.message)
     }
 }

@@ -146,9 +146,10 @@ impl Document {
         serde_json::from_value(value).map_err(DocumentError::Shape)
     }
 
-    /// The method of this name.
+    /// The method of this name, or else the one that answers to it too.
     pub fn method(&self, name: &str) -> Option<&Method> {
-        self.methods.iter().find(|method| method.name == name)
+        let named = self.methods.iter().find(|method| method.name == name);
+        named.or_else(|| self.methods.iter().find(|method| method.aliases().any(|it| it == name)))
     }
 
     /// The text of the document, made to be read.
@@ -160,6 +161,14 @@ impl Document {
     /// Writes the document to a file.
     pub fn write_to(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.to_text() + "\n")
+    }
+}
+
+impl Method {
+    /// Other names that it answers to, where the document says so by `x-aliases`.
+    pub fn aliases(&self) -> impl Iterator<Item = &str> {
+        let aliases = self.rest.get("x-aliases").and_then(Value::as_array);
+        aliases.into_iter().flatten().filter_map(Value::as_str)
     }
 }
 
@@ -189,6 +198,13 @@ impl Content {
             schema,
             rest: Map::new(),
         }
+    }
+}
+
+impl Failure {
+    /// A code and what it means.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
     }
 }
 

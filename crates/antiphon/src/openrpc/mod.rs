@@ -35,9 +35,13 @@
 //! ```
 
 mod called;
+#[cfg(feature = "validate")]
+mod check;
 mod description;
 mod document;
 mod expand;
+#[cfg(feature = "validate")]
+mod fits;
 mod references;
 mod router;
 mod topics;
@@ -45,6 +49,8 @@ mod topics;
 mod validate;
 
 pub use called::Called;
+#[cfg(feature = "validate")]
+pub use check::SchemaError;
 pub use description::Description;
 #[doc(hidden)]
 pub use description::Generator;
@@ -52,7 +58,7 @@ pub use document::{
     Components, Content, Document, DocumentError, Failure, Info, Method, ParamStructure,
 };
 #[cfg(feature = "validate")]
-pub use validate::SchemaError;
+pub use fits::MisfitError;
 
 pub(crate) use description::{items, told, whole};
 pub(crate) use router::Described;

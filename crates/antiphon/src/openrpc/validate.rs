@@ -11,6 +11,7 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::check::SchemaError;
 use super::document::{Components, Content, Method};
 use crate::params::invalid;
 use crate::router::{Look, Router};
@@ -213,12 +214,4 @@ fn path(location: &Location, places: Option<&Vec<Param>>) -> String {
         };
     }
     path
-}
-
-/// A schema that cannot be checked against.
-#[derive(Debug, thiserror::Error)]
-#[error("the schema of `{method}` is none: {reason}")]
-pub struct SchemaError {
-    method: String,
-    reason: String,
 }

@@ -1,8 +1,8 @@
 //! Params held against their schemas.
 
-use antiphon::openrpc::Description;
+use antiphon::openrpc::{Description, Document, Info, MisfitError};
 use antiphon::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use antiphon::{Context, Responder, Router};
+use antiphon::{Context, Params, RawJson, Responder, Router};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -266,4 +266,60 @@ fn a_schema_that_is_none_is_named_at_once() {
         .describe("broken", Description::method::<Broken, ()>());
     let error = router.check_params().unwrap_err();
     assert!(error.to_string().starts_with("the schema of `broken` is none: "), "{error}");
+}
+
+fn misfit(document: &Document, method: &str, params: &Value) -> Option<(String, String)> {
+    let params = RawJson::parse(params.to_string()).map(Params::from_json);
+    let params = params.ok().and_then(Result::ok);
+    match document.check_call(method, params.as_ref()) {
+        Ok(()) => None,
+        Err(MisfitError::Params { path, reason }) => Some((path, reason)),
+        Err(other) => Some(("?".to_owned(), other.to_string())),
+    }
+}
+
+#[test]
+fn a_call_is_held_against_the_document_before_it_is_sent() {
+    let document = Office.into_router().openrpc(Info::new("Office", "1"));
+    let good = json!({"names": ["Ada"]});
+    for params in [json!([good]), json!({"person": good}), json!([good, 3, null])] {
+        assert_eq!(misfit(&document, "fill", &params), None, "{params}");
+        assert_eq!(misfit(&document, "file", &params), None, "an alias");
+    }
+    for (method, params, path, reason) in [
+        ("fill", json!([{"names": ["ada"]}]), "[0].names[0]", "[A-Z]"),
+        ("fill", json!({"person": good, "copies": "two"}), "copies", "integer"),
+        ("fill", Value::Null, "", "`person` is missing"),
+        ("fill", json!([]), "", "`person` is missing"),
+        ("fill", json!({"copies": 1}), "", "`person` is missing"),
+        ("fill", json!([good, 1, "n", 4]), "[3]", "more than"),
+        ("fill", json!({"person": good, "colour": 1}), "colour", "no param of this name"),
+        ("sign", json!(["Ada", "grace"]), "[1]", "[A-Z]"),
+        ("sign", json!({"names": []}), "", "by position"),
+        ("fills", json!([]), "?", "no method `fills`"),
+    ] {
+        let (at, why) = misfit(&document, method, &params).expect("a misfit");
+        assert_eq!(at, path, "{method} {params}: {why}");
+        assert!(why.contains(reason), "{method} {params}: {why}");
+    }
+}
+
+/// Topics of kinds share a method, which takes a kind and then whatever that kind takes.
+#[test]
+fn what_is_repeated_takes_what_is_left() {
+    let document = Document::parse(
+        &json!({
+            "openrpc": "1.4.1", "info": {"title": "t", "version": "1"},
+            "methods": [{"name": "follow", "params": [
+                {"name": "kind", "required": true, "schema": {"enum": ["heads"]}},
+                {"name": "more", "x-repeated": true, "schema": {"type": "integer"}},
+            ]}],
+        })
+        .to_string(),
+    )
+    .unwrap();
+    assert_eq!(misfit(&document, "follow", &json!(["heads"])), None);
+    assert_eq!(misfit(&document, "follow", &json!(["heads", 1, 2])), None);
+    assert_eq!(misfit(&document, "follow", &json!(["heads", 1, "2"])).unwrap().0, "[2]");
+    assert_eq!(misfit(&document, "follow", &json!(["tails"])).unwrap().0, "[0]");
 }

@@ -1,13 +1,18 @@
 //! The demonstration service: the methods of the specification's examples, and some to try a client
 //! with. It is what `testdata/wire` talks to.
 
-use std::fmt;
+mod described;
+mod number;
+
 use std::time::Duration;
 
+use antiphon::schemars::{self, JsonSchema};
 use antiphon::{Caller as _, Context, ErrorObject, Invocation, Params, RawJson, Router};
 use futures_util::stream::{self, Stream};
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+use self::number::Number;
 
 /// The methods, as `antiphon serve --help` tells them.
 pub(crate) const HELP: &str = "\
@@ -22,10 +27,15 @@ Methods:
   fail [code, message, data?]          answers with that error
   panic                                crashes, and answers -32603
   call_me_back [method, params?]       calls its caller, and gives back what the caller answers
+  rpc.discover                         describes them all: see `antiphon list`, `antiphon describe`
   subscribe_ticks [ms, count?]         sends `ticks`, a number each ms, so many or until unsubscribe_ticks";
 
-/// The service.
+/// The service, which describes itself.
 pub(crate) fn router() -> Router {
+    described::described(methods())
+}
+
+fn methods() -> Router {
     Router::new()
         .method("subtract", |p: Subtract, _: Context| async move {
             p.minuend.minus(p.subtrahend).ok_or_else(out_of_range)
@@ -50,33 +60,43 @@ pub(crate) fn router() -> Router {
         .subscription("ticks", ticks)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Subtract {
+    /// What is subtracted from.
     minuend: Number,
+    /// What is subtracted.
     subtrahend: Number,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Sleep {
+    /// How long, in milliseconds.
     ms: u64,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Fail {
+    /// The code of the error.
     code: i64,
+    /// Its message.
     message: String,
+    /// What it says more.
     #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Value")]
     data: Option<RawJson>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CallMeBack {
+    /// The method of the caller to call.
     method: String,
+    /// What to call it with: an Array or an Object.
     #[serde(default, deserialize_with = "present")]
+    #[schemars(with = "Value")]
     params: Option<RawJson>,
 }
 
@@ -110,10 +130,12 @@ async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, ErrorObj
     Ok(cx.peer()?.send(Invocation::new(&back.method, params)).await?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Ticks {
+    /// The time between two, in milliseconds.
     ms: u64,
+    /// How many; without it, until it is ended.
     #[serde(default)]
     count: Option<u64>,
 }
@@ -139,75 +161,6 @@ impl Fail {
 
 fn out_of_range() -> ErrorObject {
     ErrorObject::new(-32000, "the result is out of range")
-}
-
-/// A JSON Number to calculate with: exact where it is a whole one of 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-enum Number {
-    Integer(i64),
-    Real(f64),
-}
-
-impl Number {
-    fn plus(self, other: Self) -> Option<Self> {
-        self.combine(other, i64::checked_add, |a, b| a + b)
-    }
-
-    fn minus(self, other: Self) -> Option<Self> {
-        self.combine(other, i64::checked_sub, |a, b| a - b)
-    }
-
-    /// None where the result is out of range: never a panic, a wrapped number or an infinity.
-    fn combine(
-        self,
-        other: Self,
-        whole: fn(i64, i64) -> Option<i64>,
-        real: fn(f64, f64) -> f64,
-    ) -> Option<Self> {
-        match (self, other) {
-            (Self::Integer(a), Self::Integer(b)) => whole(a, b).map(Self::Integer),
-            (a, b) => Some(real(a.as_f64(), b.as_f64())).filter(|r| r.is_finite()).map(Self::Real),
-        }
-    }
-
-    /// Beside a real number there is no exactness to keep.
-    fn as_f64(self) -> f64 {
-        match self {
-            Self::Integer(integer) => integer as f64,
-            Self::Real(real) => real,
-        }
-    }
-}
-
-/// Written by hand: an untagged enum would say that nothing matched, and not what was expected.
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl Visitor<'_> for Reader {
-            type Value = Number;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a Number")
-            }
-
-            fn visit_i64<E>(self, integer: i64) -> Result<Number, E> {
-                Ok(Number::Integer(integer))
-            }
-
-            /// Over 63 bits it is a real number.
-            fn visit_u64<E>(self, integer: u64) -> Result<Number, E> {
-                let whole = i64::try_from(integer).map(Number::Integer);
-                Ok(whole.unwrap_or(Number::Real(integer as f64)))
-            }
-
-            fn visit_f64<E>(self, real: f64) -> Result<Number, E> {
-                Ok(Number::Real(real))
-            }
-        }
-        deserializer.deserialize_any(Reader)
-    }
 }
 
 #[cfg(test)]
@@ -236,14 +189,6 @@ mod tests {
         assert_eq!(summed("[1e308,1e308]"), None);
         let [low, one] = numbers("[-9223372036854775808,1]")[..] else { panic!("two numbers") };
         assert_eq!(low.minus(one), None);
-    }
-
-    #[test]
-    fn only_numbers_are_numbers() {
-        for text in ["true", "\"1\"", "null", "[1]"] {
-            let error = serde_json::from_str::<Number>(text).unwrap_err().to_string();
-            assert!(error.contains("expected a Number"), "{text}: {error}");
-        }
     }
 
     #[test]

@@ -1,0 +1,47 @@
+//! Rows of text, column under column.
+
+use crate::output;
+
+/// Columns are at most this wide; what is longer pushes the rest of its row.
+const WIDEST: usize = 48;
+
+/// Each row as a line. The last column is not padded, and a column that is empty in all rows is left out.
+pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
+    let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
+    let widths: Vec<_> = (0..columns).map(|column| width(&rows, column)).collect();
+    rows.iter().map(|row| line(row, &widths)).collect()
+}
+
+/// A text on one line, without what could command a terminal or look like another column.
+pub(crate) fn cell(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    output::visible(&words.join(" "))
+}
+
+fn width(rows: &[Vec<String>], column: usize) -> usize {
+    let widths = rows.iter().filter_map(|row| row.get(column)).map(|text| text.chars().count());
+    widths.filter(|width| *width <= WIDEST).max().unwrap_or_default()
+}
+
+fn line(row: &[String], widths: &[usize]) -> String {
+    let shown = row.iter().zip(widths).filter(|(text, width)| **width > 0 || !text.is_empty());
+    let padded: Vec<_> = shown.map(|(text, &width)| format!("{text:width$}")).collect();
+    padded.join("  ").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_under_each_other() {
+        let row = |texts: [&str; 3]| texts.map(str::to_owned).to_vec();
+        let long = "x".repeat(60);
+        let rows = [row(["a", "", "b c"]), row(["long\n er", "", ""]), row([&long, "", "d"])];
+        let lines = aligned(&rows);
+        assert_eq!(lines, ["a        b c", "long er", &format!("{long}  d")]);
+        assert_eq!(aligned(&[]), [""; 0]);
+    }
+}

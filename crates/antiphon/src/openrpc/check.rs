@@ -1,0 +1,147 @@
+//! Whether the values of params are as the schemas of one method have them.
+//!
+//! Whether there are too few or too many is no matter of schemas, and is not asked here.
+
+use std::fmt::Write as _;
+
+use antiphon_core::Params;
+use jsonschema::paths::{Location, LocationSegment};
+use jsonschema::{Draft, Validator};
+use serde_json::{Map, Value, json};
+
+use super::document::{Components, Content, Method};
+
+/// The check of one method.
+pub(super) struct Check {
+    params: Vec<Param>,
+    /// Of all params by name.
+    validator: Validator,
+}
+
+struct Param {
+    name: String,
+    required: bool,
+    /// It stands for all that is given by position from here on.
+    repeated: bool,
+}
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) path: String,
+    pub(super) reason: String,
+}
+
+/// Whether a param stands for any number of them.
+pub(super) fn is_repeated(param: &Content) -> bool {
+    param.rest.get("x-repeated") == Some(&Value::Bool(true))
+}
+
+impl Check {
+    pub(super) fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
+        let params: Vec<_> = method
+            .params
+            .iter()
+            .map(|param| Param {
+                name: param.name.clone(),
+                required: param.required,
+                repeated: is_repeated(param),
+            })
+            .collect();
+        let schemas = method.params.iter().zip(&params).map(|(content, param)| {
+            let one = content.schema.clone();
+            let schema = if param.repeated { json!({"type": "array", "items": one}) } else { one };
+            (param.name.clone(), schema)
+        });
+        // The components stand where the references look for them.
+        let schema = json!({
+            "properties": schemas.collect::<Map<_, _>>(),
+            "components": components,
+        });
+        let options = jsonschema::options().with_draft(Draft::Draft7);
+        let validator = options.build(&schema).map_err(|error| SchemaError {
+            method: method.name.clone(),
+            reason: error.to_string(),
+        })?;
+        Ok(Self { params, validator })
+    }
+
+    pub(super) fn look(&self, params: &Params) -> Result<(), Fault> {
+        let given = params.as_json().decode::<Value>();
+        let given =
+            given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })?;
+        let by_position = given.is_array();
+        let named = Value::Object(self.named(given));
+        // The value is the peer's, and is not sent back.
+        self.validator.validate(&named).map_err(|error| Fault {
+            path: self.path(error.instance_path(), by_position),
+            reason: error.masked().to_string(),
+        })
+    }
+
+    /// The params by name, without those that are left out by a null.
+    fn named(&self, given: Value) -> Map<String, Value> {
+        let mut named = match given {
+            Value::Object(given) => given,
+            Value::Array(given) => self.placed(given),
+            _ => Map::new(),
+        };
+        for param in self.params.iter().filter(|param| !param.required) {
+            if named.get(&param.name).is_some_and(Value::is_null) {
+                named.remove(&param.name);
+            }
+        }
+        named
+    }
+
+    /// What is given by position, by name: a repeated one takes all that is left.
+    fn placed(&self, given: Vec<Value>) -> Map<String, Value> {
+        let mut given = given.into_iter();
+        let mut named = Map::new();
+        for param in &self.params {
+            let value = match param.repeated {
+                true => Some(Value::Array(given.by_ref().collect())),
+                false => given.next(),
+            };
+            named.extend(value.map(|value| (param.name.clone(), value)));
+        }
+        named
+    }
+
+    /// Where it is wrong, as the caller has written it.
+    fn path(&self, location: &Location, by_position: bool) -> String {
+        let mut path = String::new();
+        // Where the list begins that a repeated param stands for.
+        let mut begin = 0;
+        for (depth, segment) in location.iter().enumerate() {
+            match segment {
+                LocationSegment::Property(name) if depth == 0 && by_position => {
+                    let place = self.params.iter().position(|param| *param.name == name);
+                    let place = place.unwrap_or_default();
+                    if self.params.get(place).is_some_and(|param| param.repeated) {
+                        begin = place;
+                    } else {
+                        let _ = write!(path, "[{place}]");
+                    }
+                }
+                LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
+                LocationSegment::Property(name) => {
+                    let _ = write!(path, ".{name}");
+                }
+                LocationSegment::Index(place) => {
+                    let _ = write!(path, "[{}]", place + begin);
+                    begin = 0;
+                }
+            }
+        }
+        path
+    }
+}
+
+/// A schema that cannot be checked against.
+#[derive(Debug, thiserror::Error)]
+#[error("the schema of `{method}` is none: {reason}")]
+pub struct SchemaError {
+    pub(super) method: String,
+    pub(super) reason: String,
+}
