@@ -8,7 +8,7 @@ use std::time::Duration;
 use antiphon::layer::{BoxError, Concurrency, Filter, Metrics, Placed, Timeout};
 use antiphon::{CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router};
 use tower::limit::ConcurrencyLimitLayer;
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceBuilder};
 
 use crate::support::{Holding, client, connect, holding, serve, wires, wires_and_http, within};
 
@@ -149,6 +149,69 @@ async fn a_batch_larger_than_the_room_goes_in_parts() {
             }
             assert!(sent.lock().unwrap().len() >= 3, "{wire} {ours}");
         }
+    }
+}
+
+/// A layer may wait where nobody sees it: entry two waits in a queue of tower's for the place that
+/// entry one holds.
+#[tokio::test]
+async fn a_batch_does_not_wait_for_what_waits_unseen() {
+    let address = serve("memory:*", Limits::default(), small()).await;
+    let (client, sent) = watched(&address).await;
+    let client = client.layer(ServiceBuilder::new().buffer(16).concurrency_limit(1));
+    let mut batch = client.batch();
+    let slots: Vec<_> = (0..4).map(|n| batch.call::<i64>("add", (n, n))).collect();
+    let mut replies = within(batch.send()).await.unwrap();
+    for (n, slot) in (0..).zip(slots) {
+        assert_eq!(replies.take(slot).unwrap(), n + n);
+    }
+    assert_eq!(sent.lock().unwrap().len(), 4);
+}
+
+/// Calls from a task of its own, a little later.
+#[derive(Clone)]
+struct Elsewhere<S>(S);
+
+impl<S> Service<Placed> for Elsewhere<S>
+where
+    S: Service<Placed, Response = RawJson, Error = CallError, Future: Send + 'static>
+        + Clone
+        + Send
+        + 'static,
+{
+    type Response = RawJson;
+    type Error = BoxError;
+    type Future = antiphon::BoxFuture<'static, Result<RawJson, BoxError>>;
+
+    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(poller).map_err(Into::into)
+    }
+
+    fn call(&mut self, placed: Placed) -> Self::Future {
+        let mut inner = self.0.clone();
+        Box::pin(async move {
+            let task = tokio::spawn(async move {
+                tokio::task::yield_now().await;
+                inner.call(placed).await
+            });
+            Ok(task.await??)
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_batch_goes_when_the_last_has_come_from_a_task_of_a_layer() {
+    for wire in wires_and_http() {
+        let address = serve(wire, Limits::default(), small()).await;
+        let (client, sent) = watched(&address).await;
+        let client = client.layer(tower::layer::layer_fn(Elsewhere));
+        let mut batch = client.batch();
+        let slots: Vec<_> = (0..3).map(|n| batch.call::<i64>("add", (n, n))).collect();
+        let mut replies = within(batch.send()).await.unwrap();
+        for (n, slot) in (0..).zip(slots) {
+            assert_eq!(replies.take(slot).unwrap(), n + n, "{wire}");
+        }
+        assert_eq!(sent.lock().unwrap().len(), 1, "{wire}");
     }
 }
 
