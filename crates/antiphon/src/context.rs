@@ -27,6 +27,8 @@ pub struct Context(Arc<Inner>, Option<Arc<Added>>);
 /// What a layer has added to a call, and what was added before.
 struct Added {
     value: Arc<dyn Any + Send + Sync>,
+    /// Which `Auth` has added it; 0 for everybody else.
+    by: u64,
     before: Option<Arc<Added>>,
 }
 
@@ -182,21 +184,31 @@ impl Context {
     /// The same for what many calls share.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
+        self.with_by(value, 0)
+    }
+
+    /// The same, added by this `Auth`.
+    pub(crate) fn with_by<T: Send + Sync + 'static>(self, value: Arc<T>, by: u64) -> Self {
         let Self(call, before) = self;
-        Self(call, Some(Arc::new(Added { value, before })))
+        Self(call, Some(Arc::new(Added { value, by, before })))
     }
 
     /// What a layer has added to this call, the last of this type; or else what the application has
     /// attached to the connection.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.get_by().map(|(value, _)| value)
+    }
+
+    /// The same, and which `Auth` has added it; 0 for everybody else.
+    pub(crate) fn get_by<T: Send + Sync + 'static>(&self) -> Option<(&T, u64)> {
         let mut next = self.1.as_deref();
         while let Some(added) = next {
             if let Some(value) = added.value.downcast_ref() {
-                return Some(value);
+                return Some((value, added.by));
             }
             next = added.before.as_deref();
         }
-        self.extensions().get()
+        self.extensions().get().map(|value| (value, 0))
     }
 
     /// Who calls, as [`Auth`](crate::layer::Auth) or the application has found out.

@@ -5,11 +5,13 @@
 //! a WebSocket, in its `Authorization` header. Where there are no headers, the application attaches an
 //! [`Identity`] to the connection ([`Server::on_connect`](crate::Server::on_connect)), or the other side
 //! logs in by a method. An HTTP request of which every call is refused is a 401.
+//!
+//! Who was let in by one [`Auth`] is not known to another: each believes itself and the application.
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
@@ -58,11 +60,16 @@ pub struct Auth(Arc<Rules>);
 
 #[derive(Clone, Default)]
 struct Rules {
+    /// Another one with every change, so that two with the same one let in the same. Who lets nobody
+    /// in may have 0.
+    mark: u64,
     known: Vec<(Credentials, Arc<Identity>)>,
     verify: Option<Verify>,
     open: Patterns,
     login: Option<Box<str>>,
 }
+
+static MARKS: AtomicU64 = AtomicU64::new(1);
 
 type Verify = Arc<dyn Fn(Credentials) -> BoxFuture<'static, Option<Identity>> + Send + Sync>;
 
@@ -87,8 +94,15 @@ impl Auth {
     }
 
     fn known(mut self, credentials: Credentials, identity: Identity) -> Self {
-        Arc::make_mut(&mut self.0).known.push((credentials, Arc::new(identity)));
+        self.rules().known.push((credentials, Arc::new(identity)));
         self
+    }
+
+    /// The rules, to be changed.
+    fn rules(&mut self) -> &mut Rules {
+        let rules = Arc::make_mut(&mut self.0);
+        rules.mark = MARKS.fetch_add(1, Ordering::Relaxed);
+        rules
     }
 
     /// Asks this about credentials that are not known. On a connection that stays, who was let in once
@@ -100,14 +114,14 @@ impl Auth {
         Fut: Future<Output = Option<Identity>> + Send + 'static,
     {
         let verify: Verify = Arc::new(move |credentials| Box::pin(verify(credentials)));
-        Arc::make_mut(&mut self.0).verify = Some(verify);
+        self.rules().verify = Some(verify);
         self
     }
 
     /// Lets everybody call these methods: names, or beginnings of names and a `*`.
     #[must_use]
     pub fn open<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
-        Arc::make_mut(&mut self.0).open.extend(patterns);
+        self.rules().open.extend(patterns);
         self
     }
 
@@ -117,7 +131,7 @@ impl Auth {
     /// in to.
     #[must_use]
     pub fn login(mut self, method: &str) -> Self {
-        Arc::make_mut(&mut self.0).login = Some(method.into());
+        self.rules().login = Some(method.into());
         self
     }
 }
@@ -131,7 +145,8 @@ impl fmt::Debug for Auth {
 /// What a connection has shown so far.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    identity: Mutex<Option<Arc<Identity>>>,
+    /// Who it is, to the `Auth` of that mark.
+    identities: Mutex<Vec<(u64, Arc<Identity>)>>,
     /// One question about it at a time.
     asking: tokio::sync::Mutex<()>,
     /// Calls that were refused for want of credentials.
@@ -143,13 +158,20 @@ impl Session {
         connection.session.get_or_init(Arc::default)
     }
 
-    fn identity(&self) -> Option<Arc<Identity>> {
-        self.identity.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn identities(&self) -> MutexGuard<'_, Vec<(u64, Arc<Identity>)>> {
+        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn enter(&self, identity: &Arc<Identity>) {
-        let mut entered = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
-        *entered = Some(identity.clone());
+    fn identity(&self, mark: u64) -> Option<Arc<Identity>> {
+        let identities = self.identities();
+        let (_, identity) = identities.iter().find(|(by, _)| *by == mark)?;
+        Some(identity.clone())
+    }
+
+    fn enter(&self, mark: u64, identity: &Arc<Identity>) {
+        let mut identities = self.identities();
+        identities.retain(|(by, _)| *by != mark);
+        identities.push((mark, identity.clone()));
     }
 }
 
@@ -175,11 +197,11 @@ enum Verdict {
 
 impl Rules {
     fn judge(&self, cx: &Context) -> Verdict {
-        if cx.identity().is_some() {
+        if cx.get_by::<Identity>().is_some_and(|(_, by)| by == 0 || by == self.mark) {
             return Verdict::Told;
         }
-        if let Some(identity) = cx.connection().session.get().and_then(|session| session.identity())
-        {
+        let session = cx.connection().session.get();
+        if let Some(identity) = session.and_then(|session| session.identity(self.mark)) {
             return Verdict::As(identity);
         }
         match cx.connection().headers().get(AUTHORIZATION).map(Credentials::of_header) {
@@ -246,12 +268,15 @@ where
         }
         match rules.judge(&served.cx) {
             Verdict::Told => self.pass(served),
-            Verdict::As(identity) => self.pass(told(served, identity)),
+            Verdict::As(identity) => {
+                let mark = rules.mark;
+                self.pass(told(served, identity, mark))
+            }
             Verdict::Unknown(_) if rules.is_open(&served) => self.pass(served),
             Verdict::Unknown(reason) => Authenticated::over(Err(refusal(&served.cx, reason))),
             Verdict::Ask(verify, credentials) => {
                 let session = Session::of(served.cx.connection()).clone();
-                let verdict = Box::pin(ask_once(session, verify, credentials));
+                let verdict = Box::pin(ask_once(session, verify, credentials, rules.mark));
                 let open = rules.is_open(&served);
                 self.wait(verdict, Asking::Call { service: self.inner.clone(), served, open })
             }
@@ -266,11 +291,12 @@ where
 {
     fn pass(&mut self, served: Served) -> Authenticated<S> {
         let passage = Some(Passage::enter(&mut self.inner, served));
-        Authenticated { passage, asking: None, over: None }
+        Authenticated { passage, asking: None, over: None, mark: 0 }
     }
 
     fn wait(&self, verdict: Asked, asking: Asking<S>) -> Authenticated<S> {
-        Authenticated { passage: None, asking: Some((verdict, asking)), over: None }
+        let mark = self.policy.0.mark;
+        Authenticated { passage: None, asking: Some((verdict, asking)), over: None, mark }
     }
 
     fn log_in(&self, Served { call, cx }: Served) -> Authenticated<S> {
@@ -282,14 +308,15 @@ where
             Ok(credentials) => credentials,
             Err(error) => return Authenticated::over(Err(error)),
         };
+        let mark = self.policy.0.mark;
         match self.policy.0.judge_credentials(credentials) {
             Verdict::Ask(verify, credentials) => {
                 let verdict = verify(credentials);
                 let verdict = Box::pin(async move { verdict.await.map(Arc::new) });
                 self.wait(verdict, Asking::Login { cx })
             }
-            Verdict::As(identity) => Authenticated::over(logged_in(&cx, Some(identity))),
-            Verdict::Told | Verdict::Unknown(_) => Authenticated::over(logged_in(&cx, None)),
+            Verdict::As(identity) => Authenticated::over(logged_in(&cx, Some(identity), mark)),
+            Verdict::Told | Verdict::Unknown(_) => Authenticated::over(logged_in(&cx, None, mark)),
         }
     }
 }
@@ -299,23 +326,24 @@ async fn ask_once(
     session: Arc<Session>,
     verify: Verify,
     credentials: Credentials,
+    mark: u64,
 ) -> Option<Arc<Identity>> {
     let _turn = session.asking.lock().await;
-    if let Some(identity) = session.identity() {
+    if let Some(identity) = session.identity(mark) {
         return Some(identity);
     }
     let identity = Arc::new(verify(credentials).await?);
-    session.enter(&identity);
+    session.enter(mark, &identity);
     Some(identity)
 }
 
-fn told(served: Served, identity: Arc<Identity>) -> Served {
-    Served { cx: served.cx.with_shared(identity), ..served }
+fn told(served: Served, identity: Arc<Identity>, mark: u64) -> Served {
+    Served { cx: served.cx.with_by(identity, mark), ..served }
 }
 
-fn logged_in(cx: &Context, identity: Option<Arc<Identity>>) -> Outcome {
+fn logged_in(cx: &Context, identity: Option<Arc<Identity>>, mark: u64) -> Outcome {
     let Some(identity) = identity else { return Err(refusal(cx, NOT_VALID)) };
-    Session::of(cx.connection()).enter(&identity);
+    Session::of(cx.connection()).enter(mark, &identity);
     RawJson::encode(identity.name()).map_err(|_| ErrorObject::internal_error())
 }
 
@@ -360,12 +388,14 @@ pin_project! {
         passage: Option<Passage<S, Served>>,
         asking: Option<(Asked, Asking<S>)>,
         over: Option<Outcome>,
+        // Who asks.
+        mark: u64,
     }
 }
 
 impl<S: Service<Served>> Authenticated<S> {
     fn over(outcome: Outcome) -> Self {
-        Self { passage: None, asking: None, over: Some(outcome) }
+        Self { passage: None, asking: None, over: Some(outcome), mark: 0 }
     }
 }
 
@@ -385,10 +415,10 @@ where
             let identity = ready!(verdict.as_mut().poll(poller));
             match (this.asking.take(), identity) {
                 (Some((_, Asking::Login { cx })), identity) => {
-                    return Poll::Ready(logged_in(&cx, identity));
+                    return Poll::Ready(logged_in(&cx, identity, *this.mark));
                 }
                 (Some((_, Asking::Call { mut service, served, .. })), Some(identity)) => {
-                    let served = told(served, identity);
+                    let served = told(served, identity, *this.mark);
                     this.passage.set(Some(Passage::enter(&mut service, served)));
                 }
                 (Some((_, Asking::Call { mut service, served, open: true })), None) => {

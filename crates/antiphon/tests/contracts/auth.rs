@@ -216,6 +216,28 @@ async fn open_methods_are_open_and_say_who_called_where_it_is_known() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+/// The inner one guards what the outer one may not open: a login, a header and a verifier of the
+/// outer one are nothing to it, even where it was made from the same beginnings.
+#[tokio::test]
+async fn who_is_let_in_by_one_is_not_let_in_by_another() {
+    let base = Auth::new().login("in");
+    let admin = base.clone().bearer("ADMIN", "root").login("in.admin");
+    let user = base.bearer("USER", "ada").verify(|_| async { Some(Identity::new("eve")) });
+    let Guarded { router, reached } = guarded();
+    let (mut raw, _served) = Raw::served(Limits::default(), router.layer(admin).layer(user));
+    for (token, name) in [("USER", "ada"), ("OTHER", "eve")] {
+        raw.send(&request(1, "in", &format!("[\"{token}\"]"))).await;
+        assert_eq!(raw.next().await["result"], name);
+        raw.send(&request(2, "whoami", "[]")).await;
+        assert_eq!(raw.next().await["error"]["code"], Code::UNAUTHORIZED.0);
+    }
+    assert_eq!(reached.load(Ordering::Relaxed), 0);
+    raw.send(&request(3, "in.admin", "[\"ADMIN\"]")).await;
+    assert_eq!(raw.next().await["result"], "root");
+    raw.send(&request(4, "whoami", "[]")).await;
+    assert_eq!(raw.next().await["result"], "root", "the inner one speaks last");
+}
+
 #[cfg(feature = "http")]
 mod status {
     use super::*;
