@@ -81,6 +81,9 @@ impl Middleware {
         }
         if let Some(auth) = auth {
             handler = Arc::new(handler.layer(auth));
+            if let Some(limit) = self.login_rate() {
+                handler = Arc::new(handler.layer(limit));
+            }
         }
         if let Some(filter) = self.filter() {
             handler = Arc::new(handler.layer(filter));
@@ -113,20 +116,31 @@ impl Middleware {
         Ok(Some(auth))
     }
 
+    /// The rate of this method, or the one for all.
+    fn quota(&self, method: Option<&str>) -> Option<Quota> {
+        let mut rates = self.rate_limit.iter();
+        rates.find(|rate| rate.method.as_deref() == method).map(|rate| rate.quota)
+    }
+
     /// Without a rate for all, only the methods that are named have one.
     fn rate(&self) -> Option<RateLimit> {
         let mut methods = self.rate_limit.iter().filter(|rate| rate.method.is_some()).peekable();
-        let usual =
-            self.rate_limit.iter().find(|rate| rate.method.is_none()).map(|rate| rate.quota);
+        let usual = self.quota(None);
         if usual.is_none() && methods.peek().is_none() {
             return None;
         }
-        let unlimited = Quota::new(u32::MAX, Duration::from_millis(1));
-        let limit = RateLimit::new(usual.unwrap_or(unlimited));
+        let limit = RateLimit::new(usual.unwrap_or_else(unlimited));
         Some(methods.fold(limit, |limit, rate| match &rate.method {
             Some(method) => limit.method(method, rate.quota),
             None => limit,
         }))
+    }
+
+    /// Stands outside of the credentials: who guesses at them has no name yet, and is charged by
+    /// address.
+    fn login_rate(&self) -> Option<RateLimit> {
+        let quota = self.quota(Some(LOGIN)).or_else(|| self.quota(None))?;
+        Some(RateLimit::new(unlimited()).method(LOGIN, quota))
     }
 
     fn filter(&self) -> Option<Filter> {
@@ -139,6 +153,10 @@ impl Middleware {
             false => filter.allow(&self.allow_method).allow([LOGIN]),
         })
     }
+}
+
+fn unlimited() -> Quota {
+    Quota::new(u32::MAX, Duration::from_millis(1))
 }
 
 /// Every secret, those of files line by line.

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::CallError;
 use crate::dialect::ProgressStyle;
-use crate::layer::auth::{Identity, Session};
+use crate::layer::Identity;
+use crate::layer::session::Session;
 use crate::peer::Peer;
 use crate::subscription::Channel;
 

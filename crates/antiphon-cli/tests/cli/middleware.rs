@@ -114,6 +114,17 @@ fn rates_and_lists_of_methods() {
 }
 
 #[test]
+fn guesses_are_charged_to_the_address() {
+    let server = Server::start(
+        "tcp://127.0.0.1:0",
+        "--auth-bearer s3cret --rate-limit 1000/s --rate-limit rpc.login=2/h",
+    );
+    let ask = || Stream::tcp(server.address("tcp"), Framing::Line).ask(LOGIN);
+    assert_eq!([ask(), ask()].map(|answer| answer.contains("bearer-1")), [true, true]);
+    assert!(ask().contains("-32014"), "a connection more is no guess more");
+}
+
+#[test]
 fn health_is_told_on_every_http_port() {
     let server = Server::start("http://127.0.0.1:0", "--max-concurrency 1 --auth-bearer x");
     assert_eq!(page(&server, "/healthz"), "ok\n");

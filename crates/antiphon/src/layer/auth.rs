@@ -10,8 +10,8 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::{ErrorObject, Outcome, Params, RawJson};
@@ -25,6 +25,7 @@ pub use super::credentials::{Credentials, Identity};
 use super::filter::Patterns;
 use super::pass::Served;
 use super::passage::Passage;
+use super::session::Session;
 use super::{BoxError, Wrapped, always_ready};
 use crate::BoxFuture;
 use crate::context::{Connection, Context};
@@ -105,8 +106,8 @@ impl Auth {
         rules
     }
 
-    /// Asks this about credentials that are not known. On a connection that stays, who was let in once
-    /// is not asked about again.
+    /// Asks this about credentials that are not known, once a connection or HTTP request, whatever the
+    /// answer is: who was refused may log in, or connect again. Each login is asked about.
     #[must_use]
     pub fn verify<F, Fut>(mut self, verify: F) -> Self
     where
@@ -129,6 +130,9 @@ impl Auth {
     /// "password": ..}`. It answers the name of the identity, which from then on is that of the
     /// connection. Where each message is a request of its own, over HTTP, there is nothing to log
     /// in to.
+    ///
+    /// After 16 logins that failed, none on this connection is judged any more. That makes guessing
+    /// slow, not dear: see [the order of layers](super) for what charges it.
     #[must_use]
     pub fn login(mut self, method: &str) -> Self {
         self.rules().login = Some(method.into());
@@ -142,45 +146,12 @@ impl fmt::Debug for Auth {
     }
 }
 
-/// What a connection has shown so far.
-#[derive(Debug, Default)]
-pub(crate) struct Session {
-    /// Who it is, to the `Auth` of that mark.
-    identities: Mutex<Vec<(u64, Arc<Identity>)>>,
-    /// One question about it at a time.
-    asking: tokio::sync::Mutex<()>,
-    /// Calls that were refused for want of credentials.
-    refused: AtomicUsize,
-}
-
-impl Session {
-    fn of(connection: &Connection) -> &Arc<Self> {
-        connection.session.get_or_init(Arc::default)
-    }
-
-    fn identities(&self) -> MutexGuard<'_, Vec<(u64, Arc<Identity>)>> {
-        self.identities.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn identity(&self, mark: u64) -> Option<Arc<Identity>> {
-        let identities = self.identities();
-        let (_, identity) = identities.iter().find(|(by, _)| *by == mark)?;
-        Some(identity.clone())
-    }
-
-    fn enter(&self, mark: u64, identity: &Arc<Identity>) {
-        let mut identities = self.identities();
-        identities.retain(|(by, _)| *by != mark);
-        identities.push((mark, identity.clone()));
-    }
-}
-
 impl Connection {
     /// What an HTTP request of so many calls is told when every one of them was refused.
     #[cfg(feature = "http")]
     #[inline]
     pub(crate) fn challenge(&self, calls: usize) -> Option<&'static str> {
-        let refused = self.session.get()?.refused.load(Ordering::Relaxed);
+        let refused = self.session.get()?.refused();
         let challenge = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
         (refused > 0 && refused >= calls).then_some(challenge)
     }
@@ -201,8 +172,10 @@ impl Rules {
             return Verdict::Told;
         }
         let session = cx.connection().session.get();
-        if let Some(identity) = session.and_then(|session| session.identity(self.mark)) {
-            return Verdict::As(identity);
+        match session.and_then(|session| session.verdict(self.mark)) {
+            Some(Some(identity)) => return Verdict::As(identity),
+            Some(None) => return Verdict::Unknown(NOT_VALID),
+            None => {}
         }
         match cx.connection().headers().get(AUTHORIZATION).map(Credentials::of_header) {
             None => Verdict::Unknown("credentials are missing"),
@@ -233,10 +206,11 @@ impl Rules {
 }
 
 const NOT_VALID: &str = "the credentials are not valid";
+const TOO_MANY: &str = "too many logins have failed on this connection; connect again";
 
 /// Refuses a call, and keeps count of it.
 fn refusal(cx: &Context, reason: &str) -> ErrorObject {
-    Session::of(cx.connection()).refused.fetch_add(1, Ordering::Relaxed);
+    Session::of(cx.connection()).refuse();
     ErrorObject::unauthorized().with_data(reason)
 }
 
@@ -308,6 +282,9 @@ where
             Ok(credentials) => credentials,
             Err(error) => return Authenticated::over(Err(error)),
         };
+        if !Session::of(cx.connection()).may_log_in() {
+            return Authenticated::over(Err(refusal(&cx, TOO_MANY)));
+        }
         let mark = self.policy.0.mark;
         match self.policy.0.judge_credentials(credentials) {
             Verdict::Ask(verify, credentials) => {
@@ -329,12 +306,12 @@ async fn ask_once(
     mark: u64,
 ) -> Option<Arc<Identity>> {
     let _turn = session.asking.lock().await;
-    if let Some(identity) = session.identity(mark) {
-        return Some(identity);
+    if let Some(verdict) = session.verdict(mark) {
+        return verdict;
     }
-    let identity = Arc::new(verify(credentials).await?);
-    session.enter(mark, &identity);
-    Some(identity)
+    let identity = verify(credentials).await.map(Arc::new);
+    session.enter(mark, identity.clone());
+    identity
 }
 
 fn told(served: Served, identity: Arc<Identity>, mark: u64) -> Served {
@@ -343,7 +320,7 @@ fn told(served: Served, identity: Arc<Identity>, mark: u64) -> Served {
 
 fn logged_in(cx: &Context, identity: Option<Arc<Identity>>, mark: u64) -> Outcome {
     let Some(identity) = identity else { return Err(refusal(cx, NOT_VALID)) };
-    Session::of(cx.connection()).enter(mark, &identity);
+    Session::of(cx.connection()).logged_in(mark, &identity);
     RawJson::encode(identity.name()).map_err(|_| ErrorObject::internal_error())
 }
 

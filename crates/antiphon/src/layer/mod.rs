@@ -45,9 +45,12 @@
 //! ```
 //!
 //! The order matters, and the outermost layer is added last. A good one, from the inside: panics,
-//! timeout, concurrency, rate, authentication, filter, metrics, trace.
+//! timeout, concurrency, rate, authentication, rate once more, filter, metrics, trace. The inner
+//! [`RateLimit`] charges who was let in, by name. The outer one knows only addresses: without it,
+//! guesses at credentials are free, since they never come to the inner one. Give it room for all who
+//! share an address.
 
-pub(crate) mod auth;
+mod auth;
 mod concurrency;
 mod credentials;
 mod exposition;
@@ -60,6 +63,7 @@ mod passage;
 mod placing;
 mod rate;
 mod serving;
+pub(crate) mod session;
 mod timeout;
 pub(crate) mod trace;
 

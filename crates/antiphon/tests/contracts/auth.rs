@@ -216,6 +216,49 @@ async fn open_methods_are_open_and_say_who_called_where_it_is_known() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
+/// Each entry is a guess, and all of them come at once.
+#[tokio::test]
+async fn a_connection_has_sixteen_guesses() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let Guarded { router, .. } = guarded();
+    let auth = asked(&count).bearer("known", "ada").login("in");
+    let (mut raw, _served) = Raw::served(Limits::default(), router.layer(auth));
+    for id in 0..20 {
+        raw.send(&request(id, "in", "[\"good\"]")).await;
+        assert_eq!(raw.next().await["result"], "eve", "who is right may log in at any time");
+    }
+    count.store(0, Ordering::Relaxed);
+    let guesses: Vec<_> = (0..100).map(|id| request(id, "in", "[\"bad\"]")).collect();
+    raw.send(&format!("[{}]", guesses.join(","))).await;
+    let answers = raw.next().await;
+    let refused = |answer: &&Value| answer["error"]["code"] == Code::UNAUTHORIZED.0;
+    assert_eq!(answers.as_array().unwrap().iter().filter(refused).count(), 100);
+    assert_eq!(count.load(Ordering::Relaxed), 16);
+    for (id, token) in [(1, "known"), (2, "good")] {
+        raw.send(&request(id, "in", &format!("[\"{token}\"]"))).await;
+        let answer = raw.next().await;
+        assert!(answer["error"]["data"].as_str().unwrap().contains("too many"), "{answer}");
+    }
+    assert_eq!(count.load(Ordering::Relaxed), 16);
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_header_that_is_refused_is_asked_about_once_a_request() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let Guarded { router, reached } = guarded();
+    let address = serve("http://127.0.0.1:0", Limits::default(), router.layer(asked(&count))).await;
+    let client = Client::builder().header(AUTHORIZATION, HeaderValue::from_static("Bearer bad"));
+    let client = client.connect(&address).await.unwrap();
+    let mut batch = client.batch();
+    let slots: Vec<_> = (0..50).map(|_| batch.call::<Value>("whoami", ())).collect();
+    let mut replies = within(batch.send()).await.unwrap();
+    for slot in slots {
+        assert!(is_unauthorized(&replies.take(slot).unwrap_err()));
+    }
+    assert_eq!([&count, &reached].map(|count| count.load(Ordering::Relaxed)), [1, 0]);
+}
+
 /// The inner one guards what the outer one may not open: a login, a header and a verifier of the
 /// outer one are nothing to it, even where it was made from the same beginnings.
 #[tokio::test]
