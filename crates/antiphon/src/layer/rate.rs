@@ -2,11 +2,12 @@
 //!
 //! Each caller has a bucket of calls that fills again with time, and each method with a quota of its own
 //! has one more. An entry of a batch is charged like a single call. Memory is bounded: a caller whose
-//! bucket is full is forgotten, and callers for whom there is no room share a bucket.
+//! bucket is full is forgotten, and callers for whom there is no room share a bucket of their quota.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
@@ -37,7 +38,7 @@ const SWEEP: u64 = 100_000_000;
 /// let search = Quota::per_second(5).burst(20);
 /// let report = Quota::new(3, Duration::from_secs(3_600));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
     /// Nanoseconds until a call is free again.
     interval: u64,
@@ -88,7 +89,8 @@ fn nanos(time: Duration) -> u64 {
 /// Refuses who calls too often with -32014, whose `data` says `{"retryAfterMs": ..}`.
 ///
 /// A caller is an [`Identity`](super::Identity), so put [`Auth`](super::Auth) around it; else an
-/// address without its port; else a connection. Clones share the buckets.
+/// address without its port; else a connection. Of an IPv6 address the first 64 bits count: whoever
+/// has one of them mostly has them all. Clones share the buckets.
 ///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
@@ -123,8 +125,8 @@ struct Buckets {
 #[derive(Default)]
 struct Shard {
     full_at: HashMap<u64, u64>,
-    /// The bucket of all for whom there is no room.
-    crowd: u64,
+    /// The buckets of all for whom there is no room, one for each quota: they are of different sizes.
+    crowds: HashMap<Quota, u64>,
     swept: u64,
 }
 
@@ -168,7 +170,7 @@ impl fmt::Debug for RateLimit {
 #[derive(Hash)]
 enum Caller<'a> {
     Identity(&'a str),
-    Address(std::net::IpAddr),
+    Address(IpAddr),
     /// A connection without an address, by where it stands in memory.
     Connection(usize),
 }
@@ -177,10 +179,21 @@ impl<'a> Caller<'a> {
     fn of(cx: &'a Context) -> Self {
         match (cx.identity(), cx.connection().remote, cx.peer()) {
             (Some(identity), ..) => Self::Identity(identity.name()),
-            (None, Some(address), _) => Self::Address(address.ip()),
+            (None, Some(address), _) => Self::Address(network(address.ip())),
             (None, None, Ok(peer)) => Self::Connection(std::ptr::from_ref(peer.facts()).addr()),
             (None, None, Err(_)) => Self::Connection(0),
         }
+    }
+}
+
+/// What an address counts as: an IPv4 address in the clothes of IPv6 is itself, and an IPv6 address is
+/// the network of 64 bits that a household or a host has.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into()
+        }
+        address => address,
     }
 }
 
@@ -199,19 +212,19 @@ impl Buckets {
         let now = nanos(self.start.elapsed());
         let shard = &self.shards[(key % SHARDS as u64) as usize];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        quota.charge(shard.bucket(key, now, self.room), now)
+        quota.charge(shard.bucket(quota, key, now, self.room), now)
     }
 }
 
 impl Shard {
-    fn bucket(&mut self, key: u64, now: u64, room: usize) -> &mut u64 {
+    fn bucket(&mut self, quota: Quota, key: u64, now: u64, room: usize) -> &mut u64 {
         if self.full_at.len() >= room && !self.full_at.contains_key(&key) {
             if now >= self.swept {
                 self.swept = now.saturating_add(SWEEP);
                 self.full_at.retain(|_, full_at| *full_at > now);
             }
             if self.full_at.len() >= room {
-                return &mut self.crowd;
+                return self.crowds.entry(quota).or_default();
             }
         }
         self.full_at.entry(key).or_default()
@@ -274,12 +287,41 @@ mod tests {
         let mut shard = Shard::default();
         let quota = Quota::per_second(1);
         for key in 0..1_000 {
-            let _ = quota.charge(shard.bucket(key, 0, 8), 0);
+            let _ = quota.charge(shard.bucket(quota, key, 0, 8), 0);
         }
         assert_eq!(shard.full_at.len(), 8);
-        assert!(quota.charge(shard.bucket(3, 0, 8), 0).is_err(), "who is known stays known");
-        assert!(quota.charge(shard.bucket(77, 0, 8), 0).is_err(), "the others share a bucket");
-        assert!(quota.charge(shard.bucket(77, 2 * SECOND, 8), 2 * SECOND).is_ok());
+        assert!(quota.charge(shard.bucket(quota, 3, 0, 8), 0).is_err(), "who is known stays known");
+        assert!(
+            quota.charge(shard.bucket(quota, 77, 0, 8), 0).is_err(),
+            "the others share a bucket"
+        );
+        assert!(quota.charge(shard.bucket(quota, 77, 2 * SECOND, 8), 2 * SECOND).is_ok());
         assert_eq!(shard.full_at.len(), 1, "full buckets are forgotten");
+    }
+
+    #[test]
+    fn a_crowd_of_one_quota_takes_nothing_from_that_of_another() {
+        let mut shard = Shard::default();
+        let (slow, fast) = (Quota::new(1, Duration::from_secs(3_600)), Quota::per_second(100));
+        assert!(slow.charge(shard.bucket(slow, 1, 0, 0), 0).is_ok());
+        assert!(slow.charge(shard.bucket(slow, 2, 0, 0), 0).is_err());
+        for key in 0..100 {
+            assert!(fast.charge(shard.bucket(fast, key, 0, 0), 0).is_ok());
+        }
+        assert!(fast.charge(shard.bucket(fast, 100, 0, 0), 0).is_err());
+    }
+
+    #[test]
+    fn an_address_counts_as_what_one_caller_has() {
+        for (shown, counted) in [
+            ("192.0.2.7", "192.0.2.7"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2:ffff::", "2001:db8:1:2::"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::"),
+        ] {
+            let shown: IpAddr = shown.parse().unwrap();
+            assert_eq!(network(shown), counted.parse::<IpAddr>().unwrap(), "{shown}");
+        }
     }
 }
