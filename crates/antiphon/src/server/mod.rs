@@ -54,7 +54,7 @@ pub struct Server {
     #[cfg(feature = "tls")]
     tls: Option<transport::tls::TlsServer>,
     #[cfg(feature = "http")]
-    http_layers: Vec<transport::http::answering::Layering>,
+    http_layers: Option<transport::http::Answering>,
 }
 
 enum Listener {
@@ -139,7 +139,7 @@ impl Server {
             #[cfg(feature = "tls")]
             tls: None,
             #[cfg(feature = "http")]
-            http_layers: Vec::new(),
+            http_layers: None,
         };
         server.and(endpoint).await
     }
@@ -228,7 +228,9 @@ impl Server {
 
     /// Puts a `tower` layer around each HTTP request, those that become WebSockets too: a request of
     /// `http::Request<Incoming>`, answered by an `http::Response` of any body. The layer added last is
-    /// the outermost. Every request is hyper's then, which is slower.
+    /// the outermost, and each is put up once: what it limits, it limits for all connections of the
+    /// server. It must pass on the extensions of a request. Every request is hyper's then, which is
+    /// slower.
     #[cfg(feature = "http")]
     pub fn http_layer<L, B>(mut self, layer: L) -> Self
     where
@@ -246,7 +248,8 @@ impl Server {
             + Send
             + 'static,
     {
-        self.http_layers.push(transport::http::answering::layering(layer));
+        let layers = self.http_layers.take();
+        self.http_layers = Some(transport::http::Answering::in_layer(layers, &layer));
         self
     }
 

@@ -41,7 +41,7 @@ pub(super) struct Service {
     #[cfg(feature = "tls")]
     pub(super) tls: Option<transport::tls::TlsServer>,
     #[cfg(feature = "http")]
-    pub(super) http_layers: Vec<transport::http::answering::Layering>,
+    pub(super) http_layers: Option<transport::http::Answering>,
 }
 
 impl Service {

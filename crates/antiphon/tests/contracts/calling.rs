@@ -421,6 +421,34 @@ mod http {
         }
     }
 
+    /// A layer is put up once, not once a connection: what it counts, it counts for all.
+    #[tokio::test]
+    async fn a_limit_around_requests_holds_for_all_connections() {
+        let most = Arc::new(AtomicUsize::new(0));
+        let (running, top) = (Arc::new(AtomicUsize::new(0)), most.clone());
+        let router = Router::new().method("slow", move |(): (), _: Context| {
+            let (running, top) = (running.clone(), top.clone());
+            async move {
+                top.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                for _ in 0..200 {
+                    tokio::task::yield_now().await;
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            }
+        });
+        let server = bound("http://127.0.0.1:0").await.http_layer(ConcurrencyLimitLayer::new(1));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(router));
+        let calls = (0..8).map(|_| async {
+            let client = connect(&address).await;
+            client.call::<()>("slow", ()).await
+        });
+        let outcomes = within(futures_util::future::join_all(calls)).await;
+        assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+        assert_eq!(most.load(Ordering::SeqCst), 1);
+    }
+
     /// Counts requests, and answers some by itself, with a body of another kind.
     #[derive(Clone)]
     struct Door<S>(Arc<AtomicUsize>, S);

@@ -15,6 +15,7 @@ use hyper::body::Incoming;
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::respond::Respond;
 use super::service::HttpService;
 use crate::BoxFuture;
 use crate::layer::BoxError;
@@ -81,9 +82,48 @@ type Answered = BoxFuture<'static, Result<Response<HttpBody>, BoxError>>;
 #[derive(Clone)]
 pub struct Answering(Arc<dyn Fn(Request<Incoming>) -> Answered + Send + Sync>);
 
+/// The service of the connection that a request came by. It travels with the request: the layers are
+/// put up once, for all connections.
+#[derive(Clone)]
+struct Carried(HttpService);
+
+const LOST: &str = "a layer has dropped the extensions of the request; it must pass them on";
+
 impl Answering {
-    pub(super) fn new(service: HttpService) -> Self {
-        Self::through(service)
+    /// The innermost of all layers: what a request carries answers it.
+    fn carried() -> Self {
+        Self(Arc::new(|mut request: Request<Incoming>| {
+            Box::pin(async move {
+                let Some(Carried(service)) = request.extensions_mut().remove() else {
+                    return Err(LOST.into());
+                };
+                Respond::new(&service, request).await.map_err(|never| match never {})
+            })
+        }))
+    }
+
+    /// One more layer, around these or the innermost.
+    pub(crate) fn in_layer<L, B>(layers: Option<Self>, layer: &L) -> Self
+    where
+        L: Layer<Self>,
+        L::Service: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        Self::through(layer.layer(layers.unwrap_or_else(Self::carried)))
+    }
+
+    /// The answer to a request that came by the connection of this service.
+    pub(super) fn answer_by(
+        &self,
+        service: &HttpService,
+        mut request: Request<Incoming>,
+    ) -> Answered {
+        request.extensions_mut().insert(Carried(service.clone()));
+        self.answer(request)
     }
 
     fn through<S, B>(service: S) -> Self
@@ -105,7 +145,7 @@ impl Answering {
         }))
     }
 
-    pub(super) fn answer(&self, request: Request<Incoming>) -> Answered {
+    fn answer(&self, request: Request<Incoming>) -> Answered {
         (self.0)(request)
     }
 }
@@ -128,21 +168,4 @@ impl fmt::Debug for Answering {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answering").finish_non_exhaustive()
     }
-}
-
-/// A layer that was put around each request.
-pub(crate) type Layering = Arc<dyn Fn(Answering) -> Answering + Send + Sync>;
-
-/// Keeps a layer until there is something to put it around.
-pub(crate) fn layering<L, B>(layer: L) -> Layering
-where
-    L: Layer<Answering> + Send + Sync + 'static,
-    L::Service: Service<Request<Incoming>, Response = Response<B>, Error: Into<BoxError>, Future: Send>
-        + Clone
-        + Send
-        + Sync
-        + 'static,
-    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
-{
-    Arc::new(move |inner| Answering::through(layer.layer(inner)))
 }

@@ -17,7 +17,7 @@ use hyper::body::Incoming;
 
 use super::activity::Activity;
 use super::answer::{self, HttpResponse};
-use super::answering::{Answering, Layering};
+use super::answering::Answering;
 use super::asker::Asker;
 use super::guard::Guard;
 use super::respond::Respond;
@@ -66,7 +66,7 @@ pub(super) struct Inner {
     on_connect: Option<OnConnect>,
     pages: Vec<Page>,
     /// What stands around each request.
-    layers: Vec<Layering>,
+    layers: Option<Answering>,
 }
 
 /// What is read by GET beside the service.
@@ -116,7 +116,7 @@ impl HttpService {
             dialect: None,
             on_connect: None,
             pages: Vec::new(),
-            layers: Vec::new(),
+            layers: None,
         };
         Self { inner: Arc::new(inner), asker: Asker::default(), activity: Arc::default() }
     }
@@ -156,13 +156,13 @@ impl HttpService {
         self.change(|inner| inner.pages = pages)
     }
 
-    pub(crate) fn in_layers(self, layers: Vec<Layering>) -> Self {
+    pub(crate) fn in_layers(self, layers: Option<Answering>) -> Self {
         self.change(|inner| inner.layers = layers)
     }
 
     /// Whether every request passes through layers, and so is hyper's.
     pub(super) fn is_layered(&self) -> bool {
-        !self.inner.layers.is_empty()
+        self.inner.layers.is_some()
     }
 
     /// Serves this path and no other.
@@ -278,21 +278,11 @@ where
 }
 
 /// The same service as hyper knows it, for our own listener.
-pub(super) enum Direct {
-    Bare(HttpService),
-    /// The service and what stands around it, put up once a connection.
-    Layered(Answering, Arc<Activity>),
-}
+pub(super) struct Direct(HttpService);
 
 impl Direct {
     pub(super) fn new(service: HttpService) -> Self {
-        if !service.is_layered() {
-            return Self::Bare(service);
-        }
-        let (inner, activity) = (service.inner.clone(), service.activity.clone());
-        let bare = Answering::new(service);
-        let layered = inner.layers.iter().fold(bare, |inner, layer| layer(inner));
-        Self::Layered(layered, activity)
+        Self(service)
     }
 }
 
@@ -302,18 +292,17 @@ impl hyper::service::Service<Request<Incoming>> for Direct {
     type Future = BoxFuture<'static, Result<HttpResponse, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        match self {
-            Self::Bare(service) => Box::pin(Respond::new(service, request)),
-            Self::Layered(service, activity) => {
-                // A layer may answer by itself.
-                let busy = activity.begin();
-                let answered = service.answer(request);
-                Box::pin(async move {
-                    let _busy = busy;
-                    Ok(answered.await.unwrap_or_else(answer::failed))
-                })
-            }
-        }
+        let Self(service) = self;
+        let Some(layers) = &service.inner.layers else {
+            return Box::pin(Respond::new(service, request));
+        };
+        // A layer may answer by itself.
+        let busy = service.activity.begin();
+        let answered = layers.answer_by(service, request);
+        Box::pin(async move {
+            let _busy = busy;
+            Ok(answered.await.unwrap_or_else(answer::failed))
+        })
     }
 }
 
