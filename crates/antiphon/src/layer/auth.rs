@@ -177,7 +177,13 @@ impl Rules {
             Some(None) => return Verdict::Unknown(NOT_VALID),
             None => {}
         }
-        match cx.connection().headers().get(AUTHORIZATION).map(Credentials::of_header) {
+        // Who stands in front of us may have judged another one of several.
+        let mut shown = cx.connection().headers().get_all(AUTHORIZATION).iter();
+        let (first, second) = (shown.next(), shown.next());
+        if second.is_some() {
+            return Verdict::Unknown("there are several `Authorization` headers; send one");
+        }
+        match first.map(Credentials::of_header) {
             None => Verdict::Unknown("credentials are missing"),
             Some(None) => Verdict::Unknown("credentials of this kind are not known"),
             Some(Some(credentials)) => self.judge_credentials(credentials),

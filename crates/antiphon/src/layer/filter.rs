@@ -14,7 +14,8 @@ use super::{BoxError, Wrapped, always_ready};
 /// Lets some methods through, and answers for the others as if they were not there.
 ///
 /// A pattern is a method's name, or the beginning of one and a `*`. Without anything allowed, all is
-/// that is not denied; what is both is denied.
+/// that is not denied; what is both is denied. `rpc.discover` describes the router, which knows of no
+/// layers: it still names what is refused here, so deny it too where the names are a secret.
 ///
 /// ```
 /// use antiphon::layer::Filter;

@@ -18,6 +18,7 @@ use tower_service::Service;
 
 use super::pass::Passing;
 use super::passage::Passage;
+use super::trace::short;
 use super::{BoxError, Wrapped, always_ready};
 use crate::peer::caught::end_panic;
 
@@ -54,7 +55,7 @@ impl CatchPanic {
 
     fn report(&self, method: &Method, panic: Box<dyn Any + Send>) -> ErrorObject {
         end_panic(panic, |text| {
-            tracing::error!(%method, panic = text, "a call panicked");
+            tracing::error!(method = short(method.as_str()), panic = text, "a call panicked");
             if let Some(hook) = &self.hook {
                 hook(method.as_str(), text);
             }

@@ -11,6 +11,7 @@ use tower_service::Service;
 
 use super::pass::Served;
 use super::passage::Passage;
+use super::trace::short;
 use super::{BoxError, always_ready};
 use crate::BoxFuture;
 use crate::call::Invocation;
@@ -108,7 +109,7 @@ where
         Box::pin(async move {
             // Nobody is told (section 4.1), so the log is.
             if let Err(error) = done.await {
-                tracing::debug!(method = %name, %error, "a layer ended a notification");
+                tracing::debug!(method = short(name.as_str()), %error, "a layer ended a notification");
             }
         })
     }

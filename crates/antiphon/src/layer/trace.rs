@@ -164,7 +164,7 @@ fn span<R: Passing>(request: &R, trace: &TraceContext, parent: Option<&TraceCont
 }
 
 /// What a caller may write to the log: one line, and not a long one.
-fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     text.chars().flat_map(char::escape_debug).take(64).collect()
 }
 

@@ -18,6 +18,7 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
 use crate::handler::Handler;
+use crate::layer::trace::short;
 use crate::params;
 use crate::raw::same_type;
 use name::{Name, Names};
@@ -244,7 +245,7 @@ impl Handler for Router {
         Box::pin(async move {
             // Nobody is told (section 4.1), so the log is.
             if let Err(error) = done.await {
-                tracing::debug!(method = %name, %error, "notification failed");
+                tracing::debug!(method = short(name.as_str()), %error, "notification failed");
             }
         })
     }

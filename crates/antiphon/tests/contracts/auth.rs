@@ -299,6 +299,25 @@ mod status {
         String::from_utf8(rest(&mut stream).await).unwrap()
     }
 
+    /// By our own parser of requests, and by hyper.
+    #[tokio::test]
+    async fn several_credentials_are_none() {
+        let Guarded { router, reached } = guarded();
+        let address = serve("http://127.0.0.1:0", Limits::default(), router.layer(auth())).await;
+        let call = request(1, "whoami", "[]");
+        for kind in ["", "Connection: close\r\n"] {
+            for second in ["s3cret", "other"] {
+                let shown = format!(
+                    "Authorization: Bearer s3cret\r\nAuthorization: Bearer {second}\r\n{kind}"
+                );
+                let answer = post(&address, &shown, &call).await;
+                assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+                assert!(answer.contains("several"), "{answer}");
+            }
+        }
+        assert_eq!(reached.load(Ordering::Relaxed), 0);
+    }
+
     /// By our own parser of requests, and by hyper, which serves what asks to be closed.
     #[tokio::test]
     async fn a_request_of_which_every_call_is_refused_is_a_401() {

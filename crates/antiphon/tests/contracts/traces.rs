@@ -1,10 +1,11 @@
 //! Where a call stands in a trace: told by headers or members, kept for what it calls, and for
 //! nothing else.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use antiphon::layer::{self, Trace};
-use antiphon::{Client, Context, Direction, Handler, Limits, Router, TraceContext};
+use antiphon::layer::{self, Filter, Trace};
+use antiphon::{Client, Context, Direction, Handler, Limits, Responder, Router, TraceContext};
 use serde_json::{Value, json};
 
 use crate::support::{Raw, client, connect, request, serve, wires_and_http, within};
@@ -204,4 +205,61 @@ async fn headers_tell_the_parent_and_members_come_first() {
     stream.shutdown().await.unwrap();
     let answer = String::from_utf8(rest(&mut stream).await).unwrap();
     assert!(answer.contains("1af7") && !answer.contains("0af7"), "{answer}");
+}
+
+/// Keeps what the log says of methods.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Methods<'a>(&'a Log);
+
+        impl tracing::field::Visit for Methods<'_> {
+            fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
+                self.record_debug(field, &format_args!("{value}"));
+            }
+
+            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+                if field.name() == "method" {
+                    self.0.0.lock().unwrap().push(format!("{value:?}"));
+                }
+            }
+        }
+
+        event.record(&mut Methods(self));
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// A name is the peer's to choose: with line breaks, and as long as a message may be.
+#[tokio::test]
+async fn a_name_in_the_log_is_one_short_line() {
+    let log = Log::default();
+    let _logging = tracing::subscriber::set_default(log.clone());
+    let name = format!(r"a\nb{}", "c".repeat(10_000));
+    let notification = format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#);
+    assert!(Responder::new(Router::new()).answer(notification.clone()).await.is_none());
+    let refusing = Router::new().layer(Filter::new().deny(["a*"]));
+    assert!(Responder::new(refusing).answer(notification.clone()).await.is_none());
+    let logged = log.0.lock().unwrap();
+    assert_eq!(logged.len(), 2, "{logged:?}");
+    for name in &*logged {
+        assert!(name.starts_with(r"a\nbc") && name.len() <= 64, "{name}");
+    }
 }
