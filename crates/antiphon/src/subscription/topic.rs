@@ -31,8 +31,11 @@ pub struct Topic {
 /// What happens to an item that there is no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// It waits, and whoever makes items with it: none is lost. Where a side that follows does not take
-    /// its items, the connection reads no further, unless a call waits for its answer.
+    /// It waits, and whoever makes items with it: none is lost while the connection lives. Where a side
+    /// that follows does not take its items, the connection reads no further, and the other side may end
+    /// it after its [`stall_timeout`](crate::Limits::stall_timeout). While a call waits for its answer, the
+    /// items before it are held, up to [`frame_bytes`](crate::Limits::frame_bytes); past that the
+    /// subscription ends with [`TooSlow`](crate::SubscriptionError::TooSlow).
     #[default]
     Wait,
     /// The oldest goes; the next one that is taken says how many went.
