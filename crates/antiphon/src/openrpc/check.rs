@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use antiphon_core::Params;
 use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{Draft, Validator};
+use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use super::document::{Components, Content, Method};
@@ -18,7 +18,7 @@ pub(super) struct Check {
     validator: Validator,
 }
 
-struct Param {
+pub(super) struct Param {
     name: String,
     required: bool,
     /// It stands for all that is given by position from here on.
@@ -53,30 +53,16 @@ impl Check {
             let schema = if param.repeated { json!({"type": "array", "items": one}) } else { one };
             (param.name.clone(), schema)
         });
-        // The components stand where the references look for them.
-        let schema = json!({
-            "properties": schemas.collect::<Map<_, _>>(),
-            "components": components,
-        });
-        let options = jsonschema::options().with_draft(Draft::Draft7);
-        let validator = options.build(&schema).map_err(|error| SchemaError {
-            method: method.name.clone(),
-            reason: error.to_string(),
-        })?;
+        let schema = json!({"properties": schemas.collect::<Map<_, _>>()});
+        let validator = validator(method, &schema, components)?;
         Ok(Self { params, validator })
     }
 
     pub(super) fn look(&self, params: &Params) -> Result<(), Fault> {
-        let given = params.as_json().decode::<Value>();
-        let given =
-            given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })?;
-        let by_position = given.is_array();
+        let given = given(params)?;
+        let places: &[Param] = if given.is_array() { &self.params } else { &[] };
         let named = Value::Object(self.named(given));
-        // The value is the peer's, and is not sent back.
-        self.validator.validate(&named).map_err(|error| Fault {
-            path: self.path(error.instance_path(), by_position),
-            reason: error.masked().to_string(),
-        })
+        hold(&self.validator, &named, |location| path(location, places))
     }
 
     /// The params by name, without those that are left out by a null.
@@ -107,41 +93,73 @@ impl Check {
         }
         named
     }
+}
 
-    /// Where it is wrong, as the caller has written it.
-    fn path(&self, location: &Location, by_position: bool) -> String {
-        let mut path = String::new();
-        // Where the list begins that a repeated param stands for.
-        let mut begin = 0;
-        for (depth, segment) in location.iter().enumerate() {
-            match segment {
-                LocationSegment::Property(name) if depth == 0 && by_position => {
-                    let place = self.params.iter().position(|param| *param.name == name);
-                    let place = place.unwrap_or_default();
-                    if self.params.get(place).is_some_and(|param| param.repeated) {
-                        begin = place;
-                    } else {
-                        let _ = write!(path, "[{place}]");
-                    }
-                }
-                LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
-                LocationSegment::Property(name) => {
-                    let _ = write!(path, ".{name}");
-                }
-                LocationSegment::Index(place) => {
-                    let _ = write!(path, "[{}]", place + begin);
-                    begin = 0;
+/// What a schema allows. The components stand where its references look for them, and beside a reference
+/// nothing counts.
+pub(super) fn validator(
+    method: &Method,
+    schema: &Value,
+    components: &Components,
+) -> Result<Validator, SchemaError> {
+    let schema = json!({"allOf": [schema], "components": components});
+    let options = jsonschema::options().with_draft(Draft::Draft7);
+    let failed = |error: ValidationError<'_>| error.to_string();
+    let method = || method.name.clone();
+    options.build(&schema).map_err(|error| SchemaError { method: method(), reason: failed(error) })
+}
+
+/// The params as a tree.
+pub(super) fn given(params: &Params) -> Result<Value, Fault> {
+    let given = params.as_json().decode();
+    given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })
+}
+
+pub(super) fn hold(
+    validator: &Validator,
+    given: &Value,
+    path: impl Fn(&Location) -> String,
+) -> Result<(), Fault> {
+    // The value is the peer's, and is not sent back.
+    validator.validate(given).map_err(|error| Fault {
+        path: path(error.instance_path()),
+        reason: error.masked().to_string(),
+    })
+}
+
+/// Where it is wrong, as the caller has written it: with the places of params that came by position.
+pub(super) fn path(location: &Location, places: &[Param]) -> String {
+    let mut path = String::new();
+    // Where the list begins that a repeated param stands for.
+    let mut begin = 0;
+    for (depth, segment) in location.iter().enumerate() {
+        match segment {
+            LocationSegment::Property(name) if depth == 0 && !places.is_empty() => {
+                let place = places.iter().position(|param| *param.name == name);
+                let place = place.unwrap_or_default();
+                if places.get(place).is_some_and(|param| param.repeated) {
+                    begin = place;
+                } else {
+                    let _ = write!(path, "[{place}]");
                 }
             }
+            LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
+            LocationSegment::Property(name) => {
+                let _ = write!(path, ".{name}");
+            }
+            LocationSegment::Index(place) => {
+                let _ = write!(path, "[{}]", place + begin);
+                begin = 0;
+            }
         }
-        path
     }
+    path
 }
 
 /// A schema that cannot be checked against.
 #[derive(Debug, thiserror::Error)]
 #[error("the schema of `{method}` is none: {reason}")]
 pub struct SchemaError {
-    pub(super) method: String,
-    pub(super) reason: String,
+    method: String,
+    reason: String,
 }

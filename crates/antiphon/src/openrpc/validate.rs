@@ -3,16 +3,14 @@
 //! Types alone let pass what a schema forbids: a range, a pattern, a length. It costs a tree of the
 //! params, so it is done only where it is asked for.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use antiphon_core::{ErrorObject, Params};
-use jsonschema::paths::{Location, LocationSegment};
-use jsonschema::{Draft, ValidationError, Validator};
-use serde_json::{Map, Value, json};
+use jsonschema::Validator;
+use serde_json::{Value, json};
 
-use super::check::SchemaError;
-use super::document::{Components, Content, Method};
+use super::check::{self, Fault, SchemaError};
+use super::document::{Components, Method};
 use crate::params::invalid;
 use crate::router::{Look, Router};
 
@@ -65,22 +63,11 @@ impl Router {
 }
 
 /// The check of one method.
-struct Check {
-    taken: Taken,
-    validator: Validator,
-}
-
-/// How the params are taken, and what they are checked as.
-enum Taken {
-    /// Each by an argument: as an Object of all of them.
-    Apart(Vec<Param>),
-    /// By one type: as they are.
-    Whole { by_name: bool },
-}
-
-struct Param {
-    name: String,
-    required: bool,
+enum Check {
+    /// Each param is taken by an argument.
+    Apart(check::Check),
+    /// One type takes them all: they are held against its schema as they are.
+    Whole { by_name: bool, validator: Validator },
 }
 
 impl Check {
@@ -89,66 +76,46 @@ impl Check {
         whole: Option<&Value>,
         components: &Components,
     ) -> Result<Self, SchemaError> {
-        let (taken, schema) = match whole {
-            Some(schema) => {
-                let by_name = takes_names(schema, components, DEPTH);
-                (Taken::Whole { by_name }, schema.clone())
-            }
-            None => apart(method),
+        let Some(schema) = whole else {
+            return check::Check::new(method, components).map(Self::Apart);
         };
-        // The components stand where the references look for them, and beside a reference nothing counts.
-        let schema = json!({"allOf": [schema], "components": components});
-        let options = jsonschema::options().with_draft(Draft::Draft7);
-        let validator = options.build(&schema).map_err(|error| SchemaError {
-            method: method.name.clone(),
-            reason: error.to_string(),
-        })?;
-        Ok(Self { taken, validator })
+        let by_name = takes_names(schema, components, DEPTH);
+        let validator = check::validator(method, schema, components)?;
+        Ok(Self::Whole { by_name, validator })
     }
 
     fn look(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
-        let given = params.map(|params| params.as_json().decode::<Value>()).transpose();
-        let given = given.map_err(|error| invalid("", &error.to_string()))?;
-        let given = given.unwrap_or_else(|| json!([]));
-        match &self.taken {
-            Taken::Apart(params) => {
-                let by_position = given.is_array();
-                let named = Value::Object(named(params, given));
-                self.hold(&named, |location| path(location, by_position.then_some(params)))
+        let fits = match (self, params) {
+            (Self::Apart(_), None) => Ok(()),
+            (Self::Apart(check), Some(params)) => check.look(params),
+            (Self::Whole { by_name, validator }, None) => hold_nothing(validator, *by_name),
+            (Self::Whole { by_name, validator }, Some(params)) => {
+                check::given(params).and_then(|given| hold_whole(validator, *by_name, &given))
             }
-            Taken::Whole { by_name } if is_empty(&given) => self.hold_nothing(*by_name),
-            Taken::Whole { by_name: true } if given.is_array() => {
-                Err(invalid("", "give the params by name: their places are not described"))
-            }
-            Taken::Whole { .. } => self.hold(&given, |location| path(location, None)),
-        }
-    }
-
-    /// Absent params, `[]` and `{}` mean the same, and the schema may know but one of them.
-    fn hold_nothing(&self, by_name: bool) -> Result<(), ErrorObject> {
-        let forms = [json!({}), json!([]), Value::Null];
-        if forms.iter().any(|form| self.validator.is_valid(form)) {
-            return Ok(());
-        }
-        let form = if by_name { &forms[0] } else { &forms[1] };
-        self.hold(form, |location| path(location, None))
-    }
-
-    fn hold(&self, given: &Value, path: impl Fn(&Location) -> String) -> Result<(), ErrorObject> {
-        // The value is the peer's, and is not sent back.
-        let refused = |error: ValidationError<'_>| {
-            invalid(&path(error.instance_path()), &error.masked().to_string())
         };
-        self.validator.validate(given).map_err(refused)
+        fits.map_err(|fault| invalid(&fault.path, &fault.reason))
     }
 }
 
-/// The params of a method whose arguments take one each, and the schema of all of them by name.
-fn apart(method: &Method) -> (Taken, Value) {
-    let param = |it: &Content| Param { name: it.name.clone(), required: it.required };
-    let params = method.params.iter().map(param).collect();
-    let schemas = method.params.iter().map(|it| (it.name.clone(), it.schema.clone()));
-    (Taken::Apart(params), json!({"properties": schemas.collect::<Map<_, _>>()}))
+fn hold_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), Fault> {
+    if is_empty(given) {
+        return hold_nothing(validator, by_name);
+    }
+    if by_name && given.is_array() {
+        let reason = "give the params by name: their places are not described".to_owned();
+        return Err(Fault { path: String::new(), reason });
+    }
+    check::hold(validator, given, |location| check::path(location, &[]))
+}
+
+/// Absent params, `[]` and `{}` mean the same, and the schema may know but one of them.
+fn hold_nothing(validator: &Validator, by_name: bool) -> Result<(), Fault> {
+    let forms = [json!({}), json!([]), Value::Null];
+    if forms.iter().any(|form| validator.is_valid(form)) {
+        return Ok(());
+    }
+    let form = if by_name { &forms[0] } else { &forms[1] };
+    check::hold(validator, form, |location| check::path(location, &[]))
 }
 
 /// How deep a schema is searched for an Object.
@@ -182,36 +149,4 @@ fn is_empty(given: &Value) -> bool {
         Value::Object(given) => given.is_empty(),
         _ => false,
     }
-}
-
-/// The params by name, without those that are left out by a null.
-fn named(params: &[Param], given: Value) -> Map<String, Value> {
-    let mut named = match given {
-        Value::Object(given) => given,
-        Value::Array(given) => params.iter().map(|it| it.name.clone()).zip(given).collect(),
-        _ => Map::new(),
-    };
-    for param in params.iter().filter(|param| !param.required) {
-        if named.get(&param.name).is_some_and(Value::is_null) {
-            named.remove(&param.name);
-        }
-    }
-    named
-}
-
-/// Where it is wrong, as the caller has written it: with the places of params that came by position.
-fn path(location: &Location, places: Option<&Vec<Param>>) -> String {
-    let mut path = String::new();
-    for (depth, segment) in location.iter().enumerate() {
-        let _ = match (segment, places) {
-            (LocationSegment::Property(name), Some(params)) if depth == 0 => {
-                let place = params.iter().position(|param| *param.name == name);
-                place.map_or(Ok(()), |place| write!(path, "[{place}]"))
-            }
-            (LocationSegment::Property(name), _) if path.is_empty() => write!(path, "{name}"),
-            (LocationSegment::Property(name), _) => write!(path, ".{name}"),
-            (LocationSegment::Index(place), _) => write!(path, "[{place}]"),
-        };
-    }
-    path
 }
