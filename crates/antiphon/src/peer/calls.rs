@@ -123,10 +123,16 @@ impl Pending<'_> {
         self.keep();
     }
 
-    /// They are not abandoned, whoever waits for them.
-    pub(super) fn keep(&mut self) {
+    fn keep(&mut self) {
         self.ids = 0..0;
         self.named = None;
+    }
+
+    /// Nobody waits for them, and nobody is told.
+    pub(super) fn forget(mut self) {
+        let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
+        self.keep();
+        drop(abandoned);
     }
 }
 
@@ -154,7 +160,11 @@ impl Drop for Pending<'_> {
             drop(state);
         }
         // Dropping a waiter wakes whoever waits, which is not done under the lock.
-        drop(abandoned);
+        for (id, waiter) in abandoned {
+            if let Waiter::Subscription(asked) = waiter {
+                self.shared.subscriptions.forsake(id, asked);
+            }
+        }
     }
 }
 

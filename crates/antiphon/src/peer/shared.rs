@@ -221,7 +221,10 @@ impl Shared {
             Answered::Waiter(waiter) => {
                 waiter.send(response.outcome.map_err(CallError::Rpc));
             }
-            Answered::Late => tracing::debug!(id = %response.id, "an answer came too late"),
+            Answered::Late => match self.subscriptions.take_forsaken(&response.id) {
+                Some(asked) => asked.answered(response.outcome.map_err(CallError::Rpc)),
+                None => tracing::debug!(id = %response.id, "an answer came too late"),
+            },
             Answered::Unknown => self.answer_without_id(&response),
         }
     }

@@ -3,8 +3,8 @@
 //! Most connections have none, and hold no table then. What is followed is entered where the reply is
 //! read, before anything behind it is: an item cannot come to a subscription that is not known yet.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,12 +30,17 @@ pub(super) struct Subscriptions {
     pub(super) follows: AtomicBool,
 }
 
+/// Subscriptions asked for and given up that are remembered.
+const FORSAKEN: usize = 64;
+
 #[derive(Default)]
 struct Table {
     served: HashMap<Id, Arc<Channel>>,
     followed: HashMap<Id, Arc<Feed>>,
     /// Calls of ours whose progress is asked for.
     watched: HashMap<Id, Watch>,
+    /// Asked for and given up, the oldest first.
+    forsaken: VecDeque<(Id, Box<Asked>)>,
     /// What ids are made of.
     ids: (RandomState, u64),
     /// None is served any more.
@@ -45,6 +50,24 @@ struct Table {
 impl Subscriptions {
     fn table(&self) -> MutexGuard<'_, Option<Box<Table>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers one that was asked for and given up, until it is answered or many others were.
+    pub(super) fn forsake(&self, id: Id, asked: Box<Asked>) {
+        let mut table = self.table();
+        let forsaken = &mut table.get_or_insert_default().forsaken;
+        let oldest = if forsaken.len() == FORSAKEN { forsaken.pop_front() } else { None };
+        forsaken.push_back((id, asked));
+        drop(table);
+        drop(oldest);
+    }
+
+    /// The one that this late answer is for.
+    pub(super) fn take_forsaken(&self, id: &Id) -> Option<Box<Asked>> {
+        let mut table = self.table();
+        let forsaken = &mut table.as_mut()?.forsaken;
+        let at = forsaken.iter().position(|(other, _)| other == id)?;
+        forsaken.remove(at).map(|(_, asked)| asked)
     }
 
     /// Whether none is served.
@@ -100,12 +123,14 @@ impl Subscriptions {
 
     /// The connection has ended, and so have they.
     pub(super) fn end(&self, reason: &Arc<str>) {
-        let (served, followed) = {
+        let (served, followed, forsaken) = {
             let mut table = self.table();
             let table = table.get_or_insert_default();
             table.is_closed = true;
-            (std::mem::take(&mut table.served), std::mem::take(&mut table.followed))
+            let forsaken = std::mem::take(&mut table.forsaken);
+            (std::mem::take(&mut table.served), std::mem::take(&mut table.followed), forsaken)
         };
+        drop(forsaken);
         served.into_values().for_each(|channel| channel.end());
         followed.into_values().for_each(|feed| feed.disconnect(reason));
     }
@@ -254,10 +279,10 @@ impl Peer {
         self.capacity().await?;
         let (answer, answered) = oneshot::channel();
         let asked = Asked { peer: self.clone(), feed, gap, answer };
-        let mut pending = self.shared.open(&call, Waiter::Subscription(Box::new(asked)))?;
-        // Not to be abandoned, or nobody would unsubscribe what is answered after all.
-        pending.keep();
+        // Given up, it is remembered: what is answered after all is to be unsubscribed.
+        let pending = self.shared.open(&call, Waiter::Subscription(Box::new(asked)))?;
         let answer = answered.await;
+        pending.answered();
         answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
     }
 
@@ -293,7 +318,7 @@ impl Peer {
     pub(crate) fn call_and_forget(&self, call: &Invocation) {
         let (waiter, _) = oneshot::channel();
         match self.shared.open(call, Waiter::Call(waiter)) {
-            Ok(pending) => pending.answered(),
+            Ok(pending) => pending.forget(),
             Err(error) => tracing::debug!(%error, method = %call.method, "not sent"),
         }
     }

@@ -3,6 +3,7 @@
 //! Races are made with barriers and channels, never with sleeps. A test that hangs is ended by
 //! [`within`], which names it.
 
+#![cfg_attr(not(feature = "full"), allow(unused_imports, reason = "some tests need more"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 #[cfg(feature = "http")]
@@ -44,6 +45,6 @@ mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
 mod traces;
-#[cfg(feature = "ws")]
 mod under_pressure;
+#[cfg(feature = "ws")]
 mod wires;

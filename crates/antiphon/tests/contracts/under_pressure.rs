@@ -326,3 +326,29 @@ async fn a_batch_is_sent_again_only_if_all_of_it_may_be() {
     let lost = replies.take(get);
     assert!(matches!(lost, Err(CallError::Interrupted(_))), "{lost:?}");
 }
+
+#[tokio::test]
+async fn subscriptions_that_are_never_answered_leave_room_for_calls() {
+    let (ours, theirs) = pair();
+    let limits = Limits { pending_calls: 4, ..Limits::default() };
+    let client = Client::builder().limits(limits).over(theirs);
+    let mut raw = Raw(ours);
+    let mut ids = Vec::new();
+    for _ in 0..100 {
+        let subscribing = tokio::spawn(client.subscribe::<u64>("n", ()).into_future());
+        ids.push(raw.next().await["id"].clone());
+        subscribing.abort();
+        let _ = subscribing.await;
+    }
+    let call = tokio::spawn(client.call::<u64>("x", ()).into_future());
+    let id = raw.next().await["id"].clone();
+    // One of them is answered after all, and nobody wants it.
+    raw.send(&answer(ids.last().unwrap(), "\"s\"")).await;
+    let unsubscribe = raw.next().await;
+    assert_eq!(
+        (&unsubscribe["method"], &unsubscribe["params"]),
+        (&json!("unsubscribe_n"), &json!(["s"]))
+    );
+    raw.send(&answer(&id, "7")).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 7);
+}
