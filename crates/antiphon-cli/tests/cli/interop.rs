@@ -111,14 +111,6 @@ fn ws_of_node_by_tls() {
     }
 }
 
-#[test]
-fn websockets_of_python_by_tls() {
-    let Some(mut check) = python("ws_client.py") else { return };
-    let (server, scratch) = secure("wss://127.0.0.1:0");
-    check.env("SSL_CERT_FILE", scratch.path("cert.pem"));
-    passes(check.arg(server.endpoint("wss")), 12);
-}
-
 /// A server with a certificate of its own, which is in `cert.pem`.
 fn secure(endpoint: &str) -> (Server, Scratch) {
     let scratch = Scratch::new();
