@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
 use crate::openrpc::{describe, list};
-use crate::{batch, bench, call, completions, exit, notify, serve, subscribe};
+use crate::{batch, bench, call, check, completions, exit, notify, serve, subscribe};
 
 /// Call, serve, try and measure any JSON-RPC 2.0 endpoint, over any wire
 #[derive(Debug, Parser)]
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Subscribe(subscribe::SubscribeArgs),
     List(list::ListArgs),
     Describe(describe::DescribeArgs),
+    Check(check::CheckArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }

@@ -3,6 +3,7 @@
 mod batch;
 mod bench;
 mod call;
+mod check;
 mod cli;
 mod completions;
 mod demo;
@@ -16,6 +17,7 @@ mod openrpc;
 mod output;
 mod params;
 mod quantity;
+mod raw;
 mod remote;
 mod serve;
 mod subscribe;
@@ -49,6 +51,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::Subscribe(args) => in_runtime(subscribe::run(args)),
         Command::List(args) => in_runtime(openrpc::list::run(args)),
         Command::Describe(args) => in_runtime(openrpc::describe::run(args)),
+        Command::Check(args) => in_runtime(check::run(args)),
         Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }

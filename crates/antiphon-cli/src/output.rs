@@ -98,6 +98,11 @@ pub(crate) fn on_one_line(json: &str) -> String {
     out
 }
 
+/// Whether stdout shows colours.
+pub(crate) fn is_coloured() -> bool {
+    colours(&io::stdout())
+}
+
 /// See <https://no-color.org>.
 fn colours(stream: &impl io::IsTerminal) -> bool {
     let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
@@ -106,7 +111,7 @@ fn colours(stream: &impl io::IsTerminal) -> bool {
         && std::env::var_os("TERM").is_none_or(|t| t != "dumb")
 }
 
-fn paint(coloured: bool, style: &str, text: &str) -> String {
+pub(crate) fn paint(coloured: bool, style: &str, text: &str) -> String {
     if coloured { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
 }
 

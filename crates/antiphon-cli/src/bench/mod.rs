@@ -5,10 +5,8 @@
 //! right.
 
 mod check;
-mod codec;
 mod input;
 mod ledger;
-mod link;
 mod live;
 mod outgoing;
 mod pace;
@@ -19,7 +17,6 @@ mod round;
 mod table;
 mod talk;
 mod tally;
-mod target;
 mod worker;
 
 use std::sync::Arc;
@@ -37,10 +34,10 @@ use self::report::{Figures, Report};
 use self::request::Request;
 use self::round::Measured;
 use self::tally::Window;
-use self::target::{Named, Target, named};
 use crate::exit::{Exit, Failure};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
+use crate::raw::target::{Named, Remote, Target, named};
 use crate::tls::ClientTls;
 use crate::{endpoint, output, remote};
 
@@ -244,9 +241,15 @@ impl BenchArgs {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
         let tls = self.tls.client(all)?;
         let first = Named { name: self.name.clone(), endpoint: self.endpoint.clone() };
+        let remote = match self.allow_remote {
+            true => Remote::Allowed,
+            false => Remote::Refused(
+                "load is for servers of your own: --allow-remote sends it there all the same",
+            ),
+        };
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
-            let target = Target::find(named, &self.headers, &tls, self.allow_remote).await?;
+            let target = Target::find(named, &self.headers, &tls, remote).await?;
             targets.push(Arc::new(target));
         }
         Ok(targets)

@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use super::link::Socket;
+use crate::raw::socket::Socket;
 
 /// What gathers before it is written.
 const GATHER: usize = 256 << 10;

@@ -7,7 +7,7 @@ use super::check::Expected;
 use super::pace::{Pace, Schedule};
 use super::request::Request;
 use super::tally::Window;
-use super::target::{Speech, Target};
+use crate::raw::target::{Speech, Target};
 
 /// The most messages in flight on a connection of an open loop, where no number is given. Over HTTP
 /// it is one: pipelining is for servers that are known to bear it.

@@ -16,9 +16,9 @@ use super::live::Live;
 use super::plan::Plan;
 use super::talk::lock;
 use super::tally::Tally;
-use super::target::Target;
 use super::worker::Worker;
 use crate::exit::{Exit, Failure};
+use crate::raw::target::Target;
 
 /// How often the live line is drawn.
 const TICK: Duration = Duration::from_millis(200);

@@ -13,15 +13,16 @@ use std::time::{Duration, Instant};
 use tokio::time::{Sleep, sleep_until};
 
 use super::check::Checker;
-use super::codec::{Broken, Codec, Step};
 use super::input::Input;
 use super::ledger::Ledger;
-use super::link::{Link, Socket};
 use super::outgoing::Outgoing;
 use super::pace::Pace;
 use super::plan::Plan;
 use super::request::Ids;
 use super::tally::{Fault, Kind, Tally};
+use crate::raw::codec::{Broken, Codec, Step};
+use crate::raw::link::Link;
+use crate::raw::socket::Socket;
 
 /// A timer is a millisecond late at times: before a call is due, this long is spent looking at the
 /// clock instead.

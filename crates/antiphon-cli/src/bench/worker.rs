@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::link::{self, Link};
 use super::pace::Pace;
 use super::plan::Plan;
 use super::talk::{End, Talk, lock};
 use super::tally::{Fault, Kind, Tally};
-use super::target::Target;
+use crate::raw::link::{self, Link};
+use crate::raw::target::Target;
 
 /// The first wait before a connection is made again; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(10);

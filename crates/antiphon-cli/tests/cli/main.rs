@@ -13,9 +13,9 @@
 mod demo;
 
 mod support;
-mod wire;
 
 mod bench;
+mod checking;
 mod choices;
 mod commands;
 mod completing;
@@ -27,5 +27,4 @@ mod middleware;
 mod serving;
 mod subscribing;
 mod tls;
-mod transcripts;
 mod usual;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::{Connection, PATIENCE, Socket, Trust, fault};
+use super::{Connection, PATIENCE, Socket, fault};
 
 /// One connection, kept alive.
 pub(crate) struct Http {
@@ -33,10 +33,6 @@ impl Answer {
 impl Http {
     pub(crate) fn connect(address: &str) -> Self {
         Self::over(Socket::tcp(address), address)
-    }
-
-    pub(crate) fn tls(address: &str, trust: &Trust) -> Self {
-        Self::over(Socket::tls(address, trust), address)
     }
 
     fn over(socket: Socket, address: &str) -> Self {

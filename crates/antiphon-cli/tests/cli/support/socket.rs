@@ -1,14 +1,8 @@
-//! What carries bytes to a server: TCP, a Unix socket, or TLS.
+//! What carries bytes to a server: TCP, or a Unix socket.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
-use std::sync::Arc;
-
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::PATIENCE;
 
@@ -16,27 +10,6 @@ use super::PATIENCE;
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
-    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
-}
-
-/// Whom a client believes.
-pub(crate) struct Trust(Arc<ClientConfig>);
-
-impl Trust {
-    /// The certificates of this file, and no other.
-    pub(crate) fn in_file(path: &Path) -> Self {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_file_iter(path).unwrap() {
-            roots.add(certificate.unwrap()).unwrap();
-        }
-        let provider = rustls::crypto::ring::default_provider();
-        let config = ClientConfig::builder_with_provider(provider.into())
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Self(config.into())
-    }
 }
 
 impl Socket {
@@ -50,21 +23,11 @@ impl Socket {
         Self::Unix(socket)
     }
 
-    pub(crate) fn tls(address: &str, trust: &Trust) -> Self {
-        let name = ServerName::try_from("localhost").unwrap();
-        let session = ClientConnection::new(trust.0.clone(), name).unwrap();
-        Self::Tls(Box::new(StreamOwned::new(session, connect(address))))
-    }
-
     /// Says that nothing more will be sent.
     pub(crate) fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.shutdown(Shutdown::Write).unwrap(),
             Self::Unix(socket) => socket.shutdown(Shutdown::Write).unwrap(),
-            Self::Tls(stream) => {
-                stream.conn.send_close_notify();
-                stream.flush().unwrap();
-            }
         }
     }
 
@@ -90,7 +53,6 @@ impl Read for Socket {
         match self {
             Self::Tcp(socket) => socket.read(buffer),
             Self::Unix(socket) => socket.read(buffer),
-            Self::Tls(stream) => stream.read(buffer),
         }
     }
 }
@@ -101,11 +63,6 @@ impl Write for Socket {
         match self {
             Self::Tcp(socket) => socket.write(bytes),
             Self::Unix(socket) => socket.write(bytes),
-            Self::Tls(stream) => {
-                let written = stream.write(bytes)?;
-                stream.flush()?;
-                Ok(written)
-            }
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
-use super::{Connection, Socket, Trust, fault};
+use super::{Connection, Socket, fault};
 
 /// How messages are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,10 +24,6 @@ pub(crate) struct Stream {
 impl Stream {
     pub(crate) fn tcp(address: &str, framing: Framing) -> Self {
         Self { reader: BufReader::new(Socket::tcp(address)), framing }
-    }
-
-    pub(crate) fn tls(address: &str, trust: &Trust, framing: Framing) -> Self {
-        Self { reader: BufReader::new(Socket::tls(address, trust)), framing }
     }
 
     pub(crate) fn unix(path: &str, framing: Framing) -> Self {

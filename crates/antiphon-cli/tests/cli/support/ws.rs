@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use super::{Connection, Socket, Trust, fault};
+use super::{Connection, Socket, fault};
 
 /// The example of RFC 6455, section 1.3: a key, and the proof that it was read.
 pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
@@ -26,10 +26,6 @@ pub(crate) enum Frame {
 impl Ws {
     pub(crate) fn connect(address: &str) -> Self {
         Self::over(Socket::tcp(address), address)
-    }
-
-    pub(crate) fn tls(address: &str, trust: &Trust) -> Self {
-        Self::over(Socket::tls(address, trust), address)
     }
 
     fn over(socket: Socket, address: &str) -> Self {

@@ -1,4 +1,4 @@
-//! What is measured: an endpoint, its name, and where on this machine it is.
+//! The other side: an endpoint, its name, and where it is.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
@@ -13,13 +13,13 @@ use crate::exit::{Exit, Failure};
 
 /// An endpoint that may have a name: `NAME=ENDPOINT`.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
-    pub(super) name: Option<String>,
-    pub(super) endpoint: Endpoint,
+pub(crate) struct Named {
+    pub(crate) name: Option<String>,
+    pub(crate) endpoint: Endpoint,
 }
 
 /// Reads `NAME=ENDPOINT`; an `=` after the scheme is the endpoint's own.
-pub(super) fn named(text: &str) -> Result<Named, String> {
+pub(crate) fn named(text: &str) -> Result<Named, String> {
     let (name, endpoint) = match text.split_once('=') {
         Some((name, endpoint)) if !name.contains(':') => (Some(name.to_owned()), endpoint),
         _ => (None, text),
@@ -30,21 +30,31 @@ pub(super) fn named(text: &str) -> Result<Named, String> {
     Ok(Named { name, endpoint: endpoint::callable(endpoint)? })
 }
 
-/// One of the endpoints to measure.
+/// An endpoint to connect to.
 #[derive(Debug)]
-pub(super) struct Target {
-    pub(super) name: String,
-    pub(super) endpoint: Endpoint,
-    pub(super) place: Place,
-    pub(super) speech: Speech,
-    pub(super) headers: Vec<(HeaderName, HeaderValue)>,
+pub(crate) struct Target {
+    pub(crate) name: String,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) place: Place,
+    pub(crate) speech: Speech,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     /// Whom to trust, and the name that the server must prove, where there is TLS.
-    pub(super) tls: Option<(TlsClient, String)>,
+    pub(crate) tls: Option<(TlsClient, String)>,
+    /// What a child process says on its stderr is for nobody.
+    pub(crate) is_quiet: bool,
+}
+
+/// Whether it may be another machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Remote {
+    Allowed,
+    /// And what to do about it.
+    Refused(&'static str),
 }
 
 /// Where it is.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// Looked up once, so that no connection waits for that.
     Tcp(Vec<SocketAddr>),
     Unix(PathBuf),
@@ -54,18 +64,18 @@ pub(super) enum Place {
 
 /// What is spoken there.
 #[derive(Debug)]
-pub(super) enum Speech {
+pub(crate) enum Speech {
     Http { path: String, host: String },
     Ws { path: String, host: String },
     Stream(Framing),
 }
 
 impl Target {
-    pub(super) async fn find(
+    pub(crate) async fn find(
         named: Named,
         headers: &[(HeaderName, HeaderValue)],
         tls: &TlsClient,
-        allow_remote: bool,
+        remote: Remote,
     ) -> Result<Self, Failure> {
         let Named { name, endpoint } = named;
         let speech = speech(&endpoint);
@@ -77,19 +87,19 @@ impl Target {
             Endpoint::Http { authority, .. }
             | Endpoint::Ws { authority, .. }
             | Endpoint::Tcp { authority, .. } => {
-                Place::Tcp(addresses(&endpoint, authority, allow_remote).await?)
+                Place::Tcp(addresses(&endpoint, authority, remote).await?)
             }
             Endpoint::Unix { path, .. } => Place::Unix(path.clone()),
             Endpoint::Exec { command, .. } => Place::Child(command.clone()),
-            other => return Err(Failure::usage(format!("{other} cannot be measured"))),
+            other => return Err(Failure::usage(format!("{other} cannot be called"))),
         };
         let name = name.unwrap_or_else(|| endpoint.to_string());
         let tls = host(&endpoint).map(|host| (tls.clone(), host.to_owned()));
-        Ok(Self { name, endpoint, place, speech, headers: headers.to_vec(), tls })
+        Ok(Self { name, endpoint, place, speech, headers: headers.to_vec(), tls, is_quiet: false })
     }
 
     /// Why there is no connection to it.
-    pub(super) fn unreachable(&self, error: &io::Error) -> Failure {
+    pub(crate) fn unreachable(&self, error: &io::Error) -> Failure {
         let endpoint = &self.endpoint;
         let exit = match error.kind() {
             ErrorKind::TimedOut => Exit::Timeout,
@@ -137,14 +147,13 @@ fn speech(endpoint: &Endpoint) -> Speech {
 async fn addresses(
     endpoint: &Endpoint,
     authority: &Authority,
-    allow_remote: bool,
+    remote: Remote,
 ) -> Result<Vec<SocketAddr>, Failure> {
-    let remote = || {
-        Failure::usage(format!("{endpoint} is not on this machine"))
-            .hint("load is for servers of your own: --allow-remote sends it there all the same")
-    };
-    if !allow_remote && !is_loopback_name(&authority.host) {
-        return Err(remote());
+    let refuse = |hint| Failure::usage(format!("{endpoint} is not on this machine")).hint(hint);
+    if let Remote::Refused(hint) = remote
+        && !is_loopback_name(&authority.host)
+    {
+        return Err(refuse(hint));
     }
     let port = if endpoint.is_secure() { 443 } else { 80 };
     let host = (authority.host.as_str(), authority.port.unwrap_or(port));
@@ -152,8 +161,10 @@ async fn addresses(
         Failure::new(Exit::Transport, format!("`{}` cannot be found: {error}", authority.host))
     })?;
     let found: Vec<SocketAddr> = found.collect();
-    if !allow_remote && !found.iter().all(|address| is_loopback(address.ip())) {
-        return Err(remote());
+    if let Remote::Refused(hint) = remote
+        && !found.iter().all(|address| is_loopback(address.ip()))
+    {
+        return Err(refuse(hint));
     }
     Ok(found)
 }

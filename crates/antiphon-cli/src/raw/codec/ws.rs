@@ -6,8 +6,8 @@ use super::{Broken, MAX_REPLY, Step, too_large};
 
 /// The key of every handshake, and its proof: those of RFC 6455, section 1.3. A random one would
 /// guard against a cache that answers instead of the server, and cost a digest to check.
-pub(in crate::bench) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
-pub(in crate::bench) const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+pub(crate) const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
 /// What may wait to be written before pings are no longer answered: they only flood.
 const MAX_UNSENT: usize = 1 << 20;
@@ -21,7 +21,7 @@ const PONG: u8 = 10;
 
 /// One connection whose handshake is done.
 #[derive(Debug)]
-pub(in crate::bench) struct Ws {
+pub(crate) struct Ws {
     random: u64,
     /// The mask of the frame that was begun last.
     key: [u8; 4],
@@ -40,12 +40,12 @@ struct Head {
 }
 
 impl Ws {
-    pub(in crate::bench) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let random = RandomState::new().hash_one(0) | 1;
         Self { random, key: [0; 4], joined: None, whole: Vec::new() }
     }
 
-    pub(super) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
+    pub(crate) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
         self.frame(TEXT, length, out);
     }
 
@@ -75,7 +75,7 @@ impl Ws {
     }
 
     /// Masks the payload of the frame that was begun last.
-    pub(super) fn mask(&self, payload: &mut [u8]) {
+    pub(crate) fn mask(&self, payload: &mut [u8]) {
         let [a, b, c, d] = self.key;
         let word = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
         let mut words = payload.chunks_exact_mut(8);
@@ -88,7 +88,7 @@ impl Ws {
         }
     }
 
-    pub(super) fn next<'a>(
+    pub(crate) fn next<'a>(
         &'a mut self,
         input: &'a [u8],
         out: &mut Vec<u8>,
@@ -139,7 +139,7 @@ impl Ws {
     }
 
     /// A close with 1000: all is well.
-    pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn goodbye(&mut self, out: &mut Vec<u8>) {
         self.control(CLOSE, &1000_u16.to_be_bytes(), out);
     }
 }

@@ -7,12 +7,12 @@ use antiphon::http::{HeaderName, HeaderValue};
 use super::{Broken, MAX_REPLY, Step, decimal, too_large};
 
 /// The longest head of an answer.
-pub(in crate::bench) const MAX_HEAD: usize = 64 << 10;
+pub(crate) const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 128;
 
 /// One connection.
 #[derive(Debug)]
-pub(in crate::bench) struct Http {
+pub(crate) struct Http {
     /// All of a request up to the digits of its length.
     request: Vec<u8>,
     /// The head that was read last, of an answer with a body of known length.
@@ -22,7 +22,7 @@ pub(in crate::bench) struct Http {
     state: State,
     /// A body that comes in chunks, as far as it has.
     body: Vec<u8>,
-    pub(super) is_closing: bool,
+    pub(crate) is_closing: bool,
 }
 
 /// Where in an answer the input begins.
@@ -44,11 +44,7 @@ enum Body {
 }
 
 impl Http {
-    pub(in crate::bench) fn new(
-        path: &str,
-        host: &str,
-        headers: &[(HeaderName, HeaderValue)],
-    ) -> Self {
+    pub(crate) fn new(path: &str, host: &str, headers: &[(HeaderName, HeaderValue)]) -> Self {
         let mut request = format!("POST {path} HTTP/1.1\r\n").into_bytes();
         let own = [("host", host), ("content-type", "application/json")];
         headers_of(&own, headers, &mut request);
@@ -58,13 +54,13 @@ impl Http {
         Self { request, head, length, state, body, is_closing }
     }
 
-    pub(super) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
+    pub(crate) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.request);
         decimal(length, out);
         out.extend_from_slice(b"\r\n\r\n");
     }
 
-    pub(super) fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<'a>, Broken> {
+    pub(crate) fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<Step<'a>, Broken> {
         match self.state {
             State::Head if !self.head.is_empty() && input.starts_with(&self.head) => {
                 Ok(whole(200, input, self.head.len(), self.length))
@@ -76,7 +72,7 @@ impl Http {
         }
     }
 
-    pub(super) fn last<'a>(&'a mut self, input: &'a [u8]) -> Option<Step<'a>> {
+    pub(crate) fn last<'a>(&'a mut self, input: &'a [u8]) -> Option<Step<'a>> {
         let State::Rest(status) = self.state else { return None };
         self.state = State::Head;
         Some(reply(status, input, input.len()))
@@ -146,7 +142,7 @@ impl Http {
 }
 
 /// Appends header lines: our own, but for those that were named by hand, and these.
-pub(in crate::bench) fn headers_of(
+pub(crate) fn headers_of(
     own: &[(&str, &str)],
     named: &[(HeaderName, HeaderValue)],
     out: &mut Vec<u8>,
@@ -202,7 +198,7 @@ fn body(status: u16, headers: &[httparse::Header<'_>]) -> Result<Body, Broken> {
 }
 
 /// A `Content-Length`.
-pub(super) fn length_of(digits: &[u8]) -> Result<usize, Broken> {
+pub(crate) fn length_of(digits: &[u8]) -> Result<usize, Broken> {
     let length = std::str::from_utf8(digits).ok().and_then(|digits| digits.trim().parse().ok());
     let length: usize = length.ok_or_else(|| Broken("a Content-Length is no number".into()))?;
     if length > MAX_REPLY { Err(too_large()) } else { Ok(length) }

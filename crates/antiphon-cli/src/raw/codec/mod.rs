@@ -7,15 +7,15 @@ mod http;
 mod stream;
 mod ws;
 
-pub(super) use self::http::{Http, MAX_HEAD, headers_of};
-pub(super) use self::stream::Stream;
-pub(super) use self::ws::{KEY, PROOF, Ws};
+pub(crate) use self::http::{Http, MAX_HEAD, headers_of};
+pub(crate) use self::stream::Stream;
+pub(crate) use self::ws::{KEY, PROOF, Ws};
 
 /// The largest reply that is taken.
-pub(super) const MAX_REPLY: usize = 256 << 20;
+pub(crate) const MAX_REPLY: usize = 256 << 20;
 
 /// What a connection speaks.
-pub(super) enum Codec {
+pub(crate) enum Codec {
     Http(Http),
     Ws(Ws),
     Stream(Stream),
@@ -23,7 +23,7 @@ pub(super) enum Codec {
 
 /// What is next in the input.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     /// Not all of it is there.
     Starved,
     /// So many bytes hold no reply.
@@ -38,11 +38,11 @@ pub(super) enum Step<'a> {
 
 /// How the peer broke the protocol of the wire.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Broken(pub(super) String);
+pub(crate) struct Broken(pub(crate) String);
 
 impl Codec {
     /// Begins a message of this length; gives where it begins.
-    pub(super) fn begin(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
+    pub(crate) fn begin(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
         match self {
             Self::Http(http) => http.begin(length, out),
             Self::Ws(ws) => ws.begin(length, out),
@@ -52,7 +52,7 @@ impl Codec {
     }
 
     /// Ends the message that began there.
-    pub(super) fn end(&mut self, start: usize, out: &mut Vec<u8>) {
+    pub(crate) fn end(&mut self, start: usize, out: &mut Vec<u8>) {
         match self {
             Self::Http(_) => {}
             Self::Ws(ws) => ws.mask(&mut out[start..]),
@@ -61,12 +61,12 @@ impl Codec {
     }
 
     /// Whether a message is not the same on the wire.
-    pub(super) fn changes_texts(&self) -> bool {
+    pub(crate) fn changes_texts(&self) -> bool {
         matches!(self, Self::Ws(_))
     }
 
     /// Looks for the next reply; what has to be answered on the way goes to `out`.
-    pub(super) fn next<'a>(
+    pub(crate) fn next<'a>(
         &'a mut self,
         input: &'a [u8],
         out: &mut Vec<u8>,
@@ -79,7 +79,7 @@ impl Codec {
     }
 
     /// A reply that only the end of the connection ends.
-    pub(super) fn last<'a>(&'a mut self, input: &'a [u8]) -> Option<Step<'a>> {
+    pub(crate) fn last<'a>(&'a mut self, input: &'a [u8]) -> Option<Step<'a>> {
         match self {
             Self::Http(http) => http.last(input),
             Self::Ws(_) | Self::Stream(_) => None,
@@ -87,17 +87,17 @@ impl Codec {
     }
 
     /// Whether the peer has announced that it closes after this reply.
-    pub(super) fn is_closing(&self) -> bool {
+    pub(crate) fn is_closing(&self) -> bool {
         matches!(self, Self::Http(http) if http.is_closing)
     }
 
     /// Whether replies come in the order of the calls.
-    pub(super) fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         matches!(self, Self::Http(_))
     }
 
     /// What to say before leaving.
-    pub(super) fn goodbye(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn goodbye(&mut self, out: &mut Vec<u8>) {
         if let Self::Ws(ws) = self {
             ws.goodbye(out);
         }

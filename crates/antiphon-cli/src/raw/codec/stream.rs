@@ -12,7 +12,7 @@ const MAX_HEADERS: usize = 16;
 
 /// One connection.
 #[derive(Debug)]
-pub(in crate::bench) struct Stream {
+pub(crate) struct Stream {
     framing: Framing,
     /// How much of the input was looked at and holds no end.
     scanned: usize,
@@ -32,11 +32,11 @@ struct Place {
 }
 
 impl Stream {
-    pub(in crate::bench) fn new(framing: Framing) -> Self {
+    pub(crate) fn new(framing: Framing) -> Self {
         Self { framing, scanned: 0, place: Place::default(), head: Vec::new(), length: 0 }
     }
 
-    pub(super) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
+    pub(crate) fn begin(&mut self, length: usize, out: &mut Vec<u8>) {
         if self.framing == Framing::Header {
             out.extend_from_slice(b"Content-Length: ");
             decimal(length, out);
@@ -44,13 +44,13 @@ impl Stream {
         }
     }
 
-    pub(super) fn end(&self, out: &mut Vec<u8>) {
+    pub(crate) fn end(&self, out: &mut Vec<u8>) {
         if self.framing != Framing::Header {
             out.push(b'\n');
         }
     }
 
-    pub(super) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Broken> {
+    pub(crate) fn next<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Broken> {
         let step = match self.framing {
             Framing::Line => self.line(input),
             Framing::Values => self.value(input),

@@ -4,6 +4,7 @@
 //! 2^53 stays itself, and a lone surrogate is a value like any other. It never forgives: what a
 //! server sends is judged here, so a member that is there twice is a fault.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -163,6 +164,7 @@ impl Parser<'_> {
 
     fn object(&mut self) -> Result<Value, String> {
         let mut members: Vec<(String, Json)> = Vec::new();
+        let mut names = HashSet::new();
         self.space();
         if self.eat('}') {
             return Ok(Value::Object(members));
@@ -170,7 +172,7 @@ impl Parser<'_> {
         loop {
             self.space();
             let name = String::from_utf16_lossy(&self.string()?);
-            if members.iter().any(|(other, _)| *other == name) {
+            if !names.insert(name.clone()) {
                 return Err(format!("the member {name:?} is there twice"));
             }
             self.space();

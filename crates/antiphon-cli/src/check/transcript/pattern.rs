@@ -18,34 +18,83 @@ impl Pattern {
     }
 
     /// Compares one whole message. What the names stand for is kept only if all of it matches.
-    pub(crate) fn matches(&self, message: &[u8], bindings: &mut Bindings) -> Result<(), String> {
+    pub(crate) fn matches(
+        &self,
+        message: &[u8],
+        order: Order,
+        bindings: &mut Bindings,
+    ) -> Result<(), String> {
         let found = std::str::from_utf8(message)
             .map_err(|_| "it is not UTF-8".to_owned())
-            .and_then(Json::parse)
-            .map_err(|fault| self.mismatch(&fault, &String::from_utf8_lossy(message)))?;
+            .and_then(Json::parse)?;
         let mut bound = bindings.clone();
-        self.payload(&found, &mut bound)
-            .map_err(|fault| self.mismatch(&fault, &found.to_string()))?;
+        self.payload(&found, order, &mut bound)?;
         *bindings = bound;
         Ok(())
     }
 
-    fn mismatch(&self, fault: &str, found: &str) -> String {
-        format!("{fault}\n  expected: {self}\n  found:    {found}")
+    /// Whether it is a Request or a Notification of the server's.
+    pub(crate) fn is_call(&self) -> bool {
+        self.0.member("method").is_some()
     }
 
-    fn payload(&self, found: &Json, bindings: &mut Bindings) -> Result<(), String> {
-        match (&self.0.value, &found.value) {
-            (Value::Array(expected), Value::Array(entries)) => {
-                same_length(expected, entries, "the batch")?;
-                for (index, (expected, entry)) in expected.iter().zip(entries).enumerate() {
-                    self::message(expected, entry, &format!("[{index}]"), bindings)?;
-                }
-                Ok(())
-            }
-            _ => message(&self.0, found, "", bindings),
+    /// Whether a server that does it must have done some work: not refuse, but answer.
+    pub(crate) fn asks_for_work(&self) -> bool {
+        let is_refusal = |entry: &Json| {
+            let code = entry.member("error").and_then(|error| error.member("code"));
+            code.is_some_and(|code| matches!(&*code.text, "-32600" | "-32601" | "-32700"))
+        };
+        match &self.0.value {
+            Value::Array(entries) => !entries.iter().all(is_refusal),
+            _ => !is_refusal(&self.0),
         }
     }
+
+    fn payload(&self, found: &Json, order: Order, bound: &mut Bindings) -> Result<(), String> {
+        let (Value::Array(expected), Value::Array(entries)) = (&self.0.value, &found.value) else {
+            return message(&self.0, found, "", bound);
+        };
+        same_length(expected, entries, "the batch")?;
+        let before = bound.clone();
+        let ordered =
+            expected.iter().zip(entries).enumerate().try_for_each(|(index, pair)| {
+                message(pair.0, pair.1, &format!("[{index}]"), bound)
+            });
+        let Err(fault) = ordered else { return Ok(()) };
+        if order == Order::Kept || entries.len() > MAX_SHUFFLED {
+            return Err(fault);
+        }
+        *bound = before;
+        shuffled(expected, entries, bound).map_err(|()| fault)
+    }
+}
+
+/// Whether the answers to a batch must stand in the order of the Requests (section 6: they need not).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Kept,
+    Free,
+}
+
+/// The most entries that are looked for in any order.
+const MAX_SHUFFLED: usize = 500;
+
+/// Finds for each expected entry one that is nobody else's; first for those that leave nothing open,
+/// which have no other choice.
+fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result<(), ()> {
+    let mut left: Vec<&Json> = entries.iter().collect();
+    let (open, closed): (Vec<_>, Vec<_>) = expected.iter().partition(|e| e.text.contains("\"<"));
+    for one in closed.into_iter().chain(open) {
+        let fits = |entry: &&Json| {
+            let mut tried = bound.clone();
+            message(one, entry, "", &mut tried).ok().map(|()| tried)
+        };
+        let found = left.iter().enumerate().find_map(|(at, entry)| Some((at, fits(entry)?)));
+        let (at, tried) = found.ok_or(())?;
+        *bound = tried;
+        left.swap_remove(at);
+    }
+    Ok(())
 }
 
 impl fmt::Display for Pattern {
@@ -54,24 +103,40 @@ impl fmt::Display for Pattern {
     }
 }
 
+/// What the ordinary method of a server gives.
+pub(crate) const RESULT: &str = "result";
+
 /// What the names of one case stand for: the text of the value that stood in their place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings(BTreeMap<String, Json>);
 
 impl Bindings {
+    /// Says what a name stands for before anything came.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        self.0.insert(name.to_owned(), Json::parse(text)?);
+        Ok(())
+    }
+
     /// The message with each `"<name>"` that has been bound replaced, quotes and all.
     pub(crate) fn fill(&self, message: &[u8]) -> Vec<u8> {
-        let Ok(text) = std::str::from_utf8(message) else {
-            return message.to_vec();
-        };
-        let replaced = self.0.iter().fold(text.to_owned(), |text, (name, json)| {
-            text.replace(&format!("\"<{name}>\""), &json.text)
-        });
-        replaced.into_bytes()
+        self.0.iter().fold(message.to_vec(), |message, (name, json)| {
+            let hole = format!("\"<{name}>\"");
+            let mut filled = Vec::with_capacity(message.len());
+            let mut rest = 0;
+            for at in memchr::memmem::find_iter(&message, &hole) {
+                filled.extend_from_slice(&message[rest..at]);
+                filled.extend_from_slice(json.text.as_bytes());
+                rest = at + hole.len();
+            }
+            filled.extend_from_slice(&message[rest..]);
+            filled
+        })
     }
 
     fn bind(&mut self, name: &str, found: &Json) -> Result<(), String> {
         match self.0.get(name) {
+            // What a method gives each time anew may be anything.
+            None if name == RESULT => Ok(()),
             Some(bound) if bound != found => {
                 Err(format!("expected <{name}> to be {bound} again, found {found}"))
             }
@@ -87,6 +152,8 @@ impl Bindings {
 /// What a String of an expectation stands for, if it is written `"<...>"`.
 enum Hole<'a> {
     Any,
+    /// A number as Ethereum writes it: `"0x1f"`.
+    Quantity,
     Absent,
     Name(&'a str),
 }
@@ -96,6 +163,7 @@ fn hole(expected: &Json) -> Option<Hole<'_>> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     match name {
         "any" => Some(Hole::Any),
+        "quantity" => Some(Hole::Quantity),
         "none" => Some(Hole::Absent),
         _ if !name.is_empty() && name.chars().all(plain) => Some(Hole::Name(name)),
         _ => None,
@@ -144,6 +212,13 @@ fn error_object(
 fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
     match hole(expected) {
         Some(Hole::Any) => return Ok(()),
+        Some(Hole::Quantity) if is_quantity(&found.text) => return Ok(()),
+        Some(Hole::Quantity) => {
+            return Err(format!(
+                "at {}: expected a quantity such as \"0x1f\", found {found}",
+                place(at)
+            ));
+        }
         Some(Hole::Name(name)) => return bindings.bind(name, found),
         Some(Hole::Absent) | None => {}
     }
@@ -192,6 +267,15 @@ fn object(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> R
     }
 }
 
+/// `"0x0"`, or digits in hex without leading zeros.
+fn is_quantity(text: &str) -> bool {
+    let digits = text.strip_prefix("\"0x").and_then(|text| text.strip_suffix('"'));
+    digits.is_some_and(|digits| {
+        let is_hex = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex && (digits == "0" || !digits.starts_with('0'))
+    })
+}
+
 fn same_length(expected: &[Json], found: &[Json], what: &str) -> Result<(), String> {
     if expected.len() == found.len() {
         return Ok(());
@@ -212,7 +296,11 @@ mod tests {
     use super::*;
 
     fn check(expected: &str, found: &str) -> Result<(), String> {
-        Pattern::parse(expected).unwrap().matches(found.as_bytes(), &mut Bindings::default())
+        Pattern::parse(expected).unwrap().matches(
+            found.as_bytes(),
+            Order::Kept,
+            &mut Bindings::default(),
+        )
     }
 
     #[test]
@@ -230,7 +318,10 @@ mod tests {
             assert!(check(expected, wrong).is_err(), "{wrong}");
         }
         assert!(
-            Pattern::parse(expected).unwrap().matches(b"\xFF", &mut Bindings::default()).is_err()
+            Pattern::parse(expected)
+                .unwrap()
+                .matches(b"\xFF", Order::Free, &mut Bindings::default())
+                .is_err()
         );
     }
 
@@ -286,22 +377,39 @@ mod tests {
     }
 
     #[test]
+    fn quantities_have_no_leading_zeros() {
+        for (text, is_one) in [
+            ("\"0x0\"", true),
+            ("\"0x1F\"", true),
+            ("\"0x\"", false),
+            ("\"0x01\"", false),
+            ("31", false),
+        ] {
+            assert_eq!(check("\"<quantity>\"", text).is_ok(), is_one, "{text}");
+        }
+    }
+
+    #[test]
     fn names_are_bound_and_filled() {
         let mut bindings = Bindings::default();
         let pattern = Pattern::parse(r#"{"method":"m","id":"<a>"}"#).unwrap();
-        pattern.matches(br#"{"method":"m","id":1.50}"#, &mut bindings).unwrap();
+        pattern.matches(br#"{"method":"m","id":1.50}"#, Order::Free, &mut bindings).unwrap();
         assert_eq!(bindings.fill(br#"{"id":"<a>","x":"<b>"}"#), br#"{"id":1.50,"x":"<b>"}"#);
-        assert_eq!(bindings.fill(b"\"<a>\"\xFF"), b"\"<a>\"\xFF");
-        assert!(pattern.matches(br#"{"method":"m","id":1.5}"#, &mut bindings).is_err());
-        assert!(pattern.matches(br#"{"method":"m","id":1.50}"#, &mut bindings).is_ok());
+        assert_eq!(bindings.fill(b"\"<a>\"\xFF\"<a>\""), b"1.50\xFF1.50");
+        assert!(
+            pattern.matches(br#"{"method":"m","id":1.5}"#, Order::Free, &mut bindings).is_err()
+        );
+        assert!(
+            pattern.matches(br#"{"method":"m","id":1.50}"#, Order::Free, &mut bindings).is_ok()
+        );
     }
 
     #[test]
     fn a_mismatch_binds_nothing() {
         let mut bindings = Bindings::default();
         let pattern = Pattern::parse(r#"{"id":"<a>","method":"m"}"#).unwrap();
-        assert!(pattern.matches(br#"{"id":1,"method":"n"}"#, &mut bindings).is_err());
-        assert!(pattern.matches(br#"{"id":2,"method":"m"}"#, &mut bindings).is_ok());
+        assert!(pattern.matches(br#"{"id":1,"method":"n"}"#, Order::Free, &mut bindings).is_err());
+        assert!(pattern.matches(br#"{"id":2,"method":"m"}"#, Order::Free, &mut bindings).is_ok());
     }
 
     #[test]
@@ -311,18 +419,32 @@ mod tests {
     }
 
     #[test]
-    fn a_mismatch_shows_the_place_and_both_sides() {
+    fn a_mismatch_shows_the_place() {
         let fault = check(
             r#"{"error":{"code":-32700},"id":null}"#,
             r#"{"error":{"code":-32600,"message":"m"},"id":null}"#,
         );
-        let fault = fault.unwrap_err();
-        for part in [
-            "`error.code`: expected -32700, found -32600",
-            "expected: {\"error\"",
-            "found:    {\"error\"",
-        ] {
-            assert!(fault.contains(part), "{fault}");
-        }
+        assert_eq!(fault.unwrap_err(), "at `error.code`: expected -32700, found -32600");
+    }
+
+    #[test]
+    fn a_batch_is_free_in_its_order_unless_it_is_kept() {
+        let expected = Pattern::parse(r#"[{"id":1},{"id":"<a>"},{"id":1}]"#).unwrap();
+        let order = |order, found: &str| {
+            expected.matches(found.as_bytes(), order, &mut Bindings::default())
+        };
+        assert_eq!(order(Order::Free, r#"[{"id":2},{"id":1},{"id":1}]"#), Ok(()));
+        assert_eq!(order(Order::Kept, r#"[{"id":1},{"id":2},{"id":1}]"#), Ok(()));
+        assert!(order(Order::Kept, r#"[{"id":2},{"id":1},{"id":1}]"#).is_err());
+        assert!(order(Order::Free, r#"[{"id":2},{"id":1},{"id":2}]"#).is_err());
+    }
+
+    #[test]
+    fn a_refusal_asks_for_no_work() {
+        let asks = |text: &str| Pattern::parse(text).unwrap().asks_for_work();
+        assert!(!asks(r#"{"error":{"code":-32601},"id":1}"#));
+        assert!(!asks(r#"[{"error":{"code":-32600},"id":1}]"#));
+        assert!(asks(r#"{"error":{"code":-32602},"id":1}"#));
+        assert!(asks(r#"[{"error":{"code":-32600},"id":1},{"result":1,"id":2}]"#));
     }
 }

@@ -1,0 +1,276 @@
+//! The whole run: case after case, and on whatever becomes of the server.
+//!
+//! A connection is used again while cases leave it in order. After a finding the next case gets a new
+//! one; a server that died is started again where `--spawn` says how, and waited for where not. One
+//! that stays away ends the run: what is left says why it was not run.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::dial::Dialer;
+use super::spawned::Spawned;
+use super::subject::Subject;
+use super::talk::Talk;
+use super::transcript::json::Json;
+use super::transcript::{Case, Step, Wire};
+use super::trial::Trial;
+use super::verdict::{Fault, Finding, Judged, Said, Verdict};
+use crate::exit::Failure;
+use crate::raw::target::Place;
+
+/// How long a server that is gone may stay away.
+const COMEBACK: Duration = Duration::from_secs(2);
+const STEP: Duration = Duration::from_millis(50);
+
+/// A run under way.
+pub(super) struct Run {
+    pub(super) dialer: Dialer,
+    pub(super) subject: Subject,
+    pub(super) wire: Wire,
+    pub(super) is_hostile: bool,
+    pub(super) server: Option<Spawned>,
+    /// When the time is up.
+    pub(super) deadline: Instant,
+    /// A connection that the last case left in order, and which case that was.
+    spare: Option<(Talk, usize)>,
+    /// Why nothing can be run any more.
+    over: Option<String>,
+    /// Whether the time was up before all was run.
+    pub(super) is_late: bool,
+}
+
+impl Run {
+    pub(super) fn new(
+        dialer: Dialer,
+        subject: Subject,
+        wire: Wire,
+        server: Option<Spawned>,
+        is_hostile: bool,
+        deadline: Instant,
+    ) -> Self {
+        let (spare, over, is_late) = (None, None, false);
+        Self { dialer, subject, wire, is_hostile, server, deadline, spare, over, is_late }
+    }
+
+    /// Runs each case in turn; `seen` is told how many are done.
+    pub(super) async fn judge(
+        &mut self,
+        cases: &[Case],
+        seen: impl Fn(usize, &Case),
+    ) -> Vec<Judged> {
+        let mut all = Vec::with_capacity(cases.len());
+        for (index, case) in cases.iter().enumerate() {
+            seen(index, case);
+            let judged = match self.obstacle(case) {
+                Some(reason) => judged(case, Verdict::NotRun, Some(reason)),
+                None => self.case(case, index, &mut all).await,
+            };
+            all.push(judged);
+        }
+        if let Some((talk, _)) = self.spare.take() {
+            talk.leave().await;
+        }
+        all
+    }
+
+    /// Why this case cannot be run here.
+    fn obstacle(&mut self, case: &Case) -> Option<String> {
+        let (facts, profile) = (&case.facts, self.dialer.profile);
+        if !facts.fits(self.wire) {
+            return Some(match &facts.only[..] {
+                [] => "it cannot be expressed over this wire".to_owned(),
+                only => {
+                    let names: Vec<String> = only.iter().map(ToString::to_string).collect();
+                    format!("it is about {}", names.join(", "))
+                }
+            });
+        }
+        if !facts.profiles.is_empty() && !facts.profiles.contains(&profile) {
+            let names: Vec<String> = facts.profiles.iter().map(ToString::to_string).collect();
+            return Some(format!("it is for --profile {}", names.join(", ")));
+        }
+        if facts.unless.contains(&profile) {
+            return Some(format!("{profile} deviates here on purpose"));
+        }
+        if facts.is_hostile && !self.is_hostile {
+            return Some("it is an attack: --hostile runs it".to_owned());
+        }
+        if self.wire == Wire::Values && !case.steps.iter().all(is_value) {
+            return Some("values cannot tell where a broken text ends".to_owned());
+        }
+        let crowds = |step: &Step| matches!(step, Step::Crowd(_));
+        if matches!(self.dialer.target.place, Place::Child(_)) && case.steps.iter().any(crowds) {
+            return Some("it needs a server that takes many connections".to_owned());
+        }
+        if let Some(lacking) = self.subject.lacks(case) {
+            return Some(format!("the server lacks {lacking}"));
+        }
+        if self.over.is_none() && Instant::now() > self.deadline {
+            self.over = Some("the time was up: --budget gives more".to_owned());
+            self.is_late = true;
+        }
+        self.over.clone()
+    }
+
+    async fn case(&mut self, case: &Case, index: usize, before: &mut [Judged]) -> Judged {
+        let is_fresh = case.facts.is_alone || case.is_raw();
+        let spare = if is_fresh { None } else { self.spare.take() };
+        if let Some((talk, last)) = spare {
+            let (outcome, dialogue) = self.attempt(case, index, talk).await;
+            let Err(finding) = outcome else { return judged(case, Verdict::Passed, None) };
+            if finding.fault == Fault::Silent {
+                return self.found(case, finding, dialogue).await;
+            }
+            // It may be what an earlier case left behind: only a connection of its own can tell.
+            let again = self.afresh(case, index).await;
+            if again.verdict == Verdict::Passed && finding.fault == Fault::Extra {
+                blame(before, last, &finding);
+            }
+            return again;
+        }
+        self.afresh(case, index).await
+    }
+
+    /// Runs it on a connection of its own.
+    async fn afresh(&mut self, case: &Case, index: usize) -> Judged {
+        let bare = self.wire == Wire::Ws && begins_with_a_handshake(case);
+        let talk = if bare { self.dialer.connect(true).await } else { self.dialer.dial().await };
+        let talk = match talk {
+            Ok(talk) => talk,
+            Err(fault) => {
+                let finding = Finding::new(Fault::Closed, format!("no connection: {fault}"));
+                return self.found(case, finding, Vec::new()).await;
+            }
+        };
+        match self.attempt(case, index, talk).await {
+            (Ok(()), _) => judged(case, Verdict::Passed, None),
+            (Err(finding), dialogue) => self.found(case, finding, dialogue).await,
+        }
+    }
+
+    /// Runs it on this connection, which is kept where it can be used again.
+    async fn attempt(
+        &mut self,
+        case: &Case,
+        index: usize,
+        mut talk: Talk,
+    ) -> (Result<(), Finding>, Vec<Said>) {
+        let mut trial = Trial::new(case, &self.dialer, &self.subject, &mut talk);
+        let outcome = trial.run().await;
+        let dialogue = std::mem::take(&mut trial.dialogue);
+        drop(trial);
+        match outcome {
+            Ok(is_usable) => {
+                if is_usable && !case.is_raw() {
+                    self.spare = Some((talk, index));
+                }
+                (Ok(()), dialogue)
+            }
+            Err(mut finding) => {
+                if finding.fault == Fault::Closed
+                    && let Some(status) = talk.exit_status().await
+                    && !status.success()
+                {
+                    finding.fault = Fault::Crashed;
+                    finding.reason = format!("the process ended: {status}\n{}", finding.reason);
+                }
+                (Err(finding), dialogue)
+            }
+        }
+    }
+
+    /// A finding, and whether the server outlived the case.
+    async fn found(&mut self, case: &Case, mut finding: Finding, dialogue: Vec<Said>) -> Judged {
+        if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
+            && let Err(how) = self.revive().await
+        {
+            finding.fault = Fault::Crashed;
+            finding.reason = format!("{how}\n{}", finding.reason);
+        }
+        let verdict = Verdict::of(case.facts.level, finding.fault);
+        Judged {
+            fault: Some(finding.fault),
+            dialogue,
+            ..judged(case, verdict, Some(finding.reason))
+        }
+    }
+
+    /// Makes sure that the server answers; says how it was found, if it had to be waited for.
+    async fn revive(&mut self) -> Result<(), String> {
+        if matches!(self.dialer.target.place, Place::Child(_)) {
+            // The next connection is a process of its own.
+            return Ok(());
+        }
+        if let Some(server) = &mut self.server
+            && let Some(ended) = server.ended().await
+        {
+            return self.restart(ended).await;
+        }
+        let Err(fault) = self.dialer.is_alive(&self.subject).await else { return Ok(()) };
+        if self.server.is_some() {
+            return self.restart(format!("the server no longer answers: {fault}")).await;
+        }
+        let deadline = Instant::now() + COMEBACK;
+        while Instant::now() < deadline {
+            sleep(STEP).await;
+            if self.dialer.is_alive(&self.subject).await.is_ok() {
+                return Err(format!("the server was gone for a while: {fault}"));
+            }
+        }
+        self.over = Some("the server was gone by then; --spawn starts it again".to_owned());
+        Err(format!("the server is gone: {fault}"))
+    }
+
+    async fn restart(&mut self, how: String) -> Result<(), String> {
+        let Some(server) = &mut self.server else { return Err(how) };
+        if let Err(failure) = server.restart(&self.dialer).await {
+            self.over = Some(format!("the server did not start again: {}", text_of(&failure)));
+        }
+        Err(how)
+    }
+}
+
+fn text_of(failure: &Failure) -> String {
+    failure.text().to_owned()
+}
+
+/// What came late is the fault of the case that it belongs to.
+fn blame(before: &mut [Judged], last: usize, finding: &Finding) {
+    let Some(earlier) = before.get_mut(last) else { return };
+    if earlier.verdict == Verdict::Passed {
+        earlier.verdict = Verdict::of(earlier.level, finding.fault);
+        earlier.fault = Some(finding.fault);
+        earlier.reason = Some(format!("after the next call was answered: {}", finding.reason));
+    }
+}
+
+fn judged(case: &Case, verdict: Verdict, reason: Option<String>) -> Judged {
+    Judged {
+        group: case.group.clone(),
+        name: case.name.clone(),
+        title: case.title.clone(),
+        level: case.facts.level,
+        section: case.facts.section.clone(),
+        why: case.why.clone(),
+        verdict,
+        reason,
+        fault: None,
+        dialogue: Vec::new(),
+    }
+}
+
+fn begins_with_a_handshake(case: &Case) -> bool {
+    matches!(case.steps.first(), Some(Step::Raw(line)) if line.starts_with(b"GET "))
+}
+
+/// Whether a stream of values can carry it.
+fn is_value(step: &Step) -> bool {
+    match step {
+        Step::Send(message) => {
+            std::str::from_utf8(message).is_ok_and(|text| Json::parse(text).is_ok())
+        }
+        Step::Raw(_) => false,
+        _ => true,
+    }
+}

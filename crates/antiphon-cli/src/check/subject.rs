@@ -1,0 +1,341 @@
+//! What can this server be asked?
+//!
+//! A suite for any server cannot know its methods. One ordinary method is enough for most cases: the
+//! one that the user names, one of the specification's examples, or one that the server describes and
+//! that looks harmless. The others of the suite are looked for, one by one.
+
+use std::collections::BTreeSet;
+
+use super::dial::{Dialer, quoted};
+use super::talk::Talk;
+use super::transcript::json::{Json, Value};
+use super::transcript::{Bindings, Case, Profile, Step};
+use crate::openrpc::discovery::METHOD as DISCOVER;
+
+/// What the server answers to.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    /// A method that gives a result; where there is none, one that nobody has.
+    pub(crate) method: String,
+    /// Params that it takes.
+    pub(crate) params: String,
+    /// What it gives, if that is the same each time.
+    result: Option<String>,
+    /// Whether `method` is one that the server has.
+    pub(crate) has_method: bool,
+    /// Those of the suite's own methods that it has.
+    has: BTreeSet<&'static str>,
+}
+
+/// The methods that cases call by name: what to call each with, and what shows that it is there.
+const KNOWN: [(&str, &str, Sign); 12] = [
+    ("subtract", "[42,23]", Sign::Result("19")),
+    ("sum", "[1,2,4]", Sign::Result("7")),
+    ("get_data", "[]", Sign::Result(r#"["hello",5]"#)),
+    ("echo", r#"["probe"]"#, Sign::Result(r#"["probe"]"#)),
+    ("update", "[1]", Sign::AnyResult),
+    ("notify_hello", "[7]", Sign::AnyResult),
+    ("notify_sum", "[1]", Sign::AnyResult),
+    ("whoami", "[]", Sign::AnyResult),
+    ("sleep", "[1]", Sign::Result("1")),
+    ("fail", r#"[7,"no"]"#, Sign::Code("7")),
+    ("panic", "[]", Sign::Code("-32603")),
+    ("call_me_back", "[]", Sign::Code("-32602")),
+];
+
+/// What an answer has to be.
+enum Sign {
+    Result(&'static str),
+    AnyResult,
+    Code(&'static str),
+}
+
+impl Sign {
+    fn is_in(&self, answer: &Json) -> bool {
+        let code = || answer.member("error")?.member("code");
+        match self {
+            Self::Result(text) => answer
+                .member("result")
+                .is_some_and(|result| Json::parse(text).as_ref() == Ok(result)),
+            Self::AnyResult => {
+                answer.member("result").is_some() && answer.member("error").is_none()
+            }
+            Self::Code(text) => code().is_some_and(|code| code.text == *text),
+        }
+    }
+}
+
+impl Subject {
+    /// Finds out what the server has. `Err` says that it answers nothing.
+    pub(crate) async fn find(
+        dialer: &Dialer,
+        named: Option<(String, String)>,
+    ) -> Result<Self, String> {
+        let mut talk = Some(dialer.dial().await?);
+        let is_named = named.is_some();
+        let mut has = BTreeSet::new();
+        let mut heard = false;
+        let known = if dialer.profile == Profile::Plain { &KNOWN[..] } else { &[] };
+        for (name, params, sign) in known {
+            // Who has none of the first four is not the suite's own service.
+            if *name == "whoami" && !has.contains("echo") {
+                break;
+            }
+            let answer = ask(dialer, &mut talk, name, params).await;
+            heard |= answer.is_ok();
+            if answer.is_ok_and(|answer| sign.is_in(&answer)) {
+                has.insert(*name);
+            }
+            if !heard && *name == "subtract" && is_named {
+                break;
+            }
+        }
+        let ordinary = match named {
+            Some(named) => Some(named),
+            None => ordinary(dialer, &mut talk, &has).await,
+        };
+        let found = Self::with(dialer, &mut talk, ordinary, is_named, has).await;
+        if let Some(talk) = talk {
+            talk.leave().await;
+        }
+        found
+    }
+
+    /// Calls the method twice, to see what it gives.
+    async fn with(
+        dialer: &Dialer,
+        talk: &mut Option<Talk>,
+        ordinary: Option<(String, String)>,
+        is_named: bool,
+        has: BTreeSet<&'static str>,
+    ) -> Result<Self, String> {
+        let has_method = ordinary.is_some();
+        let (method, params) =
+            ordinary.unwrap_or_else(|| ("antiphon_unknown".to_owned(), "[]".to_owned()));
+        let first = ask(dialer, talk, &method, &params).await?;
+        let second = ask(dialer, talk, &method, &params).await?;
+        if is_named && first.member("result").is_none() {
+            let error = first.member("error").unwrap_or(&first);
+            return Err(format!("{method} gives no result but {error}"));
+        }
+        let result = match (first.member("result"), second.member("result")) {
+            (Some(one), Some(two)) if one == two => Some(one.text.clone()),
+            _ => None,
+        };
+        Ok(Self { method, params, result, has_method, has })
+    }
+
+    /// What the names stand for before a case begins.
+    pub(crate) fn bindings(&self) -> Bindings {
+        let mut bindings = Bindings::default();
+        if self.has_method {
+            // What came was JSON, and what the user wrote was read.
+            let _ = bindings.set("method", &quoted(&self.method));
+            let _ = bindings.set("params", &self.params);
+        }
+        if let Some(result) = &self.result {
+            let _ = bindings.set("result", result);
+        }
+        bindings
+    }
+
+    /// Whether it is the answer to the probe.
+    pub(crate) fn recognises(&self, answer: &Json) -> Result<(), String> {
+        match (answer.member("result"), &self.result) {
+            (Some(found), Some(result)) => {
+                if Json::parse(result).as_ref() == Ok(found) {
+                    return Ok(());
+                }
+                Err(format!("{} now gives {found}, and gave {result} before", self.method))
+            }
+            (Some(_), None) => Ok(()),
+            (None, _) if !self.has_method && answer.member("error").is_some() => Ok(()),
+            (None, _) => Err(format!("{} now gives {answer}", self.method)),
+        }
+    }
+
+    /// A method that the case needs and the server has not.
+    pub(crate) fn lacks(&self, case: &Case) -> Option<String> {
+        let texts = || case.steps.iter().filter_map(sent);
+        if !self.has_method && texts().any(|text| text.contains("\"<method>\"")) {
+            return Some("a method to call: name one with --method".to_owned());
+        }
+        let missing = |name: &str| !self.has.contains(name) && name != self.method;
+        if let Some(needs) = &case.facts.needs {
+            return needs.iter().find(|name| missing(name)).map(|name| format!("`{name}`"));
+        }
+        if !case.steps.iter().any(asks_for_work) {
+            return None;
+        }
+        let names = texts().flat_map(|text| methods_in(&text));
+        names.into_iter().find(|name| missing(name)).map(|name| format!("`{name}`"))
+    }
+}
+
+/// Asks, on another connection where the last one is gone.
+async fn ask(
+    dialer: &Dialer,
+    talk: &mut Option<Talk>,
+    method: &str,
+    params: &str,
+) -> Result<Json, String> {
+    let mut open = match talk.take() {
+        Some(open) => open,
+        None => dialer.dial().await?,
+    };
+    let answer = dialer.ask(&mut open, method, params).await;
+    if answer.is_ok() {
+        *talk = Some(open);
+    }
+    answer
+}
+
+/// A method that gives a result, and its params.
+async fn ordinary(
+    dialer: &Dialer,
+    talk: &mut Option<Talk>,
+    has: &BTreeSet<&'static str>,
+) -> Option<(String, String)> {
+    if let Some((name, params, _)) = KNOWN.iter().take(4).find(|(name, ..)| has.contains(name)) {
+        return Some(((*name).to_owned(), (*params).to_owned()));
+    }
+    let custom = match dialer.profile {
+        Profile::Plain => described(dialer, talk).await?,
+        Profile::Lsp => {
+            vec![("workspace/symbol", r#"{"query":""}"#)].into_iter().map(owned).collect()
+        }
+        Profile::Bitcoin => ["uptime", "getblockcount"].map(|name| owned((name, "[]"))).to_vec(),
+        Profile::Ethereum => {
+            ["eth_chainId", "web3_clientVersion"].map(|name| owned((name, "[]"))).to_vec()
+        }
+    };
+    for (name, params) in custom {
+        let answer = ask(dialer, talk, &name, &params).await;
+        if answer.is_ok_and(|answer| answer.member("result").is_some()) {
+            return Some((name, params));
+        }
+    }
+    None
+}
+
+fn owned((name, params): (&str, &str)) -> (String, String) {
+    (name.to_owned(), params.to_owned())
+}
+
+/// The methods that the server describes, need no params, and sound as if they only told something.
+async fn described(dialer: &Dialer, talk: &mut Option<Talk>) -> Option<Vec<(String, String)>> {
+    let answer = ask(dialer, talk, DISCOVER, "[]").await.ok()?;
+    let document = answer.member("result")?;
+    let Value::Array(methods) = &document.member("methods")?.value else { return None };
+    let names = methods.iter().filter_map(|method| {
+        let needs_params = match method.member("params").map(|params| &params.value) {
+            Some(Value::Array(params)) => params.iter().any(is_required),
+            _ => false,
+        };
+        let name: String = serde_json::from_str(&method.member("name")?.text).ok()?;
+        (!needs_params && sounds_harmless(&name)).then_some((name, "[]".to_owned()))
+    });
+    Some(names.take(8).collect())
+}
+
+fn is_required(param: &Json) -> bool {
+    param.member("required").is_some_and(|required| required.text == "true")
+}
+
+/// Whether a name promises to tell and not to do: nobody wants a suite that stops the server.
+fn sounds_harmless(name: &str) -> bool {
+    const TELLS: [&str; 12] = [
+        "get", "list", "ping", "echo", "version", "info", "status", "health", "count", "chainid",
+        "time", "name",
+    ];
+    const DOES: [&str; 14] = [
+        "set", "stop", "start", "shut", "delete", "remove", "create", "send", "add", "kill",
+        "restart", "write", "clear", "update",
+    ];
+    let name = name.to_ascii_lowercase();
+    TELLS.iter().any(|word| name.contains(word)) && !DOES.iter().any(|word| name.contains(word))
+}
+
+/// What a step sends, as text.
+fn sent(step: &Step) -> Option<std::borrow::Cow<'_, str>> {
+    match step {
+        Step::Send(bytes) | Step::Raw(bytes) | Step::Frame(_, bytes) => {
+            Some(String::from_utf8_lossy(bytes))
+        }
+        _ => None,
+    }
+}
+
+fn asks_for_work(step: &Step) -> bool {
+    match step {
+        Step::Expect(expected) => {
+            expected.any_of.iter().any(super::transcript::Pattern::asks_for_work)
+        }
+        Step::Unordered(patterns) => patterns.iter().any(super::transcript::Pattern::asks_for_work),
+        _ => false,
+    }
+}
+
+/// The methods of the suite that a text calls.
+fn methods_in(text: &str) -> Vec<&'static str> {
+    let calls = |name: &str| {
+        text.match_indices(&format!("\"{name}\"")).any(|(at, _)| {
+            let before = text[..at].trim_end();
+            before.strip_suffix(':').is_some_and(|b| b.trim_end().ends_with("\"method\""))
+        })
+    };
+    KNOWN.iter().map(|(name, ..)| *name).filter(|name| calls(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::transcript::parse;
+
+    fn subject(has: &[&'static str]) -> Subject {
+        Subject {
+            method: "eth_chainId".into(),
+            params: "[]".into(),
+            result: None,
+            has_method: true,
+            has: has.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn what_a_case_needs_is_seen_in_what_it_sends() {
+        let lacks = |has: &[&'static str], steps: &str| {
+            let case = &parse("g", &format!("@ section 4\n== a: b\n{steps}\n")).unwrap()[0];
+            subject(has).lacks(case)
+        };
+        let echo = "--> {\"method\" : \"echo\",\"id\":1}\n<-- {\"result\":1}";
+        assert_eq!(lacks(&[], echo), Some("`echo`".into()));
+        assert_eq!(lacks(&["echo"], echo), None);
+        assert_eq!(lacks(&[], "--> {\"method\":\"echo\"}\n<-!"), None);
+        assert_eq!(
+            lacks(&[], "--> {\"method\":\"echo\"}\n<-- {\"error\":{\"code\":-32600}}"),
+            None
+        );
+        assert_eq!(lacks(&[], "--> {\"params\":[\"echo\"]}\n<-- {\"result\":1}"), None);
+        assert_eq!(lacks(&[], "@ needs sum\n--> 1\n<-!"), Some("`sum`".into()));
+        assert_eq!(
+            lacks(&[], "@ needs nothing\n--> {\"method\":\"sum\"}\n<-- {\"result\":1}"),
+            None
+        );
+        let mut nothing = subject(&[]);
+        nothing.has_method = false;
+        let case =
+            &parse("g", "@ section 4\n== a: b\n--> {\"method\":\"<method>\"}\n<-!\n").unwrap()[0];
+        assert!(nothing.lacks(case).unwrap().contains("--method"));
+    }
+
+    #[test]
+    fn only_what_sounds_harmless_is_called_unasked() {
+        for harmless in ["eth_chainId", "getVersion", "system.listMethods", "rpc_ping"] {
+            assert!(sounds_harmless(harmless), "{harmless}");
+        }
+        for not in ["shutdown", "admin_stopServer", "settime", "deleteAll", "subtract"] {
+            assert!(!sounds_harmless(not), "{not}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What is found, and how it is graded.
+//!
+//! One place says what a level makes of a finding: a MUST that is not met fails, a SHOULD warns, a
+//! choice is told and never judged. A crash fails whatever the level is.
+
+use std::fmt;
+
+use super::transcript::Level;
+
+/// What became of one case.
+#[derive(Clone, Debug)]
+pub(crate) struct Judged {
+    pub(crate) group: String,
+    /// Stable, and unique.
+    pub(crate) name: String,
+    /// What must happen.
+    pub(crate) title: String,
+    pub(crate) level: Level,
+    /// The section that asks for it.
+    pub(crate) section: String,
+    pub(crate) why: Option<String>,
+    pub(crate) verdict: Verdict,
+    /// What is wrong, or why it was not run.
+    pub(crate) reason: Option<String>,
+    pub(crate) fault: Option<Fault>,
+    /// What was said before it was found.
+    pub(crate) dialogue: Vec<Said>,
+}
+
+/// The grade.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Passed,
+    /// A MUST is not met, or it crashed.
+    Failed,
+    /// A SHOULD is not met.
+    Warned,
+    /// A choice that is not Antiphon's.
+    Differs,
+    NotRun,
+}
+
+impl Verdict {
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Passed, Self::Failed, Self::Warned, Self::Differs, Self::NotRun];
+
+    /// What a finding means at this level.
+    pub(crate) fn of(level: Level, fault: Fault) -> Self {
+        match (level, fault) {
+            (_, Fault::Crashed) | (Level::Must, _) => Self::Failed,
+            (Level::Should, _) => Self::Warned,
+            (Level::Choice, _) => Self::Differs,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Warned => "warned",
+            Self::Differs => "differs",
+            Self::NotRun => "not-run",
+        })
+    }
+}
+
+/// What kind of wrong it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Something else came.
+    Wrong,
+    /// Nothing came.
+    Silent,
+    /// More came than was asked for.
+    Extra,
+    /// The connection was closed.
+    Closed,
+    /// The process is gone.
+    Crashed,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Wrong => "wrong",
+            Self::Silent => "silent",
+            Self::Extra => "extra",
+            Self::Closed => "closed",
+            Self::Crashed => "crashed",
+        })
+    }
+}
+
+/// What a case has against the other side.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    pub(crate) fault: Fault,
+    pub(crate) reason: String,
+}
+
+impl Finding {
+    pub(crate) fn new(fault: Fault, reason: impl Into<String>) -> Self {
+        Self { fault, reason: reason.into() }
+    }
+}
+
+/// One line of a dialogue, as it is shown: a long text without its middle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    Sent(String),
+    Came(String),
+}
+
+impl Said {
+    pub(crate) fn sent(bytes: &[u8]) -> Self {
+        Self::Sent(shortened(bytes))
+    }
+
+    pub(crate) fn came(bytes: &[u8]) -> Self {
+        Self::Came(shortened(bytes))
+    }
+}
+
+/// The text, or as much of it as a person reads.
+pub(crate) fn shortened(bytes: &[u8]) -> String {
+    const SHOWN: usize = 200;
+    if bytes.len() <= 3 * SHOWN {
+        return String::from_utf8_lossy(bytes).into_owned();
+    }
+    let head = String::from_utf8_lossy(&bytes[..SHOWN]);
+    let tail = String::from_utf8_lossy(&bytes[bytes.len() - SHOWN..]);
+    let cut = |c: char| c == char::REPLACEMENT_CHARACTER;
+    let (head, tail) = (head.trim_end_matches(cut), tail.trim_start_matches(cut));
+    format!("{head} ...{} bytes... {tail}", bytes.len() - 2 * SHOWN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_fails_whatever_is_asked() {
+        for level in [Level::Must, Level::Should, Level::Choice] {
+            assert_eq!(Verdict::of(level, Fault::Crashed), Verdict::Failed);
+        }
+        assert_eq!(Verdict::of(Level::Should, Fault::Silent), Verdict::Warned);
+        assert_eq!(Verdict::of(Level::Choice, Fault::Closed), Verdict::Differs);
+    }
+
+    #[test]
+    fn long_texts_are_shown_without_their_middle() {
+        assert_eq!(shortened(b"abc"), "abc");
+        let long = "é".repeat(10_000);
+        let shown = shortened(long.as_bytes());
+        assert!(shown.contains("...19600 bytes...") && shown.len() < 500, "{shown}");
+    }
+}

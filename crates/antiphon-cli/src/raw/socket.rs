@@ -1,0 +1,152 @@
+//! The bytes of a connection: a socket or a child process, and how it is made and left.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::process::Stdio;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use antiphon::transport::tls::TlsStream;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+use super::target::{Place, Target};
+
+/// How long a child has to leave once its stdin is closed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// How much is read at once.
+const CHUNK: usize = 16 << 10;
+
+/// The bytes of a connection, both ways.
+pub(crate) enum Socket {
+    Tcp(TcpStream),
+    Tls(TlsStream),
+    Unix(UnixStream),
+    Child { stdin: ChildStdin, stdout: ChildStdout, child: Box<Child> },
+}
+
+impl Socket {
+    /// Connects, by TLS where that is spoken.
+    pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
+        match (Self::open(target).await?, &target.tls) {
+            (Self::Tcp(socket), Some((tls, name))) => {
+                Ok(Self::Tls(tls.connect(socket, name).await?))
+            }
+            (socket, _) => Ok(socket),
+        }
+    }
+
+    async fn open(target: &Target) -> io::Result<Self> {
+        match &target.place {
+            Place::Tcp(addresses) => {
+                let socket = TcpStream::connect(&addresses[..]).await?;
+                socket.set_nodelay(true)?;
+                Ok(Self::Tcp(socket))
+            }
+            Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
+            Place::Child(command) => Self::spawn(command, target.is_quiet),
+        }
+    }
+
+    fn spawn(command: &[String], is_quiet: bool) -> io::Result<Self> {
+        let missing = || io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
+        let (program, args) = command.split_first().ok_or_else(missing)?;
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(if is_quiet { Stdio::null() } else { Stdio::inherit() })
+            // Ctrl-C is for us: we end the run, and then the children.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => {
+                Ok(Self::Child { stdin, stdout, child: Box::new(child) })
+            }
+            _ => Err(io::Error::other("the child has no stdin and stdout")),
+        }
+    }
+
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let mut buffer = ReadBuf::new(room);
+        let read = match self {
+            Self::Tcp(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
+            Self::Tls(socket) => {
+                // What it has kept of a write goes on here: whatever wakes us, we read.
+                if let Poll::Ready(flushed) = Pin::new(&mut *socket).poll_flush(cx) {
+                    flushed?;
+                }
+                Pin::new(socket).poll_read(cx, &mut buffer)
+            }
+            Self::Unix(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
+            Self::Child { stdout, .. } => Pin::new(stdout).poll_read(cx, &mut buffer),
+        };
+        ready!(read)?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            Self::Child { stdin, .. } => Pin::new(stdin).poll_write_vectored(cx, pieces),
+        }
+    }
+
+    /// Appends what comes next, and says how much it is: 0 at the end. Given up, nothing is lost.
+    pub(crate) async fn read(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
+        let mut room = vec![0; CHUNK];
+        let read = poll_fn(|cx| self.poll_read(cx, &mut room)).await?;
+        input.extend_from_slice(&room[..read]);
+        Ok(read)
+    }
+
+    /// Sends all of it, to the last byte.
+    pub(crate) async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = poll_fn(|cx| self.poll_write(cx, &[IoSlice::new(bytes)])).await?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            bytes = &bytes[written..];
+        }
+        match self {
+            Self::Tls(socket) => poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Says what is left to say if it can be said at once, and closes. A child is waited for.
+    pub(crate) async fn leave(mut self, goodbye: &[u8]) {
+        if !goodbye.is_empty() {
+            poll_fn(|cx| {
+                let _ = self.poll_write(cx, &[IoSlice::new(goodbye)]);
+                Poll::Ready(())
+            })
+            .await;
+        }
+        if let Self::Tls(socket) = &mut self {
+            poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_shutdown(cx).is_ready())).await;
+        }
+        if let Self::Child { stdin, stdout, mut child } = self {
+            drop((stdin, stdout));
+            if timeout(GRACE, child.wait()).await.is_err() {
+                let _ = child.kill().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `antiphon check` from outside.
+
+mod own;
+mod reports;
+
+use serde_json::Value;
+
+use crate::support::{Ended, antiphon, run};
+
+/// Runs `antiphon check` with these arguments.
+fn check(args: &[&str]) -> Ended {
+    run(antiphon().arg("check").args(args), b"")
+}
+
+/// Runs it, and reads its report.
+fn judged(args: &[&str]) -> Judged {
+    let ended = check(&[args, &["--format", "json"]].concat());
+    let report = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{args:?} gives no report ({error}): {ended:?}"));
+    Judged { report, code: ended.code }
+}
+
+/// A report, and how the process ended that gave it.
+struct Judged {
+    report: Value,
+    code: Option<i32>,
+}
+
+impl Judged {
+    fn count(&self, verdict: &str) -> u64 {
+        self.report["counts"][verdict].as_u64().unwrap()
+    }
+
+    /// The verdict on one case.
+    fn verdict(&self, name: &str) -> &str {
+        self.case(name)["verdict"].as_str().unwrap()
+    }
+
+    fn case(&self, name: &str) -> &Value {
+        let cases = self.report["cases"].as_array().unwrap();
+        let found = cases.iter().find(|case| case["name"] == name);
+        found.unwrap_or_else(|| panic!("there is no case {name}"))
+    }
+
+    /// The names of the cases with this verdict.
+    fn names(&self, verdict: &str) -> Vec<&str> {
+        let cases = self.report["cases"].as_array().unwrap();
+        let with = cases.iter().filter(|case| case["verdict"] == verdict);
+        with.map(|case| case["name"].as_str().unwrap()).collect()
+    }
+
+    /// Every finding, in words.
+    fn findings(&self) -> String {
+        let cases = self.report["cases"].as_array().unwrap();
+        let found = |case: &&Value| !matches!(case["verdict"].as_str(), Some("passed" | "not-run"));
+        cases.iter().filter(found).map(|case| format!("{case:#}\n")).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! What is printed, what is written, and how the process ends.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+
+use super::{check, judged};
+use crate::support::{Scratch, Server};
+
+/// A case that Antiphon does not do, and one that it does.
+const OWN: &str = "\
+# A team's own rules.
+@ section 5
+== wrong-answer: subtract is addition
+@ why Somebody thought so.
+--> {\"jsonrpc\":\"2.0\",\"method\":\"subtract\",\"params\":[42,23],\"id\":1}
+<-- {\"jsonrpc\":\"2.0\",\"result\":65,\"id\":1}
+== right-answer: subtract subtracts
+--> {\"jsonrpc\":\"2.0\",\"method\":\"subtract\",\"params\":[42,23],\"id\":1}
+<-- {\"jsonrpc\":\"2.0\",\"result\":19,\"id\":1}
+";
+
+fn own() -> (Server, Scratch, String) {
+    let scratch = Scratch::new();
+    let path = scratch.path("own.wire");
+    std::fs::write(&path, OWN).unwrap();
+    (Server::start("http://127.0.0.1:0", ""), scratch, path.display().to_string())
+}
+
+#[test]
+fn a_finding_is_told_with_what_was_said_and_where_it_stands() {
+    let (server, _scratch, file) = own();
+    let ended = check(&[server.endpoint("http"), &file]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for part in [
+        "failed wrong-answer: subtract is addition",
+        "--> {\"jsonrpc\":\"2.0\",\"method\":\"subtract\",\"params\":[42,23],\"id\":1}",
+        "<-- HTTP 200 application/json {\"jsonrpc\":\"2.0\",\"result\":19,\"id\":1}",
+        "at `result`: expected 65, found 19",
+        "why Somebody thought so.",
+        "see MUST, section 5, Response object: https://www.jsonrpc.org/specification#response_object",
+        "1 passed, 1 failed",
+    ] {
+        assert!(ended.stdout.contains(part), "{part} is not in\n{}", ended.stdout);
+    }
+    assert_eq!(ended.stderr, "");
+}
+
+#[test]
+fn machines_read_it_in_three_ways() {
+    let (server, _scratch, file) = own();
+    let endpoint = server.endpoint("http");
+    let judged = judged(&[endpoint, &file]);
+    assert_eq!((judged.count("passed"), judged.count("failed"), judged.code), (1, 1, Some(1)));
+    let case = judged.case("wrong-answer");
+    assert_eq!((&case["verdict"], &case["fault"]), (&"failed".into(), &"wrong".into()));
+    assert_eq!(case["link"], "https://www.jsonrpc.org/specification#response_object");
+    assert!(case["dialogue"][0]["sent"].as_str().unwrap().contains("subtract"));
+
+    let tap = check(&[endpoint, &file, "--format", "tap"]);
+    assert!(
+        tap.stdout.starts_with("TAP version 14\n1..2\nnot ok 1 - own/wrong-answer: "),
+        "{tap:?}"
+    );
+    assert!(tap.stdout.contains("\nok 2 - own/right-answer: "), "{tap:?}");
+
+    let junit = check(&[endpoint, &file, "--format", "junit"]);
+    for part in [
+        "<testsuite name=\"own\" tests=\"2\" failures=\"1\" skipped=\"0\">",
+        "<testcase classname=\"own\" name=\"right-answer\"/>",
+        "<failure message=\"subtract is addition\">",
+    ] {
+        assert!(junit.stdout.contains(part), "{part} is not in\n{}", junit.stdout);
+    }
+}
+
+#[test]
+fn a_baseline_forgives_what_is_known() {
+    let (server, scratch, file) = own();
+    let endpoint = server.endpoint("http");
+    let baseline = scratch.path("known.txt").display().to_string();
+    let with = |more: &[&str]| check(&[&[endpoint, &file, "--baseline", &baseline], more].concat());
+
+    let missing = with(&[]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.stderr.contains("--update-baseline writes it"), "{missing:?}");
+
+    assert_eq!(with(&["--update-baseline"]).code, Some(0));
+    let known = std::fs::read_to_string(&baseline).unwrap();
+    assert!(known.ends_with("\nfailed wrong-answer\n"), "{known}");
+    assert_eq!(with(&[]).code, Some(0));
+
+    std::fs::write(&baseline, "failed right-answer\n").unwrap();
+    let changed = with(&[]);
+    assert_eq!(changed.code, Some(1));
+    assert!(changed.stdout.contains("wrong-answer: passed before, now failed"), "{changed:?}");
+    assert!(changed.stdout.contains("right-answer: failed before, now passed"), "{changed:?}");
+}
+
+#[test]
+fn cases_are_chosen_and_listed() {
+    let (server, _scratch, _) = own();
+    let endpoint = server.endpoint("http");
+    let some = judged(&[endpoint, "--only", "ids", "--skip", "id-null*"]);
+    let names = some.names("passed");
+    assert!(names.contains(&"id-zero") && !names.contains(&"id-null"), "{names:?}");
+    assert!(names.iter().all(|name| some.case(name)["group"] == "ids"));
+
+    let listed = check(&["--list", "--only", "id-null"]);
+    assert_eq!(listed.code, Some(0));
+    assert!(listed.stdout.starts_with("ids/id-null "), "{listed:?}");
+
+    let wrong = check(&[endpoint, "--only", "no-such"]);
+    assert_eq!(wrong.code, Some(2));
+    assert!(wrong.stderr.contains("no case is meant by `no-such`"), "{wrong:?}");
+}
+
+#[test]
+fn a_transcript_that_makes_no_sense_is_refused_with_its_line() {
+    let scratch = Scratch::new();
+    let path = scratch.path("bad.wire");
+    std::fs::File::create(&path).unwrap().write_all(b"== a: b\n<-- 1\n").unwrap();
+    let ended = check(&["tcp://127.0.0.1:1", &path.display().to_string()]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("bad.wire:2: a case starts with what is sent"), "{ended:?}");
+}
+
+#[test]
+fn where_nobody_listens_nothing_is_judged() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let ended = check(&[&format!("http://127.0.0.1:{port}")]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
+    assert!(ended.stderr.contains("is the server running there?"), "{ended:?}");
+}
+
+#[test]
+fn another_machine_is_not_attacked_by_one_word() {
+    let ended = check(&["http://192.0.2.1:80", "--hostile"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("--allow-remote"), "{ended:?}");
+    let ended = check(&["http://192.0.2.1:80", "--allow-remote"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("--hostile"), "{ended:?}");
+}
