@@ -19,13 +19,48 @@ pub(crate) struct Dialer {
     pub(crate) target: Target,
     pub(crate) profile: Profile,
     /// How long one answer may take.
-    pub(crate) patience: Duration,
+    longest: Duration,
+    /// After which time the probe may be sent to a server that does not answer; nothing, where its
+    /// methods are not ours to know.
+    pub(crate) pace: Option<Duration>,
     next: AtomicU64,
+    /// How often all patience was in vain.
+    hangs: AtomicU64,
 }
 
+/// After so many hangs, nobody waits for long any more.
+const MANY: u64 = 4;
+const SHORT: Duration = Duration::from_millis(500);
+/// How long a quick server is waited for before the probe.
+pub(crate) const PACE: Duration = Duration::from_millis(50);
+
 impl Dialer {
-    pub(crate) fn new(target: Target, profile: Profile, patience: Duration) -> Self {
-        Self { target, profile, patience, next: AtomicU64::new(1) }
+    pub(crate) fn new(
+        target: Target,
+        profile: Profile,
+        longest: Duration,
+        pace: Option<Duration>,
+    ) -> Self {
+        let (next, hangs) = (AtomicU64::new(1), AtomicU64::new(0));
+        Self { target, profile, longest, pace, next, hangs }
+    }
+
+    /// How long one answer is waited for.
+    pub(crate) fn patience(&self) -> Duration {
+        match self.hangs.load(Ordering::Relaxed) {
+            ..MANY => self.longest,
+            _ => self.longest.min(SHORT),
+        }
+    }
+
+    /// Takes note that an answer was waited for in vain.
+    pub(crate) fn hung(&self) {
+        self.hangs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Sets the pace by how long an ordinary call took.
+    pub(crate) fn set_pace(&mut self, call: Duration) {
+        self.pace = self.pace.map(|pace| pace.max(10 * call));
     }
 
     /// Connects, and says what the dialect says first.
@@ -39,9 +74,9 @@ impl Dialer {
 
     /// Connects, and says nothing.
     pub(crate) async fn connect(&self, bare: bool) -> Result<Talk, String> {
-        match timeout(self.patience, Talk::connect(&self.target, bare)).await {
+        match timeout(self.patience(), Talk::connect(&self.target, bare)).await {
             Ok(talk) => talk.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no connection within {:?}", self.patience)),
+            Err(_) => Err(format!("no connection within {:?}", self.patience())),
         }
     }
 
@@ -49,7 +84,7 @@ impl Dialer {
         const PARAMS: &str = r#"{"processId":null,"rootUri":null,"capabilities":{}}"#;
         self.ask(talk, "initialize", PARAMS).await?;
         let initialized = br#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
-        let _ = timeout(self.patience, talk.send(initialized)).await;
+        let _ = timeout(self.patience(), talk.send(initialized)).await;
         Ok(())
     }
 
@@ -66,7 +101,7 @@ impl Dialer {
         params: &str,
     ) -> Result<Json, String> {
         let (call, id) = self.call(&quoted(method), params);
-        let deadline = Instant::now() + self.patience;
+        let deadline = Instant::now() + self.patience();
         let asked = async {
             talk.send(call.as_bytes()).await;
             loop {
@@ -91,7 +126,7 @@ impl Dialer {
         };
         match timeout_at(deadline, asked).await {
             Ok(answer) => answer,
-            Err(_) => Err(format!("no answer within {:?}", self.patience)),
+            Err(_) => Err(format!("no answer within {:?}", self.patience())),
         }
     }
 

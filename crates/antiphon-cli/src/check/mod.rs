@@ -213,7 +213,8 @@ impl CheckArgs {
         let wire = wire(&target.speech);
         let usual = if self.hostile { HOSTILE_BUDGET } else { BUDGET };
         let budget = self.budget.map_or(Some(usual), |budget| budget.0);
-        let dialer = Dialer::new(target, self.profile, self.timeout.0);
+        let pace = self.files.is_empty().then_some(dial::PACE);
+        let mut dialer = Dialer::new(target, self.profile, self.timeout.0, pace);
         let server = match &self.spawn {
             Some(command) => Some(Spawned::start(command, &dialer).await?),
             None => None,
@@ -223,6 +224,7 @@ impl CheckArgs {
         }
         let named = self.method.clone().map(|method| (method, self.params.0.clone()));
         let subject = Subject::find(&dialer, named).await.map_err(mute)?;
+        dialer.set_pace(subject.took);
         if !subject.has_method {
             output::note("no method is known that gives a result: --method NAME runs more cases");
         }

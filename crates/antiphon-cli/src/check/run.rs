@@ -100,7 +100,7 @@ impl Run {
             return Some("values cannot tell where a broken text ends".to_owned());
         }
         let crowds = |step: &Step| matches!(step, Step::Crowd(_));
-        if matches!(self.dialer.target.place, Place::Child(_)) && case.steps.iter().any(crowds) {
+        if self.is_child() && case.steps.iter().any(crowds) {
             return Some("it needs a server that takes many connections".to_owned());
         }
         if let Some(lacking) = self.subject.lacks(case) {
@@ -168,7 +168,18 @@ impl Run {
                 (Ok(()), dialogue)
             }
             Err(mut finding) => {
-                if finding.fault == Fault::Closed
+                // A process of its own is costly to start: what still answers is used again.
+                if matches!(finding.fault, Fault::Wrong | Fault::Silent)
+                    && self.is_child()
+                    && !case.is_raw()
+                    && self
+                        .dialer
+                        .ask(&mut talk, &self.subject.method, &self.subject.params)
+                        .await
+                        .is_ok()
+                {
+                    self.spare = Some((talk, index));
+                } else if finding.fault == Fault::Closed
                     && let Some(status) = talk.exit_status().await
                     && !status.success()
                 {
@@ -180,8 +191,16 @@ impl Run {
         }
     }
 
+    /// Whether each connection is a process of its own.
+    fn is_child(&self) -> bool {
+        matches!(self.dialer.target.place, Place::Child(_))
+    }
+
     /// A finding, and whether the server outlived the case.
     async fn found(&mut self, case: &Case, mut finding: Finding, dialogue: Vec<Said>) -> Judged {
+        if finding.fault == Fault::Silent {
+            self.dialer.hung();
+        }
         if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
             && let Err(how) = self.revive().await
         {
@@ -198,7 +217,7 @@ impl Run {
 
     /// Makes sure that the server answers; says how it was found, if it had to be waited for.
     async fn revive(&mut self) -> Result<(), String> {
-        if matches!(self.dialer.target.place, Place::Child(_)) {
+        if self.is_child() {
             // The next connection is a process of its own.
             return Ok(());
         }

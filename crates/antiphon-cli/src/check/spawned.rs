@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::dial::Dialer;
 use crate::exit::{Exit, Failure};
+use crate::raw::socket::kill_group;
 
 /// How long a server may take until it can be connected to.
 const START: Duration = Duration::from_secs(20);
@@ -32,6 +33,7 @@ impl Spawned {
 
     /// Starts it anew.
     pub(super) async fn restart(&mut self, dialer: &Dialer) -> Result<(), Failure> {
+        kill_group(&self.child);
         let _ = self.child.kill().await;
         self.child = spawn(&self.command)?;
         self.wait_until_up(dialer).await
@@ -65,6 +67,12 @@ impl Spawned {
             }
             sleep(STEP).await;
         }
+    }
+}
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        kill_group(&self.child);
     }
 }
 

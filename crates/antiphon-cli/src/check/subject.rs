@@ -5,6 +5,7 @@
 //! that looks harmless. The others of the suite are looked for, one by one.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use super::dial::{Dialer, quoted};
 use super::talk::Talk;
@@ -23,6 +24,8 @@ pub(crate) struct Subject {
     result: Option<String>,
     /// Whether `method` is one that the server has.
     pub(crate) has_method: bool,
+    /// How long a call of it took.
+    pub(crate) took: Duration,
     /// Those of the suite's own methods that it has.
     has: BTreeSet<&'static str>,
 }
@@ -113,7 +116,9 @@ impl Subject {
         let (method, params) =
             ordinary.unwrap_or_else(|| ("antiphon_unknown".to_owned(), "[]".to_owned()));
         let first = ask(dialer, talk, &method, &params).await?;
+        let called = Instant::now();
         let second = ask(dialer, talk, &method, &params).await?;
+        let took = called.elapsed();
         if is_named && first.member("result").is_none() {
             let error = first.member("error").unwrap_or(&first);
             return Err(format!("{method} gives no result but {error}"));
@@ -122,7 +127,7 @@ impl Subject {
             (Some(one), Some(two)) if one == two => Some(one.text.clone()),
             _ => None,
         };
-        Ok(Self { method, params, result, has_method, has })
+        Ok(Self { method, params, result, has_method, took, has })
     }
 
     /// What the names stand for before a case begins.
@@ -298,6 +303,7 @@ mod tests {
             params: "[]".into(),
             result: None,
             has_method: true,
+            took: Duration::ZERO,
             has: has.iter().copied().collect(),
         }
     }

@@ -15,8 +15,13 @@ pub(super) fn report(report: &Report, is_coloured: bool) -> String {
     let facts: Vec<&str> = report.facts.iter().map(|(_, value)| &**value).collect();
     let mut out = format!("{}\n\n", page.bold(&facts.join(" · ")));
     for group in report.groups() {
+        let before = out.lines().count();
         page.group(group, &mut out);
+        if out.lines().count() > before + 1 {
+            out.push('\n');
+        }
     }
+    let mut out = format!("{}\n", out.trim_end());
     page.not_run(report, &mut out);
     if let Some(changes) = &report.changes {
         page.changes(changes, &mut out);
@@ -93,7 +98,6 @@ impl Page {
         let Judged { name, title, .. } = judged;
         let _ = writeln!(out, "\n  {} {}: {title}", self.verdict(judged.verdict), self.bold(name));
         self.details(judged, "    ", out);
-        out.push('\n');
     }
 
     fn details(&self, judged: &Judged, indent: &str, out: &mut String) {

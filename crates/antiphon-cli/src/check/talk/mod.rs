@@ -117,7 +117,9 @@ impl Talk {
                 Err(_) => return,
             }
         }
+        // What TLS has kept goes out.
         let _ = self.socket.write_all(&[]).await;
+        self.socket.hurry();
     }
 
     /// Takes what is there, while there is room for it.

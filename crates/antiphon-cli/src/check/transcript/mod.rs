@@ -167,6 +167,19 @@ impl Case {
     }
 }
 
+impl Case {
+    /// Whether it calls what takes its time by nature.
+    pub(crate) fn is_slow(&self) -> bool {
+        let is_slow = |step: &Step| match step {
+            Step::Send(message) => ["\"sleep\"", "\"call_me_back\""]
+                .iter()
+                .any(|name| memchr::memmem::find(message, name.as_bytes()).is_some()),
+            _ => false,
+        };
+        self.steps.iter().any(is_slow)
+    }
+}
+
 /// One line of a transcript; lines that belong together are one step.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {

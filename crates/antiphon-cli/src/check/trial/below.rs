@@ -1,0 +1,203 @@
+//! What lies below messages: HTTP's heads, frames of a WebSocket, the end of a connection, crowds.
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::hearing::close_code;
+use super::{MAX_PASSED, Trial, flood, unread};
+use crate::check::dial::{PACE, is_ours};
+use crate::check::talk::{Answer, Came};
+use crate::check::transcript::{Crowd, ExpectedFrame, HeaderIs, HttpAnswer};
+use crate::check::verdict::{Fault, Finding, Said, shortened};
+use crate::raw::target::Speech;
+
+impl Trial<'_> {
+    /// The same bytes, with the endpoint's own host and path.
+    pub(super) fn places(&self, bytes: &[u8]) -> Vec<u8> {
+        let (Speech::Http { path, host } | Speech::Ws { path, host }) = &self.dialer.target.speech
+        else {
+            return bytes.to_vec();
+        };
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text.replace("<host>", host).replace("<path>", path).into_bytes(),
+            Err(_) => bytes.to_vec(),
+        }
+    }
+
+    /// Asks by HTTP. A server may end a connection between two requests; then there is another.
+    pub(super) async fn post(&mut self, message: &[u8]) -> Result<Answer, Finding> {
+        if self.talk.is_over() {
+            self.redial().await?;
+        }
+        let patience = self.dialer.patience();
+        timeout(patience, self.talk.send(message)).await.map_err(|_| unread())?;
+        let answer = self.http_answer().await;
+        let Err(Finding { fault: Fault::Closed, .. }) = &answer else { return answer };
+        self.redial().await?;
+        timeout(patience, self.talk.send(message)).await.map_err(|_| unread())?;
+        self.http_answer().await
+    }
+
+    pub(super) async fn redial(&mut self) -> Result<(), Finding> {
+        let no_connection = |fault| Finding::new(Fault::Closed, format!("no connection: {fault}"));
+        *self.talk = self.dialer.dial().await.map_err(no_connection)?;
+        Ok(())
+    }
+
+    /// The next HTTP answer that is final.
+    pub(super) async fn http_answer(&mut self) -> Result<Answer, Finding> {
+        loop {
+            match self.came().await? {
+                Came::Answer(answer) if answer.status < 200 && answer.status != 101 => {}
+                Came::Answer(answer) => return Ok(answer),
+                Came::End(end) => return Err(Finding::new(Fault::Closed, end)),
+                Came::Message(_) | Came::Control(..) => {}
+            }
+        }
+    }
+
+    pub(super) async fn came(&mut self) -> Result<Came, Finding> {
+        let patience = self.dialer.patience();
+        let came = timeout(patience, self.talk.next()).await.map_err(|_| {
+            Finding::new(Fault::Silent, format!("nothing came within {patience:?}"))
+        })?;
+        match &came {
+            Came::Answer(answer) => {
+                let head = format!("HTTP {}", answer.status);
+                let kind = answer.header("content-type").map(|kind| format!(" {kind}"));
+                let text = shortened(&answer.body);
+                let line = format!("{head}{} {text}", kind.unwrap_or_default());
+                self.dialogue.push(Said::Came(line.trim_end().to_owned()));
+            }
+            Came::Message(message) => self.hear(&message.clone()),
+            Came::Control(opcode, payload) => {
+                let line = format!("frame {opcode:#04x} {}", shortened(payload));
+                self.dialogue.push(Said::Came(line));
+            }
+            Came::End(_) => {}
+        }
+        Ok(came)
+    }
+
+    pub(super) async fn answer(&mut self, expected: &HttpAnswer) -> Result<(), Finding> {
+        let wrong = |what: String| Finding::new(Fault::Wrong, what);
+        if let Some(answer) = self.posted.take() {
+            return head_is(&answer, expected).map_err(wrong);
+        }
+        self.arrived.clear();
+        let answer = loop {
+            match self.came().await? {
+                Came::Answer(answer)
+                    if answer.status == 100 && !expected.statuses.has(answer.status) => {}
+                Came::Answer(answer) => break answer,
+                Came::End(end) => {
+                    return Err(Finding::new(
+                        Fault::Closed,
+                        format!("{end}; expected status {}", expected.statuses.0),
+                    ));
+                }
+                Came::Message(_) | Came::Control(..) => {
+                    return Err(wrong("a WebSocket frame came instead of an answer".to_owned()));
+                }
+            }
+        };
+        head_is(&answer, expected).map_err(wrong)?;
+        self.arrived.extend((!answer.body.is_empty()).then_some(answer.body));
+        Ok(())
+    }
+
+    pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
+        loop {
+            let came = self.came().await.map_err(|f| f_due(f, expected))?;
+            match (came, expected) {
+                (Came::Message(message), _) if is_ours(&message) => {}
+                (Came::Control(10, payload), ExpectedFrame::Pong(wanted)) if payload == *wanted => {
+                    return Ok(());
+                }
+                (Came::Control(8, payload), ExpectedFrame::Close(codes)) => {
+                    self.is_closed = true;
+                    let code = close_code(&payload);
+                    if codes.is_empty() || codes.contains(&code) {
+                        return Ok(());
+                    }
+                    let what = format!("expected close code {codes:?}, found {code}");
+                    return Err(Finding::new(Fault::Wrong, what));
+                }
+                (Came::End(end), _) => {
+                    return Err(f_due(Finding::new(Fault::Closed, end), expected));
+                }
+                (Came::Message(_) | Came::Control(..) | Came::Answer(_), _) => {
+                    let what = "something else came";
+                    return Err(f_due(Finding::new(Fault::Wrong, what), expected));
+                }
+            }
+        }
+    }
+
+    /// Waits for the end, whatever is said before it.
+    pub(super) async fn closed(&mut self) -> Result<(), Finding> {
+        let deadline = Instant::now() + self.dialer.patience();
+        self.is_closed = true;
+        for _ in 0..MAX_PASSED {
+            match timeout_at(deadline, self.came()).await {
+                Ok(Ok(Came::End(_) | Came::Control(8, _))) => return Ok(()),
+                Ok(Ok(_)) => {}
+                Ok(Err(_)) | Err(_) => {
+                    let what = "the server must close the connection, and does not";
+                    return Err(Finding::new(Fault::Wrong, what));
+                }
+            }
+        }
+        Err(flood())
+    }
+
+    /// Opens connections beside this one. That a server refuses some is its right.
+    pub(super) async fn gather(&mut self, crowd: &Crowd) {
+        let bytes = self.bindings.fill(&self.places(&crowd.bytes));
+        let verb = if crowd.stays { "open" } else { "open and drop" };
+        self.dialogue.push(Said::Sent(format!(
+            "({verb} {} connections) {}",
+            crowd.count,
+            shortened(&bytes)
+        )));
+        for _ in 0..crowd.count {
+            let Ok(mut talk) = self.dialer.connect(false).await else { continue };
+            let _ = timeout(PACE, talk.raw(&bytes)).await;
+            if crowd.stays {
+                self.crowd.push(talk);
+            }
+        }
+    }
+}
+
+fn head_is(answer: &Answer, expected: &HttpAnswer) -> Result<(), String> {
+    if !expected.statuses.has(answer.status) {
+        return Err(format!("expected status {}, found {}", expected.statuses.0, answer.status));
+    }
+    expected.headers.iter().try_for_each(|(name, is)| header_is(answer, name, is))
+}
+
+fn header_is(answer: &Answer, name: &str, is: &HeaderIs) -> Result<(), String> {
+    match (is, answer.header(name)) {
+        (HeaderIs::Absent, None) | (HeaderIs::Any, Some(_)) => Ok(()),
+        (HeaderIs::Holding(text), Some(value)) if value.to_ascii_lowercase().contains(text) => {
+            Ok(())
+        }
+        (HeaderIs::Absent, Some(value)) => Err(format!("expected no header {name}, found {value}")),
+        (HeaderIs::Any, None) => Err(format!("expected a header {name}, found none")),
+        (HeaderIs::Holding(text), Some(value)) => {
+            Err(format!("expected the header {name} to hold {text}, found {value}"))
+        }
+        (HeaderIs::Holding(text), None) => {
+            Err(format!("expected the header {name} to hold {text}, found none"))
+        }
+    }
+}
+
+fn f_due(finding: Finding, expected: &ExpectedFrame) -> Finding {
+    let wanted = match expected {
+        ExpectedFrame::Pong(payload) => format!("a pong with {:?}", shortened(payload)),
+        ExpectedFrame::Close(codes) if codes.is_empty() => "a close frame".to_owned(),
+        ExpectedFrame::Close(codes) => format!("a close frame with code {codes:?}"),
+    };
+    Finding::new(finding.fault, format!("{}\nexpected {wanted}", finding.reason))
+}

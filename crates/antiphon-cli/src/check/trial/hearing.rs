@@ -1,0 +1,162 @@
+//! What comes of a message-wise conversation: the next answer, and the probe that asks for life.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{MAX_PASSED, Trial, extra, flood, unread};
+use crate::check::dial::{answer_to, is_ours};
+use crate::check::talk::Came;
+use crate::check::transcript::json::Json;
+use crate::check::transcript::{Order, Pattern};
+use crate::check::verdict::{Fault, Finding, shortened};
+
+impl Trial<'_> {
+    /// The next message that can be an answer; the probe goes ahead where none comes.
+    pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
+        if self.is_http() {
+            return self
+                .arrived
+                .pop_front()
+                .ok_or_else(|| Finding::new(Fault::Silent, "the HTTP answer has no body"));
+        }
+        let begun = Instant::now();
+        let end = begun + self.dialer.patience();
+        // When to ask whether an answer will come at all, if that was not asked yet.
+        let mut asking = self.pace().map(|pace| begun + pace).filter(|at| *at < end);
+        let mut deadline = asking.unwrap_or(end);
+        let mut passed = 0;
+        loop {
+            match timeout_at(deadline, self.talk.next()).await {
+                Ok(Came::Message(message)) if self.is_early(&message) => {
+                    self.early = None;
+                    deadline = Instant::now() + 2 * self.pace().unwrap_or_default();
+                }
+                Ok(Came::Message(message)) if is_ours(&message) => {}
+                Ok(Came::Message(message)) => {
+                    self.hear(&message);
+                    if !self.is_own_accord(&message, wanted) {
+                        return Ok(message);
+                    }
+                    passed += 1;
+                    if passed > MAX_PASSED {
+                        return Err(flood());
+                    }
+                }
+                Ok(Came::Control(8, payload)) => return Err(self.close_frame(&payload)),
+                Ok(Came::Control(..) | Came::Answer(_)) => {}
+                Ok(Came::End(end)) => return Err(Finding::new(Fault::Closed, end)),
+                Err(_) if asking.take().is_some() => {
+                    self.probe_early().await?;
+                    deadline = end;
+                }
+                Err(_) => return Err(self.silence(begun)),
+            }
+        }
+    }
+
+    /// After which time without an answer the probe may go ahead: a method that is slow by its nature
+    /// needs all the patience there is.
+    fn pace(&self) -> Option<Duration> {
+        self.dialer.pace.filter(|_| !self.case.is_raw() && !self.case.is_slow())
+    }
+
+    pub(super) fn silence(&self, begun: Instant) -> Finding {
+        let what = match &self.early {
+            None if self.pace().is_none() => {
+                format!("nothing came within {:.1}s", begun.elapsed().as_secs_f64())
+            }
+            None => "no answer came, though a later call was answered".to_owned(),
+            Some(_) => format!(
+                "no answer came within {:.1}s, nor to the next call",
+                begun.elapsed().as_secs_f64()
+            ),
+        };
+        Finding::new(Fault::Silent, what)
+    }
+
+    pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
+        let (call, id) = self.dialer.probe(self.subject);
+        self.early = Some(id);
+        let sent = timeout(self.dialer.patience(), self.talk.send(call.as_bytes())).await;
+        sent.map_err(|_| unread())
+    }
+
+    pub(super) fn is_early(&self, message: &[u8]) -> bool {
+        self.early.as_ref().is_some_and(|id| answer_to(message, id).is_some())
+    }
+
+    /// Whether it is a Request or a Notification of the server's, and nobody waits for one.
+    pub(super) fn is_own_accord(&self, message: &[u8], wanted: &[Pattern]) -> bool {
+        let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
+        else {
+            return false;
+        };
+        let expects = |pattern: &Pattern| {
+            pattern.matches(message, Order::Free, &mut self.bindings.clone()).is_ok()
+                || pattern.is_call()
+        };
+        json.member("method").is_some() && !wanted.iter().any(expects)
+    }
+
+    /// An ordinary call gets its ordinary answer, and nothing comes before it.
+    pub(super) async fn probe(&mut self) -> Result<(), Finding> {
+        if let Some(left) = self.arrived.pop_front() {
+            return Err(extra(&left));
+        }
+        let (call, id) = self.dialer.probe(self.subject);
+        if self.is_http() {
+            let answer = self.post(call.as_bytes()).await?;
+            return self.probed(&answer.body, &id);
+        }
+        let sent = timeout(self.dialer.patience(), self.talk.send(call.as_bytes())).await;
+        sent.map_err(|_| unread())?;
+        let deadline = Instant::now() + self.dialer.patience();
+        for _ in 0..MAX_PASSED {
+            let came = timeout_at(deadline, self.talk.next()).await.map_err(|_| {
+                Finding::new(Fault::Silent, "the call after this case was not answered")
+            })?;
+            let message = match came {
+                Came::Message(message) => message,
+                Came::Control(8, payload) => return Err(self.close_frame(&payload)),
+                Came::Control(..) | Came::Answer(_) => continue,
+                Came::End(end) => return Err(Finding::new(Fault::Closed, end)),
+            };
+            if answer_to(&message, &id).is_some() {
+                return self.probed(&message, &id);
+            }
+            if is_ours(&message) {
+                continue;
+            }
+            self.hear(&message);
+            if !self.is_own_accord(&message, &[]) {
+                return Err(extra(&message));
+            }
+        }
+        Err(flood())
+    }
+
+    pub(super) fn probed(&mut self, message: &[u8], id: &str) -> Result<(), Finding> {
+        let wrong = |fault| Finding::new(Fault::Wrong, format!("after this case: {fault}"));
+        match answer_to(message, id) {
+            Some(answer) => self.subject.recognises(&answer).map_err(wrong),
+            None => {
+                let found = shortened(message);
+                Err(wrong(format!("{} now gives {found}", self.subject.method)))
+            }
+        }
+    }
+
+    pub(super) fn close_frame(&mut self, payload: &[u8]) -> Finding {
+        let reason = String::from_utf8_lossy(payload.get(2..).unwrap_or_default()).into_owned();
+        let what = format!("the server sent a close frame {} {reason}", close_code(payload));
+        Finding::new(Fault::Closed, what.trim_end())
+    }
+}
+
+pub(super) fn close_code(payload: &[u8]) -> u16 {
+    match payload {
+        [high, low, ..] => u16::from_be_bytes([*high, *low]),
+        _ => 1005,
+    }
+}

@@ -1,0 +1,252 @@
+//! One case on one connection: what is sent is sent, and what comes is compared.
+//!
+//! A case ends with the probe, a call of our own whose answer must be the very next message. So every
+//! case also says that nothing else came, and that the server still answers. Where an answer does not
+//! come, the probe is sent early: once it is answered there is no use in waiting for long.
+//!
+//! What the server says of its own accord, its Notifications and Requests, is passed over unless the
+//! case expects it.
+
+mod below;
+mod hearing;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use tokio::time::{sleep, timeout};
+
+use super::dial::Dialer;
+use super::dialect;
+use super::subject::Subject;
+use super::talk::{Answer, Talk};
+use super::transcript::{Bindings, Case, Expected, Or, Order, Pattern, Profile, Step};
+use super::verdict::{Fault, Finding, Said, shortened};
+use crate::raw::target::Speech;
+
+/// How many messages of its own accord the server may send in one case.
+const MAX_PASSED: usize = 1000;
+
+/// A case under way.
+pub(super) struct Trial<'a> {
+    case: &'a Case,
+    dialer: &'a Dialer,
+    subject: &'a Subject,
+    talk: &'a mut Talk,
+    bindings: Bindings,
+    /// What came in HTTP bodies and was not asked for yet.
+    arrived: VecDeque<Vec<u8>>,
+    /// The answer to the last POST, as long as nobody looked at it.
+    posted: Option<Answer>,
+    /// Connections beside this one.
+    crowd: Vec<Talk>,
+    pub(super) dialogue: Vec<Said>,
+    /// The id of the probe that was sent early, until it is answered.
+    early: Option<String>,
+    is_closed: bool,
+}
+
+impl<'a> Trial<'a> {
+    pub(super) fn new(
+        case: &'a Case,
+        dialer: &'a Dialer,
+        subject: &'a Subject,
+        talk: &'a mut Talk,
+    ) -> Self {
+        Self {
+            case,
+            dialer,
+            subject,
+            talk,
+            bindings: subject.bindings(),
+            arrived: VecDeque::new(),
+            posted: None,
+            crowd: Vec::new(),
+            dialogue: Vec::new(),
+            early: None,
+            is_closed: false,
+        }
+    }
+
+    /// Runs it. Whether the connection can be used again is what `Ok` says.
+    pub(super) async fn run(&mut self) -> Result<bool, Finding> {
+        for step in &self.case.steps {
+            self.take(step).await?;
+        }
+        self.crowd.clear();
+        let is_over = self.is_closed || (self.case.is_raw() && self.is_http());
+        if is_over {
+            self.dialer.is_alive(self.subject).await.map_err(|fault| {
+                Finding::new(Fault::Silent, format!("on the next connection: {fault}"))
+            })?;
+            return Ok(false);
+        }
+        self.probe().await?;
+        Ok(true)
+    }
+
+    fn is_http(&self) -> bool {
+        matches!(self.dialer.target.speech, Speech::Http { .. })
+    }
+
+    async fn take(&mut self, step: &Step) -> Result<(), Finding> {
+        match step {
+            Step::Send(message) => self.send(&self.bindings.fill(message)).await,
+            Step::Expect(expected) => self.expect(expected).await,
+            Step::Unordered(patterns) => self.unordered(patterns).await,
+            Step::Nothing => self.nothing(),
+            Step::Raw(bytes) => {
+                let bytes = self.bindings.fill(&self.places(bytes));
+                self.say(&bytes);
+                let sent = timeout(self.dialer.patience(), self.talk.line(&bytes)).await;
+                sent.map_err(|_| unread())
+            }
+            Step::Frame(first, payload) => {
+                let payload = self.bindings.fill(payload);
+                self.dialogue
+                    .push(Said::Sent(format!("frame {first:#04x} {}", shortened(&payload))));
+                let sent = timeout(self.dialer.patience(), self.talk.frame(*first, &payload)).await;
+                sent.map_err(|_| unread())
+            }
+            Step::Answer(expected) => match self.answer(expected).await {
+                Err(finding) => self.excused(finding, expected.or),
+                answered => answered,
+            },
+            Step::ExpectFrame(expected, or) => match self.control(expected).await {
+                Err(finding) => self.excused(finding, *or),
+                seen => seen,
+            },
+            Step::Closed => self.closed().await,
+            Step::Wait(time) => {
+                sleep(*time).await;
+                Ok(())
+            }
+            Step::Crowd(crowd) => {
+                self.gather(crowd).await;
+                Ok(())
+            }
+        }
+    }
+
+    fn say(&mut self, bytes: &[u8]) {
+        self.dialogue.push(Said::sent(bytes));
+    }
+
+    fn hear(&mut self, bytes: &[u8]) {
+        self.dialogue.push(Said::came(bytes));
+    }
+
+    async fn send(&mut self, message: &[u8]) -> Result<(), Finding> {
+        if let Some(left) = self.arrived.pop_front() {
+            return Err(extra(&left));
+        }
+        self.say(message);
+        if self.is_http() {
+            let answer = self.post(message).await?;
+            self.arrived.extend((!answer.body.is_empty()).then(|| answer.body.clone()));
+            self.posted = Some(answer);
+            return Ok(());
+        }
+        let sent = timeout(self.dialer.patience(), self.talk.send(message)).await;
+        sent.map_err(|_| unread())
+    }
+
+    async fn expect(&mut self, expected: &Expected) -> Result<(), Finding> {
+        let message = match self.message(&expected.any_of).await {
+            Ok(message) => message,
+            Err(finding) => {
+                return self.excused(finding, expected.or).map_err(|f| due(f, &expected.any_of));
+            }
+        };
+        self.matches(&expected.any_of, &message)
+    }
+
+    /// Whether silence or an end is as good.
+    fn excused(&mut self, finding: Finding, or: Or) -> Result<(), Finding> {
+        match finding.fault {
+            Fault::Silent if or.silence => Ok(()),
+            Fault::Closed if or.closed => {
+                self.is_closed = true;
+                Ok(())
+            }
+            _ => Err(finding),
+        }
+    }
+
+    /// One of these is what came.
+    fn matches(&mut self, any_of: &[Pattern], message: &[u8]) -> Result<(), Finding> {
+        let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
+        let mut fault = String::new();
+        let message = &*self.in_our_words(message);
+        for pattern in any_of {
+            match pattern.matches(message, order, &mut self.bindings) {
+                Ok(()) => return Ok(()),
+                Err(found) if fault.is_empty() => fault = found,
+                Err(_) => {}
+            }
+        }
+        Err(due(Finding::new(Fault::Wrong, fault), any_of))
+    }
+
+    /// The same, as 2.0 writes it: Bitcoin Core answers with a null beside the result or the error.
+    fn in_our_words<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
+        if self.dialer.profile != Profile::Bitcoin
+            || self.case.facts.profiles.contains(&Profile::Bitcoin)
+        {
+            return Cow::Borrowed(message);
+        }
+        dialect::from_bitcoin(message).map_or(Cow::Borrowed(message), Cow::Owned)
+    }
+
+    async fn unordered(&mut self, patterns: &[Pattern]) -> Result<(), Finding> {
+        let mut left: Vec<&Pattern> = patterns.iter().collect();
+        while !left.is_empty() {
+            let message = self.message(patterns).await.map_err(|finding| due(finding, patterns))?;
+            let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
+            let found = left
+                .iter()
+                .position(|one| one.matches(&message, order, &mut self.bindings).is_ok());
+            match found {
+                Some(at) => drop(left.swap_remove(at)),
+                None => {
+                    let what = "it is none of those that are due";
+                    return Err(due(Finding::new(Fault::Wrong, what), patterns));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn nothing(&mut self) -> Result<(), Finding> {
+        if let Some(came) = self.arrived.pop_front() {
+            return Err(extra(&came));
+        }
+        match &self.posted {
+            Some(answer) if !(200..300).contains(&answer.status) => {
+                let what = format!("expected a status of success, found {}", answer.status);
+                Err(Finding::new(Fault::Wrong, what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The finding, with what should have come.
+fn due(finding: Finding, any_of: &[Pattern]) -> Finding {
+    let wanted: Vec<String> = any_of.iter().map(ToString::to_string).collect();
+    Finding::new(
+        finding.fault,
+        format!("{}\nexpected {}", finding.reason, wanted.join("\n      or ")),
+    )
+}
+
+fn extra(message: &[u8]) -> Finding {
+    Finding::new(Fault::Extra, format!("nobody asked for {}", shortened(message)))
+}
+
+fn unread() -> Finding {
+    Finding::new(Fault::Silent, "the server does not read what is sent")
+}
+
+fn flood() -> Finding {
+    Finding::new(Fault::Extra, "the server floods: a thousand messages came unasked")
+}
