@@ -1,15 +1,16 @@
 //! How a connection to the server is made ready for cases, and how one asks whether it lives.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::timeout;
 
 use super::subject::Subject;
-use super::talk::{Came, Talk};
+use super::talk::{Answer, Came, Talk};
 use super::transcript::Profile;
 use super::transcript::json::Json;
-use crate::raw::target::Target;
+use super::verdict::shortened;
+use crate::raw::target::{Speech, Target};
 
 /// What every id of ours begins with, so that no case uses it.
 const OURS: &str = "antiphon-";
@@ -22,15 +23,20 @@ pub(crate) struct Dialer {
     longest: Duration,
     /// After which time the probe may be sent to a server that does not answer; nothing, where its
     /// methods are not ours to know.
-    pub(crate) pace: Option<Duration>,
+    pace: Option<Duration>,
     next: AtomicU64,
     /// How often all patience was in vain.
     hangs: AtomicU64,
+    /// How often a call got no answer though a later one did.
+    drops: AtomicU64,
+    /// How much longer an attack may take to be answered.
+    factor: AtomicU32,
 }
 
 /// After so many hangs, nobody waits for long any more.
-const MANY: u64 = 4;
+const MANY: u64 = 3;
 const SHORT: Duration = Duration::from_millis(500);
+const MANY_DROPS: u64 = 10;
 /// How long a quick server is waited for before the probe.
 pub(crate) const PACE: Duration = Duration::from_millis(50);
 
@@ -41,16 +47,38 @@ impl Dialer {
         longest: Duration,
         pace: Option<Duration>,
     ) -> Self {
-        let (next, hangs) = (AtomicU64::new(1), AtomicU64::new(0));
-        Self { target, profile, longest, pace, next, hangs }
+        let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
+        let (hangs, drops) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { target, profile, longest, pace, next, hangs, drops, factor }
     }
 
     /// How long one answer is waited for.
     pub(crate) fn patience(&self) -> Duration {
+        let factor = self.factor.load(Ordering::Relaxed);
         match self.hangs.load(Ordering::Relaxed) {
-            ..MANY => self.longest,
-            _ => self.longest.min(SHORT),
+            ..MANY => self.longest * factor,
+            _ => self.longest.min(SHORT) * factor,
         }
+    }
+
+    /// Whether what follows is an attack: much to read, and to answer.
+    pub(crate) fn attacks(&self, is_hostile: bool) {
+        self.factor.store(if is_hostile { 5 } else { 1 }, Ordering::Relaxed);
+    }
+
+    /// How long an answer is waited for before the probe, and how long after the probe's answer: less
+    /// and less with a server that was never only late.
+    pub(crate) fn pace(&self) -> Option<(Duration, Duration)> {
+        let pace = self.pace?;
+        match self.drops.load(Ordering::Relaxed) {
+            ..MANY_DROPS => Some((pace, 2 * pace)),
+            _ => Some((pace / 2, pace / 2)),
+        }
+    }
+
+    /// Takes note that a call got no answer though a later one did.
+    pub(crate) fn dropped(&self) {
+        self.drops.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Takes note that an answer was waited for in vain.
@@ -60,7 +88,7 @@ impl Dialer {
 
     /// Sets the pace by how long an ordinary call took.
     pub(crate) fn set_pace(&mut self, call: Duration) {
-        self.pace = self.pace.map(|pace| pace.max(10 * call));
+        self.pace = self.pace.map(|pace| pace.max(5 * call));
     }
 
     /// Connects, and says what the dialect says first.
@@ -101,32 +129,51 @@ impl Dialer {
         params: &str,
     ) -> Result<Json, String> {
         let (call, id) = self.call(&quoted(method), params);
-        let deadline = Instant::now() + self.patience();
         let asked = async {
+            if self.is_http() {
+                let answer = self.post(talk, call.as_bytes()).await?;
+                let told = || format!("HTTP status {} {}", answer.status, shortened(&answer.body));
+                return answer_to(&answer.body, &id).ok_or_else(told);
+            }
             talk.send(call.as_bytes()).await;
             loop {
                 let message = match talk.next().await {
                     Came::Message(message) => message,
-                    Came::Answer(answer) if answer.status < 200 => continue,
-                    Came::Answer(answer) if answer.body.is_empty() => {
-                        return Err(format!("HTTP status {} and nothing else", answer.status));
-                    }
-                    Came::Answer(answer) => answer.body,
                     Came::Control(8, _) => return Err("a close frame".to_owned()),
-                    Came::Control(..) => continue,
+                    Came::Control(..) | Came::Answer(_) => continue,
                     Came::End(end) => return Err(end),
                 };
                 if let Some(answer) = answer_to(&message, &id) {
                     return Ok(answer);
                 }
-                if matches!(&self.target.speech, crate::raw::target::Speech::Http { .. }) {
-                    return Err(super::verdict::shortened(&message));
-                }
             }
         };
-        match timeout_at(deadline, asked).await {
+        match timeout(self.patience(), asked).await {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer within {:?}", self.patience())),
+        }
+    }
+
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self.target.speech, Speech::Http { .. })
+    }
+
+    /// Asks by HTTP. A server may end a connection between two requests; then there is another. `Err`
+    /// says that it ended without an answer.
+    pub(crate) async fn post(&self, talk: &mut Talk, message: &[u8]) -> Result<Answer, String> {
+        let mut is_fresh = talk.is_over();
+        if is_fresh {
+            *talk = self.connect(false).await?;
+        }
+        loop {
+            talk.send(message).await;
+            match final_answer(talk).await {
+                Err(_) if !is_fresh => {
+                    *talk = self.connect(false).await?;
+                    is_fresh = true;
+                }
+                answer => return answer,
+            }
         }
     }
 
@@ -146,8 +193,19 @@ impl Dialer {
     pub(crate) async fn is_alive(&self, subject: &Subject) -> Result<(), String> {
         let mut talk = self.dial().await?;
         let answer = self.ask(&mut talk, &subject.method, &subject.params).await?;
-        talk.leave().await;
         subject.recognises(&answer)
+    }
+}
+
+/// The next HTTP answer that is not only a sign of life.
+async fn final_answer(talk: &mut Talk) -> Result<Answer, String> {
+    loop {
+        match talk.next().await {
+            Came::Answer(answer) if answer.status < 200 && answer.status != 101 => {}
+            Came::Answer(answer) => return Ok(answer),
+            Came::End(end) => return Err(end),
+            Came::Message(_) | Came::Control(..) => {}
+        }
     }
 }
 

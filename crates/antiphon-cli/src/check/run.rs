@@ -156,8 +156,10 @@ impl Run {
         index: usize,
         mut talk: Talk,
     ) -> (Result<(), Finding>, Vec<Said>) {
+        self.dialer.attacks(case.facts.is_hostile);
         let mut trial = Trial::new(case, &self.dialer, &self.subject, &mut talk);
         let outcome = trial.run().await;
+        self.dialer.attacks(false);
         let dialogue = std::mem::take(&mut trial.dialogue);
         drop(trial);
         match outcome {
@@ -198,9 +200,6 @@ impl Run {
 
     /// A finding, and whether the server outlived the case.
     async fn found(&mut self, case: &Case, mut finding: Finding, dialogue: Vec<Said>) -> Judged {
-        if finding.fault == Fault::Silent {
-            self.dialer.hung();
-        }
         if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
             && let Err(how) = self.revive().await
         {
@@ -280,14 +279,14 @@ fn judged(case: &Case, verdict: Verdict, reason: Option<String>) -> Judged {
 }
 
 fn begins_with_a_handshake(case: &Case) -> bool {
-    matches!(case.steps.first(), Some(Step::Raw(line)) if line.starts_with(b"GET "))
+    matches!(case.steps.first(), Some(Step::Raw(line)) if line.written.starts_with("GET "))
 }
 
 /// Whether a stream of values can carry it.
 fn is_value(step: &Step) -> bool {
     match step {
-        Step::Send(message) => {
-            std::str::from_utf8(message).is_ok_and(|text| Json::parse(text).is_ok())
+        Step::Send(text) => {
+            String::from_utf8(text.bytes()).is_ok_and(|text| Json::parse(&text).is_ok())
         }
         Step::Raw(_) => false,
         _ => true,

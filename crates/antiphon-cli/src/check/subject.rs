@@ -172,7 +172,7 @@ impl Subject {
         if !case.steps.iter().any(asks_for_work) {
             return None;
         }
-        let names = texts().flat_map(|text| methods_in(&text));
+        let names = texts().flat_map(methods_in);
         names.into_iter().find(|name| missing(name)).map(|name| format!("`{name}`"))
     }
 }
@@ -262,11 +262,9 @@ fn sounds_harmless(name: &str) -> bool {
 }
 
 /// What a step sends, as text.
-fn sent(step: &Step) -> Option<std::borrow::Cow<'_, str>> {
+fn sent(step: &Step) -> Option<&str> {
     match step {
-        Step::Send(bytes) | Step::Raw(bytes) | Step::Frame(_, bytes) => {
-            Some(String::from_utf8_lossy(bytes))
-        }
+        Step::Send(text) | Step::Raw(text) | Step::Frame(_, text) => Some(&text.written),
         _ => None,
     }
 }

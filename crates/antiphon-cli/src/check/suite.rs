@@ -14,8 +14,8 @@ macro_rules! shipped {
 }
 
 const SHIPPED: &[(&str, &str)] = shipped! {
-    "examples" "ids" "envelope" "batch" "parse" "notifications" "params" "errors" "reserved"
-    "pipelining" "reverse" "limits"
+    "examples" "ids" "envelope" "batch" "parse" "notifications" "params" "shape" "errors" "reserved"
+    "streams" "pipelining" "reverse" "http" "websocket" "limits" "lsp" "bitcoin" "ethereum" "hostile"
 };
 
 /// Reads the files, or what is shipped where there is none.

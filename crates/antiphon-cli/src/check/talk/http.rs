@@ -10,6 +10,8 @@ const MAX_HEADERS: usize = 128;
 #[derive(Clone, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
+    /// HTTP/1.0 ends with its answer, where nothing else is said.
+    is_old: bool,
     /// The names are in lower case.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -25,7 +27,11 @@ impl Answer {
 
     /// Whether the server will take no other request on this connection.
     pub(crate) fn closes(&self) -> bool {
-        self.header("connection").is_some_and(|value| value.to_ascii_lowercase().contains("close"))
+        let says = |word| {
+            let value = self.header("connection").unwrap_or_default();
+            value.to_ascii_lowercase().contains(word)
+        };
+        says("close") || (self.is_old && !says("keep-alive"))
     }
 }
 
@@ -82,6 +88,7 @@ impl Reader {
         };
         let mut answer = Answer {
             status: response.code.unwrap_or_default(),
+            is_old: response.version == Some(0),
             headers: response.headers.iter().map(text_of).collect(),
             body: Vec::new(),
         };

@@ -174,6 +174,11 @@ impl Talk {
         Ok(came)
     }
 
+    /// Whether answers are HTTP's: also of a WebSocket's, as long as its handshake is not done.
+    pub(crate) fn speaks_http(&self) -> bool {
+        matches!(self.speech, Speaking::Http(_))
+    }
+
     /// Whether nothing more can be asked on it.
     pub(crate) fn is_over(&self) -> bool {
         self.is_last || self.end.is_some()

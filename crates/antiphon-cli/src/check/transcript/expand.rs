@@ -3,35 +3,104 @@
 /// The most bytes that one line may stand for once its repetitions are written out.
 const MAX_MESSAGE: usize = 64 << 20;
 
-/// Writes out `<<TEXT x N>>` (TEXT, N times) and `<<C3 A9>>` (these bytes).
-pub(super) fn expand(text: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some((before, from)) = rest.split_once("<<") {
-        let (inner, after) = from.split_once(">>").ok_or("`<<` without `>>`")?;
-        bytes.extend_from_slice(before.as_bytes());
-        match repetition(inner) {
-            Some((text, times))
-                if text.len().saturating_mul(times).saturating_add(bytes.len()) > MAX_MESSAGE =>
-            {
-                return Err(format!("`<<{inner}>>` is longer than {MAX_MESSAGE} bytes"));
-            }
-            Some((text, times)) => bytes.extend(text.repeat(times).bytes()),
-            None => bytes.extend(hex(inner)?),
+/// Bytes as a line writes them: a few characters may stand for millions, so they are written out only
+/// when they are sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) written: String,
+    /// A line end follows.
+    is_line: bool,
+}
+
+impl Text {
+    /// A text with `<<TEXT x N>>` (TEXT, N times) and `<<C3 A9>>` (these bytes) in it.
+    pub(super) fn new(written: &str) -> Result<Self, String> {
+        let mut length = 0_usize;
+        for piece in pieces(written) {
+            length = length.saturating_add(piece?.length());
         }
-        rest = after;
+        if length > MAX_MESSAGE {
+            return Err(format!("it is longer than {MAX_MESSAGE} bytes once it is written out"));
+        }
+        Ok(Self { written: written.to_owned(), is_line: false })
     }
-    bytes.extend_from_slice(rest.as_bytes());
-    Ok(bytes)
+
+    /// The same, with a line end behind it.
+    pub(super) fn line(written: &str) -> Result<Self, String> {
+        Ok(Self { is_line: true, ..Self::new(written)? })
+    }
+
+    /// Bytes in hex.
+    pub(super) fn hex(written: &str) -> Result<Self, String> {
+        hex(written)?;
+        Ok(Self { written: format!("<<{}>>", written.trim()), is_line: false })
+    }
+
+    /// All of it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for piece in pieces(&self.written).flatten() {
+            piece.write(&mut bytes);
+        }
+        if self.is_line {
+            bytes.extend_from_slice(b"\r\n");
+        }
+        bytes
+    }
 }
 
-fn repetition(inner: &str) -> Option<(&str, usize)> {
-    let (text, times) = inner.rsplit_once(" x ")?;
-    Some((text, times.parse().ok()?))
+/// A part of a text.
+enum Piece<'a> {
+    Plain(&'a str),
+    Repeated(&'a str, usize),
+    Bytes(Vec<u8>),
 }
 
-/// Bytes as they are written in hex.
-pub(super) fn hex(text: &str) -> Result<Vec<u8>, String> {
+impl Piece<'_> {
+    fn length(&self) -> usize {
+        match self {
+            Self::Plain(text) => text.len(),
+            Self::Repeated(text, times) => text.len().saturating_mul(*times),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Plain(text) => out.extend_from_slice(text.as_bytes()),
+            Self::Repeated(text, times) => out.extend_from_slice(text.repeat(times).as_bytes()),
+            Self::Bytes(bytes) => out.extend(bytes),
+        }
+    }
+}
+
+fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, String>> {
+    let mut rest = Some(text);
+    let mut inner = None;
+    std::iter::from_fn(move || {
+        if let Some(inner) = inner.take() {
+            return Some(special(inner));
+        }
+        let text = rest.take().filter(|text| !text.is_empty())?;
+        let Some((before, from)) = text.split_once("<<") else {
+            return Some(Ok(Piece::Plain(text)));
+        };
+        let Some((within, after)) = from.split_once(">>") else {
+            return Some(Err("`<<` without `>>`".to_owned()));
+        };
+        (inner, rest) = (Some(within), Some(after));
+        Some(Ok(Piece::Plain(before)))
+    })
+}
+
+fn special(inner: &str) -> Result<Piece<'_>, String> {
+    match inner.rsplit_once(" x ").and_then(|(text, times)| Some((text, times.parse().ok()?))) {
+        Some((text, times)) => Ok(Piece::Repeated(text, times)),
+        None => hex(inner).map(Piece::Bytes),
+    }
+}
+
+fn hex(text: &str) -> Result<Vec<u8>, String> {
     let fault = || format!("{text:?} is neither bytes in hex (`7B FF`) nor a repetition (`[ x 9`)");
     let byte = |pair: &str| match pair.len() {
         2 => u8::from_str_radix(pair, 16).ok(),

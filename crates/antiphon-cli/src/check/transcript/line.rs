@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::expand::{expand, hex};
-use super::{Class, Crowd, ExpectedFrame, HeaderIs, HttpAnswer, Level, Or, Pattern, Profile, Wire};
+use super::{
+    Class, Crowd, ExpectedFrame, HeaderIs, HttpAnswer, Level, Or, Pattern, Profile, Text, Wire,
+};
 
 /// The longest wait of a case.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -55,12 +56,13 @@ pub(super) fn yes(text: &str, word: &str) -> Result<bool, String> {
 }
 
 pub(super) fn expectation(text: &str) -> Result<Pattern, String> {
-    let text = String::from_utf8(expand(text)?).map_err(|_| "an expectation must be UTF-8")?;
+    let text =
+        String::from_utf8(Text::new(text)?.bytes()).map_err(|_| "an expectation must be UTF-8")?;
     Pattern::parse(&text)
 }
 
 /// `text TEXT`, `cont+ TEXT`, `close 1000 TEXT`: the first byte of a frame and its payload.
-pub(super) fn frame(text: &str) -> Result<(u8, Vec<u8>), String> {
+pub(super) fn frame(text: &str) -> Result<(u8, Text), String> {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     let (kind, fin) = kind.strip_suffix('+').map_or((kind, FIN), |kind| (kind, 0));
     let opcode = match kind {
@@ -76,18 +78,17 @@ pub(super) fn frame(text: &str) -> Result<(u8, Vec<u8>), String> {
             ));
         }
     };
-    Ok((fin | opcode, expand(rest)?))
+    Ok((fin | opcode, Text::new(rest)?))
 }
 
 /// `1000 reason`, or nothing.
-fn close(text: &str) -> Result<Vec<u8>, String> {
+fn close(text: &str) -> Result<Text, String> {
     if text.is_empty() {
-        return Ok(Vec::new());
+        return Text::new("");
     }
     let (code, reason) = text.split_once(' ').unwrap_or((text, ""));
-    let mut payload = code_of(code)?.to_be_bytes().to_vec();
-    payload.extend(expand(reason)?);
-    Ok(payload)
+    let [high, low] = code_of(code)?.to_be_bytes();
+    Text::new(&format!("<<{high:02x} {low:02x}>>{reason}"))
 }
 
 fn code_of(text: &str) -> Result<u16, String> {
@@ -98,7 +99,7 @@ fn code_of(text: &str) -> Result<u16, String> {
 pub(super) fn expected_frame(text: &str) -> Result<ExpectedFrame, String> {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     match kind {
-        "pong" => Ok(ExpectedFrame::Pong(expand(rest)?)),
+        "pong" => Ok(ExpectedFrame::Pong(Text::new(rest)?.bytes())),
         "close" if rest.trim().is_empty() => Ok(ExpectedFrame::Close(Vec::new())),
         "close" => {
             let codes = rest.trim().split('|').map(code_of).collect::<Result<_, _>>()?;
@@ -167,20 +168,16 @@ pub(super) fn wait(text: &str) -> Result<Duration, String> {
 pub(super) fn crowd(text: &str, stays: bool) -> Result<Crowd, String> {
     let (count, rest) = text.split_once(' ').unwrap_or((text, ""));
     match count.parse() {
-        Ok(count @ 1..=MAX_CROWD) => Ok(Crowd { count, bytes: expand(rest)?, stays }),
+        Ok(count @ 1..=MAX_CROWD) => Ok(Crowd { count, text: Text::new(rest)?, stays }),
         _ => Err(format!("{count:?} connections: write a number from 1 to {MAX_CROWD}")),
     }
 }
 
 /// Bytes as they are; `x` says that they are written in hex.
-pub(super) fn raw(mark: &str, text: &str) -> Result<Vec<u8>, String> {
+pub(super) fn raw(mark: &str, text: &str) -> Result<Text, String> {
     match mark {
-        ">>x" => hex(text),
-        ">>." => expand(text),
-        _ => {
-            let mut bytes = expand(text)?;
-            bytes.extend_from_slice(b"\r\n");
-            Ok(bytes)
-        }
+        ">>x" => Text::hex(text),
+        ">>." => Text::new(text),
+        _ => Text::line(text),
     }
 }

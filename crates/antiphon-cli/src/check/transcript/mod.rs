@@ -14,6 +14,7 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
+pub(crate) use self::expand::Text;
 pub(crate) use self::line::Statuses;
 pub(crate) use self::parse::parse;
 pub(crate) use self::pattern::{Bindings, Order, Pattern};
@@ -171,9 +172,9 @@ impl Case {
     /// Whether it calls what takes its time by nature.
     pub(crate) fn is_slow(&self) -> bool {
         let is_slow = |step: &Step| match step {
-            Step::Send(message) => ["\"sleep\"", "\"call_me_back\""]
-                .iter()
-                .any(|name| memchr::memmem::find(message, name.as_bytes()).is_some()),
+            Step::Send(text) => {
+                ["\"sleep\"", "\"call_me_back\""].iter().any(|name| text.written.contains(name))
+            }
             _ => false,
         };
         self.steps.iter().any(is_slow)
@@ -184,7 +185,7 @@ impl Case {
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     /// Send these bytes as one message, after [`Bindings::fill`].
-    Send(Vec<u8>),
+    Send(Text),
     /// This message comes next, or another one that is as good.
     Expect(Expected),
     /// These come next, in any order.
@@ -192,9 +193,9 @@ pub(crate) enum Step {
     /// Nothing comes.
     Nothing,
     /// Send these bytes as they are.
-    Raw(Vec<u8>),
+    Raw(Text),
     /// Send a WebSocket frame: its first byte, and its payload.
-    Frame(u8, Vec<u8>),
+    Frame(u8, Text),
     /// An HTTP answer comes.
     Answer(HttpAnswer),
     /// A WebSocket frame comes.
@@ -250,7 +251,7 @@ pub(crate) enum ExpectedFrame {
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
     pub(crate) count: usize,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) text: Text,
     /// They last until the case ends.
     pub(crate) stays: bool,
 }

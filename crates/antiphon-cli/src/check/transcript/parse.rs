@@ -3,9 +3,8 @@
 //! Invariant: a line that is not understood is an error with its file and number, never skipped, so
 //! that a misspelled expectation cannot pass as a comment.
 
-use super::expand::{expand, hex};
 use super::line::{self, Head};
-use super::{Case, Expected, Facts, Or, Pattern, Step};
+use super::{Case, Expected, Facts, Or, Pattern, Step, Text};
 
 /// Reads the cases of one file, whose name without its ending is `group`.
 pub(crate) fn parse(group: &str, text: &str) -> Result<Vec<Case>, String> {
@@ -35,8 +34,8 @@ impl Transcript<'_> {
         match mark {
             "==" => self.begin(rest),
             "@" => self.fact(rest.trim()),
-            "-->" => self.step(Step::Send(expand(rest)?)),
-            "-->x" => self.step(Step::Send(hex(rest)?)),
+            "-->" => self.step(Step::Send(Text::new(rest)?)),
+            "-->x" => self.step(Step::Send(Text::hex(rest)?)),
             "<--" => self.step(Step::Expect(Expected {
                 any_of: vec![line::expectation(rest)?],
                 or: Or::default(),

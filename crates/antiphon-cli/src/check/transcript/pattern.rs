@@ -203,7 +203,12 @@ fn error_object(
     if !found.member("message").is_some_and(Json::is_string) {
         return Err(format!("at `{at}.message`: an error must have a String message"));
     }
-    let open = |name: &str| matches!(name, "message" | "data") && expected.member(name).is_none();
+    let is_strict = expected.member("<other>").is_some();
+    let open = |name: &str| match name {
+        "code" => false,
+        "message" | "data" => expected.member(name).is_none(),
+        _ => !is_strict && expected.member(name).is_none(),
+    };
     let spelled = members.iter().filter(|(name, _)| !open(name)).cloned().collect();
     let spelled = Json { text: found.text.clone(), value: Value::Object(spelled) };
     value(expected, &spelled, at, bindings)
@@ -338,11 +343,15 @@ mod tests {
             r#"{"error":{"code":-32600,"message":1},"id":null}"#,
             r#"{"error":{"code":-32600.0,"message":"m"},"id":null}"#,
             r#"{"error":{"code":-32700,"message":"m"},"id":null}"#,
-            r#"{"error":{"code":-32600,"message":"m","name":"x"},"id":null}"#,
             r#"{"error":"-32600","id":null}"#,
         ] {
             assert!(check(expected, wrong).is_err(), "{wrong}");
         }
+        let fourth = r#"{"error":{"code":-32600,"message":"m","name":"x"},"id":null}"#;
+        assert_eq!(check(expected, fourth), Ok(()));
+        let strict = r#"{"error":{"code":-32600,"<other>":"<none>"},"id":null}"#;
+        assert!(check(strict, fourth).is_err());
+        assert_eq!(check(strict, r#"{"error":{"code":-32600,"message":"m"},"id":null}"#), Ok(()));
         let in_batch = format!("[{expected}]");
         assert_eq!(
             check(&in_batch, r#"[{"error":{"code":-32600,"message":"m"},"id":null}]"#),

@@ -3,7 +3,7 @@
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::hearing::close_code;
-use super::{MAX_PASSED, Trial, flood, unread};
+use super::{MAX_PASSED, Trial, flood};
 use crate::check::dial::{PACE, is_ours};
 use crate::check::talk::{Answer, Came};
 use crate::check::transcript::{Crowd, ExpectedFrame, HeaderIs, HttpAnswer};
@@ -23,51 +23,22 @@ impl Trial<'_> {
         }
     }
 
-    /// Asks by HTTP. A server may end a connection between two requests; then there is another.
+    /// Asks by HTTP.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<Answer, Finding> {
-        if self.talk.is_over() {
-            self.redial().await?;
-        }
-        let patience = self.dialer.patience();
-        timeout(patience, self.talk.send(message)).await.map_err(|_| unread())?;
-        let answer = self.http_answer().await;
-        let Err(Finding { fault: Fault::Closed, .. }) = &answer else { return answer };
-        self.redial().await?;
-        timeout(patience, self.talk.send(message)).await.map_err(|_| unread())?;
-        self.http_answer().await
-    }
-
-    pub(super) async fn redial(&mut self) -> Result<(), Finding> {
-        let no_connection = |fault| Finding::new(Fault::Closed, format!("no connection: {fault}"));
-        *self.talk = self.dialer.dial().await.map_err(no_connection)?;
-        Ok(())
-    }
-
-    /// The next HTTP answer that is final.
-    pub(super) async fn http_answer(&mut self) -> Result<Answer, Finding> {
-        loop {
-            match self.came().await? {
-                Came::Answer(answer) if answer.status < 200 && answer.status != 101 => {}
-                Came::Answer(answer) => return Ok(answer),
-                Came::End(end) => return Err(Finding::new(Fault::Closed, end)),
-                Came::Message(_) | Came::Control(..) => {}
-            }
-        }
+        let (begun, patience) = (Instant::now(), self.dialer.patience());
+        let posted = timeout(patience, self.dialer.post(self.talk, message)).await;
+        let answer = posted
+            .map_err(|_| self.silence(begun))?
+            .map_err(|end| Finding::new(Fault::Closed, end))?;
+        self.dialogue.push(told(&answer));
+        Ok(answer)
     }
 
     pub(super) async fn came(&mut self) -> Result<Came, Finding> {
-        let patience = self.dialer.patience();
-        let came = timeout(patience, self.talk.next()).await.map_err(|_| {
-            Finding::new(Fault::Silent, format!("nothing came within {patience:?}"))
-        })?;
+        let (begun, patience) = (Instant::now(), self.dialer.patience());
+        let came = timeout(patience, self.talk.next()).await.map_err(|_| self.silence(begun))?;
         match &came {
-            Came::Answer(answer) => {
-                let head = format!("HTTP {}", answer.status);
-                let kind = answer.header("content-type").map(|kind| format!(" {kind}"));
-                let text = shortened(&answer.body);
-                let line = format!("{head}{} {text}", kind.unwrap_or_default());
-                self.dialogue.push(Said::Came(line.trim_end().to_owned()));
-            }
+            Came::Answer(answer) => self.dialogue.push(told(answer)),
             Came::Message(message) => self.hear(&message.clone()),
             Came::Control(opcode, payload) => {
                 let line = format!("frame {opcode:#04x} {}", shortened(payload));
@@ -102,6 +73,7 @@ impl Trial<'_> {
         };
         head_is(&answer, expected).map_err(wrong)?;
         self.arrived.extend((!answer.body.is_empty()).then_some(answer.body));
+        self.is_free = true;
         Ok(())
     }
 
@@ -152,7 +124,7 @@ impl Trial<'_> {
 
     /// Opens connections beside this one. That a server refuses some is its right.
     pub(super) async fn gather(&mut self, crowd: &Crowd) {
-        let bytes = self.bindings.fill(&self.places(&crowd.bytes));
+        let bytes = self.bindings.fill(&self.places(&crowd.text.bytes()));
         let verb = if crowd.stays { "open" } else { "open and drop" };
         self.dialogue.push(Said::Sent(format!(
             "({verb} {} connections) {}",
@@ -160,13 +132,21 @@ impl Trial<'_> {
             shortened(&bytes)
         )));
         for _ in 0..crowd.count {
-            let Ok(mut talk) = self.dialer.connect(false).await else { continue };
+            let Ok(mut talk) = self.dialer.connect(true).await else { continue };
             let _ = timeout(PACE, talk.raw(&bytes)).await;
             if crowd.stays {
                 self.crowd.push(talk);
             }
         }
     }
+}
+
+/// An answer, as the dialogue shows it.
+fn told(answer: &Answer) -> Said {
+    let kind = answer.header("content-type").map(|kind| format!(" {kind}"));
+    let text = shortened(&answer.body);
+    let line = format!("HTTP {}{} {text}", answer.status, kind.unwrap_or_default());
+    Said::Came(line.trim_end().to_owned())
 }
 
 fn head_is(answer: &Answer, expected: &HttpAnswer) -> Result<(), String> {

@@ -14,7 +14,7 @@ use crate::check::verdict::{Fault, Finding, shortened};
 impl Trial<'_> {
     /// The next message that can be an answer; the probe goes ahead where none comes.
     pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
-        if self.is_http() {
+        if self.dialer.is_http() {
             return self
                 .arrived
                 .pop_front()
@@ -23,14 +23,15 @@ impl Trial<'_> {
         let begun = Instant::now();
         let end = begun + self.dialer.patience();
         // When to ask whether an answer will come at all, if that was not asked yet.
-        let mut asking = self.pace().map(|pace| begun + pace).filter(|at| *at < end);
+        let mut asking = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
         let mut deadline = asking.unwrap_or(end);
         let mut passed = 0;
         loop {
             match timeout_at(deadline, self.talk.next()).await {
                 Ok(Came::Message(message)) if self.is_early(&message) => {
                     self.early = None;
-                    deadline = Instant::now() + 2 * self.pace().unwrap_or_default();
+                    deadline =
+                        Instant::now() + self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
                 }
                 Ok(Came::Message(message)) if is_ours(&message) => {}
                 Ok(Came::Message(message)) => {
@@ -57,22 +58,20 @@ impl Trial<'_> {
 
     /// After which time without an answer the probe may go ahead: a method that is slow by its nature
     /// needs all the patience there is.
-    fn pace(&self) -> Option<Duration> {
-        self.dialer.pace.filter(|_| !self.case.is_raw() && !self.case.is_slow())
+    fn pace(&self) -> Option<(Duration, Duration)> {
+        let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.dialer.is_http();
+        self.dialer.pace().filter(|_| is_plain)
     }
 
     pub(super) fn silence(&self, begun: Instant) -> Finding {
-        let what = match &self.early {
-            None if self.pace().is_none() => {
-                format!("nothing came within {:.1}s", begun.elapsed().as_secs_f64())
-            }
-            None => "no answer came, though a later call was answered".to_owned(),
-            Some(_) => format!(
-                "no answer came within {:.1}s, nor to the next call",
-                begun.elapsed().as_secs_f64()
-            ),
-        };
-        Finding::new(Fault::Silent, what)
+        let time = begun.elapsed().as_secs_f64();
+        if self.early.is_none() && self.pace().is_some() {
+            self.dialer.dropped();
+            return Finding::new(Fault::Silent, "no answer came, though a later call was answered");
+        }
+        self.dialer.hung();
+        let next = if self.early.is_some() { ", nor to the next call" } else { "" };
+        Finding::new(Fault::Silent, format!("no answer came within {time:.1}s{next}"))
     }
 
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
@@ -105,7 +104,7 @@ impl Trial<'_> {
             return Err(extra(&left));
         }
         let (call, id) = self.dialer.probe(self.subject);
-        if self.is_http() {
+        if self.dialer.is_http() {
             let answer = self.post(call.as_bytes()).await?;
             return self.probed(&answer.body, &id);
         }

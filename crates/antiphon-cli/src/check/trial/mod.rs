@@ -21,7 +21,7 @@ use super::subject::Subject;
 use super::talk::{Answer, Talk};
 use super::transcript::{Bindings, Case, Expected, Or, Order, Pattern, Profile, Step};
 use super::verdict::{Fault, Finding, Said, shortened};
-use crate::raw::target::Speech;
+use crate::raw::target::Place;
 
 /// How many messages of its own accord the server may send in one case.
 const MAX_PASSED: usize = 1000;
@@ -35,6 +35,8 @@ pub(super) struct Trial<'a> {
     bindings: Bindings,
     /// What came in HTTP bodies and was not asked for yet.
     arrived: VecDeque<Vec<u8>>,
+    /// Nobody has to ask for it.
+    is_free: bool,
     /// The answer to the last POST, as long as nobody looked at it.
     posted: Option<Answer>,
     /// Connections beside this one.
@@ -43,6 +45,8 @@ pub(super) struct Trial<'a> {
     /// The id of the probe that was sent early, until it is answered.
     early: Option<String>,
     is_closed: bool,
+    /// An end or silence came where that is as good: there is no more to see.
+    is_excused: bool,
 }
 
 impl<'a> Trial<'a> {
@@ -59,11 +63,13 @@ impl<'a> Trial<'a> {
             talk,
             bindings: subject.bindings(),
             arrived: VecDeque::new(),
+            is_free: false,
             posted: None,
             crowd: Vec::new(),
             dialogue: Vec::new(),
             early: None,
             is_closed: false,
+            is_excused: false,
         }
     }
 
@@ -71,37 +77,50 @@ impl<'a> Trial<'a> {
     pub(super) async fn run(&mut self) -> Result<bool, Finding> {
         for step in &self.case.steps {
             self.take(step).await?;
+            if self.is_excused {
+                break;
+            }
         }
         self.crowd.clear();
-        let is_over = self.is_closed || (self.case.is_raw() && self.is_http());
-        if is_over {
-            self.dialer.is_alive(self.subject).await.map_err(|fault| {
-                Finding::new(Fault::Silent, format!("on the next connection: {fault}"))
-            })?;
-            return Ok(false);
+        if self.is_free {
+            self.arrived.clear();
         }
-        self.probe().await?;
-        Ok(true)
+        if self.is_closed || (self.case.is_raw() && self.talk.speaks_http()) {
+            return self.probe_elsewhere().await;
+        }
+        match self.probe().await {
+            // To close after an answer is allowed where nobody says otherwise; to be gone is not.
+            Err(Finding { fault: Fault::Closed, .. }) if !self.is_child() => {
+                self.probe_elsewhere().await
+            }
+            probed => probed.map(|()| true),
+        }
     }
 
-    fn is_http(&self) -> bool {
-        matches!(self.dialer.target.speech, Speech::Http { .. })
+    fn is_child(&self) -> bool {
+        matches!(self.dialer.target.place, Place::Child(_))
+    }
+
+    async fn probe_elsewhere(&self) -> Result<bool, Finding> {
+        let gone = |fault| Finding::new(Fault::Silent, format!("on the next connection: {fault}"));
+        self.dialer.is_alive(self.subject).await.map_err(gone)?;
+        Ok(false)
     }
 
     async fn take(&mut self, step: &Step) -> Result<(), Finding> {
         match step {
-            Step::Send(message) => self.send(&self.bindings.fill(message)).await,
+            Step::Send(text) => self.send(&self.bindings.fill(&text.bytes())).await,
             Step::Expect(expected) => self.expect(expected).await,
             Step::Unordered(patterns) => self.unordered(patterns).await,
             Step::Nothing => self.nothing(),
-            Step::Raw(bytes) => {
-                let bytes = self.bindings.fill(&self.places(bytes));
+            Step::Raw(text) => {
+                let bytes = self.bindings.fill(&self.places(&text.bytes()));
                 self.say(&bytes);
                 let sent = timeout(self.dialer.patience(), self.talk.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             Step::Frame(first, payload) => {
-                let payload = self.bindings.fill(payload);
+                let payload = self.bindings.fill(&payload.bytes());
                 self.dialogue
                     .push(Said::Sent(format!("frame {first:#04x} {}", shortened(&payload))));
                 let sent = timeout(self.dialer.patience(), self.talk.frame(*first, &payload)).await;
@@ -136,11 +155,14 @@ impl<'a> Trial<'a> {
     }
 
     async fn send(&mut self, message: &[u8]) -> Result<(), Finding> {
+        if std::mem::take(&mut self.is_free) {
+            self.arrived.clear();
+        }
         if let Some(left) = self.arrived.pop_front() {
             return Err(extra(&left));
         }
         self.say(message);
-        if self.is_http() {
+        if self.dialer.is_http() {
             let answer = self.post(message).await?;
             self.arrived.extend((!answer.body.is_empty()).then(|| answer.body.clone()));
             self.posted = Some(answer);
@@ -162,14 +184,17 @@ impl<'a> Trial<'a> {
 
     /// Whether silence or an end is as good.
     fn excused(&mut self, finding: Finding, or: Or) -> Result<(), Finding> {
-        match finding.fault {
-            Fault::Silent if or.silence => Ok(()),
-            Fault::Closed if or.closed => {
-                self.is_closed = true;
-                Ok(())
-            }
-            _ => Err(finding),
+        let is_excused = match finding.fault {
+            Fault::Silent => or.silence,
+            Fault::Closed => or.closed,
+            _ => false,
+        };
+        if !is_excused {
+            return Err(finding);
         }
+        self.is_closed |= finding.fault == Fault::Closed;
+        self.is_excused = self.is_closed;
+        Ok(())
     }
 
     /// One of these is what came.

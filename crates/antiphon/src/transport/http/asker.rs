@@ -29,6 +29,11 @@ impl Asker {
         }
     }
 
+    /// Whether a connection of ours carries it: a request that was made by hand has no wire to obey.
+    pub(super) fn is_connected(&self) -> bool {
+        self.remote.is_some()
+    }
+
     /// By TLS, where it has shown this.
     #[cfg(feature = "tls")]
     pub(crate) fn secured(mut self, certificates: Option<PeerCertificates>) -> Self {

@@ -8,7 +8,7 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Uri};
+use http::{HeaderMap, HeaderValue, Request, Uri, Version};
 
 /// Which Hosts and Origins are served.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +58,11 @@ impl Guard {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether it is asked which Host a request is for.
+    pub(super) fn names_hosts(&self) -> bool {
+        self.loopback_only
     }
 
     /// Whether a request for this Host, and of no page, is served.
@@ -117,6 +122,19 @@ impl Guard {
     }
 }
 
+/// That a request of HTTP/1.1 has one Host, and any other at most one (RFC 9112, section 3.2): two
+/// readers could believe two.
+pub(super) fn one_host<B>(request: &Request<B>, must_have: bool) -> Result<(), &'static str> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (_, Some(_)) => Err("a request has one Host header; send one"),
+        (None, None) if must_have && request.version() == Version::HTTP_11 => {
+            Err("a request of HTTP/1.1 has a Host header; send one")
+        }
+        _ => Ok(()),
+    }
+}
+
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     // HTTP/2 carries it in the address; a Host header that contradicts it changes nothing.
     let authority = uri.authority().map(http::uri::Authority::as_str);
@@ -157,6 +175,24 @@ mod tests {
         {
             assert!(!check(&guard, host, None), "{host}");
         }
+    }
+
+    #[test]
+    fn a_request_has_one_host() {
+        let has = |hosts: &[&str], version, must_have| {
+            let mut request = Request::builder().version(version);
+            for host in hosts {
+                request = request.header(HOST, *host);
+            }
+            one_host(&request.body(()).unwrap(), must_have).is_ok()
+        };
+        assert!(has(&["a"], Version::HTTP_11, true));
+        assert!(has(&[], Version::HTTP_11, false));
+        assert!(has(&[], Version::HTTP_10, true) && has(&[], Version::HTTP_2, true));
+        assert!(!has(&[], Version::HTTP_11, true));
+        assert!(
+            !has(&["a", "a"], Version::HTTP_11, false) && !has(&["a", "b"], Version::HTTP_10, true)
+        );
     }
 
     #[test]

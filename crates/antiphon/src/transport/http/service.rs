@@ -19,7 +19,7 @@ use super::activity::Activity;
 use super::answer::{self, HttpResponse};
 use super::answering::Answering;
 use super::asker::Asker;
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::respond::Respond;
 use crate::BoxFuture;
 use crate::context::{Connection, OnConnect};
@@ -202,8 +202,12 @@ impl Inner {
     pub(super) fn without_body<B>(
         self: &Arc<Self>,
         request: &mut Request<B>,
-        #[cfg_attr(not(feature = "ws"), expect(unused_variables))] asker: &Asker,
+        asker: &Asker,
     ) -> Option<HttpResponse> {
+        let must_have_host = self.guard.names_hosts() || asker.is_connected();
+        if let Err(reason) = guard::one_host(request, must_have_host) {
+            return Some(answer::text(StatusCode::BAD_REQUEST, reason));
+        }
         if let Err(reason) = self.guard.check(request.uri(), request.headers()) {
             return Some(answer::text(StatusCode::FORBIDDEN, reason));
         }
