@@ -128,7 +128,21 @@ impl Dialer {
         method: &str,
         params: &str,
     ) -> Result<Json, String> {
-        let (call, id) = self.call(&quoted(method), params);
+        self.asked(talk, self.call(&quoted(method), params)).await
+    }
+
+    /// The same, with no params at all.
+    pub(crate) async fn ask_without_params(
+        &self,
+        talk: &mut Talk,
+        method: &str,
+    ) -> Result<Json, String> {
+        let id = self.id();
+        let call = format!(r#"{{"jsonrpc":"2.0","method":{},"id":{id}}}"#, quoted(method));
+        self.asked(talk, (call, id)).await
+    }
+
+    async fn asked(&self, talk: &mut Talk, (call, id): (String, String)) -> Result<Json, String> {
         let asked = async {
             if self.is_http() {
                 let answer = self.post(talk, call.as_bytes()).await?;

@@ -223,7 +223,7 @@ impl CheckArgs {
             return Err(self.tls.advise(dialer.target.unreachable(&error)));
         }
         let named = self.method.clone().map(|method| (method, self.params.0.clone()));
-        let subject = Subject::find(&dialer, named).await.map_err(mute)?;
+        let subject = Subject::find(&dialer, named).await.map_err(|fault| mute(&fault, wire))?;
         dialer.set_pace(subject.took);
         if !subject.has_method {
             output::note("no method is known that gives a result: --method NAME runs more cases");
@@ -234,9 +234,17 @@ impl CheckArgs {
     }
 }
 
-fn mute(fault: String) -> Failure {
-    Failure::new(Exit::Protocol, format!("the server answers no ordinary call: {fault}"))
-        .hint("--method NAME --params JSON names one that works; -H adds a header that it asks for")
+fn mute(fault: &str, wire: Wire) -> Failure {
+    let hint = match wire {
+        Wire::Line => {
+            "a server may frame its messages otherwise: try +header or +values, as in tcp+header://"
+        }
+        Wire::Http | Wire::Ws => {
+            "--method NAME --params JSON names a method that works; -H adds a header that it asks for"
+        }
+        Wire::Header | Wire::Values => "--method NAME --params JSON names a method that works",
+    };
+    Failure::new(Exit::Protocol, format!("the server answers no ordinary call: {fault}")).hint(hint)
 }
 
 impl Selection {

@@ -78,18 +78,19 @@ impl Subject {
         let is_named = named.is_some();
         let mut has = BTreeSet::new();
         let mut heard = false;
-        let known = if dialer.profile == Profile::Plain { &KNOWN[..] } else { &[] };
-        for (name, params, sign) in known {
+        for (name, params, sign) in &KNOWN {
             // Who has none of the first four is not the suite's own service.
             if *name == "whoami" && !has.contains("echo") {
                 break;
             }
             let answer = ask(dialer, &mut talk, name, params).await;
             heard |= answer.is_ok();
-            if answer.is_ok_and(|answer| sign.is_in(&answer)) {
+            let is_ours = answer.is_ok_and(|answer| sign.is_in(&answer));
+            if is_ours && (*name != "echo" || echoes(dialer, &mut talk).await) {
                 has.insert(*name);
             }
-            if !heard && *name == "subtract" && is_named {
+            // Who does not answer the first is asked for what it is known to have.
+            if !heard {
                 break;
             }
         }
@@ -175,6 +176,23 @@ impl Subject {
         let names = texts().flat_map(methods_in);
         names.into_iter().find(|name| missing(name)).map(|name| format!("`{name}`"))
     }
+}
+
+/// Whether it gives named params back too, and null for none: a method of the same name may do
+/// something else.
+async fn echoes(dialer: &Dialer, talk: &mut Option<Talk>) -> bool {
+    let named = ask(dialer, talk, "echo", "{}").await;
+    let named = named.is_ok_and(|answer| Sign::Result("{}").is_in(&answer));
+    let mut open = match talk.take() {
+        Some(open) => open,
+        None => match dialer.dial().await {
+            Ok(open) => open,
+            Err(_) => return false,
+        },
+    };
+    let none = dialer.ask_without_params(&mut open, "echo").await;
+    *talk = none.is_ok().then_some(open);
+    named && none.is_ok_and(|answer| Sign::Result("null").is_in(&answer))
 }
 
 /// Asks, on another connection where the last one is gone.

@@ -65,7 +65,7 @@ impl Pattern {
             return Err(fault);
         }
         *bound = before;
-        shuffled(expected, entries, bound).map_err(|()| fault)
+        shuffled(expected, entries, bound)
     }
 }
 
@@ -81,7 +81,7 @@ const MAX_SHUFFLED: usize = 500;
 
 /// Finds for each expected entry one that is nobody else's; first for those that leave nothing open,
 /// which have no other choice.
-fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result<(), ()> {
+fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result<(), String> {
     let mut left: Vec<&Json> = entries.iter().collect();
     let (open, closed): (Vec<_>, Vec<_>) = expected.iter().partition(|e| e.text.contains("\"<"));
     for one in closed.into_iter().chain(open) {
@@ -90,7 +90,7 @@ fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result
             message(one, entry, "", &mut tried).ok().map(|()| tried)
         };
         let found = left.iter().enumerate().find_map(|(at, entry)| Some((at, fits(entry)?)));
-        let (at, tried) = found.ok_or(())?;
+        let (at, tried) = found.ok_or_else(|| format!("no entry is {one}"))?;
         *bound = tried;
         left.swap_remove(at);
     }
