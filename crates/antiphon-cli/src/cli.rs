@@ -7,7 +7,7 @@ use crate::log::LogArgs;
 use crate::openrpc::{describe, list};
 use crate::{batch, bench, call, check, completions, exit, notify, serve, subscribe};
 
-/// Call, serve, try and measure any JSON-RPC 2.0 endpoint, over any wire
+/// Call, serve, check and measure any JSON-RPC 2.0 endpoint, over any wire
 #[derive(Debug, Parser)]
 #[command(name = "antiphon", version, styles = STYLES, after_help = help())]
 #[command(max_term_width = 100)]
@@ -53,6 +53,7 @@ Examples:
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
   antiphon list http://127.0.0.1:8650                what it says that it can do
   antiphon describe http://127.0.0.1:8650 subtract
+  antiphon check http://127.0.0.1:8650               does it keep to the specification?
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\

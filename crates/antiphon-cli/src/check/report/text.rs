@@ -78,20 +78,26 @@ impl Page {
             .collect();
         let name = self.bold(&format!("{:<14}", group[0].group));
         let _ = writeln!(out, "{name} {}", counts.join(", "));
-        for judged in group {
-            match judged.verdict {
-                Verdict::Failed | Verdict::Warned => self.finding(judged, out),
-                Verdict::Differs => self.choice(judged, out),
-                Verdict::Passed | Verdict::NotRun if self.is_verbose => {
-                    let reason = judged.reason.as_deref().map(|r| format!(" ({r})"));
-                    let (name, title) = (&judged.name, &judged.title);
-                    let verdict = self.verdict(judged.verdict);
-                    let reason = self.dim(&reason.unwrap_or_default());
-                    let _ = writeln!(out, "  {verdict} {name}: {title}{reason}");
-                }
-                Verdict::Passed | Verdict::NotRun => {}
+        let with = |wanted: Verdict| group.iter().filter(move |judged| judged.verdict == wanted);
+        for judged in with(Verdict::Failed).chain(with(Verdict::Warned)) {
+            self.finding(judged, out);
+        }
+        for judged in with(Verdict::Differs) {
+            self.choice(judged, out);
+        }
+        if self.is_verbose {
+            for judged in with(Verdict::Passed).chain(with(Verdict::NotRun)) {
+                self.plain(judged, out);
             }
         }
+    }
+
+    /// A case with nothing against it.
+    fn plain(&self, judged: &Judged, out: &mut String) {
+        let reason = judged.reason.as_deref().map(|reason| format!(" ({reason})"));
+        let reason = self.dim(&reason.unwrap_or_default());
+        let (verdict, Judged { name, title, .. }) = (self.verdict(judged.verdict), judged);
+        let _ = writeln!(out, "  {verdict} {name}: {title}{reason}");
     }
 
     fn finding(&self, judged: &Judged, out: &mut String) {

@@ -48,6 +48,22 @@ impl Json {
         members.iter().find(|(other, _)| other == name).map(|(_, json)| json)
     }
 
+    /// What it is, in words.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.value {
+            Value::Null => "Null",
+            Value::Boolean(_) => "a Boolean",
+            Value::Number(_) => "a Number",
+            Value::String(_) => "a String",
+            Value::Array(_) => "an Array",
+            Value::Object(_) => "an Object",
+        }
+    }
+
+    pub(crate) fn is_structure(&self) -> bool {
+        matches!(self.value, Value::Array(_) | Value::Object(_))
+    }
+
     pub(crate) fn is_string(&self) -> bool {
         matches!(self.value, Value::String(_))
     }

@@ -237,6 +237,9 @@ fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Re
             })
         }
         _ if expected == found => Ok(()),
+        _ if expected.kind() != found.kind() && expected.is_structure() => {
+            Err(format!("at {}: expected {}, found {}", place(at), expected.kind(), found.kind()))
+        }
         _ => Err(format!("at {}: expected {expected}, found {found}", place(at))),
     }
 }
