@@ -56,8 +56,8 @@ impl Dialer {
     pub(crate) fn patience(&self) -> Duration {
         let factor = self.factor.load(Ordering::Relaxed);
         match self.hangs.load(Ordering::Relaxed) {
-            ..MANY => self.longest * factor,
-            _ => self.longest.min(SHORT) * factor,
+            MANY.. if factor == 1 => self.longest.min(SHORT),
+            _ => self.longest * factor,
         }
     }
 

@@ -64,7 +64,10 @@ impl Run {
             seen(index, case);
             let judged = match self.obstacle(case) {
                 Some(reason) => judged(case, Verdict::NotRun, Some(reason)),
-                None => self.case(case, index, &mut all).await,
+                None => {
+                    self.dialer.attacks(case.facts.is_hostile);
+                    self.case(case, index, &mut all).await
+                }
             };
             all.push(judged);
         }
@@ -156,10 +159,8 @@ impl Run {
         index: usize,
         mut talk: Talk,
     ) -> (Result<(), Finding>, Vec<Said>) {
-        self.dialer.attacks(case.facts.is_hostile);
         let mut trial = Trial::new(case, &self.dialer, &self.subject, &mut talk);
         let outcome = trial.run().await;
-        self.dialer.attacks(false);
         let dialogue = std::mem::take(&mut trial.dialogue);
         drop(trial);
         match outcome {

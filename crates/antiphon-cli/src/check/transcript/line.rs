@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Class, Crowd, ExpectedFrame, HeaderIs, HttpAnswer, Level, Or, Pattern, Profile, Text, Wire,
+    Class, Crowd, ExpectedFrame, HeaderIs, HttpAnswer, Level, Pattern, Profile, Text, Wire,
 };
 
 /// The longest wait of a case.
@@ -110,11 +110,11 @@ pub(super) fn expected_frame(text: &str) -> Result<ExpectedFrame, String> {
 }
 
 /// The statuses that are right: `405`, `4xx`, `200|204`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Statuses(pub(crate) String);
 
 impl Statuses {
-    fn parse(text: &str) -> Result<Self, String> {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
         let is_one = |one: &str| {
             let digit = |c: char| c.is_ascii_digit();
             one.len() == 3
@@ -145,7 +145,7 @@ pub(super) enum Head {
 pub(super) fn head(text: &str) -> Result<Head, String> {
     let Some((name, text)) = text.split_once(':') else {
         let statuses = Statuses::parse(text.trim())?;
-        return Ok(Head::Begins(HttpAnswer { statuses, headers: Vec::new(), or: Or::default() }));
+        return Ok(Head::Begins(HttpAnswer { statuses, ..HttpAnswer::default() }));
     };
     let is = match text.trim() {
         "<any>" => HeaderIs::Any,

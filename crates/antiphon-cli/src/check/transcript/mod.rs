@@ -223,9 +223,11 @@ pub(crate) struct Or {
 }
 
 /// What the head of an HTTP answer must say.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HttpAnswer {
     pub(crate) statuses: Statuses,
+    /// These are as good, whatever their headers.
+    pub(crate) or_statuses: Vec<Statuses>,
     pub(crate) headers: Vec<(String, HeaderIs)>,
     pub(crate) or: Or,
 }

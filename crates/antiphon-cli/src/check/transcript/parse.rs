@@ -4,7 +4,7 @@
 //! that a misspelled expectation cannot pass as a comment.
 
 use super::line::{self, Head};
-use super::{Case, Expected, Facts, Or, Pattern, Step, Text};
+use super::{Case, Expected, Facts, Or, Pattern, Statuses, Step, Text};
 
 /// Reads the cases of one file, whose name without its ending is `group`.
 pub(crate) fn parse(group: &str, text: &str) -> Result<Vec<Case>, String> {
@@ -122,10 +122,10 @@ impl Transcript<'_> {
     }
 
     fn or(&mut self, rest: &str) -> Result<(), String> {
-        let pattern = line::expectation(rest)?;
         match self.last() {
-            Some(Step::Expect(expected)) => expected.any_of.push(pattern),
-            _ => return Err("another message follows what is expected: `<--`".to_owned()),
+            Some(Step::Expect(expected)) => expected.any_of.push(line::expectation(rest)?),
+            Some(Step::Answer(answer)) => answer.or_statuses.push(Statuses::parse(rest.trim())?),
+            _ => return Err("an alternative follows what is expected: `<--` or `<<`".to_owned()),
         }
         Ok(())
     }

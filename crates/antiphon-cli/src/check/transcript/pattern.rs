@@ -24,6 +24,10 @@ impl Pattern {
         order: Order,
         bindings: &mut Bindings,
     ) -> Result<(), String> {
+        if matches!(hole(&self.0), Some(Hole::Any)) {
+            // Whatever it is, JSON or not.
+            return Ok(());
+        }
         let found = std::str::from_utf8(message)
             .map_err(|_| "it is not UTF-8".to_owned())
             .and_then(Json::parse)?;
@@ -422,6 +426,12 @@ mod tests {
         let pattern = Pattern::parse(r#"{"id":"<a>","method":"m"}"#).unwrap();
         assert!(pattern.matches(br#"{"id":1,"method":"n"}"#, Order::Free, &mut bindings).is_err());
         assert!(pattern.matches(br#"{"id":2,"method":"m"}"#, Order::Free, &mut bindings).is_ok());
+    }
+
+    #[test]
+    fn anything_at_all_may_be_allowed() {
+        assert_eq!(check("\"<any>\"", "no JSON {"), Ok(()));
+        assert!(check("[\"<any>\"]", "[no JSON").is_err());
     }
 
     #[test]

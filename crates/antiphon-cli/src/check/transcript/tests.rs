@@ -103,7 +103,7 @@ fn a_case_needs_a_section_and_an_end() {
 fn what_lies_below_messages_is_read() {
     let case = one(
         "@ section RFC 9110 15.5.6\n@ unless lsp bitcoin\n@ order kept\n@ alone yes\n== a: b\n>> GET <path> HTTP/1.1\n>>\n>>. {}\n\
-         >>x 0D\n<< 4xx|200\n<< Allow: post\n<< x: <none>\n<-!\n>f cont+ ab\n>f close 1000 by\n<f close 1002|1007\n\
+         >>x 0D\n<< 4xx|200\n<< Allow: post\n<< x: <none>\n<|| 501\n<-!\n>f cont+ ab\n>f close 1000 by\n<f close 1002|1007\n\
          <f pong hi\n>+ 3 x\n>- 4\n~~ 10ms\n<-- 1\n<|| 2\n<|!\n<|x\n<-x\n",
     );
     assert!(case.is_raw() && case.facts.is_ordered && case.facts.is_alone);
@@ -117,6 +117,7 @@ fn what_lies_below_messages_is_read() {
     assert_eq!([200, 404, 204, 500].map(|s| answer.statuses.has(s)), [true, true, false, false]);
     assert_eq!(answer.headers[0], ("allow".into(), HeaderIs::Holding("post".into())));
     assert_eq!(answer.headers[1], ("x".into(), HeaderIs::Absent));
+    assert!(answer.or_statuses[0].has(501) && !answer.or_statuses[0].has(500));
     assert!(matches!(&steps[6], Step::Frame(0, load) if load.bytes() == b"ab"));
     assert!(matches!(&steps[7], Step::Frame(0x88, load) if load.bytes() == b"\x03\xE8by"));
     assert!(

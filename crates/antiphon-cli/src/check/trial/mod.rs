@@ -205,7 +205,8 @@ impl<'a> Trial<'a> {
         for pattern in any_of {
             match pattern.matches(message, order, &mut self.bindings) {
                 Ok(()) => return Ok(()),
-                Err(found) if fault.is_empty() => fault = found,
+                // Of several, the one that is more than another id tells most.
+                Err(found) if fault.is_empty() || fault.starts_with("at `id`") => fault = found,
                 Err(_) => {}
             }
         }
