@@ -216,6 +216,10 @@ impl CheckArgs {
         let pace = self.files.is_empty().then_some(dial::PACE);
         let mut dialer = Dialer::new(target, self.profile, self.timeout.0, pace);
         let server = match &self.spawn {
+            Some(_) if matches!(endpoint, Endpoint::Exec { .. }) => {
+                return Err(Failure::usage("exec: starts a process for each connection by itself")
+                    .hint("leave --spawn out, or name the endpoint that it listens on"));
+            }
             Some(command) => Some(Spawned::start(command, &dialer).await?),
             None => None,
         };

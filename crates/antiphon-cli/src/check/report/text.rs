@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::Report;
 use crate::check::baseline::Change;
 use crate::check::spec;
-use crate::check::verdict::{Judged, Said, Verdict};
+use crate::check::verdict::{Fault, Judged, Said, Verdict};
 use crate::output;
 
 pub(super) fn report(report: &Report, is_coloured: bool) -> String {
@@ -121,7 +121,9 @@ impl Page {
             let _ = writeln!(out, "{indent}{} {why}", self.dim("why"));
         }
         let link = spec::link(&judged.section).map(|link| format!(": {link}")).unwrap_or_default();
-        let place = format!("{}, {}{link}", judged.level, spec::name(&judged.section));
+        let crash =
+            if judged.fault == Some(Fault::Crashed) { "a crash, whatever is sent; " } else { "" };
+        let place = format!("{crash}{}, {}{link}", judged.level, spec::name(&judged.section));
         let _ = writeln!(out, "{indent}{} {place}", self.dim("see"));
     }
 
