@@ -125,9 +125,15 @@ impl Run {
             if finding.fault == Fault::Silent {
                 return self.found(case, finding, dialogue).await;
             }
+            if finding.fault == Fault::Closed
+                && let Err(how) = self.revive().await
+            {
+                return crashed(case, &how, finding, dialogue);
+            }
             // It may be what an earlier case left behind: only a connection of its own can tell.
             let again = self.afresh(case, index).await;
-            if again.verdict == Verdict::Passed && finding.fault == Fault::Extra {
+            let is_old = matches!(finding.fault, Fault::Extra | Fault::Crashed);
+            if again.verdict == Verdict::Passed && is_old {
                 blame(before, last, &finding);
             }
             return again;
@@ -200,19 +206,13 @@ impl Run {
     }
 
     /// A finding, and whether the server outlived the case.
-    async fn found(&mut self, case: &Case, mut finding: Finding, dialogue: Vec<Said>) -> Judged {
+    async fn found(&mut self, case: &Case, finding: Finding, dialogue: Vec<Said>) -> Judged {
         if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
             && let Err(how) = self.revive().await
         {
-            finding.fault = Fault::Crashed;
-            finding.reason = format!("{how}\n{}", finding.reason);
+            return crashed(case, &how, finding, dialogue);
         }
-        let verdict = Verdict::of(case.facts.level, finding.fault);
-        Judged {
-            fault: Some(finding.fault),
-            dialogue,
-            ..judged(case, verdict, Some(finding.reason))
-        }
+        against(case, finding, dialogue)
     }
 
     /// Makes sure that the server answers; says how it was found, if it had to be waited for.
@@ -262,6 +262,18 @@ fn blame(before: &mut [Judged], last: usize, finding: &Finding) {
         earlier.fault = Some(finding.fault);
         earlier.reason = Some(format!("after the next call was answered: {}", finding.reason));
     }
+}
+
+/// The server did not outlive it.
+fn crashed(case: &Case, how: &str, finding: Finding, dialogue: Vec<Said>) -> Judged {
+    let reason = format!("{how}\n{}", finding.reason);
+    against(case, Finding::new(Fault::Crashed, reason), dialogue)
+}
+
+fn against(case: &Case, finding: Finding, dialogue: Vec<Said>) -> Judged {
+    let verdict = Verdict::of(case.facts.level, finding.fault);
+    let judged = judged(case, verdict, Some(finding.reason));
+    Judged { fault: Some(finding.fault), dialogue, ..judged }
 }
 
 fn judged(case: &Case, verdict: Verdict, reason: Option<String>) -> Judged {
