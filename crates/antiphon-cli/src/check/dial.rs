@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::subject::Subject;
 use super::talk::{Answer, Came, Talk};
@@ -21,6 +21,8 @@ pub(crate) struct Dialer {
     pub(crate) profile: Profile,
     /// How long one answer may take.
     longest: Duration,
+    /// When the time of the whole run is up.
+    pub(crate) deadline: Instant,
     /// After which time the probe may be sent to a server that does not answer; nothing, where its
     /// methods are not ours to know.
     pace: Option<Duration>,
@@ -45,20 +47,22 @@ impl Dialer {
         target: Target,
         profile: Profile,
         longest: Duration,
+        deadline: Instant,
         pace: Option<Duration>,
     ) -> Self {
         let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
         let (hangs, drops) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { target, profile, longest, pace, next, hangs, drops, factor }
+        Self { target, profile, longest, deadline, pace, next, hangs, drops, factor }
     }
 
     /// How long one answer is waited for.
     pub(crate) fn patience(&self) -> Duration {
         let factor = self.factor.load(Ordering::Relaxed);
-        match self.hangs.load(Ordering::Relaxed) {
+        let patience = match self.hangs.load(Ordering::Relaxed) {
             MANY.. if factor == 1 => self.longest.min(SHORT),
             _ => self.longest * factor,
-        }
+        };
+        patience.min(self.deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Whether what follows is an attack: much to read, and to answer.

@@ -42,7 +42,7 @@ use crate::tls::ClientTls;
 use crate::{endpoint, output, remote};
 
 const PATIENCE: Duration = Duration::from_secs(2);
-const BUDGET: Duration = Duration::from_secs(30);
+const BUDGET: Duration = Duration::from_secs(25);
 const HOSTILE_BUDGET: Duration = Duration::from_secs(300);
 
 /// Judge whether a server keeps to JSON-RPC 2.0, whatever it is written in
@@ -79,7 +79,7 @@ pub(crate) struct CheckArgs {
     /// How long one answer may take
     #[arg(long, value_name = "TIME", default_value_t = Span(PATIENCE))]
     timeout: Span,
-    /// How long the whole run may take; 0 or none for ever [default: 30s, 5m with --hostile]
+    /// How long the whole run may take; 0 or none for ever [default: 25s, 5m with --hostile]
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
@@ -214,7 +214,9 @@ impl CheckArgs {
         let usual = if self.hostile { HOSTILE_BUDGET } else { BUDGET };
         let budget = self.budget.map_or(Some(usual), |budget| budget.0);
         let pace = self.files.is_empty().then_some(dial::PACE);
-        let mut dialer = Dialer::new(target, self.profile, self.timeout.0, pace);
+        let forever = Duration::from_secs(365 * 24 * 3600);
+        let deadline = Instant::now() + budget.unwrap_or(forever);
+        let mut dialer = Dialer::new(target, self.profile, self.timeout.0, deadline, pace);
         let server = match &self.spawn {
             Some(_) if matches!(endpoint, Endpoint::Exec { .. }) => {
                 return Err(Failure::usage("exec: starts a process for each connection by itself")
@@ -232,9 +234,7 @@ impl CheckArgs {
         if !subject.has_method {
             output::note("no method is known that gives a result: --method NAME runs more cases");
         }
-        let forever = Duration::from_secs(365 * 24 * 3600);
-        let deadline = Instant::now() + budget.unwrap_or(forever);
-        Ok(Run::new(dialer, subject, wire, server, self.hostile, deadline))
+        Ok(Run::new(dialer, subject, wire, server, self.hostile))
     }
 }
 

@@ -22,6 +22,7 @@ use crate::raw::target::Place;
 /// How long a server that is gone may stay away.
 const COMEBACK: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(50);
+const UP: &str = "the time was up: --budget gives more";
 
 /// A run under way.
 pub(super) struct Run {
@@ -30,8 +31,6 @@ pub(super) struct Run {
     pub(super) wire: Wire,
     pub(super) is_hostile: bool,
     pub(super) server: Option<Spawned>,
-    /// When the time is up.
-    pub(super) deadline: Instant,
     /// A connection that the last case left in order, and which case that was.
     spare: Option<(Talk, usize)>,
     /// Why nothing can be run any more.
@@ -47,10 +46,9 @@ impl Run {
         wire: Wire,
         server: Option<Spawned>,
         is_hostile: bool,
-        deadline: Instant,
     ) -> Self {
         let (spare, over, is_late) = (None, None, false);
-        Self { dialer, subject, wire, is_hostile, server, deadline, spare, over, is_late }
+        Self { dialer, subject, wire, is_hostile, server, spare, over, is_late }
     }
 
     /// Runs each case in turn; `seen` is told how many are done.
@@ -62,14 +60,20 @@ impl Run {
         let mut all = Vec::with_capacity(cases.len());
         for (index, case) in cases.iter().enumerate() {
             seen(index, case);
-            let judged = match self.obstacle(case) {
+            let obstacle = self.obstacle(case);
+            let mut found = match obstacle {
                 Some(reason) => judged(case, Verdict::NotRun, Some(reason)),
                 None => {
                     self.dialer.attacks(case.facts.is_hostile);
                     self.case(case, index, &mut all).await
                 }
             };
-            all.push(judged);
+            // What was cut short says nothing about the server.
+            if found.verdict != Verdict::NotRun && self.is_up() && found.verdict != Verdict::Passed
+            {
+                found = judged(case, Verdict::NotRun, Some(UP.to_owned()));
+            }
+            all.push(found);
         }
         if let Some((talk, _)) = self.spare.take() {
             talk.leave().await;
@@ -109,11 +113,14 @@ impl Run {
         if let Some(lacking) = self.subject.lacks(case) {
             return Some(format!("the server lacks {lacking}"));
         }
-        if self.over.is_none() && Instant::now() > self.deadline {
-            self.over = Some("the time was up: --budget gives more".to_owned());
-            self.is_late = true;
-        }
-        self.over.clone()
+        if self.is_up() { Some(UP.to_owned()) } else { self.over.clone() }
+    }
+
+    /// Whether there is no time left.
+    fn is_up(&mut self) -> bool {
+        let is_up = Instant::now() >= self.dialer.deadline;
+        self.is_late |= is_up;
+        is_up
     }
 
     async fn case(&mut self, case: &Case, index: usize, before: &mut [Judged]) -> Judged {

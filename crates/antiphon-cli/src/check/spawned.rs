@@ -46,7 +46,7 @@ impl Spawned {
     }
 
     async fn wait_until_up(&mut self, dialer: &Dialer) -> Result<(), Failure> {
-        let deadline = Instant::now() + START;
+        let deadline = dialer.deadline.min(Instant::now() + START);
         loop {
             let fault = match dialer.connect(true).await {
                 Ok(_) => return Ok(()),
