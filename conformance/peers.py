@@ -159,14 +159,15 @@ def jsonrpsee(binary: Path) -> Peer:
 
 def vscode_jsonrpc() -> Peer:
     endpoint = f"exec+header:{script('vscode_jsonrpc.mjs')}"
+    flags = ("--profile", "lsp", "--skip", "lsp", "--method", "subtract", "--params", "[42,23]")
     return Peer(
         "vscode-jsonrpc",
         "npm:vscode-jsonrpc",
         "https://github.com/microsoft/vscode-languageserver-node",
         "conformance/vscode_jsonrpc.mjs",
-        (Wire("stdio+header", endpoint, None, ("--profile", "lsp")),),
+        (Wire("stdio+header", endpoint, None, flags),),
         (
             "Made for language servers, so the profile is `lsp`: what that protocol leaves out is not "
-            "judged, batches first.",
+            "judged, batches first. It is no language server itself, so the group `lsp` is not run.",
         ),
     )

@@ -1,11 +1,14 @@
 """The document: what the runs found, peer by peer. The same runs make the same text."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from peers import Peer, Wire
 
 Run = tuple[Peer, Wire, dict]
+
+JUDGED = ("passed", "failed", "warned")
 
 INTRO = """\
 # Conformance of JSON-RPC servers
@@ -18,10 +21,11 @@ the specification closely and may have read it wrong: every finding names its ca
 so that it can be checked. If one is unfair to your project, or a server is set up badly, please open an
 issue; the case or the setup will be corrected and the page written anew.
 
-**How to read it.** *Failed*: the specification says MUST, or shows it in an example, and the server did
-otherwise, or it crashed. *Warned*: it says SHOULD. *Differs*: the specification leaves it open and the server
+**How to read it.** *Failed*: the specification (or HTTP's, or WebSocket's) says MUST, or shows it in an
+example, and the server did otherwise, or it crashed. *Warned*: it says SHOULD, or can be read so. *Differs*: the specification leaves it open and the server
 chose otherwise than Antiphon; that is never a fault. *Not run*: the case needs a wire or a method that is not
-there. A failed case is not a failed library: many of these messages are rare between well-behaved parties.
+there. One fault can fail many cases, so the numbers count cases and not faults; and many of these messages
+are rare between well-behaved parties.
 
 **Run it again.** `conformance/run`, or `conformance/run --only jayson`. It needs Rust, Node 20 and Python
 3.11. One server of your own: `antiphon check http://localhost:8545 --method eth_chainId`.
@@ -61,7 +65,8 @@ def totals(runs: list[Run]) -> str:
 
 def matrix(runs: list[Run]) -> str:
     """Passed of judged, with what failed and what was warned of."""
-    groups = list(dict.fromkeys(case["group"] for _, _, told in runs for case in told["cases"]))
+    judged = [case for _, _, told in runs for case in told["cases"] if case["verdict"] in JUDGED]
+    groups = list(dict.fromkeys(case["group"] for case in judged))
     rows = [
         (peer.name, wire.name, *(cell(told["cases"], group) for group in groups)) for peer, wire, told in runs
     ]
@@ -71,7 +76,7 @@ def matrix(runs: list[Run]) -> str:
 
 def cell(cases: list[dict], group: str) -> str:
     count = Counter(case["verdict"] for case in cases if case["group"] == group)
-    judged = count["passed"] + count["failed"] + count["warned"]
+    judged = sum(count[verdict] for verdict in JUDGED)
     if not judged:
         return "–"
     marks = [f"{mark}{count[kind]}" for kind, mark in (("failed", "✗"), ("warned", "!")) if count[kind]]
@@ -108,24 +113,40 @@ def findings(verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
 
 
 def finding(case: dict, wires: list[str]) -> str:
-    source = f"[section {case['section']}]({case['link']})"
+    section = case["section"]
+    source = f"[{section if section.startswith('RFC') else f'section {section}'}]({case['link']})"
     return f"- **{case['name']}**: {case['title']} ({source}; {', '.join(wires)}). {evidence(case)}"
 
 
 def evidence(case: dict) -> str:
+    """What was sent and what came; of bytes by hand only what was wrong with the answer."""
     dialogue = case.get("dialogue", [])
     sent = [step["sent"] for step in dialogue if "sent" in step]
     came = [step["came"] for step in dialogue if "came" in step]
-    request = f"Sent {code(sent[-1])}; " if sent else ""
-    answer = {
+    by_hand = any(text.endswith("\r\n") or text.startswith("frame 0x") for text in sent)
+    reason = sentence(case["reason"].splitlines()[0])
+    if by_hand or not sent:
+        return reason + (f" Came {code(plain(came[-1]))}." if came else "")
+    return f"Sent {code(sent[-1])}; {outcome(case, came)}."
+
+
+def outcome(case: dict, came: list[str]) -> str:
+    endings = {
         "silent": "nothing came",
         "closed": "the connection was closed",
         "crashed": "the server died",
-    }.get(case.get("fault", ""))
-    if answer is None:
-        answer = f"came {code(came[-1])}" if came else case["reason"]
-    sentence = request + answer
-    return sentence[0].upper() + sentence[1:] + "."
+    }
+    ending = endings.get(case.get("fault", ""))
+    return ending or (f"came {code(plain(came[-1]))}" if came else case["reason"].splitlines()[0])
+
+
+def plain(came: str) -> str:
+    """Without the head of an HTTP answer that is as it should be."""
+    return re.sub(r"^HTTP 200 application/json(; *charset=utf-8)? ", "", came)
+
+
+def sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
 
 
 def unrun(runs: list[tuple[Wire, dict]]) -> list[str]:
@@ -141,7 +162,7 @@ def details(title: str, lines: Iterable[str]) -> str:
     return f"<details><summary>{title}</summary>\n\n" + "\n".join(lines) + "\n\n</details>\n"
 
 
-def code(text: str, most: int = 120) -> str:
+def code(text: str, most: int = 100) -> str:
     """As inline code on one line, shortened in the middle."""
     line = text.encode("unicode_escape", "replace").decode() if not text.isprintable() else text
     if len(line) > most:
