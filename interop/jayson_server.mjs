@@ -7,15 +7,17 @@
 import { readFileSync } from 'node:fs';
 import jayson from 'jayson';
 
+// A method that throws takes the whole process with it, so these do not.
 const methods = {
   subtract(params, reply) {
-    const [minuend, subtrahend] = Array.isArray(params) ? params : [params.minuend, params.subtrahend];
+    const [minuend, subtrahend] = Array.isArray(params) ? params : [params?.minuend, params?.subtrahend];
     reply(null, minuend - subtrahend);
   },
   sum(params, reply) {
-    reply(null, params.reduce((total, value) => total + value, 0));
+    reply(null, Object.values(params ?? []).reduce((total, value) => total + value, 0));
   },
-  fail([code, message, data], reply) {
+  fail(params, reply) {
+    const [code, message, data] = Object.values(params ?? []);
     reply({ code, message, data });
   },
   echo(params, reply) {

@@ -7,11 +7,13 @@ import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from jsonrpcserver import Error, Success, dispatch, method
+from jsonrpcserver import Error, InvalidParams, Success, dispatch, method
 
 
 @method
 def subtract(minuend, subtrahend):
+    if not all(isinstance(value, (int, float)) for value in (minuend, subtrahend)):
+        return InvalidParams()
     return Success(minuend - subtrahend)
 
 
@@ -35,7 +37,8 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        reply = dispatch(body.decode()).encode()
+        # Bytes, so that what is not UTF-8 is for the library to refuse.
+        reply = dispatch(body).encode()
         self.send_response(HTTPStatus.OK if reply else HTTPStatus.NO_CONTENT)
         if reply:
             self.send_header("Content-Type", "application/json")

@@ -28,7 +28,7 @@ fn starts(program: &str, version: &str) -> bool {
 }
 
 /// Node with a script of `interop/`, if both are there.
-fn node(name: &str) -> Option<Command> {
+pub(crate) fn node(name: &str) -> Option<Command> {
     if !runs("node") || !script("node_modules/.installed").exists() {
         missing("node, or what the scripts need of npm,", SETUP);
         return None;
@@ -39,7 +39,7 @@ fn node(name: &str) -> Option<Command> {
 }
 
 /// Python with a script of `interop/`, if both are there.
-fn python(name: &str) -> Option<Command> {
+pub(crate) fn python(name: &str) -> Option<Command> {
     if !script(".venv/.installed").exists() {
         missing("python, or what the scripts need of pip,", SETUP);
         return None;
@@ -274,13 +274,13 @@ fn batches(endpoint: &str) {
 }
 
 /// A server that prints `listening PORT`, killed when it is dropped.
-struct Foreign {
+pub(crate) struct Foreign {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Foreign {
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

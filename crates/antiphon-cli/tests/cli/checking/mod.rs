@@ -1,5 +1,6 @@
 //! `antiphon check` from outside.
 
+mod foreign;
 mod own;
 mod reports;
 

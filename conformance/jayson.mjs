@@ -1,0 +1,27 @@
+// Node's jayson, as its README has it.
+// Usage: node jayson.mjs http|tcp PORT
+
+import jayson from 'jayson';
+import { data, subtract, sum } from './service.mjs';
+
+const nothing = (params, reply) => reply(null, null);
+
+// README: an error is passed on as the first argument; `error` makes one of a code.
+const calculated = (method) => (params, reply) => {
+  const result = method(params);
+  if (result === undefined) reply(server.error(-32602));
+  else reply(null, result);
+};
+
+const server = new jayson.Server({
+  subtract: calculated(subtract),
+  sum: calculated(sum),
+  get_data: (params, reply) => reply(null, data),
+  echo: (params, reply) => reply(null, params),
+  update: nothing,
+  notify_hello: nothing,
+  notify_sum: nothing,
+});
+
+const [wire, port] = process.argv.slice(2);
+server[wire]().listen(Number(port), '127.0.0.1');

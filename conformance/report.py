@@ -1,0 +1,179 @@
+"""The document: what the runs found, peer by peer. The same runs make the same text."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from peers import Peer, Wire
+
+Run = tuple[Peer, Wire, dict]
+
+JUDGED = ("passed", "failed", "warned")
+
+INTRO = """\
+# Conformance of JSON-RPC servers
+
+`conformance/run` wrote this page on {date}: it takes each server from its registry, starts it as its README
+teaches, with defaults, and runs `antiphon check` on it. Nothing here is written by hand.
+
+**Who judges.** The suite is [Antiphon's](../testdata/wire), which stands in the same tables. Its makers read
+the specification closely and may have read it wrong: every finding names its case and links to the section,
+so that it can be checked. If one is unfair to your project, or a server is set up badly, please open an
+issue; the case or the setup will be corrected and the page written anew.
+
+**How to read it.** *Failed*: the specification (or HTTP's, or WebSocket's) says MUST, or shows it in an
+example, and the server did otherwise, or it crashed. *Warned*: it says SHOULD, or can be read so. *Differs*: the specification leaves it open and the server
+chose otherwise than Antiphon; that is never a fault. *Not run*: the case needs a wire or a method that is not
+there. One fault can fail many cases, so the numbers count cases and not faults; and many of these messages
+are rare between well-behaved parties.
+
+**Run it again.** `conformance/run`, or `conformance/run --only jayson`. It needs Rust, Node 20 and Python
+3.11. One server of your own: `antiphon check http://localhost:8545 --method eth_chainId`.
+
+Run on {machine}.
+"""
+
+
+def write(runs: list[Run], versions: dict) -> str:
+    parts = [INTRO.format(**versions), who(runs, versions), totals(runs), matrix(runs)]
+    parts += [section(peer, versions, mine) for peer, mine in by_peer(runs)]
+    return "\n".join(parts)
+
+
+def by_peer(runs: list[Run]) -> Iterator[tuple[Peer, list[tuple[Wire, dict]]]]:
+    for name in dict.fromkeys(peer.name for peer, _, _ in runs):
+        mine = [run for run in runs if run[0].name == name]
+        yield mine[0][0], [(wire, told) for _, wire, told in mine]
+
+
+def who(runs: list[Run], versions: dict) -> str:
+    rows = [
+        (f"[{peer.name}]({peer.home})", versions[peer.package], f"[`{peer.setup}`](../{peer.setup})")
+        for peer, _ in by_peer(runs)
+    ]
+    return "## Who\n\n" + table(("server", "version", "how it is set up"), rows)
+
+
+def totals(runs: list[Run]) -> str:
+    kinds = ("passed", "failed", "warned", "differs", "not_run")
+    heads = ("server", "wire", *(kind.replace("_", " ") for kind in kinds))
+    rows = [
+        (peer.name, wire.name, *(str(told["counts"][kind]) for kind in kinds)) for peer, wire, told in runs
+    ]
+    return "## Results\n\n" + table(heads, rows, numbers=5)
+
+
+def matrix(runs: list[Run]) -> str:
+    """Passed of judged, with what failed and what was warned of."""
+    judged = [case for _, _, told in runs for case in told["cases"] if case["verdict"] in JUDGED]
+    groups = list(dict.fromkeys(case["group"] for case in judged))
+    rows = [
+        (peer.name, wire.name, *(cell(told["cases"], group) for group in groups)) for peer, wire, told in runs
+    ]
+    legend = "Passed of judged; ✗ failed, ! warned, – nothing to judge. What differs by choice is not counted.\n\n"
+    return "## By group\n\n" + legend + table(("server", "wire", *groups), rows, numbers=len(groups))
+
+
+def cell(cases: list[dict], group: str) -> str:
+    count = Counter(case["verdict"] for case in cases if case["group"] == group)
+    judged = sum(count[verdict] for verdict in JUDGED)
+    if not judged:
+        return "–"
+    marks = [f"{mark}{count[kind]}" for kind, mark in (("failed", "✗"), ("warned", "!")) if count[kind]]
+    return " ".join([f"{count['passed']}/{judged}", *marks])
+
+
+def section(peer: Peer, versions: dict, runs: list[tuple[Wire, dict]]) -> str:
+    parts = [f"## {peer.name} {versions[peer.package]}\n", *(f"{note}\n" for note in peer.notes)]
+    faults = listed("Failed", "failed", runs) + listed("Warned", "warned", runs)
+    parts += faults or ["No failure and no warning.\n"]
+    parts += folded("Differs by choice", "differs", runs) + unrun(runs)
+    return "\n".join(parts)
+
+
+def listed(title: str, verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
+    """No part where there is nothing to list, as below."""
+    found = findings(verdict, runs)
+    return [f"### {title}: {len(found)}\n\n" + "\n".join(found) + "\n"] if found else []
+
+
+def folded(title: str, verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
+    found = findings(verdict, runs)
+    return [details(f"{title}: {len(found)}", found)] if found else []
+
+
+def findings(verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
+    """One line a case, however many wires it was found on."""
+    cases: dict[str, tuple[dict, list[str]]] = {}
+    for wire, told in runs:
+        for case in told["cases"]:
+            if case["verdict"] == verdict:
+                cases.setdefault(case["name"], (case, []))[1].append(wire.name)
+    return [finding(case, wires) for case, wires in cases.values()]
+
+
+def finding(case: dict, wires: list[str]) -> str:
+    section = case["section"]
+    source = f"[{section if section.startswith('RFC') else f'section {section}'}]({case['link']})"
+    return f"- **{case['name']}**: {case['title']} ({source}; {', '.join(wires)}). {evidence(case)}"
+
+
+def evidence(case: dict) -> str:
+    """What was sent and what came; of bytes by hand only what was wrong with the answer."""
+    dialogue = case.get("dialogue", [])
+    sent = [step["sent"] for step in dialogue if "sent" in step]
+    came = [step["came"] for step in dialogue if "came" in step]
+    by_hand = any(text.endswith("\r\n") or text.startswith("frame 0x") for text in sent)
+    reason = sentence(case["reason"].splitlines()[0])
+    if by_hand or not sent:
+        return reason + (f" Came {code(plain(came[-1]))}." if came else "")
+    return f"Sent {code(sent[-1])}; {outcome(case, came)}."
+
+
+def outcome(case: dict, came: list[str]) -> str:
+    endings = {
+        "silent": "nothing came",
+        "closed": "the connection was closed",
+        "crashed": "the server died",
+    }
+    ending = endings.get(case.get("fault", ""))
+    return ending or (f"came {code(plain(came[-1]))}" if came else case["reason"].splitlines()[0])
+
+
+def plain(came: str) -> str:
+    """Without the head of an HTTP answer that is as it should be."""
+    return re.sub(r"^HTTP 200 application/json(; *charset=utf-8)? ", "", came)
+
+
+def sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def unrun(runs: list[tuple[Wire, dict]]) -> list[str]:
+    """What was not run and why, as counts: the names are the same for everyone."""
+    lines = []
+    for wire, told in runs:
+        why = Counter(case["reason"] for case in told["cases"] if case["verdict"] == "not-run")
+        lines += [f"- {wire.name}: {count} ({reason})" for reason, count in why.most_common()]
+    return [details("Not run", lines)] if lines else []
+
+
+def details(title: str, lines: Iterable[str]) -> str:
+    return f"<details><summary>{title}</summary>\n\n" + "\n".join(lines) + "\n\n</details>\n"
+
+
+def code(text: str, most: int = 100) -> str:
+    """As inline code on one line, shortened in the middle."""
+    line = text.encode("unicode_escape", "replace").decode() if not text.isprintable() else text
+    if len(line) > most:
+        line = f"{line[: most * 2 // 3]} ... {line[-most // 3 :]}"
+    fence = "``" if "`" in line else "`"
+    pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
+    return f"{fence}{pad}{line}{pad}{fence}"
+
+
+def table(heads: tuple, rows: list[tuple], numbers: int = 0) -> str:
+    """The last `numbers` columns are set to the right."""
+    rules = ["---"] * (len(heads) - numbers) + ["--:"] * numbers
+    lines = [heads, rules, *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
