@@ -267,7 +267,10 @@ impl fmt::Display for Endpoint {
                 write!(f, "{}{}://{authority}", TCP[usize::from(*secure)], suffix(framing))
             }
             Self::Unix { path, framing } => {
-                write!(f, "unix{}:{}", suffix(framing), path.display())
+                let path = path.display().to_string();
+                // Two slashes at the front of a path would read as those of a URL.
+                let slashes = if path.starts_with("//") { "//" } else { "" };
+                write!(f, "unix{}:{slashes}{path}", suffix(framing))
             }
             Self::Stdio { framing } => write!(f, "stdio{}:", suffix(framing)),
             Self::Exec { command, framing } => {
@@ -298,6 +301,7 @@ mod tests {
             "tcp+values://h:1",
             "unix:/run/a.sock",
             "unix+line:relative.sock",
+            "unix:////run/a.sock",
             "stdio:",
             "stdio+header:",
             "exec:server --stdio",
