@@ -12,8 +12,17 @@ pub fn check(data: &[u8]) {
             let back = written.parse::<Endpoint>();
             assert_eq!(back.as_ref(), Ok(&endpoint), "{text:?} is written {written:?}");
             assert_eq!(back.map(|back| back.to_string()), Ok(written));
+            assert_path_is_sent(&endpoint);
         }
         Err(error) => assert!(error.to_string().contains(text), "{error} does not name {text:?}"),
+    }
+}
+
+/// A path that is not sent as it is would be asked for, and served, under another name.
+fn assert_path_is_sent(endpoint: &Endpoint) {
+    if let Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } = endpoint {
+        let sent = path.parse::<http::uri::PathAndQuery>().map(|path| path.to_string());
+        assert_eq!(sent.ok().as_ref(), Some(path));
     }
 }
 

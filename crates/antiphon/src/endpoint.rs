@@ -186,6 +186,9 @@ fn slashes(rest: &str) -> Result<&str, String> {
 
 fn location(rest: &str) -> Result<(Authority, String), String> {
     let rest = slashes(rest)?;
+    if rest.contains('#') {
+        return Err("what follows a `#` is never sent; leave it away".to_owned());
+    }
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
     if authority.contains('@') {
@@ -227,7 +230,10 @@ impl Authority {
             return Err(format!("`{host}` is no host"));
         }
         let port = port.map(|port| {
-            port.parse().map_err(|_| format!("`{port}` is no port; it is a number from 0 to 65535"))
+            // Digits only: Rust's own parser would also take a sign.
+            let digits = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+            let number = digits.and_then(|digits| digits.parse().ok());
+            number.ok_or_else(|| format!("`{port}` is no port; it is a number from 0 to 65535"))
         });
         Ok(Self { host: host.to_owned(), port: port.transpose()? })
     }
@@ -329,6 +335,8 @@ mod tests {
             ("http://", "a host is missing"),
             ("http://:80", "a host is missing"),
             ("http://h:99999", "`99999` is no port"),
+            ("tcp://h:+80", "`+80` is no port"),
+            ("http://h:", "`` is no port"),
             ("http://user:pw@h:1", "send a header"),
             ("http+line://h", "leave the `+` away"),
             ("tcp://h", "a port is missing"),
@@ -342,6 +350,7 @@ mod tests {
             ("tls://h", "a port is missing, as in tls://"),
             ("ssl://h:1", "https://"),
             ("http://h/\u{7}", "its path"),
+            ("http://h:1/rpc#x", "leave it away"),
         ] {
             let error = text.parse::<Endpoint>().unwrap_err().to_string();
             assert!(error.contains(remedy) && error.contains(text), "{text}: {error}");
