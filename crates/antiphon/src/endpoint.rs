@@ -1,6 +1,7 @@
 //! The one address grammar, for listening and for calling.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -213,6 +214,10 @@ impl Authority {
                 if port.is_none() && !rest.is_empty() {
                     return Err("`:port` must follow `]`".to_owned());
                 }
+                // A zone may follow the address.
+                if host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_err()) {
+                    return Err(format!("`{host}` in brackets is no IPv6 address"));
+                }
                 (host, port)
             }
             None => match text.split_once(':') {
@@ -226,7 +231,7 @@ impl Authority {
         if host.is_empty() {
             return Err("a host is missing, as in 127.0.0.1".to_owned());
         }
-        if host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        if host.contains(|c: char| c.is_whitespace() || c.is_control() || "[]/?#@".contains(c)) {
             return Err(format!("`{host}` is no host"));
         }
         let port = port.map(|port| {
@@ -305,6 +310,7 @@ mod tests {
             "tcp://127.0.0.1:4000",
             "tcp+header://[::1]:4000",
             "tcp+values://h:1",
+            "tcp://[fe80::1%eth0]:1",
             "unix:/run/a.sock",
             "unix+line:relative.sock",
             "unix:////run/a.sock",
@@ -336,6 +342,10 @@ mod tests {
             ("http://:80", "a host is missing"),
             ("http://h:99999", "`99999` is no port"),
             ("tcp://h:+80", "`+80` is no port"),
+            ("tcp://a/b:1", "`a/b` is no host"),
+            ("http://h]:1", "`h]` is no host"),
+            ("http://[[::1]:1", "no IPv6 address"),
+            ("http://[h]:1", "no IPv6 address"),
             ("http://h:", "`` is no port"),
             ("http://user:pw@h:1", "send a header"),
             ("http+line://h", "leave the `+` away"),
