@@ -1,6 +1,7 @@
 //! The one address grammar, for listening and for calling.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -186,6 +187,9 @@ fn slashes(rest: &str) -> Result<&str, String> {
 
 fn location(rest: &str) -> Result<(Authority, String), String> {
     let rest = slashes(rest)?;
+    if rest.contains('#') {
+        return Err("what follows a `#` is never sent; leave it away".to_owned());
+    }
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
     if authority.contains('@') {
@@ -210,6 +214,10 @@ impl Authority {
                 if port.is_none() && !rest.is_empty() {
                     return Err("`:port` must follow `]`".to_owned());
                 }
+                // A zone may follow the address.
+                if host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_err()) {
+                    return Err(format!("`{host}` in brackets is no IPv6 address"));
+                }
                 (host, port)
             }
             None => match text.split_once(':') {
@@ -223,11 +231,14 @@ impl Authority {
         if host.is_empty() {
             return Err("a host is missing, as in 127.0.0.1".to_owned());
         }
-        if host.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        if host.contains(|c: char| c.is_whitespace() || c.is_control() || "[]/?#@".contains(c)) {
             return Err(format!("`{host}` is no host"));
         }
         let port = port.map(|port| {
-            port.parse().map_err(|_| format!("`{port}` is no port; it is a number from 0 to 65535"))
+            // Digits only: Rust's own parser would also take a sign.
+            let digits = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+            let number = digits.and_then(|digits| digits.parse().ok());
+            number.ok_or_else(|| format!("`{port}` is no port; it is a number from 0 to 65535"))
         });
         Ok(Self { host: host.to_owned(), port: port.transpose()? })
     }
@@ -267,7 +278,10 @@ impl fmt::Display for Endpoint {
                 write!(f, "{}{}://{authority}", TCP[usize::from(*secure)], suffix(framing))
             }
             Self::Unix { path, framing } => {
-                write!(f, "unix{}:{}", suffix(framing), path.display())
+                let path = path.display().to_string();
+                // Two slashes at the front of a path would read as those of a URL.
+                let slashes = if path.starts_with("//") { "//" } else { "" };
+                write!(f, "unix{}:{slashes}{path}", suffix(framing))
             }
             Self::Stdio { framing } => write!(f, "stdio{}:", suffix(framing)),
             Self::Exec { command, framing } => {
@@ -296,8 +310,10 @@ mod tests {
             "tcp://127.0.0.1:4000",
             "tcp+header://[::1]:4000",
             "tcp+values://h:1",
+            "tcp://[fe80::1%eth0]:1",
             "unix:/run/a.sock",
             "unix+line:relative.sock",
+            "unix:////run/a.sock",
             "stdio:",
             "stdio+header:",
             "exec:server --stdio",
@@ -325,6 +341,12 @@ mod tests {
             ("http://", "a host is missing"),
             ("http://:80", "a host is missing"),
             ("http://h:99999", "`99999` is no port"),
+            ("tcp://h:+80", "`+80` is no port"),
+            ("tcp://a/b:1", "`a/b` is no host"),
+            ("http://h]:1", "`h]` is no host"),
+            ("http://[[::1]:1", "no IPv6 address"),
+            ("http://[h]:1", "no IPv6 address"),
+            ("http://h:", "`` is no port"),
             ("http://user:pw@h:1", "send a header"),
             ("http+line://h", "leave the `+` away"),
             ("tcp://h", "a port is missing"),
@@ -338,6 +360,7 @@ mod tests {
             ("tls://h", "a port is missing, as in tls://"),
             ("ssl://h:1", "https://"),
             ("http://h/\u{7}", "its path"),
+            ("http://h:1/rpc#x", "leave it away"),
         ] {
             let error = text.parse::<Endpoint>().unwrap_err().to_string();
             assert!(error.contains(remedy) && error.contains(text), "{text}: {error}");

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
 use super::answer;
+use super::asker::Asker;
 use super::pipeline::{Hold, Pipelined};
 use super::service::{Direct, HttpService};
 use super::usual::{Ended, Usual};
@@ -90,6 +91,15 @@ impl HttpServer {
             }
             serving.poll_hyper(cx)
         })
+    }
+}
+
+impl HttpService {
+    /// One connection over any stream, for who compares it with hyper's: `fuzz/`.
+    #[doc(hidden)]
+    pub async fn serve_stream(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+        let server = HttpServer::new(self.inner.dispatcher.limits.clone());
+        server.serve(stream, self.for_one(Asker::default()), CancellationToken::new()).await;
     }
 }
 
@@ -234,7 +244,6 @@ mod tests {
     use super::*;
     use crate::context::Context;
     use crate::router::Router;
-    use crate::transport::http::asker::Asker;
 
     /// Takes whatever is written, and passes it on when it is flushed, as TLS may.
     struct Keeping {

@@ -1,0 +1,166 @@
+//! The usual request, served without hyper: does anybody see the difference?
+//!
+//! The same bytes go to a connection as a server has it, which serves what is usual by itself, and to
+//! hyper with the same service. Both must answer the same requests in the same way: where two readers
+//! of a head disagree on where a request ends, one can be made to read another's request.
+
+use std::time::Duration;
+
+use antiphon::transport::http::HttpService;
+use bytes::Bytes;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::timeout;
+
+use crate::server::router;
+use crate::stream::Input;
+
+/// Longer than the service waits, and shorter than any limit of a connection.
+const NOTHING_COMES: Duration = Duration::from_secs(1);
+/// More than is ever written before it is read.
+const ROOM: usize = 1 << 20;
+
+/// What HTTP/2 begins with.
+const HTTP2: &[u8] = b"PRI ";
+
+/// What begins the header that says when.
+const DATE: &[u8] = b"\r\ndate: ";
+
+/// Holds for every stream of bytes, whole and in pieces: both answer the same.
+pub fn check(data: &[u8]) {
+    let Some(input) = Input::read(data) else { return };
+    // HTTP/2 is hyper's on both sides.
+    if input.bytes.windows(HTTP2.len()).any(|window| window == HTTP2) {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .expect("a runtime without a driver for sockets");
+    runtime.block_on(async {
+        let service = HttpService::new(router());
+        // What hyper does depends on what has come when it answers, so both are told the same way.
+        let [whole, _, pieces] = input.ways();
+        for way in [whole, pieces] {
+            let by_hyper = talk_of(&talk(&way, |stream| hyper(stream, service.clone())).await);
+            let ours = talk_of(&talk(&way, |stream| service.clone().serve_stream(stream)).await);
+            assert_eq!(ours, by_hyper, "in {} pieces", way.len());
+        }
+    });
+}
+
+/// A POST that holds the message.
+pub fn seed(message: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        message.len()
+    );
+    Input::of(&[head.as_bytes(), message].concat())
+}
+
+async fn hyper(stream: DuplexStream, service: HttpService) {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().max_buf_size(64 * 1024);
+    let service = TowerToHyperService::new(service);
+    // How a connection ends is seen by who reads it.
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// What a server says to these pieces, and whether it then ends the connection.
+async fn talk<F>(pieces: &[&[u8]], serve: impl FnOnce(DuplexStream) -> F) -> (Vec<u8>, bool)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (mut ours, theirs) = duplex(ROOM);
+    let serving = tokio::spawn(serve(theirs));
+    for piece in pieces {
+        // Who has ended the connection takes no more.
+        if ours.write_all(piece).await.is_err() {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let mut said = Vec::new();
+    let ended = loop {
+        match timeout(NOTHING_COMES, ours.read_buf(&mut said)).await {
+            Ok(Ok(0) | Err(_)) => break true,
+            Ok(Ok(_)) => {}
+            Err(_) => break false,
+        }
+    };
+    serving.abort();
+    (said, ended)
+}
+
+/// One answer: its status, the headers that say something about its body, and the body.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+/// What a connection came to.
+#[derive(Debug, PartialEq)]
+struct Talk {
+    answers: Vec<Answer>,
+    /// Whether the server ended it after an answer.
+    ended: bool,
+    /// What is no answer.
+    rest: Bytes,
+}
+
+/// The answers in what was said, but for that to what is no HTTP: hyper refuses it at once or when its
+/// head has ended, depending on how it is read.
+fn talk_of((said, ended): &(Vec<u8>, bool)) -> Talk {
+    let said = without_dates(said);
+    let (mut answers, mut rest) = (Vec::new(), &said[..]);
+    while let Some((answer, size)) = answer(rest) {
+        answers.push(answer);
+        rest = &rest[size..];
+    }
+    let refused = answers.pop_if(|last| last.is_bare_refusal()).is_some();
+    Talk { answers, ended: *ended && !refused, rest: Bytes::copy_from_slice(rest) }
+}
+
+impl Answer {
+    /// Whether it is hyper's own, to a head that it cannot read.
+    fn is_bare_refusal(&self) -> bool {
+        [400, 414, 431].contains(&self.status) && self.body.is_empty()
+    }
+}
+
+/// What was said but for when. The answer to a HEAD has no body, so that not all of it can be told
+/// apart; bodies hold no newlines.
+fn without_dates(mut said: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(at) = said.windows(DATE.len()).position(|window| window == DATE) {
+        out.extend_from_slice(&said[..at]);
+        let end = said[at + 2..].iter().position(|byte| *byte == b'\r');
+        said = end.map_or(&[], |end| &said[at + 2 + end..]);
+    }
+    out.extend_from_slice(said);
+    out
+}
+
+fn answer(said: &[u8]) -> Option<(Answer, usize)> {
+    let mut headers = [httparse::EMPTY_HEADER; 32];
+    let mut response = httparse::Response::new(&mut headers);
+    let Ok(httparse::Status::Complete(head)) = response.parse(said) else { return None };
+    let mut headers: Vec<_> = response
+        .headers
+        .iter()
+        .map(|header| {
+            (header.name.to_ascii_lowercase(), String::from_utf8_lossy(header.value).into_owned())
+        })
+        .collect();
+    headers.sort();
+    let length = headers.iter().find(|(name, _)| name == "content-length");
+    let length = length.map_or(Some(0), |(_, value)| value.parse().ok());
+    let body = Bytes::copy_from_slice(said.get(head..head + length?)?);
+    let size = head + body.len();
+    Some((Answer { status: response.code?, headers, body }, size))
+}

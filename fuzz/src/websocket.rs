@@ -1,0 +1,114 @@
+//! WebSocket frames (RFC 6455, section 5).
+
+use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role};
+use bytes::BytesMut;
+
+use crate::stream::Input;
+
+type Heard = Result<Event, Fault>;
+
+/// The longest payload of a control frame (5.5).
+const MAX_CONTROL: usize = 125;
+/// The longest head of a frame.
+const MAX_HEAD: usize = 14;
+const MASK: [u8; 4] = [0xA1, 0x02, 0xF3, 0x54];
+
+/// Holds for every stream: chunking does not matter, no message is over the limit, an announcement
+/// costs nothing, and what is said comes back the same when it is said to the other role.
+pub fn check(data: &[u8]) {
+    let Some(input) = Input::read(data) else { return };
+    let role = if input.options & 1 == 0 { Role::Server } else { Role::Client };
+    let [whole, ways @ ..] = input.ways();
+    let heard = hear(&input, role, &whole);
+    for way in ways {
+        assert_eq!(hear(&input, role, &way), heard, "cut into {} pieces", way.len());
+        assert_frugal(&input, role, &way);
+    }
+    assert_comes_back(role, &heard);
+}
+
+/// A stream of one masked text frame.
+pub fn seed(message: &[u8]) -> Vec<u8> {
+    let mut wire = BytesMut::new();
+    Opcode::Text.encode(message, Some(MASK), &mut wire);
+    Input::of(&wire)
+}
+
+fn hear(input: &Input<'_>, role: Role, pieces: &[&[u8]]) -> Vec<Heard> {
+    let mut heard = Vec::new();
+    drain(input, role, pieces, |event| heard.push(event));
+    heard
+}
+
+/// All events up to the first fault, behind which nothing is read.
+fn drain(input: &Input<'_>, role: Role, pieces: &[&[u8]], mut see: impl FnMut(Heard)) {
+    let (mut deframer, mut buf) = (Deframer::new(role, input.max_frame), BytesMut::new());
+    for piece in pieces {
+        buf.extend_from_slice(piece);
+        while let Some(event) = deframer.next(&mut buf) {
+            let over = event.is_err();
+            assert_within_limit(input, &event);
+            see(event);
+            if over {
+                return;
+            }
+        }
+        let bound = input.max_frame.max(MAX_CONTROL).max(MAX_HEAD);
+        assert!(buf.len() <= bound, "{} bytes are kept", buf.len());
+        assert!(deframer.wanted(buf.len()) <= (64 * 1024).max(16 * buf.len()));
+    }
+}
+
+fn assert_within_limit(input: &Input<'_>, event: &Heard) {
+    match event {
+        Ok(Event::Message(message)) => assert!(message.len() <= input.max_frame),
+        Ok(Event::Ping(payload)) => assert!(payload.len() <= MAX_CONTROL),
+        Ok(Event::Close { code, reason }) => {
+            assert!(reason.len() + 2 <= MAX_CONTROL && (code.is_some() || reason.is_empty()));
+        }
+        Ok(Event::Pong) => {}
+        Err(fault) => assert!([1002, 1007, 1009].contains(&fault.close_code())),
+    }
+}
+
+/// Fragments are copied together, and else what is buffered is all there is.
+fn assert_frugal(input: &Input<'_>, role: Role, pieces: &[&[u8]]) {
+    let used = allocation_counter::measure(|| drain(input, role, pieces, drop));
+    let allowed = 6 * input.bytes.len() as u64 + 4096;
+    assert!(used.bytes_max <= allowed, "{} bytes for {}", used.bytes_max, input.bytes.len());
+}
+
+/// The other role hears the same when it is told what was heard.
+fn assert_comes_back(role: Role, heard: &[Heard]) {
+    let (other, mask) = match role {
+        Role::Server => (Role::Client, None),
+        Role::Client => (Role::Server, Some(MASK)),
+    };
+    let (mut wire, mut deframer) = (BytesMut::new(), Deframer::new(other, usize::MAX));
+    for event in heard.iter().flatten() {
+        let expected = match event {
+            Event::Message(message) => {
+                Opcode::Binary.encode(message, mask, &mut wire);
+                event
+            }
+            Event::Ping(payload) => {
+                Opcode::Ping.encode(payload, mask, &mut wire);
+                event
+            }
+            Event::Pong => {
+                Opcode::Pong.encode(b"", mask, &mut wire);
+                event
+            }
+            Event::Close { code: Some(code), reason } => {
+                antiphon_core::framing::websocket::encode_close(*code, reason, mask, &mut wire);
+                event
+            }
+            Event::Close { code: None, .. } => {
+                Opcode::Close.encode(b"", mask, &mut wire);
+                event
+            }
+        };
+        assert_eq!(deframer.next(&mut wire).as_ref(), Some(&Ok(expected.clone())));
+        assert!(wire.is_empty(), "more came back than was said");
+    }
+}
