@@ -1,6 +1,7 @@
 //! `antiphon check` from outside.
 
 mod foreign;
+mod mutants;
 mod own;
 mod reports;
 
