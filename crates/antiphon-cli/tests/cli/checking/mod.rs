@@ -1,5 +1,6 @@
 //! `antiphon check` from outside.
 
+mod endless;
 mod foreign;
 mod mutants;
 mod own;

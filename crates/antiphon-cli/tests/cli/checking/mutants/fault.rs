@@ -2,7 +2,7 @@
 
 /// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// Ids are kept as doubles.
     IdsAreDoubles,
     /// Ids are kept as `i64`; one that does not fit is none.

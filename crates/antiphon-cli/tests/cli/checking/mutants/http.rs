@@ -11,8 +11,8 @@ use super::served::MAX_MESSAGE;
 const MAX_HEAD: u64 = 64 << 10;
 
 /// The head of a request.
-pub(super) struct Head {
-    pub(super) verb: String,
+pub(crate) struct Head {
+    pub(crate) verb: String,
     is_old: bool,
     /// The names are in lower case.
     headers: Vec<(String, String)>,
@@ -23,12 +23,12 @@ struct Refused(&'static str);
 
 impl Head {
     /// The values of a header, in the order in which they came.
-    pub(super) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.headers.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
     }
 
     /// Whether a header lists this word, in any case.
-    pub(super) fn lists(&self, name: &str, word: &str) -> bool {
+    pub(crate) fn lists(&self, name: &str, word: &str) -> bool {
         let mut words = self.all(name).flat_map(|value| value.split(','));
         words.any(|found| found.trim().eq_ignore_ascii_case(word))
     }
@@ -45,7 +45,7 @@ impl Head {
 }
 
 /// One request after the other, until one is unclear or the last.
-pub(super) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
+pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
     let mut reader = BufReader::new(socket);
     loop {
         let Some(head) = head(&mut reader)? else {
@@ -74,7 +74,7 @@ pub(super) fn connection(socket: &TcpStream, reference: &Reference) -> io::Resul
 }
 
 /// The next head; nothing, where it is none.
-pub(super) fn head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
+pub(crate) fn head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
     let mut lines = Vec::new();
     let mut limited = reader.take(MAX_HEAD);
     loop {
@@ -237,6 +237,6 @@ fn write(socket: &TcpStream, status: &str, headers: &str, body: &[u8]) -> io::Re
     send(socket, &[head.as_bytes(), body].concat())
 }
 
-pub(super) fn send(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn send(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     socket.write_all(bytes)
 }

@@ -1,9 +1,9 @@
 //! Servers with one fault each: the case that names the fault finds it, and no case finds one that is
 //! not there.
 
-mod fault;
+pub(crate) mod fault;
 mod http;
-mod reference;
+pub(crate) mod reference;
 mod served;
 mod ws;
 

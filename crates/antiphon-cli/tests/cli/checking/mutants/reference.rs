@@ -28,13 +28,13 @@ const STACK: usize = 10_000;
 
 /// What one message ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Connection,
     Server,
 }
 
 /// The server behind every wire.
-pub(super) struct Reference {
+pub(crate) struct Reference {
     fault: Option<Fault>,
     /// The last id, for whoever keeps only one.
     last_id: Mutex<String>,
@@ -48,16 +48,16 @@ struct Call {
 }
 
 impl Reference {
-    pub(super) fn new(fault: Option<Fault>) -> Self {
+    pub(crate) fn new(fault: Option<Fault>) -> Self {
         Self { fault, last_id: Mutex::default() }
     }
 
-    pub(super) fn has(&self, fault: Fault) -> bool {
+    pub(crate) fn has(&self, fault: Fault) -> bool {
         self.fault == Some(fault)
     }
 
     /// What is sent in answer to a message.
-    pub(super) fn answers(&self, message: &[u8]) -> Result<Vec<String>, End> {
+    pub(crate) fn answers(&self, message: &[u8]) -> Result<Vec<String>, End> {
         if self.has(Fault::DepthKills) && depth(message) > STACK {
             return Err(End::Server);
         }

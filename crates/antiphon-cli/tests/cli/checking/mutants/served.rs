@@ -11,25 +11,25 @@ use super::reference::{End, Reference};
 use super::{http, ws};
 
 /// The longest message that is read.
-pub(super) const MAX_MESSAGE: u64 = 16 << 20;
+pub(crate) const MAX_MESSAGE: u64 = 16 << 20;
 
 /// What is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wire {
+pub(crate) enum Wire {
     Lines,
     Http,
     Ws,
 }
 
 /// A server that listens.
-pub(super) struct Served {
+pub(crate) struct Served {
     address: SocketAddr,
     wire: Wire,
     is_over: Arc<AtomicBool>,
 }
 
 impl Served {
-    pub(super) fn start(wire: Wire, fault: Option<Fault>) -> Self {
+    pub(crate) fn start(wire: Wire, fault: Option<Fault>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -39,7 +39,7 @@ impl Served {
         Self { address, wire, is_over }
     }
 
-    pub(super) fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         let scheme = match self.wire {
             Wire::Lines => "tcp+line",
             Wire::Http => "http",

@@ -20,7 +20,7 @@ struct Frame {
 struct Closed(u16);
 
 /// A connection: the handshake, and one message after the other.
-pub(super) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
+pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
     let mut reader = BufReader::new(socket);
     let Some(head) = head(&mut reader)? else { return Ok(End::Connection) };
     if !head.lists("upgrade", "websocket") || !head.lists("sec-websocket-version", "13") {
