@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 use super::subject::Subject;
-use super::talk::{Answer, Came, Talk};
+use super::talk::{Answer, Came, End, Talk};
 use super::transcript::Profile;
 use super::transcript::json::Json;
 use super::verdict::shortened;
@@ -31,6 +31,8 @@ pub(crate) struct Dialer {
     hangs: AtomicU64,
     /// How often a call got no answer though a later one did.
     drops: AtomicU64,
+    /// How late an answer came behind that of a later call, in milliseconds.
+    lateness: AtomicU64,
     /// How much longer an attack may take to be answered.
     factor: AtomicU32,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Dialer {
 const MANY: u64 = 3;
 const SHORT: Duration = Duration::from_millis(500);
 const MANY_DROPS: u64 = 10;
+/// So many drops are waited for with all patience: who is only late is not to be blamed.
+const SURE: u64 = 2;
 /// How long a quick server is waited for before the probe.
 pub(crate) const PACE: Duration = Duration::from_millis(50);
 
@@ -51,8 +55,8 @@ impl Dialer {
         pace: Option<Duration>,
     ) -> Self {
         let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
-        let (hangs, drops) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { target, profile, longest, deadline, pace, next, hangs, drops, factor }
+        let [hangs, drops, lateness] = [0; 3].map(AtomicU64::new);
+        Self { target, profile, longest, deadline, pace, next, hangs, drops, lateness, factor }
     }
 
     /// How long one answer is waited for.
@@ -73,11 +77,19 @@ impl Dialer {
     /// How long an answer is waited for before the probe, and how long after the probe's answer: less
     /// and less with a server that was never only late.
     pub(crate) fn pace(&self) -> Option<(Duration, Duration)> {
-        let pace = self.pace?;
+        let late = Duration::from_millis(self.lateness.load(Ordering::Relaxed));
+        let pace = self.pace?.max(2 * late);
         match self.drops.load(Ordering::Relaxed) {
-            ..MANY_DROPS => Some((pace, 2 * pace)),
+            ..SURE => Some((pace, self.patience())),
+            SURE..MANY_DROPS => Some((pace, 2 * pace)),
             _ => Some((pace / 2, pace / 2)),
         }
+    }
+
+    /// Takes note that an answer took so long, and came behind that of a later call.
+    pub(crate) fn came_late(&self, took: Duration) {
+        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        self.lateness.fetch_max(took, Ordering::Relaxed);
     }
 
     /// Takes note that a call got no answer though a later one did.
@@ -149,7 +161,7 @@ impl Dialer {
     async fn asked(&self, talk: &mut Talk, (call, id): (String, String)) -> Result<Json, String> {
         let asked = async {
             if self.is_http() {
-                let answer = self.post(talk, call.as_bytes()).await?;
+                let answer = self.post(talk, call.as_bytes()).await.map_err(|end| end.what)?;
                 let told = || format!("HTTP status {} {}", answer.status, shortened(&answer.body));
                 return answer_to(&answer.body, &id).ok_or_else(told);
             }
@@ -159,7 +171,7 @@ impl Dialer {
                     Came::Message(message) => message,
                     Came::Control(8, _) => return Err("a close frame".to_owned()),
                     Came::Control(..) | Came::Answer(_) => continue,
-                    Came::End(end) => return Err(end),
+                    Came::End(end) => return Err(end.what),
                 };
                 if let Some(answer) = answer_to(&message, &id) {
                     return Ok(answer);
@@ -178,16 +190,16 @@ impl Dialer {
 
     /// Asks by HTTP. A server may end a connection between two requests; then there is another. `Err`
     /// says that it ended without an answer.
-    pub(crate) async fn post(&self, talk: &mut Talk, message: &[u8]) -> Result<Answer, String> {
+    pub(crate) async fn post(&self, talk: &mut Talk, message: &[u8]) -> Result<Answer, End> {
         let mut is_fresh = talk.is_over();
         if is_fresh {
-            *talk = self.connect(false).await?;
+            *talk = self.connect(false).await.map_err(End::closed)?;
         }
         loop {
             talk.send(message).await;
             match final_answer(talk).await {
-                Err(_) if !is_fresh => {
-                    *talk = self.connect(false).await?;
+                Err(end) if !is_fresh && !end.is_nonsense => {
+                    *talk = self.connect(false).await.map_err(End::closed)?;
                     is_fresh = true;
                 }
                 answer => return answer,
@@ -216,7 +228,7 @@ impl Dialer {
 }
 
 /// The next HTTP answer that is not only a sign of life.
-async fn final_answer(talk: &mut Talk) -> Result<Answer, String> {
+async fn final_answer(talk: &mut Talk) -> Result<Answer, End> {
     loop {
         match talk.next().await {
             Came::Answer(answer) if answer.status < 200 && answer.status != 101 => {}

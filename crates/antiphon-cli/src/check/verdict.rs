@@ -121,6 +121,17 @@ impl Said {
     pub(crate) fn came(bytes: &[u8]) -> Self {
         Self::Came(shortened(bytes))
     }
+
+    /// As much of a dialogue as a person reads: a server that floods fills no report.
+    pub(crate) fn abridged(mut dialogue: Vec<Self>) -> Vec<Self> {
+        const SHOWN: usize = 20;
+        if dialogue.len() > 3 * SHOWN {
+            let left_out = dialogue.len() - 2 * SHOWN;
+            let told = Self::Came(format!("...{left_out} lines..."));
+            dialogue.splice(SHOWN..SHOWN + left_out, [told]);
+        }
+        dialogue
+    }
 }
 
 /// The text, or as much of it as a person reads.
@@ -147,6 +158,15 @@ mod tests {
         }
         assert_eq!(Verdict::of(Level::Should, Fault::Silent), Verdict::Warned);
         assert_eq!(Verdict::of(Level::Choice, Fault::Closed), Verdict::Differs);
+    }
+
+    #[test]
+    fn long_dialogues_are_shown_without_their_middle() {
+        let lines = |count| (0..count).map(|n: usize| Said::Came(n.to_string())).collect();
+        assert_eq!(Said::abridged(lines(60)).len(), 60);
+        let shown = Said::abridged(lines(1000));
+        assert_eq!((shown.len(), &shown[40]), (41, &Said::Came("999".into())));
+        assert_eq!(shown[20], Said::Came("...960 lines...".into()));
     }
 
     #[test]

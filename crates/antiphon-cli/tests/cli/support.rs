@@ -17,7 +17,7 @@ pub(crate) use self::memory::Memory;
 pub(crate) use self::process::{Ended, Process, Server, antiphon, run};
 pub(crate) use self::socket::Socket;
 pub(crate) use self::stream::{Framing, Stream};
-pub(crate) use self::ws::{Frame, KEY, Ws};
+pub(crate) use self::ws::{Frame, KEY, PROOF, Ws};
 
 /// How long anything is waited for before the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);

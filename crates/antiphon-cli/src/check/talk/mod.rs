@@ -30,8 +30,27 @@ pub(crate) enum Came {
     Answer(Answer),
     /// A pong or a close frame.
     Control(u8, Vec<u8>),
-    /// The connection ended, and how.
-    End(String),
+    /// Nothing more comes.
+    End(End),
+}
+
+/// Why nothing more comes.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub(crate) what: String,
+    /// The connection stands, and what came on it makes no sense.
+    pub(crate) is_nonsense: bool,
+}
+
+impl End {
+    /// The connection ended.
+    pub(crate) fn closed(what: impl Into<String>) -> Self {
+        Self { what: what.into(), is_nonsense: false }
+    }
+
+    fn nonsense(what: impl Into<String>) -> Self {
+        Self { what: what.into(), is_nonsense: true }
+    }
 }
 
 /// A connection.
@@ -140,14 +159,15 @@ impl Talk {
             match self.find() {
                 Ok(Some(came)) => return came,
                 Ok(None) => {}
-                Err(fault) => return Came::End(fault),
+                Err(fault) => return Came::End(End::nonsense(fault)),
             }
             self.answer_pings().await;
             if let Some(end) = &self.end {
-                return Came::End(end.clone());
+                return Came::End(End::closed(end));
             }
             if self.input.len() > MAX_INPUT {
-                return Came::End(format!("it sends more than {} MiB in one", MAX_INPUT >> 20));
+                let what = format!("it sends more than {} MiB in one", MAX_INPUT >> 20);
+                return Came::End(End::nonsense(what));
             }
             match self.socket.read(&mut self.input).await {
                 Ok(0) => self.end = Some(CLOSED.to_owned()),

@@ -3,7 +3,7 @@
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::hearing::close_code;
-use super::{MAX_PASSED, Trial, flood};
+use super::{MAX_PASSED, Trial, ended, flood};
 use crate::check::dial::{PACE, is_ours};
 use crate::check::talk::{Answer, Came};
 use crate::check::transcript::{Crowd, ExpectedFrame, HeaderIs, HttpAnswer};
@@ -27,9 +27,7 @@ impl Trial<'_> {
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<Answer, Finding> {
         let (begun, patience) = (Instant::now(), self.dialer.patience());
         let posted = timeout(patience, self.dialer.post(self.talk, message)).await;
-        let answer = posted
-            .map_err(|_| self.silence(begun))?
-            .map_err(|end| Finding::new(Fault::Closed, end))?;
+        let answer = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
         self.dialogue.push(told(&answer));
         Ok(answer)
     }
@@ -55,16 +53,17 @@ impl Trial<'_> {
             return head_is(&answer, expected).map_err(wrong);
         }
         self.arrived.clear();
+        let mut passed = 0..MAX_PASSED;
         let answer = loop {
+            passed.next().ok_or_else(flood)?;
             match self.came().await? {
                 Came::Answer(answer)
                     if answer.status == 100 && !expected.statuses.has(answer.status) => {}
                 Came::Answer(answer) => break answer,
                 Came::End(end) => {
-                    return Err(Finding::new(
-                        Fault::Closed,
-                        format!("{end}; expected status {}", expected.statuses.0),
-                    ));
+                    let Finding { fault, reason } = ended(end);
+                    let what = format!("{reason}; expected status {}", expected.statuses.0);
+                    return Err(Finding::new(fault, what));
                 }
                 Came::Message(_) | Came::Control(..) => {
                     return Err(wrong("a WebSocket frame came instead of an answer".to_owned()));
@@ -78,8 +77,8 @@ impl Trial<'_> {
     }
 
     pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
-        loop {
-            let came = self.came().await.map_err(|finding| f_due(&finding, expected))?;
+        for _ in 0..MAX_PASSED {
+            let came = self.came().await.map_err(|f| f_due(f, expected))?;
             match (came, expected) {
                 (Came::Message(message), _) if is_ours(&message) => {}
                 (Came::Control(10, payload), ExpectedFrame::Pong(wanted)) if payload == *wanted => {
@@ -94,15 +93,14 @@ impl Trial<'_> {
                     let what = format!("expected close code {codes:?}, found {code}");
                     return Err(Finding::new(Fault::Wrong, what));
                 }
-                (Came::End(end), _) => {
-                    return Err(f_due(&Finding::new(Fault::Closed, end), expected));
-                }
+                (Came::End(end), _) => return Err(f_due(ended(end), expected)),
                 (Came::Message(_) | Came::Control(..) | Came::Answer(_), _) => {
                     let what = "something else came";
-                    return Err(f_due(&Finding::new(Fault::Wrong, what), expected));
+                    return Err(f_due(Finding::new(Fault::Wrong, what), expected));
                 }
             }
         }
+        Err(flood())
     }
 
     /// Waits for the end, whatever is said before it.
@@ -111,6 +109,7 @@ impl Trial<'_> {
         self.is_closed = true;
         for _ in 0..MAX_PASSED {
             match timeout_at(deadline, self.came()).await {
+                Ok(Ok(Came::End(end))) if end.is_nonsense => return Err(ended(end)),
                 Ok(Ok(Came::End(_) | Came::Control(8, _))) => return Ok(()),
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) | Err(_) => {
@@ -176,7 +175,7 @@ fn header_is(answer: &Answer, name: &str, is: &HeaderIs) -> Result<(), String> {
     }
 }
 
-fn f_due(finding: &Finding, expected: &ExpectedFrame) -> Finding {
+fn f_due(finding: Finding, expected: &ExpectedFrame) -> Finding {
     let wanted = match expected {
         ExpectedFrame::Pong(payload) => format!("a pong with {:?}", shortened(payload)),
         ExpectedFrame::Close(codes) if codes.is_empty() => "a close frame".to_owned(),

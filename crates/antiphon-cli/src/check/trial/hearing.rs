@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{MAX_PASSED, Trial, extra, flood, unread};
+use super::{MAX_PASSED, Trial, ended, extra, flood, unread};
 use crate::check::dial::{answer_to, is_ours};
 use crate::check::talk::Came;
 use crate::check::transcript::json::Json;
@@ -26,17 +26,22 @@ impl Trial<'_> {
         let mut asking = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
         let mut deadline = asking.unwrap_or(end);
         let mut passed = 0;
+        let mut is_overtaken = false;
         loop {
             match timeout_at(deadline, self.talk.next()).await {
                 Ok(Came::Message(message)) if self.is_early(&message) => {
                     self.early = None;
-                    deadline =
-                        Instant::now() + self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
+                    is_overtaken = true;
+                    let grace = self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
+                    deadline = end.min(Instant::now() + grace);
                 }
                 Ok(Came::Message(message)) if is_ours(&message) => {}
                 Ok(Came::Message(message)) => {
                     self.hear(&message);
                     if !self.is_own_accord(&message, wanted) {
+                        if is_overtaken {
+                            self.dialer.came_late(begun.elapsed());
+                        }
                         return Ok(message);
                     }
                     passed += 1;
@@ -46,7 +51,7 @@ impl Trial<'_> {
                 }
                 Ok(Came::Control(8, payload)) => return Err(self.close_frame(&payload)),
                 Ok(Came::Control(..) | Came::Answer(_)) => {}
-                Ok(Came::End(end)) => return Err(Finding::new(Fault::Closed, end)),
+                Ok(Came::End(end)) => return Err(ended(end)),
                 Err(_) if asking.take().is_some() => {
                     self.probe_early().await?;
                     deadline = end;
@@ -119,7 +124,7 @@ impl Trial<'_> {
                 Came::Message(message) => message,
                 Came::Control(8, payload) => return Err(self.close_frame(&payload)),
                 Came::Control(..) | Came::Answer(_) => continue,
-                Came::End(end) => return Err(Finding::new(Fault::Closed, end)),
+                Came::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
                 return self.probed(&message, &id);

@@ -1,6 +1,8 @@
 //! `antiphon check` from outside.
 
+mod endless;
 mod foreign;
+mod mutants;
 mod own;
 mod reports;
 

@@ -7,7 +7,7 @@ use super::{Connection, Socket, fault};
 
 /// The example of RFC 6455, section 1.3: a key, and the proof that it was read.
 pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
-const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+pub(crate) const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 
 /// One connection whose handshake is done.

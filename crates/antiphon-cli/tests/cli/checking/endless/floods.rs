@@ -1,0 +1,113 @@
+//! Servers that say too much.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::thread;
+
+use super::{Peer, check, flood, head, is_mute, right_until, tells, upgrade};
+
+const NEWS: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"news\"}\n";
+
+/// Says this, and then that for ever.
+fn says(
+    begin: &'static [u8],
+    endless: &'static [u8],
+) -> impl Fn(&TcpStream) -> io::Result<()> + Send + Sync {
+    move |mut socket| {
+        socket.write_all(begin)?;
+        flood(socket, endless)
+    }
+}
+
+#[test]
+fn endless_lines() {
+    for line in
+        [NEWS, b"hello\n", b"\n", b"[]\n", b"{\"jsonrpc\":\"2.0\",\"result\":1,\"id\":null}\n"]
+    {
+        let peer = Peer::start(says(b"", line));
+        is_mute(&check(&peer.endpoint("tcp+line"), &[]));
+    }
+}
+
+#[test]
+fn one_endless_line() {
+    for scheme in ["tcp+line", "tcp+values"] {
+        let peer = Peer::start(says(b"[", b"1,"));
+        is_mute(&check(&peer.endpoint(scheme), &[]));
+    }
+}
+
+#[test]
+fn endless_headers() {
+    for (begin, endless) in [
+        (&b"Content-Length: 9999999999999\r\n\r\n"[..], &b"["[..]),
+        (b"", b"X-More: yes\r\n"),
+        (b"", b"Content-Length: 2\r\n\r\n{}"),
+    ] {
+        let peer = Peer::start(says(begin, endless));
+        is_mute(&check(&peer.endpoint("tcp+header"), &[]));
+    }
+}
+
+#[test]
+fn endless_answers_of_http() {
+    for (begin, endless) in [
+        (&b"HTTP/1.1 200 OK\r\n\r\n"[..], &b"[[[["[..]),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999999\r\n\r\n", b"["),
+        (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n", b"4\r\n[[[[\r\n"),
+        (b"HTTP/1.1 200 OK\r\n", b"x-more: yes\r\n"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"", b"hello"),
+    ] {
+        let peer =
+            Peer::start(move |socket| head(socket).and_then(|()| says(begin, endless)(socket)));
+        is_mute(&check(&peer.endpoint("http"), &[]));
+    }
+}
+
+#[test]
+fn endless_frames() {
+    for (begin, endless) in [
+        (&b""[..], &b"\x81\x02{}"[..]),
+        (b"", b"\x89\x02hi"),
+        (b"", b"\x8A\x00"),
+        (b"\x01\x01[", b"\x00\x02[["),
+        (b"\x81\x7F\x00\x00\x7F\xFF\xFF\xFF\xFF\xFF", b"["),
+    ] {
+        let peer =
+            Peer::start(move |socket| upgrade(socket).and_then(|()| says(begin, endless)(socket)));
+        is_mute(&check(&peer.endpoint("ws"), &[]));
+    }
+}
+
+#[test]
+fn an_endless_answer_to_the_handshake() {
+    let peer = Peer::start(says(b"HTTP/1.1 101 Switching Protocols\r\n", b"x-more: yes\r\n"));
+    is_mute(&check(&peer.endpoint("ws"), &[]));
+}
+
+/// Calls are answered, and between the answers comes news without end.
+#[test]
+fn endless_notifications_beside_good_answers() {
+    let peer = Peer::start(|socket| {
+        let other = socket.try_clone()?;
+        thread::spawn(move || flood(&other, NEWS));
+        right_until(usize::MAX, |_| Ok(()))(socket)
+    });
+    tells(&check(&peer.endpoint("tcp+line"), &[]), "the server floods");
+}
+
+/// It was right for a while, so that the flood is a finding.
+#[test]
+fn a_flood_from_some_message_on() {
+    let peer = Peer::start(right_until(60, |socket| flood(socket, NEWS)));
+    let judged = tells(&check(&peer.endpoint("tcp+line"), &[]), "the server floods");
+    assert!(judged.count("passed") > 10, "{}", judged.findings());
+}
+
+#[test]
+fn an_endless_line_from_some_message_on() {
+    let peer = Peer::start(right_until(60, |socket| flood(socket, b"[1,")));
+    let judged = tells(&check(&peer.endpoint("tcp+line"), &[]), "the server is gone");
+    assert!(judged.count("passed") > 10, "{}", judged.findings());
+}

@@ -1,0 +1,175 @@
+//! Servers that never come to an end: `antiphon check` does, with a code that says how, and without
+//! ever holding more than a message.
+
+mod deaths;
+mod floods;
+mod silence;
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::Judged;
+use super::mutants::reference::Reference;
+use crate::support::{Ended, PATIENCE, PROOF, Process, antiphon};
+
+/// What `antiphon check` may hold at most: the longest message that it reads, and itself.
+const MEMORY: usize = 256 << 20;
+
+/// Runs `antiphon check` to its own end, in less time than people have.
+fn check(endpoint: &str, flags: &[&str]) -> Ended {
+    let mut command = antiphon();
+    command.args(["check", endpoint, "--timeout", "1s", "--budget", "5s", "--format", "json"]);
+    ends(command.args(flags))
+}
+
+/// Waits for the end of a command, and looks at its memory meanwhile.
+fn ends(command: &mut Command) -> Ended {
+    let shown = format!("{command:?}");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    let process = Process::of(&child);
+    let (done, output) = channel();
+    thread::spawn(move || drop(done.send(child.wait_with_output())));
+    for _ in 0..6 * PATIENCE.as_millis() / LOOK.as_millis() {
+        let output = match output.recv_timeout(LOOK) {
+            Ok(output) => output.unwrap(),
+            Err(RecvTimeoutError::Timeout) => {
+                let held = process.peak_memory().unwrap_or_default();
+                assert!(held <= MEMORY, "{shown} holds {} MiB of memory", held >> 20);
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        return Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        };
+    }
+    process.signal(Signal::KILL);
+    panic!("{shown} does not end");
+}
+
+/// How often the memory is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// It ended because nothing could be judged, and says so.
+fn is_mute(ended: &Ended) {
+    assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
+    assert!(ended.stderr.contains("answers no ordinary call"), "{ended:?}");
+}
+
+/// It ended with a report that has this text in a finding.
+fn tells(ended: &Ended, text: &str) -> Judged {
+    let report: Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("there is no report ({error}): {ended:?}"));
+    let judged = Judged { report, code: ended.code };
+    let findings = judged.findings();
+    assert_eq!(judged.code, Some(1), "{findings}");
+    assert!(findings.contains(text), "{text} is not in {findings}");
+    judged
+}
+
+/// A listener that does with each connection what it is told to.
+struct Peer {
+    address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Peer {
+    fn start(talk: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, talk) = (Arc::clone(&is_over), Arc::new(talk));
+        thread::spawn(move || {
+            for socket in listener.incoming().map_while(Result::ok) {
+                if over.load(Ordering::SeqCst) {
+                    return;
+                }
+                let talk = Arc::clone(&talk);
+                thread::spawn(move || talk(&socket));
+            }
+        });
+        Self { address, is_over }
+    }
+
+    fn endpoint(&self, scheme: &str) -> String {
+        format!("{scheme}://{}", self.address)
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(self.address));
+    }
+}
+
+/// Reads until the other side leaves, and says nothing.
+fn listen(mut socket: &TcpStream) -> io::Result<()> {
+    io::copy(&mut socket, &mut io::sink()).map(drop)
+}
+
+/// Writes the same again and again, until the other side leaves.
+fn flood(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let many = bytes.repeat((64 << 10) / bytes.len());
+    loop {
+        socket.write_all(&many)?;
+    }
+}
+
+/// Reads what is sent until a line is empty: the head of an HTTP request.
+fn head(socket: &TcpStream) -> io::Result<()> {
+    let mut reader = BufReader::with_capacity(1, socket);
+    let mut line = String::new();
+    while line != "\r\n" {
+        line.clear();
+        if reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
+}
+
+/// The handshake of a WebSocket.
+fn upgrade(mut socket: &TcpStream) -> io::Result<()> {
+    head(socket)?;
+    let upgraded = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\n\
+         sec-websocket-accept: {PROOF}\r\n\r\n"
+    );
+    socket.write_all(upgraded.as_bytes())
+}
+
+/// Answers lines as it should, as often as this; then does something else with the connection.
+fn right_until(
+    count: usize,
+    then: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static,
+) -> impl Fn(&TcpStream) -> io::Result<()> {
+    let (reference, heard) = (Reference::new(None), AtomicUsize::new(0));
+    move |mut socket| {
+        let mut reader = BufReader::new(socket);
+        loop {
+            let mut line = Vec::new();
+            if reader.by_ref().read_until(b'\n', &mut line)? == 0 {
+                return Ok(());
+            }
+            if heard.fetch_add(1, Ordering::SeqCst) >= count {
+                return then(socket);
+            }
+            for answer in reference.answers(line.trim_ascii_end()).unwrap_or_default() {
+                socket.write_all(format!("{answer}\n").as_bytes())?;
+            }
+        }
+    }
+}

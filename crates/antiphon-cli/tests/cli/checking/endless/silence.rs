@@ -1,0 +1,79 @@
+//! Servers that accept, and then say nothing, or next to nothing.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use super::{Peer, check, is_mute, listen, right_until, tells, upgrade};
+
+#[test]
+fn one_that_accepts_and_says_nothing() {
+    for scheme in ["http", "ws", "tcp+line", "tcp+header", "tcp+values"] {
+        let peer = Peer::start(listen);
+        is_mute(&check(&peer.endpoint(scheme), &[]));
+    }
+}
+
+/// The handshake of TLS is waited for no longer than an answer.
+#[test]
+fn one_that_accepts_and_never_speaks_tls() {
+    for scheme in ["https", "wss", "tls+line"] {
+        let peer = Peer::start(listen);
+        let ended = check(&peer.endpoint(scheme), &["--insecure"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(3), ""), "{ended:?}");
+        assert!(ended.stderr.contains("cannot connect"), "{ended:?}");
+    }
+}
+
+#[test]
+fn a_websocket_that_says_nothing_after_the_handshake() {
+    let peer = Peer::start(|socket| upgrade(socket).and_then(|()| listen(socket)));
+    is_mute(&check(&peer.endpoint("ws"), &[]));
+}
+
+/// What it says is what it was told: no answer is in it.
+#[test]
+fn a_process_that_answers_nothing() {
+    for command in ["sleep 100", "cat"] {
+        is_mute(&check(&format!("exec:{command}"), &[]));
+    }
+}
+
+/// It does not even read, so that what is sent piles up.
+#[test]
+fn one_that_stops_reading() {
+    let hold = |_: &TcpStream| -> io::Result<()> {
+        // Longer than any run: the other side is gone before.
+        thread::sleep(Duration::from_secs(60));
+        Ok(())
+    };
+    let peer = Peer::start(right_until(60, hold));
+    let judged = tells(&check(&peer.endpoint("tcp+line"), &[]), "the server is gone");
+    assert!(judged.count("passed") > 10, "{}", judged.findings());
+    let left = judged.case("stream-line-in-pieces");
+    assert_eq!(left["verdict"], "not-run", "{left:#}");
+}
+
+#[test]
+fn one_that_hangs_from_some_message_on() {
+    let peer = Peer::start(right_until(60, listen));
+    let judged = tells(&check(&peer.endpoint("tcp+line"), &[]), "the server is gone");
+    assert!(judged.count("passed") > 10, "{}", judged.findings());
+}
+
+/// Each answer is right, and takes longer than an answer may.
+#[test]
+fn one_that_answers_drop_by_drop() {
+    let drip = |mut socket: &TcpStream| {
+        let answer = br#"{"jsonrpc":"2.0","result":19,"id":"antiphon-1"}"#;
+        loop {
+            for byte in answer.iter().chain(b"\n") {
+                socket.write_all(&[*byte])?;
+                thread::sleep(Duration::from_millis(100));
+            }
+        }
+    };
+    let peer = Peer::start(drip);
+    is_mute(&check(&peer.endpoint("tcp+line"), &[]));
+}
