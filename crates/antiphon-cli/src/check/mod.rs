@@ -188,7 +188,7 @@ pub(crate) async fn run(args: CheckArgs) -> Result<Exit, Failure> {
         ("profile", args.profile.to_string()),
         ("method", run.subject.method.clone()),
     ];
-    let exit = args.reporting.tell(known, facts, begun.elapsed(), judged)?;
+    let exit = args.reporting.tell(known.as_ref(), facts, begun.elapsed(), judged)?;
     if run.is_late && exit == Exit::Success {
         return Err(Failure::new(Exit::Timeout, "the time was up before all cases were run")
             .hint("--budget 2m gives more"));
@@ -303,16 +303,16 @@ impl Reporting {
     /// Prints the report, and says how to end.
     pub(crate) fn tell(
         &self,
-        known: Option<Baseline>,
+        known: Option<&Baseline>,
         facts: Vec<(&'static str, String)>,
         took: Duration,
         judged: Vec<Judged>,
     ) -> Result<Exit, Failure> {
-        let changes = known.as_ref().map(|known| known.compare(&judged));
+        let changes = known.map(|known| known.compare(&judged));
         let (seconds, is_verbose) = (took.as_secs_f64(), self.verbose);
         let report = Report { facts, seconds, judged, changes, is_verbose };
         report.print(self.format)?;
-        if let (Some(path), Some(known), true) = (&self.baseline, &known, self.update_baseline) {
+        if let (Some(path), Some(known), true) = (&self.baseline, known, self.update_baseline) {
             known.write(path, &report.judged)?;
             return Ok(Exit::Success);
         }

@@ -135,7 +135,7 @@ impl Run {
             if finding.fault == Fault::Closed
                 && let Err(how) = self.revive().await
             {
-                return crashed(case, &how, finding, dialogue);
+                return crashed(case, &how, &finding, dialogue);
             }
             // It may be what an earlier case left behind: only a connection of its own can tell.
             let again = self.afresh(case, index).await;
@@ -217,7 +217,7 @@ impl Run {
         if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
             && let Err(how) = self.revive().await
         {
-            return crashed(case, &how, finding, dialogue);
+            return crashed(case, &how, &finding, dialogue);
         }
         against(case, finding, dialogue)
     }
@@ -272,7 +272,7 @@ fn blame(before: &mut [Judged], last: usize, finding: &Finding) {
 }
 
 /// The server did not outlive it.
-fn crashed(case: &Case, how: &str, finding: Finding, dialogue: Vec<Said>) -> Judged {
+fn crashed(case: &Case, how: &str, finding: &Finding, dialogue: Vec<Said>) -> Judged {
     let reason = format!("{how}\n{}", finding.reason);
     against(case, Finding::new(Fault::Crashed, reason), dialogue)
 }

@@ -78,7 +78,7 @@ impl Trial<'_> {
 
     pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
         for _ in 0..MAX_PASSED {
-            let came = self.came().await.map_err(|f| f_due(f, expected))?;
+            let came = self.came().await.map_err(|finding| f_due(&finding, expected))?;
             match (came, expected) {
                 (Came::Message(message), _) if is_ours(&message) => {}
                 (Came::Control(10, payload), ExpectedFrame::Pong(wanted)) if payload == *wanted => {
@@ -93,10 +93,10 @@ impl Trial<'_> {
                     let what = format!("expected close code {codes:?}, found {code}");
                     return Err(Finding::new(Fault::Wrong, what));
                 }
-                (Came::End(end), _) => return Err(f_due(ended(end), expected)),
+                (Came::End(end), _) => return Err(f_due(&ended(end), expected)),
                 (Came::Message(_) | Came::Control(..) | Came::Answer(_), _) => {
                     let what = "something else came";
-                    return Err(f_due(Finding::new(Fault::Wrong, what), expected));
+                    return Err(f_due(&Finding::new(Fault::Wrong, what), expected));
                 }
             }
         }
@@ -175,7 +175,7 @@ fn header_is(answer: &Answer, name: &str, is: &HeaderIs) -> Result<(), String> {
     }
 }
 
-fn f_due(finding: Finding, expected: &ExpectedFrame) -> Finding {
+fn f_due(finding: &Finding, expected: &ExpectedFrame) -> Finding {
     let wanted = match expected {
         ExpectedFrame::Pong(payload) => format!("a pong with {:?}", shortened(payload)),
         ExpectedFrame::Close(codes) if codes.is_empty() => "a close frame".to_owned(),

@@ -176,7 +176,7 @@ impl<'a> Trial<'a> {
         let message = match self.message(&expected.any_of).await {
             Ok(message) => message,
             Err(finding) => {
-                return self.excused(finding, expected.or).map_err(|f| due(f, &expected.any_of));
+                return self.excused(finding, expected.or).map_err(|f| due(&f, &expected.any_of));
             }
         };
         self.matches(&expected.any_of, &message)
@@ -210,7 +210,7 @@ impl<'a> Trial<'a> {
                 Err(_) => {}
             }
         }
-        Err(due(Finding::new(Fault::Wrong, fault), any_of))
+        Err(due(&Finding::new(Fault::Wrong, fault), any_of))
     }
 
     /// The same, as 2.0 writes it: Bitcoin Core answers with a null beside the result or the error.
@@ -226,7 +226,8 @@ impl<'a> Trial<'a> {
     async fn unordered(&mut self, patterns: &[Pattern]) -> Result<(), Finding> {
         let mut left: Vec<&Pattern> = patterns.iter().collect();
         while !left.is_empty() {
-            let message = self.message(patterns).await.map_err(|finding| due(finding, patterns))?;
+            let message =
+                self.message(patterns).await.map_err(|finding| due(&finding, patterns))?;
             let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
             let found = left
                 .iter()
@@ -235,7 +236,7 @@ impl<'a> Trial<'a> {
                 Some(at) => drop(left.swap_remove(at)),
                 None => {
                     let what = "it is none of those that are due";
-                    return Err(due(Finding::new(Fault::Wrong, what), patterns));
+                    return Err(due(&Finding::new(Fault::Wrong, what), patterns));
                 }
             }
         }
@@ -257,7 +258,7 @@ impl<'a> Trial<'a> {
 }
 
 /// The finding, with what should have come.
-fn due(finding: Finding, any_of: &[Pattern]) -> Finding {
+fn due(finding: &Finding, any_of: &[Pattern]) -> Finding {
     let wanted: Vec<String> = any_of.iter().map(ToString::to_string).collect();
     Finding::new(
         finding.fault,
