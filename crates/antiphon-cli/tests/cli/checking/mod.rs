@@ -1,5 +1,6 @@
-//! `antiphon check` from outside.
+//! `antiphon check` and `antiphon check-client` from outside.
 
+mod clients;
 mod foreign;
 mod own;
 mod reports;
