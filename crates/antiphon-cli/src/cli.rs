@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
 use crate::openrpc::{describe, list};
-use crate::{batch, bench, call, check, completions, exit, notify, serve, subscribe};
+use crate::{batch, bench, call, check, check_client, completions, exit, notify, serve, subscribe};
 
 /// Call, serve, check and measure any JSON-RPC 2.0 endpoint, over any wire
 #[derive(Debug, Parser)]
@@ -28,6 +28,7 @@ pub(crate) enum Command {
     List(list::ListArgs),
     Describe(describe::DescribeArgs),
     Check(check::CheckArgs),
+    CheckClient(check_client::CheckClientArgs),
     Bench(bench::BenchArgs),
     Completions(completions::CompletionsArgs),
 }

@@ -4,6 +4,7 @@ mod batch;
 mod bench;
 mod call;
 mod check;
+mod check_client;
 mod cli;
 mod completions;
 mod demo;
@@ -52,6 +53,7 @@ fn run(command: Command) -> Result<Exit, Failure> {
         Command::List(args) => in_runtime(openrpc::list::run(args)),
         Command::Describe(args) => in_runtime(openrpc::describe::run(args)),
         Command::Check(args) => in_runtime(check::run(args)),
+        Command::CheckClient(args) => in_runtime(check_client::run(args)),
         Command::Bench(args) => in_runtime(bench::run(args)),
     }
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 pub(crate) use self::http::Http;
 pub(crate) use self::memory::Memory;
-pub(crate) use self::process::{Ended, Process, Server, antiphon, run};
+pub(crate) use self::process::{Ended, Process, Server, antiphon, run, run_within};
 pub(crate) use self::socket::Socket;
 pub(crate) use self::stream::{Framing, Stream};
 pub(crate) use self::ws::{Frame, KEY, PROOF, Ws};

@@ -1,5 +1,6 @@
-//! `antiphon check` from outside.
+//! `antiphon check` and `antiphon check-client` from outside.
 
+mod clients;
 mod endless;
 mod foreign;
 mod mutants;

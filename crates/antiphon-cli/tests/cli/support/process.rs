@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -28,6 +29,11 @@ pub(crate) struct Ended {
 
 /// Runs a command to its end.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
+    run_within(command, input, 3 * PATIENCE)
+}
+
+/// The same, where it may take longer.
+pub(crate) fn run_within(command: &mut Command, input: &[u8], limit: Duration) -> Ended {
     let shown = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::piped())
@@ -42,7 +48,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
     let process = Process::of(&child);
     let (done, output) = channel();
     thread::spawn(move || drop(done.send(child.wait_with_output())));
-    let Ok(output) = output.recv_timeout(3 * PATIENCE) else {
+    let Ok(output) = output.recv_timeout(limit) else {
         process.signal(Signal::KILL);
         panic!("{shown} does not end");
     };

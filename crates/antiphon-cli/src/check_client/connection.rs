@@ -1,0 +1,351 @@
+//! One connection of the client: what is read from it, and what is done about that.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, sink};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+
+use super::asked::{Asked, Heard};
+use super::record::Record;
+use super::scenario::{Act, Script};
+use super::wire::{Came, Reader, Wire, http, ws};
+
+/// How long the end of a line is waited for, where a whole message may have come without it.
+const LINE_END: Duration = Duration::from_millis(300);
+/// Between two bytes that are sent apart.
+const APART: Duration = Duration::from_millis(1);
+/// How long one write may take: a client that does not read is not waited for.
+const WRITE: Duration = Duration::from_secs(30);
+/// How long calls are held in vain, in all.
+const PATIENCE: Duration = Duration::from_millis(2000);
+
+/// What all connections of a scenario share.
+#[derive(Debug)]
+pub(super) struct Play {
+    pub(super) script: Script,
+    pub(super) wire: Wire,
+    /// The result of ordinary answers; else the params of the call.
+    pub(super) result: Option<String>,
+    record: Mutex<Record>,
+    /// For how long calls may still be held in vain, in milliseconds: a client that makes one call
+    /// after the other must not run out of time for it.
+    patience: AtomicU64,
+    is_over: watch::Sender<bool>,
+}
+
+/// A connection, both ways.
+pub(super) struct Connection {
+    play: Arc<Play>,
+    input: Box<dyn AsyncRead + Send + Unpin>,
+    output: Output,
+    reader: Reader,
+    buffer: Vec<u8>,
+    /// Messages with calls that were read and not yet looked at.
+    waiting: VecDeque<Asked>,
+    /// Whether a close frame was sent.
+    is_closing: bool,
+}
+
+enum Output {
+    Tcp(tokio::net::tcp::OwnedWriteHalf),
+    Other(Box<dyn AsyncWrite + Send + Unpin>),
+}
+
+/// Nothing more is read.
+enum Over {
+    /// The client sends no more; it may still read.
+    Half,
+    Whole,
+}
+
+impl Play {
+    pub(super) fn new(script: Script, wire: Wire, result: Option<String>) -> Self {
+        let patience = AtomicU64::new(PATIENCE.as_millis() as u64);
+        let (record, is_over) = (Mutex::default(), watch::Sender::new(false));
+        Self { script, wire, result, record, patience, is_over }
+    }
+
+    /// Nobody is there any more to wait for.
+    pub(super) fn end(&self) {
+        self.is_over.send_replace(true);
+    }
+
+    async fn is_over(self: Arc<Self>) {
+        let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
+    }
+
+    fn is_patient(&self) -> bool {
+        self.patience.load(Ordering::Relaxed) > 0
+    }
+
+    fn held_in_vain(&self, time: Duration) {
+        let time = time.as_millis() as u64;
+        let _ = self.patience.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            Some(left.saturating_sub(time))
+        });
+    }
+
+    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    pub(super) fn tcp(play: Arc<Play>, socket: TcpStream) -> Self {
+        let _ = socket.set_nodelay(true);
+        let (input, output) = socket.into_split();
+        Self::new(play, Box::new(input), Output::Tcp(output))
+    }
+
+    pub(super) fn unix(play: Arc<Play>, socket: UnixStream) -> Self {
+        let (input, output) = socket.into_split();
+        Self::new(play, Box::new(input), Output::Other(Box::new(output)))
+    }
+
+    pub(super) fn pipes(play: Arc<Play>, stdin: ChildStdin, stdout: ChildStdout) -> Self {
+        Self::new(play, Box::new(stdout), Output::Other(Box::new(stdin)))
+    }
+
+    fn new(play: Arc<Play>, input: Box<dyn AsyncRead + Send + Unpin>, output: Output) -> Self {
+        let reader = play.wire.reader();
+        let (buffer, waiting) = (Vec::new(), VecDeque::new());
+        Self { play, input, output, reader, buffer, waiting, is_closing: false }
+    }
+
+    /// Serves until either side leaves.
+    pub(super) async fn serve(mut self) {
+        self.play.record().connections += 1;
+        if !matches!(self.play.script, Script::Leaves) {
+            let (Err(Over::Half) | Err(Over::Whole)) = self.answer().await;
+        }
+    }
+
+    async fn answer(&mut self) -> Result<std::convert::Infallible, Over> {
+        loop {
+            let asked = self.gather().await?;
+            self.play.record().under_way(&asked);
+            for act in self.play.script.acts(&asked, self.play.wire) {
+                self.act(act).await?;
+            }
+        }
+    }
+
+    /// The next message with calls, and those that join it while it is held.
+    async fn gather(&mut self) -> Result<Vec<Asked>, Over> {
+        let first = self.asked().await?;
+        let Some(time) = self.play.script.hold(self.play.wire).filter(|_| self.play.is_patient())
+        else {
+            return Ok(vec![first]);
+        };
+        match timeout(time, self.asked()).await {
+            Ok(Ok(second)) => Ok(vec![first, second]),
+            // Who sends no more may still read.
+            Ok(Err(_)) => Ok(vec![first]),
+            Err(_) => {
+                self.play.held_in_vain(time);
+                Ok(vec![first])
+            }
+        }
+    }
+
+    async fn asked(&mut self) -> Result<Asked, Over> {
+        loop {
+            if let Some(asked) = self.waiting.pop_front() {
+                return Ok(asked);
+            }
+            self.take_next().await?;
+        }
+    }
+
+    /// Reads one thing that the client did, and writes it down; gives whether it is a reaction, and
+    /// not something that the client wants. It may be given up at any time.
+    async fn take_next(&mut self) -> Result<bool, Over> {
+        let came = self.came().await?;
+        let is_reaction = matches!(came, Came::Pong(_));
+        match came {
+            Came::Message(message) => return self.message(&message).await,
+            Came::Upgrade(key) => {
+                self.play.record().came(b"(the handshake of a WebSocket)");
+                let opening = self.play.script.opening(&key);
+                let status = opening.split(|byte| *byte == b'\r').next().unwrap_or_default();
+                self.play.record().sent(status);
+                self.write(&opening).await?;
+                if !opening.starts_with(b"HTTP/1.1 101") {
+                    return Err(Over::Whole);
+                }
+            }
+            Came::Hesitation => self.write(&http::response("100 Continue", &[], "")).await?,
+            Came::Stray => {
+                self.play.record().came(b"(an HTTP request that is no POST)");
+                let headers = ["allow: POST", "content-length: 0"];
+                self.send(&http::response("405 Method Not Allowed", &headers, "")).await?;
+            }
+            Came::Ping(payload) => self.write(&ws::frame(ws::LAST | ws::PONG, &payload)).await?,
+            Came::Pong(payload) => self.play.record().pong(payload),
+            Came::Close(payload) => {
+                self.play.record().goodbye();
+                if !self.is_closing {
+                    let _ = self.write(&ws::frame(ws::LAST | ws::CLOSE, &payload)).await;
+                }
+                return Err(Over::Whole);
+            }
+        }
+        Ok(is_reaction)
+    }
+
+    async fn message(&mut self, message: &[u8]) -> Result<bool, Over> {
+        let heard = Heard::read(message, self.play.result.as_deref());
+        self.play.record().message(message, &heard);
+        let is_reaction = !heard.replies.is_empty();
+        match heard.asked {
+            Some(asked) => self.waiting.push_back(asked),
+            None if self.play.wire == Wire::Http => {
+                self.send(&http::response("204 No Content", &[], "")).await?;
+            }
+            None => {}
+        }
+        Ok(is_reaction)
+    }
+
+    async fn came(&mut self) -> Result<Came, Over> {
+        loop {
+            let mut faults = Vec::new();
+            let next = self.reader.next(&mut self.buffer, &mut faults);
+            let is_broken = next.is_err();
+            let next = next.unwrap_or_else(|fault| {
+                faults.push(fault);
+                None
+            });
+            for (check, reason) in faults {
+                self.play.record().fault(check, reason, None);
+            }
+            match next {
+                Some(came) => return Ok(came),
+                None if is_broken => return Err(Over::Whole),
+                None => {}
+            }
+            if let Some(message) = self.read().await? {
+                return Ok(message);
+            }
+        }
+    }
+
+    /// Reads more. Gives a message where only the end of its line is missing, for good.
+    async fn read(&mut self) -> Result<Option<Came>, Over> {
+        let is_unended = self.reader.may_be_unended(&self.buffer);
+        let limit = if is_unended { LINE_END } else { Duration::MAX };
+        let read = timeout(limit, self.input.read_buf(&mut self.buffer)).await;
+        match read {
+            Ok(Ok(1..)) => Ok(None),
+            // Nothing more comes, or nothing soon: what there is may be a message.
+            Ok(Ok(0)) | Err(_) if is_unended => {
+                let message = std::mem::take(&mut self.buffer);
+                let reason = "a message does not end with a newline";
+                self.play.record().fault("line-ended", reason, Some(&message));
+                Ok(Some(Came::Message(message)))
+            }
+            _ => Err(Over::Half),
+        }
+    }
+
+    async fn act(&mut self, act: Act) -> Result<(), Over> {
+        let wire = self.play.wire;
+        match act {
+            Act::Tell(message) => {
+                self.play.record().sent(message.as_bytes());
+                self.write(&wire.framed(&message)).await
+            }
+            Act::Dribble(message) => {
+                self.play.record().sent(message.as_bytes());
+                self.dribble(&wire.framed(&message)).await
+            }
+            Act::Half(message) => {
+                let framed = wire.framed(&message);
+                self.send(&framed[..framed.len() - message.len() / 2]).await?;
+                self.leave()
+            }
+            Act::Send(bytes) => self.send(&bytes).await,
+            Act::Wait(time) => {
+                let over = Arc::clone(&self.play).is_over();
+                tokio::select! {
+                    over = self.read_until(Instant::now() + time, false) => over,
+                    () = over => Err(Over::Whole),
+                }
+            }
+            Act::Listen(time) => self.read_until(Instant::now() + time, true).await,
+            Act::Close(code) => {
+                self.is_closing = true;
+                self.play.record().sent(format!("(a close frame with {code})").as_bytes());
+                self.write(&ws::frame(ws::LAST | ws::CLOSE, &code.to_be_bytes())).await
+            }
+            Act::LeaveLast if !self.waiting.is_empty() => Ok(()),
+            Act::Leave | Act::LeaveLast => self.leave(),
+            Act::Reset => self.reset(),
+        }
+    }
+
+    /// Reads what comes until then, or until there is a reaction.
+    async fn read_until(&mut self, end: Instant, or_reaction: bool) -> Result<(), Over> {
+        loop {
+            match timeout_at(end, self.take_next()).await {
+                Ok(Ok(is_reaction)) if is_reaction && or_reaction => return Ok(()),
+                Ok(Ok(_)) => {}
+                Ok(Err(Over::Half)) => {
+                    sleep_until(end).await;
+                    return Ok(());
+                }
+                Ok(Err(Over::Whole)) => return Err(Over::Whole),
+                Err(_) => return Ok(()),
+            }
+        }
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), Over> {
+        self.play.record().sent(&self.play.wire.shown(bytes));
+        self.write(bytes).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), Over> {
+        let written = match &mut self.output {
+            Output::Tcp(output) => timeout(WRITE, put(output, bytes)).await,
+            Output::Other(output) => timeout(WRITE, put(output, bytes)).await,
+        };
+        written.ok().and_then(Result::ok).ok_or(Over::Whole)
+    }
+
+    async fn dribble(&mut self, bytes: &[u8]) -> Result<(), Over> {
+        for byte in bytes {
+            self.write(std::slice::from_ref(byte)).await?;
+            sleep(APART).await;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self) -> Result<(), Over> {
+        self.play.record().sent(b"(the server leaves)");
+        Err(Over::Whole)
+    }
+
+    fn reset(&mut self) -> Result<(), Over> {
+        let output = std::mem::replace(&mut self.output, Output::Other(Box::new(sink())));
+        if let Output::Tcp(output) = output {
+            let _ = output.as_ref().set_zero_linger();
+            // Dropped, it would say goodbye first.
+            output.forget();
+        }
+        self.play.record().sent(b"(the server resets the connection)");
+        Err(Over::Whole)
+    }
+}
+
+async fn put(output: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    output.write_all(bytes).await?;
+    output.flush().await
+}

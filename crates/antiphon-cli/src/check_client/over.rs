@@ -1,0 +1,152 @@
+//! Which wire is the client served on, and how does it find it?
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use clap::ValueEnum;
+use tokio::net::{TcpListener, UnixListener};
+
+use super::connection::{Connection, Play};
+use super::wire::Wire;
+
+/// The wires, as `--over` names them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Over {
+    /// HTTP/1.1
+    Http,
+    /// WebSocket
+    Ws,
+    /// TCP, one message a line
+    Tcp,
+    /// TCP, with Content-Length as language servers speak it
+    #[value(name = "tcp+header")]
+    TcpHeader,
+    /// A Unix socket, one message a line
+    Unix,
+    /// The command's stdin and stdout, framed as --framing says
+    Stdio,
+}
+
+/// How `stdio` is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Framing {
+    /// One message a line
+    Line,
+    /// Content-Length, as language servers speak it
+    Header,
+}
+
+/// Where a scenario is served; gone when it is dropped.
+pub(super) enum Door {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+    /// The client comes with its own.
+    Stdio,
+}
+
+/// What stands in the command for where the server is.
+#[derive(Debug)]
+pub(super) struct Place {
+    endpoint: String,
+    /// `host:port`, or the path of a socket.
+    address: String,
+    port: String,
+}
+
+impl Over {
+    pub(super) fn wire(self, framing: Framing) -> Wire {
+        match (self, framing) {
+            (Self::Http, _) => Wire::Http,
+            (Self::Ws, _) => Wire::Ws,
+            (Self::Tcp | Self::Unix, _) | (Self::Stdio, Framing::Line) => Wire::Line,
+            (Self::TcpHeader, _) | (Self::Stdio, Framing::Header) => Wire::Header,
+        }
+    }
+
+    /// Opens a door on this machine, for nobody else.
+    pub(super) async fn open(self) -> io::Result<(Door, Place)> {
+        match self {
+            Self::Stdio => Ok((Door::Stdio, Place::of("stdio:", "", String::new()))),
+            Self::Unix => {
+                let directory = scratch()?;
+                let path = directory.join("s");
+                let socket = UnixListener::bind(&path)?;
+                let place = Place::of("unix:", &path.to_string_lossy(), String::new());
+                Ok((Door::Unix(socket, directory), place))
+            }
+            Self::Http | Self::Ws | Self::Tcp | Self::TcpHeader => {
+                let socket = TcpListener::bind(("127.0.0.1", 0)).await?;
+                let port = socket.local_addr()?.port().to_string();
+                let address = format!("127.0.0.1:{port}");
+                Ok((Door::Tcp(socket), Place::of(&format!("{}://", self.name()), &address, port)))
+            }
+        }
+    }
+
+    /// As it is written on the command line.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Ws => "ws",
+            Self::Tcp => "tcp",
+            Self::TcpHeader => "tcp+header",
+            Self::Unix => "unix",
+            Self::Stdio => "stdio",
+        }
+    }
+}
+
+impl Place {
+    fn of(scheme: &str, address: &str, port: String) -> Self {
+        Self { endpoint: format!("{scheme}{address}"), address: address.to_owned(), port }
+    }
+
+    /// The command with the place in it.
+    pub(super) fn filled_in(&self, argv: &[String]) -> Vec<String> {
+        let fill = |word: &String| {
+            word.replace("{endpoint}", &self.endpoint)
+                .replace("{address}", &self.address)
+                .replace("{port}", &self.port)
+        };
+        argv.iter().map(fill).collect()
+    }
+
+    /// Whether the command asks for it.
+    pub(super) fn is_wanted(argv: &[String]) -> bool {
+        let marks = ["{endpoint}", "{address}", "{port}"];
+        argv.iter().any(|word| marks.iter().any(|mark| word.contains(mark)))
+    }
+}
+
+impl Door {
+    /// The next connection; never, where the client comes with its own.
+    pub(super) async fn next(&self, play: &Arc<Play>) -> io::Result<Connection> {
+        match self {
+            Self::Tcp(socket) => Ok(Connection::tcp(Arc::clone(play), socket.accept().await?.0)),
+            Self::Unix(socket, _) => {
+                Ok(Connection::unix(Arc::clone(play), socket.accept().await?.0))
+            }
+            Self::Stdio => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Self::Unix(_, directory) = self {
+            let _ = std::fs::remove_dir_all(directory);
+        }
+    }
+}
+
+/// A directory that only this user enters, for one socket.
+fn scratch() -> io::Result<PathBuf> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let (id, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let path = std::env::temp_dir().join(format!("antiphon-check-{id}-{next}"));
+    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+    Ok(path)
+}

@@ -1,0 +1,115 @@
+//! What went over the wire while a scenario was on?
+//!
+//! Bounded: a client that floods is written down in part, and counted in whole.
+
+use super::asked::{Asked, Heard};
+use crate::check::transcript::json::Json;
+use crate::check::verdict::{Said, shortened};
+
+/// Lines that are kept of one scenario.
+const MAX_LINES: usize = 64;
+/// Faults that are kept: the first ones say it all.
+const MAX_FAULTS: usize = 64;
+
+/// A fault in what the client sent.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    /// The check that it breaks.
+    pub(super) check: &'static str,
+    pub(super) reason: String,
+    /// What was sent.
+    pub(super) shown: Option<String>,
+}
+
+/// What one scenario saw.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    pub(super) lines: Vec<Said>,
+    pub(super) faults: Vec<Fault>,
+    pub(super) connections: usize,
+    /// Messages that the client sent.
+    pub(super) messages: usize,
+    /// Calls among them.
+    pub(super) calls: usize,
+    /// Batches with calls.
+    pub(super) batches: usize,
+    /// Calls that are no batch.
+    pub(super) singles: usize,
+    /// The most messages with calls that were under way at once on one connection.
+    pub(super) in_flight: usize,
+    /// The most calls.
+    pub(super) calls_in_flight: usize,
+    /// Responses that the client sent.
+    pub(super) replies: Vec<Json>,
+    /// Payloads of pongs.
+    pub(super) pongs: Vec<Vec<u8>>,
+    /// Whether a close frame came.
+    pub(super) said_goodbye: bool,
+}
+
+impl Record {
+    pub(super) fn sent(&mut self, what: &[u8]) {
+        self.line(Said::sent(what.trim_ascii_end()));
+    }
+
+    pub(super) fn came(&mut self, what: &[u8]) {
+        self.line(Said::came(what.trim_ascii_end()));
+    }
+
+    fn line(&mut self, line: Said) {
+        if self.lines.len() < MAX_LINES {
+            self.lines.push(line);
+        }
+    }
+
+    pub(super) fn message(&mut self, message: &[u8], heard: &Heard) {
+        self.came(message);
+        self.messages += 1;
+        if let Some(asked) = &heard.asked {
+            self.calls += asked.calls.len();
+            self.batches += usize::from(asked.is_batch);
+            self.singles += usize::from(!asked.is_batch);
+        }
+        for (check, reason) in &heard.faults {
+            self.fault(check, reason.clone(), Some(message));
+        }
+        let room = MAX_LINES.saturating_sub(self.replies.len());
+        self.replies.extend(heard.replies.iter().take(room).cloned());
+    }
+
+    pub(super) fn pong(&mut self, payload: Vec<u8>) {
+        self.came(b"(a pong)");
+        if self.pongs.len() < MAX_LINES {
+            self.pongs.push(payload);
+        }
+    }
+
+    pub(super) fn goodbye(&mut self) {
+        self.came(b"(a close frame)");
+        self.said_goodbye = true;
+    }
+
+    pub(super) fn fault(
+        &mut self,
+        check: &'static str,
+        reason: impl Into<String>,
+        message: Option<&[u8]>,
+    ) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(Fault { check, reason: reason.into(), shown: message.map(shortened) });
+        }
+    }
+
+    /// These are all under way at once.
+    pub(super) fn under_way(&mut self, asked: &[Asked]) {
+        let calls = asked.iter().flat_map(|asked| &asked.calls);
+        let ids: Vec<&str> = calls.map(|call| call.id.as_str()).collect();
+        self.in_flight = self.in_flight.max(asked.len());
+        self.calls_in_flight = self.calls_in_flight.max(ids.len());
+        for (at, id) in ids.iter().enumerate() {
+            if ids[..at].contains(id) {
+                self.fault("ids-unique", format!("two calls under way have the id {id}"), None);
+            }
+        }
+    }
+}

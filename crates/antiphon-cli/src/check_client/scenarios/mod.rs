@@ -1,0 +1,104 @@
+//! Everything that is asked of a client, in the order of the report.
+
+mod endings;
+mod errors;
+mod http;
+mod order;
+mod responses;
+mod reverse;
+mod streams;
+mod ws;
+
+use std::time::Duration;
+
+use super::asked::Asked;
+use super::observed::{self, Check};
+use super::scenario::{About, Act, Scenario, Script};
+
+const GROUPS: [&str; 7] =
+    ["requests", "responses", "order", "errors", "endings", "reverse", "wire"];
+
+/// Answers to calls come apart, or a client that needs that could not be judged at all.
+const APART: Duration = Duration::from_millis(50);
+
+/// What all others rest on: a call, and its result. Calls are held for a moment, to see how many a
+/// client has in flight.
+pub(super) fn ordinary() -> Scenario {
+    let hold = Script::Holds(Duration::from_millis(300), |asked, _| {
+        let apart = |asked: &Asked| [Act::Tell(asked.ordinary()), Act::Wait(APART)];
+        asked.iter().flat_map(apart).collect()
+    });
+    let scenario = Scenario::takes("ordinary-call", "a call gets its result")
+        .script(hold)
+        .why("All other scenarios rest on it.");
+    grouped("requests", scenario)
+}
+
+/// What is put on, and what is looked at all the while.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Scenario(Scenario),
+    Check(Check),
+}
+
+impl Entry {
+    pub(super) fn about(&self) -> &About {
+        match self {
+            Self::Scenario(scenario) => &scenario.about,
+            Self::Check(check) => &check.about,
+        }
+    }
+}
+
+/// Everything, group by group.
+pub(super) fn entries() -> Vec<Entry> {
+    let scenarios = std::iter::once(ordinary()).chain(all()).map(Entry::Scenario);
+    let mut entries: Vec<Entry> = scenarios.collect();
+    entries.extend(observed::all().into_iter().map(Entry::Check));
+    let place = |entry: &Entry| GROUPS.iter().position(|group| *group == entry.about().group);
+    entries.sort_by_key(place);
+    entries
+}
+
+/// All but the ordinary one.
+fn all() -> Vec<Scenario> {
+    let responses = [responses::all(), http::responses(), ws::responses(), streams::responses()];
+    let endings = [endings::all(), http::endings(), ws::endings(), streams::endings()];
+    let reverse = [reverse::all(), ws::reverse()];
+    let groups = [
+        ("responses", responses.concat()),
+        ("order", order::all()),
+        ("errors", errors::all()),
+        ("endings", endings.concat()),
+        ("reverse", reverse.concat()),
+    ];
+    let all = groups.into_iter().flat_map(|(group, scenarios)| {
+        scenarios.into_iter().map(move |scenario| grouped(group, scenario))
+    });
+    all.collect()
+}
+
+fn grouped(group: &'static str, mut scenario: Scenario) -> Scenario {
+    scenario.about.group = group;
+    scenario
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_is_its_own_and_kebab_case() {
+        let mut names = HashSet::new();
+        for entry in entries() {
+            let About { group, name, why, .. } = *entry.about();
+            assert!(GROUPS.contains(&group), "{group}");
+            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(name.chars().all(is_plain), "{name}");
+            assert!(names.insert(name), "{name} is there twice");
+            assert!(!why.is_empty(), "{name} does not say why");
+        }
+    }
+}

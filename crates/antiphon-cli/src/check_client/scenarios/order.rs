@@ -1,0 +1,175 @@
+//! Which answer belongs to which call?
+
+use super::super::asked::Asked;
+use super::super::scenario::{Act, DUPLEX, GRACE, HTTP, Needs, Scenario, Script};
+use super::super::wire::Wire;
+
+/// An error that no call has earned.
+const ERROR: &str = r#"{"code":-32000,"message":"this is the answer"}"#;
+const NOTE: &str = r#"{"jsonrpc":"2.0","method":"antiphon.note","params":[1]}"#;
+
+pub(super) fn all() -> Vec<Scenario> {
+    [in_flight(), batches(), strangers(), ids()].concat()
+}
+
+fn in_flight() -> Vec<Scenario> {
+    vec![
+        Scenario::takes("answers-reversed", "answers come in any order")
+            .over(DUPLEX)
+            .needs(Needs::TwoInFlight)
+            .why("The fast call is answered before the slow one; only the id says which is which.")
+            .script(Script::Holds(GRACE, |asked, _| tell(asked.iter().rev()))),
+        Scenario::takes("answers-joined", "two answers may come in one piece")
+            .over(DUPLEX)
+            .needs(Needs::TwoInFlight)
+            .section("RFC 9293 3.8")
+            .why("A client that takes one read for one answer loses the second.")
+            .script(Script::Holds(GRACE, |asked, wire| vec![Act::Send(joined(asked, wire))])),
+        Scenario::takes("answers-interleaved", "notifications may come between answers")
+            .should()
+            .over(DUPLEX)
+            .needs(Needs::TwoInFlight)
+            .section("4.1")
+            .why("A server that notifies does so at any time.")
+            .script(Script::Holds(GRACE, |asked, _| {
+                let note = || Act::Tell(NOTE.to_owned());
+                let answers = tell(asked.iter().rev());
+                answers.into_iter().flat_map(|answer| [note(), answer, note()]).collect()
+            })),
+        Scenario::takes("answered-twice", "a second answer to the same call changes nothing")
+            .should()
+            .over(DUPLEX)
+            .why("A server that sends a message twice must not end a client that has its answer.")
+            .does(|asked, _| tell([asked, asked])),
+    ]
+}
+
+fn batches() -> Vec<Scenario> {
+    vec![
+        Scenario::takes("batch-reordered", "the answers to a batch come in any order")
+            .needs(Needs::Batch)
+            .section("6")
+            .why("The Server may process a batch as a set of concurrent tasks.")
+            .does(|asked, _| {
+                let calls = asked.calls.iter().rev().cloned().collect();
+                tell([&Asked { calls, is_batch: asked.is_batch }])
+            }),
+        Scenario::refuses(
+            "batch-answer-missing",
+            "a batch without all its answers has not succeeded",
+        )
+        .needs(Needs::Batch)
+        .section("6")
+        .why("A call whose answer is missing must not wait for ever, or pass for answered.")
+        .does(|asked, _| match asked.is_batch {
+            false => tell([asked]),
+            true => {
+                let calls = asked.calls.iter().skip(1).cloned().collect();
+                let some = Asked { calls, is_batch: true };
+                vec![Act::Tell(some.ordinary()), Act::Wait(GRACE), Act::Leave]
+            }
+        }),
+        Scenario::refuses("batch-one-error", "one error may answer a whole batch")
+            .needs(Needs::Batch)
+            .section("6")
+            .why("So a server refuses a batch that it cannot read, or does not want.")
+            .does(|asked, _| match asked.is_batch {
+                false => tell([asked]),
+                true => {
+                    let error = asked.calls[0].under("null").with_error(ERROR);
+                    vec![Act::Tell(error), Act::Wait(GRACE), Act::Leave]
+                }
+            }),
+    ]
+}
+
+fn strangers() -> Vec<Scenario> {
+    vec![
+        Scenario::refuses("answer-of-another", "an answer with another id is not the answer")
+            .over(DUPLEX)
+            .why("The first answer has another id; the call itself gets an error behind it.")
+            .script(Script::Holds(GRACE, |asked, _| {
+                let stranger = |asked: &Asked| {
+                    asked.answered(|call| call.under(&another(&call.id)).ordinary())
+                };
+                let own = |asked: &Asked| asked.answered(|call| call.with_error(ERROR));
+                let strangers = asked.iter().map(stranger).map(Act::Tell);
+                let owns = asked.iter().map(own).map(Act::Tell);
+                strangers.chain([Act::Wait(GRACE)]).chain(owns).collect()
+            })),
+        Scenario::takes("stranger-first", "an answer that nobody waits for is passed over")
+            .should()
+            .over(DUPLEX)
+            .why("It may be late, for a call that was given up; the next answer is the right one.")
+            .does(|asked, _| {
+                let stranger =
+                    asked.answered(|call| call.under(&another(&call.id)).with_error(ERROR));
+                vec![Act::Tell(stranger), Act::Wait(GRACE), Act::Tell(asked.ordinary())]
+            }),
+        Scenario::refuses("wrong-id", "an answer with another id is not the answer")
+            .should()
+            .over(HTTP)
+            .why("A cache or a proxy that mixes answers up gives somebody else's.")
+            .says(|call| call.under(&another(&call.id)).ordinary()),
+    ]
+}
+
+fn ids() -> Vec<Scenario> {
+    vec![
+        Scenario::refuses("id-of-another-type", "1 and \"1\" are two ids")
+            .should()
+            .why("The id must be the same value; a client that converts it finds false answers.")
+            .lies(|call| call.under(&retyped(&call.id)).ordinary()),
+        Scenario::refuses("result-id-null", "a result for nobody is not the answer")
+            .should()
+            .why("Only an error may have a null id, where the id could not be read.")
+            .lies(|call| call.under("null").ordinary()),
+        Scenario::refuses("id-missing", "a Response without an id is not the answer")
+            .should()
+            .why("The member is required.")
+            .lies(|call| format!(r#"{{"jsonrpc":"2.0","result":{}}}"#, call.result)),
+    ]
+}
+
+fn tell<'a>(asked: impl IntoIterator<Item = &'a Asked>) -> Vec<Act> {
+    asked.into_iter().map(|asked| Act::Tell(asked.ordinary())).collect()
+}
+
+fn joined(asked: &[Asked], wire: Wire) -> Vec<u8> {
+    asked.iter().flat_map(|asked| wire.framed(&asked.ordinary())).collect()
+}
+
+/// The text of an id that is not this one.
+fn another(id: &str) -> String {
+    match id.strip_prefix('"') {
+        Some(rest) => format!("\"other {rest}"),
+        None => id.parse::<i64>().map_or("-1".to_owned(), |id| id.wrapping_add(1000).to_string()),
+    }
+}
+
+/// The text of an id that looks like this one, and has another type.
+fn retyped(id: &str) -> String {
+    match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
+        None => format!("\"{id}\""),
+        Some(digits) if digits.parse::<u32>().is_ok_and(|n| n.to_string() == digits) => {
+            digits.to_owned()
+        }
+        Some(_) => "0".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_ids_are_others() {
+        for (id, other) in [("1", "1001"), ("\"a\"", "\"other a\""), ("1.5", "-1"), ("null", "-1")]
+        {
+            assert_eq!(another(id), other);
+        }
+        for (id, other) in [("1", "\"1\""), ("\"1\"", "1"), ("\"01\"", "0"), ("\"a\"", "0")] {
+            assert_eq!(retyped(id), other);
+        }
+    }
+}

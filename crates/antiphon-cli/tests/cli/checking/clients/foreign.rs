@@ -1,0 +1,1 @@
+//! Other people's clients: what is found is what they do, and nothing else.

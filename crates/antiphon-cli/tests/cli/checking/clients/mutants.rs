@@ -1,0 +1,100 @@
+//! Clients with one fault each: every one is caught by the scenario that names its fault.
+
+use super::mutant::FAULT;
+use super::{LONG, client, judged};
+use crate::support::{antiphon, run_within};
+
+/// A fault, what it is served on, the scenario that names it, and the verdict.
+const MUTANTS: [(&str, &str, &str, &str); 38] = [
+    ("no-jsonrpc", "tcp", "request-jsonrpc", "failed"),
+    ("version-1", "tcp", "request-jsonrpc", "failed"),
+    ("null-params", "tcp", "request-params", "failed"),
+    ("number-as-method", "tcp", "request-method", "failed"),
+    ("more-members", "tcp", "request-members", "differs"),
+    ("reserved-name", "tcp", "reserved-names", "differs"),
+    ("same-ids", "tcp", "ids-unique", "failed"),
+    ("null-id", "tcp", "id-null", "warned"),
+    ("half-id", "tcp", "id-fraction", "warned"),
+    ("array-id", "tcp", "request-id", "failed"),
+    ("members-twice", "tcp", "members-once", "warned"),
+    ("latin-1", "tcp", "request-json", "failed"),
+    ("no-newline", "tcp", "line-ended", "warned"),
+    ("fixed-places", "tcp", "members-reordered", "failed"),
+    ("no-escapes", "tcp", "escapes", "failed"),
+    ("one-read", "tcp", "byte-by-byte", "failed"),
+    ("one-read", "tcp", "answers-joined", "failed"),
+    ("small-buffer", "tcp", "result-large", "warned"),
+    ("too-deep", "tcp", "result-deep", "warned"),
+    ("null-is-none", "tcp", "result-null", "failed"),
+    ("false-is-none", "tcp", "result-false", "failed"),
+    ("any-id", "tcp", "answer-of-another", "failed"),
+    ("ids-as-text", "tcp", "id-of-another-type", "warned"),
+    ("in-order", "tcp", "answers-reversed", "failed"),
+    ("no-strangers", "tcp", "stranger-first", "warned"),
+    ("errors-are-results", "tcp", "error-plain", "failed"),
+    ("result-first", "tcp", "result-and-error", "warned"),
+    ("zero-is-fine", "tcp", "error-code-zero", "failed"),
+    ("no-message-is-fine", "tcp", "error-message-empty", "failed"),
+    ("neither-is-fine", "tcp", "neither-result-nor-error", "failed"),
+    ("any-version", "tcp", "jsonrpc-missing", "warned"),
+    ("end-is-fine", "tcp", "closed-before-answer", "failed"),
+    ("no-notifications", "tcp", "notification-passed-over", "warned"),
+    ("answers-notifications", "tcp", "notification-unanswered", "failed"),
+    ("requests-are-answers", "tcp", "request-is-no-answer", "failed"),
+    ("half-a-reply", "tcp", "reply-shape", "failed"),
+    ("half-a-reply", "tcp+header", "reply-shape", "failed"),
+    ("in-order", "tcp+header", "answers-reversed", "failed"),
+];
+
+/// Those that hang, and those that die: the kind of the fault tells which.
+const ENDINGS: [(&str, &str, &str, &str); 4] = [
+    ("waits-for-ever", "tcp", "closed-before-answer", "silent"),
+    ("tries-for-ever", "tcp", "closed-at-once", "silent"),
+    ("crashes-on-data", "tcp", "error-data", "crashed"),
+    ("makes-room", "tcp+header", "header-length-huge", "crashed"),
+];
+
+/// Without a fault it is in order, so that what is found is the fault.
+#[test]
+fn the_client_itself_is_in_order() {
+    for over in ["tcp", "tcp+header"] {
+        let judged = judged(&["--over", over], &client("mutant::client"));
+        let found = ["failed", "warned"].map(|verdict| judged.names(verdict)).concat();
+        assert!(found.is_empty(), "{over}: {}", judged.findings());
+        assert!(judged.count("passed") > 60, "only {} are run", judged.count("passed"));
+    }
+}
+
+#[test]
+fn every_mutant_is_caught_by_the_scenario_that_names_its_fault() {
+    for (fault, over, scenario, verdict) in MUTANTS {
+        // What is looked at all the while needs the scenario in which it shows.
+        let shows = if scenario == "reply-shape" { "request-answered" } else { scenario };
+        let case = mutant(fault, over, &["--only", scenario, "--only", shows], scenario);
+        assert_eq!(case["verdict"], verdict, "{fault}: {case:#}");
+        assert!(case["dialogue"].is_array() || scenario == "ids-unique", "{case:#}");
+    }
+}
+
+#[test]
+fn a_client_that_hangs_or_dies_is_told_from_one_that_is_wrong() {
+    for (fault, over, scenario, kind) in ENDINGS {
+        let case = mutant(fault, over, &["--only", scenario, "--timeout", "2s"], scenario);
+        assert_eq!(
+            (&case["verdict"], &case["fault"]),
+            (&"failed".into(), &kind.into()),
+            "{case:#}"
+        );
+    }
+}
+
+/// Runs a client with this fault; gives what was found in that scenario.
+fn mutant(fault: &str, over: &str, flags: &[&str], scenario: &str) -> serde_json::Value {
+    let mut command = antiphon();
+    command.args(["check-client", "--format", "json", "--over", over]).args(flags).arg("--");
+    let ended = run_within(command.args(client("mutant::client")).env(FAULT, fault), b"", LONG);
+    let report: serde_json::Value = serde_json::from_str(&ended.stdout)
+        .unwrap_or_else(|error| panic!("{fault}: {error}: {ended:?}"));
+    let cases = report["cases"].as_array().unwrap();
+    cases.iter().find(|case| case["name"] == scenario).unwrap().clone()
+}
