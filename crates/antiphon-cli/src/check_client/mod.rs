@@ -117,7 +117,7 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
         }
     };
     bar.clear();
-    let exit = args.reporting.tell(known, facts, begun.elapsed(), judged?)?;
+    let exit = args.reporting.tell(known.as_ref(), facts, begun.elapsed(), judged?)?;
     if run.is_late && exit == Exit::Success {
         return Err(Failure::new(Exit::Timeout, "the time was up before all scenarios were run")
             .hint("--budget 10m gives more"));
