@@ -1,6 +1,6 @@
 //! WebSocket frames (RFC 6455, section 5).
 
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role};
+use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
 use bytes::BytesMut;
 
 use crate::stream::Input;
@@ -86,29 +86,18 @@ fn assert_comes_back(role: Role, heard: &[Heard]) {
     };
     let (mut wire, mut deframer) = (BytesMut::new(), Deframer::new(other, usize::MAX));
     for event in heard.iter().flatten() {
-        let expected = match event {
-            Event::Message(message) => {
-                Opcode::Binary.encode(message, mask, &mut wire);
-                event
-            }
-            Event::Ping(payload) => {
-                Opcode::Ping.encode(payload, mask, &mut wire);
-                event
-            }
-            Event::Pong => {
-                Opcode::Pong.encode(b"", mask, &mut wire);
-                event
-            }
-            Event::Close { code: Some(code), reason } => {
-                antiphon_core::framing::websocket::encode_close(*code, reason, mask, &mut wire);
-                event
-            }
-            Event::Close { code: None, .. } => {
-                Opcode::Close.encode(b"", mask, &mut wire);
-                event
-            }
-        };
-        assert_eq!(deframer.next(&mut wire).as_ref(), Some(&Ok(expected.clone())));
+        say(event, mask, &mut wire);
+        assert_eq!(deframer.next(&mut wire).as_ref(), Some(&Ok(event.clone())));
         assert!(wire.is_empty(), "more came back than was said");
+    }
+}
+
+fn say(event: &Event, mask: Option<[u8; 4]>, wire: &mut BytesMut) {
+    match event {
+        Event::Message(message) => Opcode::Binary.encode(message, mask, wire),
+        Event::Ping(payload) => Opcode::Ping.encode(payload, mask, wire),
+        Event::Pong => Opcode::Pong.encode(b"", mask, wire),
+        Event::Close { code: Some(code), reason } => encode_close(*code, reason, mask, wire),
+        Event::Close { code: None, .. } => Opcode::Close.encode(b"", mask, wire),
     }
 }
