@@ -1,5 +1,6 @@
 //! How a connection to the server is made ready for cases, and how one asks whether it lives.
 
+use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -118,10 +119,18 @@ impl Dialer {
 
     /// Connects, and says nothing.
     pub(crate) async fn connect(&self, bare: bool) -> Result<Talk, String> {
-        match timeout(self.patience(), Talk::connect(&self.target, bare)).await {
-            Ok(talk) => talk.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("no connection within {:?}", self.patience())),
-        }
+        self.open(bare).await.map_err(|error| error.to_string())
+    }
+
+    /// Whether there is anybody at all. Even a listener may be silent, where TLS is due.
+    pub(crate) async fn reach(&self) -> io::Result<()> {
+        self.open(true).await.map(drop)
+    }
+
+    async fn open(&self, bare: bool) -> io::Result<Talk> {
+        let patience = self.patience();
+        let late = |_| io::Error::other(format!("no connection within {patience:?}"));
+        timeout(patience, Talk::connect(&self.target, bare)).await.map_err(late)?
     }
 
     async fn initialize(&self, talk: &mut Talk) -> Result<(), String> {

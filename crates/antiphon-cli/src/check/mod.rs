@@ -225,7 +225,7 @@ impl CheckArgs {
             Some(command) => Some(Spawned::start(command, &dialer).await?),
             None => None,
         };
-        if let Err(error) = talk::Talk::connect(&dialer.target, true).await {
+        if let Err(error) = dialer.reach().await {
             return Err(self.tls.advise(dialer.target.unreachable(&error)));
         }
         let named = self.method.clone().map(|method| (method, self.params.0.clone()));

@@ -1,10 +1,10 @@
 //! Servers that say too much.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::thread;
 
 use super::{Peer, check, flood, head, is_mute, right_until, tells, upgrade};
+use crate::checking::mutants::reference::Reference;
 
 const NEWS: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"news\"}\n";
 
@@ -86,13 +86,18 @@ fn an_endless_answer_to_the_handshake() {
     is_mute(&check(&peer.endpoint("ws"), &[]));
 }
 
-/// Calls are answered, and between the answers comes news without end.
+/// Calls are answered, each behind more news than anybody reads.
 #[test]
-fn endless_notifications_beside_good_answers() {
-    let peer = Peer::start(|socket| {
-        let other = socket.try_clone()?;
-        thread::spawn(move || flood(&other, NEWS));
-        right_until(usize::MAX, |_| Ok(()))(socket)
+fn much_news_before_each_answer() {
+    let reference = Reference::new(None);
+    let peer = Peer::start(move |mut socket| {
+        for line in BufReader::new(socket).split(b'\n') {
+            socket.write_all(&NEWS.repeat(2000))?;
+            for answer in reference.answers(&line?).unwrap_or_default() {
+                socket.write_all(format!("{answer}\n").as_bytes())?;
+            }
+        }
+        Ok(())
     });
     tells(&check(&peer.endpoint("tcp+line"), &[]), "the server floods");
 }
