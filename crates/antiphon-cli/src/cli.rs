@@ -55,6 +55,7 @@ Examples:
   antiphon list http://127.0.0.1:8650                what it says that it can do
   antiphon describe http://127.0.0.1:8650 subtract
   antiphon check http://127.0.0.1:8650               does it keep to the specification?
+  antiphon check-client -- ./my-client {endpoint}    and does this client?
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16";
 
 const ENDPOINTS: &str = "\

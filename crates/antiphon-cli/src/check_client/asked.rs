@@ -19,6 +19,8 @@ pub(super) struct Call {
 pub(super) struct Asked {
     pub(super) calls: Vec<Call>,
     pub(super) is_batch: bool,
+    /// Whether no call came before it in its scenario.
+    pub(super) is_first: bool,
 }
 
 /// Everything that one message holds.
@@ -95,7 +97,7 @@ impl Heard {
         let calls: Vec<Call> =
             entries.iter().filter_map(|entry| self.entry(entry, result)).collect();
         if !calls.is_empty() {
-            self.asked = Some(Asked { calls, is_batch });
+            self.asked = Some(Asked { calls, is_batch, is_first: false });
         }
     }
 

@@ -202,10 +202,15 @@ impl Connection {
 
     async fn message(&mut self, message: &[u8]) -> Result<bool, Over> {
         let heard = Heard::read(message, self.play.result.as_deref());
-        self.play.record().message(message, &heard);
+        let is_first = {
+            let mut record = self.play.record();
+            let calls_before = record.calls;
+            record.message(message, &heard);
+            calls_before == 0
+        };
         let is_reaction = !heard.replies.is_empty();
         match heard.asked {
-            Some(asked) => self.waiting.push_back(asked),
+            Some(asked) => self.waiting.push_back(Asked { is_first, ..asked }),
             None if self.play.wire == Wire::Http => {
                 self.send(&http::response("204 No Content", &[], "")).await?;
             }

@@ -27,7 +27,7 @@ use self::stage::Stage;
 use crate::check::transcript::json::Json;
 use crate::check::{Bar, Reporting, Selection, list};
 use crate::exit::{Exit, Failure};
-use crate::quantity::{MaybeSpan, Span};
+use crate::quantity::{Count, MaybeSpan, Span};
 
 const LIMIT: Duration = Duration::from_secs(10);
 const BUDGET: Duration = Duration::from_secs(300);
@@ -53,6 +53,9 @@ pub(crate) struct CheckClientArgs {
     selection: Selection,
     #[command(flatten)]
     reporting: Reporting,
+    /// How many clients to run at once
+    #[arg(short, long, value_name = "COUNT", default_value_t = Count(1))]
+    jobs: Count,
     /// How long the client may take for one scenario
     #[arg(long, value_name = "TIME", default_value_t = Span(LIMIT))]
     timeout: Span,
@@ -108,7 +111,7 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let facts = args.facts();
     let begun = Instant::now();
     let deadline = args.budget.0.and_then(|budget| begun.checked_add(budget));
-    let mut run = Run::new(args.stage()?, deadline);
+    let run = Run { stage: args.stage()?, deadline, jobs: args.jobs.0 };
     let bar = Bar::new(entries.len());
     let judged = tokio::select! {
         judged = run.judge(&entries, |done, group| bar.draw(done, group)) => judged,
@@ -117,8 +120,9 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
         }
     };
     bar.clear();
-    let exit = args.reporting.tell(known.as_ref(), facts, begun.elapsed(), judged?)?;
-    if run.is_late && exit == Exit::Success {
+    let (judged, is_late) = judged?;
+    let exit = args.reporting.tell(known.as_ref(), facts, begun.elapsed(), judged)?;
+    if is_late && exit == Exit::Success {
         return Err(Failure::new(Exit::Timeout, "the time was up before all scenarios were run")
             .hint("--budget 10m gives more"));
     }

@@ -1,7 +1,9 @@
 //! The whole run: scenario after scenario, whatever becomes of the client.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
+use futures_util::StreamExt as _;
+use futures_util::stream;
 use tokio::time::Instant;
 
 use super::judge::{Finding, judge, obstacle};
@@ -16,68 +18,97 @@ use crate::output;
 
 /// A run under way.
 pub(super) struct Run {
-    stage: Stage,
-    deadline: Option<Instant>,
-    observed: Observed,
-    /// Whether the time was up before all was run.
-    pub(super) is_late: bool,
+    pub(super) stage: Stage,
+    pub(super) deadline: Option<Instant>,
+    /// Scenarios at once.
+    pub(super) jobs: usize,
+}
+
+/// What became of an entry, before all is seen.
+enum Played {
+    /// The one that all rest on, which is judged already.
+    Ordinary,
+    Seen(Seen),
+    NotRun(String),
+    /// The time was up.
+    Late,
+    /// It is only looked at.
+    Looked,
 }
 
 impl Run {
-    pub(super) fn new(stage: Stage, deadline: Option<Instant>) -> Self {
-        Self { stage, deadline, observed: Observed::default(), is_late: false }
-    }
-
-    /// Puts each on in turn; `seen` is told how many are done. What is only looked at is judged when
-    /// all is seen.
+    /// Puts each on; `told` hears how many are done. Gives the verdicts, and whether the time was up
+    /// before all was run. What is only looked at is judged when all is seen.
     pub(super) async fn judge(
-        &mut self,
+        &self,
         entries: &[Entry],
-        seen: impl Fn(usize, &str),
-    ) -> Result<Vec<Judged>, Failure> {
-        let ordinary = self.begin().await?;
-        let mut played = Vec::with_capacity(entries.len());
+        told: impl Fn(usize, &str),
+    ) -> Result<(Vec<Judged>, bool), Failure> {
+        let mut observed = Observed::default();
+        let ordinary = self.begin(&mut observed).await?;
+        let each = entries.iter().map(|entry| Box::pin(self.entry(entry)));
+        let mut all = stream::iter(each).buffered(self.jobs);
+        let (mut judged, mut is_late) = (Vec::with_capacity(entries.len()), false);
         for (index, entry) in entries.iter().enumerate() {
-            seen(index, entry.about().group);
-            played.push(match entry {
-                Entry::Check(_) => None,
-                Entry::Scenario(scenario) if scenario.about.name == ordinary.name => {
-                    Some(ordinary.clone())
-                }
-                Entry::Scenario(scenario) => Some(self.scenario(scenario).await?),
-            });
+            told(index, entry.about().group);
+            let Some(played) = all.next().await else { break };
+            let played = played?;
+            is_late |= matches!(played, Played::Late);
+            judged.push(self.verdict(entry, played, &ordinary, &mut observed));
         }
-        let all = entries.iter().zip(played).filter_map(|(entry, played)| match entry {
-            Entry::Check(check) => Some(match self.elsewhere(&check.about) {
-                Some(reason) => check.about.judged(Finding::NotRun(reason)),
-                None => check.judge(&self.observed),
-            }),
-            Entry::Scenario(_) => played,
+        let judged = entries.iter().zip(judged).filter_map(|(entry, judged)| match entry {
+            Entry::Check(check) => judged.or_else(|| Some(check.judge(&observed))),
+            Entry::Scenario(_) => judged,
         });
-        Ok(all.collect())
+        Ok((judged.collect(), is_late))
     }
 
     /// An ordinary call must get its result, or nothing can be judged.
-    async fn begin(&mut self) -> Result<Judged, Failure> {
+    async fn begin(&self, observed: &mut Observed) -> Result<Judged, Failure> {
         let scenario = scenarios::ordinary();
         let seen = self.play(&scenario).await?;
+        observed.add(scenario.about.name, &seen.record);
         match obstacle(&scenario, &seen, self.stage.limit) {
             None => Ok(judge(&scenario, &seen, self.stage.limit)),
             Some(reason) => Err(refused(&reason, &seen)),
         }
     }
 
-    async fn scenario(&mut self, scenario: &Scenario) -> Result<Judged, Failure> {
-        let mut reason = self.elsewhere(&scenario.about);
-        if reason.is_none() && self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            self.is_late = true;
-            reason = Some("the time was up: --budget gives more".to_owned());
+    async fn entry(&self, entry: &Entry) -> Result<Played, Failure> {
+        if let Some(reason) = self.elsewhere(entry.about()) {
+            return Ok(Played::NotRun(reason));
         }
-        if let Some(reason) = reason {
-            return Ok(scenario.about.judged(Finding::NotRun(reason)));
+        match entry {
+            Entry::Check(_) => Ok(Played::Looked),
+            Entry::Scenario(scenario) if scenario.about.name == scenarios::ORDINARY => {
+                Ok(Played::Ordinary)
+            }
+            Entry::Scenario(_) if self.deadline.is_some_and(|end| Instant::now() > end) => {
+                Ok(Played::Late)
+            }
+            Entry::Scenario(scenario) => self.play(scenario).await.map(Played::Seen),
         }
-        let seen = self.play(scenario).await?;
-        Ok(judge(scenario, &seen, self.stage.limit))
+    }
+
+    /// The verdict, where it can be given already.
+    fn verdict(
+        &self,
+        entry: &Entry,
+        played: Played,
+        ordinary: &Judged,
+        observed: &mut Observed,
+    ) -> Option<Judged> {
+        let not_run = |reason: String| entry.about().judged(Finding::NotRun(reason));
+        match (entry, played) {
+            (_, Played::Ordinary) => Some(ordinary.clone()),
+            (_, Played::NotRun(reason)) => Some(not_run(reason)),
+            (_, Played::Late) => Some(not_run("the time was up: --budget gives more".to_owned())),
+            (Entry::Scenario(scenario), Played::Seen(seen)) => {
+                observed.add(scenario.about.name, &seen.record);
+                Some(judge(scenario, &seen, self.stage.limit))
+            }
+            (_, Played::Looked | Played::Seen(_)) => None,
+        }
     }
 
     /// Why it is not for this wire.
@@ -89,20 +120,17 @@ impl Run {
         Some(format!("it is about {}", names.join(", ")))
     }
 
-    async fn play(&mut self, scenario: &Scenario) -> Result<Seen, Failure> {
-        let seen = self.stage.play(scenario).await.map_err(|error| {
-            let program = self.stage.argv.first().map_or("", String::as_str);
-            let failure =
-                Failure::new(Exit::Transport, format!("`{program}` does not start: {error}"));
-            match error.kind() {
-                ErrorKind::NotFound => {
-                    failure.hint("check that the command is installed and on the PATH")
-                }
-                _ => failure,
-            }
-        })?;
-        self.observed.add(scenario.about.name, &seen.record);
-        Ok(seen)
+    async fn play(&self, scenario: &Scenario) -> Result<Seen, Failure> {
+        let program = self.stage.argv.first().map_or("", String::as_str);
+        self.stage.play(scenario).await.map_err(|error| absent(program, &error))
+    }
+}
+
+fn absent(program: &str, error: &io::Error) -> Failure {
+    let failure = Failure::new(Exit::Transport, format!("`{program}` does not start: {error}"));
+    match error.kind() {
+        ErrorKind::NotFound => failure.hint("check that the command is installed and on the PATH"),
+        _ => failure,
     }
 }
 

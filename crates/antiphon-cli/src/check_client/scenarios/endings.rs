@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::super::asked::Asked;
 use super::super::scenario::{Act, DUPLEX, Expect, GRACE, Needs, Scenario, Script};
 
 const LATE: Duration = Duration::from_millis(1500);
@@ -16,7 +17,7 @@ fn late() -> Vec<Scenario> {
     vec![
         Scenario::survives("answer-late", "an answer after 1.5 seconds is taken, or was given up")
             .why("Either is fine; to crash, or never to end, is not.")
-            .does(|asked, _| vec![Act::Wait(LATE), Act::Tell(asked.ordinary())]),
+            .does(|asked, _| vec![late_once(asked), Act::Tell(asked.ordinary())]),
         Scenario::survives(
             "answer-given-up",
             "a late answer may come before that of the next call",
@@ -48,7 +49,7 @@ fn gone() -> Vec<Scenario> {
             .does(|asked, _| vec![Act::Half(asked.ordinary())]),
         Scenario::refuses("silent-then-closed", "a server that goes away later has given no result")
             .why(why)
-            .does(|_, _| vec![Act::Wait(LATE), Act::Leave]),
+            .does(|asked, _| vec![late_once(asked), Act::Leave]),
         Scenario::takes("closed-after-answer", "an answer counts though the server then goes away")
             .over(DUPLEX)
             .expect(Expect::ResultOfOne)
@@ -58,4 +59,9 @@ fn gone() -> Vec<Scenario> {
                 answers.chain([Act::Leave]).collect()
             })),
     ]
+}
+
+/// A client with many calls waits once: it must have the time to make them all.
+fn late_once(asked: &Asked) -> Act {
+    Act::Wait(if asked.is_first { LATE } else { Duration::ZERO })
 }

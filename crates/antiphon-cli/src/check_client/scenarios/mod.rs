@@ -18,6 +18,9 @@ use super::scenario::{About, Act, Scenario, Script};
 const GROUPS: [&str; 7] =
     ["requests", "responses", "order", "errors", "endings", "reverse", "wire"];
 
+/// The name of what all others rest on.
+pub(super) const ORDINARY: &str = "ordinary-call";
+
 /// Answers to calls come apart, or a client that needs that could not be judged at all.
 const APART: Duration = Duration::from_millis(50);
 
@@ -28,7 +31,7 @@ pub(super) fn ordinary() -> Scenario {
         let apart = |asked: &Asked| [Act::Tell(asked.ordinary()), Act::Wait(APART)];
         asked.iter().flat_map(apart).collect()
     });
-    let scenario = Scenario::takes("ordinary-call", "a call gets its result")
+    let scenario = Scenario::takes(ORDINARY, "a call gets its result")
         .script(hold)
         .why("All other scenarios rest on it.");
     grouped("requests", scenario)

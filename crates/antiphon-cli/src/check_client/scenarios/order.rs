@@ -52,7 +52,7 @@ fn batches() -> Vec<Scenario> {
             .why("The Server may process a batch as a set of concurrent tasks.")
             .does(|asked, _| {
                 let calls = asked.calls.iter().rev().cloned().collect();
-                tell([&Asked { calls, is_batch: asked.is_batch }])
+                tell([&Asked { calls, ..asked.clone() }])
             }),
         Scenario::refuses(
             "batch-answer-missing",
@@ -65,7 +65,7 @@ fn batches() -> Vec<Scenario> {
             false => tell([asked]),
             true => {
                 let calls = asked.calls.iter().skip(1).cloned().collect();
-                let some = Asked { calls, is_batch: true };
+                let some = Asked { calls, ..asked.clone() };
                 vec![Act::Tell(some.ordinary()), Act::Wait(GRACE), Act::Leave]
             }
         }),

@@ -15,7 +15,7 @@ use super::Judged;
 use crate::support::{Ended, antiphon, run_within};
 
 /// A client that hangs everywhere is waited for in every scenario.
-const LONG: Duration = Duration::from_secs(180);
+const LONG: Duration = Duration::from_secs(300);
 
 /// Runs `antiphon check-client` with these flags for this client.
 fn check_client(flags: &[&str], client: &[String]) -> Ended {

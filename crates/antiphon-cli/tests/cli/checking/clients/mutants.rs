@@ -58,7 +58,7 @@ const ENDINGS: [(&str, &str, &str, &str); 4] = [
 #[test]
 fn the_client_itself_is_in_order() {
     for over in ["tcp", "tcp+header"] {
-        let judged = judged(&["--over", over], &client("mutant::client"));
+        let judged = judged(&["-j8", "--over", over], &client("mutant::client"));
         let found = ["failed", "warned"].map(|verdict| judged.names(verdict)).concat();
         assert!(found.is_empty(), "{over}: {}", judged.findings());
         assert!(judged.count("passed") > 60, "only {} are run", judged.count("passed"));

@@ -25,8 +25,11 @@ fn passes(flags: &[&str], client: &[String]) {
 /// `antiphon call` has one call in flight, the client below two, and a batch.
 #[track_caller]
 fn both_pass(over: &str) {
-    passes(&["--over", over], &antiphon_call(&["call", "{endpoint}", "subtract", "42", "23"]));
-    all_pass(&["--over", over], &client("ours::two_calls"));
+    passes(
+        &["-j8", "--over", over],
+        &antiphon_call(&["call", "{endpoint}", "subtract", "42", "23"]),
+    );
+    all_pass(&["-j8", "--over", over], &client("ours::two_calls"));
 }
 
 /// The same; and nothing is left out for want of calls.
@@ -71,12 +74,12 @@ fn unix() {
 
 #[test]
 fn stdio_lines() {
-    all_pass(&["--over", "stdio"], &on_stdio(Framing::Line));
+    all_pass(&["-j8", "--over", "stdio"], &on_stdio(Framing::Line));
 }
 
 #[test]
 fn stdio_headers() {
-    all_pass(&["--over", "stdio", "--framing", "header"], &on_stdio(Framing::Header));
+    all_pass(&["-j8", "--over", "stdio", "--framing", "header"], &on_stdio(Framing::Header));
 }
 
 /// What this program itself prints must not come onto the wire: it goes to stderr, and the wire is 3.
