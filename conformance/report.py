@@ -8,7 +8,7 @@ from peers import Peer, Wire
 
 Run = tuple[Peer, Wire, dict]
 
-JUDGED = ("passed", "failed", "warned")
+COUNTED = ("passed", "failed", "warned")
 
 INTRO = """\
 # Conformance of JSON-RPC servers
@@ -55,32 +55,40 @@ def who(runs: list[Run], versions: dict) -> str:
 
 
 def totals(runs: list[Run]) -> str:
-    kinds = ("passed", "failed", "warned", "differs", "not_run")
-    heads = ("server", "wire", *(kind.replace("_", " ") for kind in kinds))
-    rows = [
-        (peer.name, wire.name, *(str(told["counts"][kind]) for kind in kinds)) for peer, wire, told in runs
-    ]
-    return "## Results\n\n" + table(heads, rows, numbers=5)
+    heads = ("server", "wire", *COUNTED, "as Antiphon chose", "otherwise", "not run")
+    rows = [(peer.name, wire.name, *map(str, total(told["cases"]))) for peer, wire, told in runs]
+    legend = "What the specification says, by verdict; then where it leaves a choice.\n\n"
+    return "## Results\n\n" + legend + table(heads, rows, numbers=6)
+
+
+def total(cases: list[dict]) -> list[int]:
+    judged = Counter(case["verdict"] for case in cases if is_judged(case))
+    chosen = Counter(case["verdict"] for case in cases if not is_judged(case))
+    unrun = sum(case["verdict"] == "not-run" for case in cases)
+    return [*(judged[verdict] for verdict in COUNTED), chosen["passed"], chosen["differs"], unrun]
+
+
+def is_judged(case: dict) -> bool:
+    """A choice is not, unless the server crashed."""
+    return case["verdict"] in COUNTED and (case["level"] != "choice" or case["verdict"] == "failed")
 
 
 def matrix(runs: list[Run]) -> str:
-    """Passed of judged, with what failed and what was warned of."""
-    judged = [case for _, _, told in runs for case in told["cases"] if case["verdict"] in JUDGED]
+    judged = [case for _, _, told in runs for case in told["cases"] if is_judged(case)]
     groups = list(dict.fromkeys(case["group"] for case in judged))
     rows = [
         (peer.name, wire.name, *(cell(told["cases"], group) for group in groups)) for peer, wire, told in runs
     ]
-    legend = "Passed of judged; ✗ failed, ! warned, – nothing to judge. What differs by choice is not counted.\n\n"
+    legend = "Passed of judged; ✗ failed, ! warned, – nothing to judge. Choices are not counted.\n\n"
     return "## By group\n\n" + legend + table(("server", "wire", *groups), rows, numbers=len(groups))
 
 
 def cell(cases: list[dict], group: str) -> str:
-    count = Counter(case["verdict"] for case in cases if case["group"] == group)
-    judged = sum(count[verdict] for verdict in JUDGED)
-    if not judged:
+    count = Counter(case["verdict"] for case in cases if case["group"] == group and is_judged(case))
+    if not count:
         return "–"
     marks = [f"{mark}{count[kind]}" for kind, mark in (("failed", "✗"), ("warned", "!")) if count[kind]]
-    return " ".join([f"{count['passed']}/{judged}", *marks])
+    return " ".join([f"{count['passed']}/{count.total()}", *marks])
 
 
 def section(peer: Peer, versions: dict, runs: list[tuple[Wire, dict]]) -> str:
@@ -123,10 +131,10 @@ def evidence(case: dict) -> str:
     dialogue = case.get("dialogue", [])
     sent = [step["sent"] for step in dialogue if "sent" in step]
     came = [step["came"] for step in dialogue if "came" in step]
-    by_hand = any(text.endswith("\r\n") or text.startswith("frame 0x") for text in sent)
-    reason = sentence(case["reason"].splitlines()[0])
+    by_hand = case["group"] == "websocket" or any(text.endswith("\r\n") for text in sent)
     if by_hand or not sent:
-        return reason + (f" Came {code(plain(came[-1]))}." if came else "")
+        reason = case["reason"].splitlines()[0]
+        return f"{reason[0].upper()}{reason[1:]}" + (f": {code(plain(came[-1]))}." if came else ".")
     return f"Sent {code(sent[-1])}; {outcome(case, came)}."
 
 
@@ -143,10 +151,6 @@ def outcome(case: dict, came: list[str]) -> str:
 def plain(came: str) -> str:
     """Without the head of an HTTP answer that is as it should be."""
     return re.sub(r"^HTTP 200 application/json(; *charset=utf-8)? ", "", came)
-
-
-def sentence(text: str) -> str:
-    return text[0].upper() + text[1:] + "."
 
 
 def unrun(runs: list[tuple[Wire, dict]]) -> list[str]:
