@@ -23,6 +23,8 @@ const LINE_END: Duration = Duration::from_millis(300);
 const APART: Duration = Duration::from_millis(1);
 /// How long one write may take: a client that does not read is not waited for.
 const WRITE: Duration = Duration::from_secs(30);
+/// Messages that are kept for later; a client that floods is then not read for a while.
+const MAX_WAITING: usize = 1024;
 /// How long calls are held in vain, in all.
 const PATIENCE: Duration = Duration::from_millis(2000);
 
@@ -299,6 +301,10 @@ impl Connection {
     /// Reads what comes until then, or until there is a reaction.
     async fn read_until(&mut self, end: Instant, or_reaction: bool) -> Result<(), Over> {
         loop {
+            if self.waiting.len() > MAX_WAITING {
+                sleep_until(end).await;
+                return Ok(());
+            }
             match timeout_at(end, self.take_next()).await {
                 Ok(Ok(is_reaction)) if is_reaction && or_reaction => return Ok(()),
                 Ok(Ok(_)) => {}

@@ -65,9 +65,9 @@ pub(crate) struct CheckClientArgs {
 }
 
 const HELP: &str = "\
-The client is started once for each scenario, with the name of it in ANTIPHON_SCENARIO. It makes at
-least one call, whatever the method, and exits with 0 if its calls had results and with another code
-if one had not. A client that can have two calls in flight, or send a batch, is asked more.
+The client is started once for each scenario, with the name of it in ANTIPHON_SCENARIO. It makes
+at least one call, whatever the method, and exits with 0 if its calls had results and with another
+code if one had not. A client that can have two calls in flight, or send a batch, is asked more.
 
 Examples:
   antiphon check-client -- antiphon call {endpoint} subtract 42 23
@@ -81,9 +81,9 @@ Examples:
   antiphon check-client --list
 
 In a report --> is what the server said, and <-- what the client did.
-What a client must not do, such as take an error for a result or wait for a server that is gone, is a
-failure; what it should not do is a warning; where it is free, it is told what it does, and not
-judged. A client that dies of a signal fails, whatever was said.
+What a client must not do, such as take an error for a result or wait for a server that is gone,
+is a failure; what it should not do is a warning; where it is free, it is told what it does, and
+not judged. A client that dies of a signal fails, whatever was said.
 
 Exit codes:
   0  no failure; with --baseline, nothing is worse

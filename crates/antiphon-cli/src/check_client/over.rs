@@ -4,12 +4,17 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::time::sleep;
 
 use super::connection::{Connection, Play};
 use super::wire::Wire;
+
+/// Between two attempts to take a connection in.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The wires, as `--over` names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -122,12 +127,20 @@ impl Place {
 
 impl Door {
     /// The next connection; never, where the client comes with its own.
-    pub(super) async fn next(&self, play: &Arc<Play>) -> io::Result<Connection> {
-        match self {
-            Self::Tcp(socket) => Ok(Connection::tcp(Arc::clone(play), socket.accept().await?.0)),
-            Self::Unix(socket, _) => {
-                Ok(Connection::unix(Arc::clone(play), socket.accept().await?.0))
+    pub(super) async fn next(&self, play: &Arc<Play>) -> Connection {
+        loop {
+            match self.accept(Arc::clone(play)).await {
+                Ok(connection) => return connection,
+                // It was gone before it was taken in, or this process has no more room: both pass.
+                Err(_) => sleep(PAUSE).await,
             }
+        }
+    }
+
+    async fn accept(&self, play: Arc<Play>) -> io::Result<Connection> {
+        match self {
+            Self::Tcp(socket) => Ok(Connection::tcp(play, socket.accept().await?.0)),
+            Self::Unix(socket, _) => Ok(Connection::unix(play, socket.accept().await?.0)),
             Self::Stdio => std::future::pending().await,
         }
     }

@@ -91,9 +91,7 @@ impl Client {
     pub(super) async fn last_words(&mut self) -> Option<String> {
         self.kill();
         let tail = timeout(REAPED, self.stderr.take()?).await.ok()?.ok()?;
-        let text = String::from_utf8_lossy(&tail);
-        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().take(200).collect())
+        said_last(&String::from_utf8_lossy(&tail))
     }
 
     fn kill(&self) {
@@ -119,6 +117,13 @@ fn ending(status: ExitStatus) -> Ending {
     }
 }
 
+/// The last line that speaks of an error, or else the last one: runtimes add their version, or a hint.
+fn said_last(stderr: &str) -> Option<String> {
+    let lines = || stderr.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().find(|line| line.to_ascii_lowercase().contains("error"));
+    Some(line.or_else(|| lines().next())?.chars().take(200).collect())
+}
+
 async fn tail(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
     let (mut tail, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stream.read(&mut piece).await {
@@ -127,4 +132,23 @@ async fn tail(mut stream: impl AsyncRead + Unpin) -> Vec<u8> {
         tail.drain(..excess);
     }
     tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_those_about_the_error() {
+        assert_eq!(said_last("a\n\nb \n\n").unwrap(), "b");
+        assert_eq!(said_last("TypeError: x\n  at y\n\nNode.js v20").unwrap(), "TypeError: x");
+        assert_eq!(said_last(" \n"), None);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_no_crash() {
+        assert_eq!(ending(ExitStatus::from_raw(13)), Ending::Code(141));
+        assert_eq!(ending(ExitStatus::from_raw(11)), Ending::Signal(11));
+        assert_eq!(ending(ExitStatus::from_raw(3 << 8)), Ending::Code(3));
+    }
 }

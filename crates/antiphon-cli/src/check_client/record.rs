@@ -6,10 +6,8 @@ use super::asked::{Asked, Heard};
 use crate::check::transcript::json::Json;
 use crate::check::verdict::{Said, shortened};
 
-/// Lines that are kept of one scenario.
+/// Lines that are kept of one scenario, and Responses, and pongs.
 const MAX_LINES: usize = 64;
-/// Faults that are kept: the first ones say it all.
-const MAX_FAULTS: usize = 64;
 
 /// A fault in what the client sent.
 #[derive(Clone, Debug)]
@@ -95,7 +93,8 @@ impl Record {
         reason: impl Into<String>,
         message: Option<&[u8]>,
     ) {
-        if self.faults.len() < MAX_FAULTS {
+        // The first one of its kind says it all.
+        if !self.faults.iter().any(|known| known.check == check) {
             self.faults.push(Fault { check, reason: reason.into(), shown: message.map(shortened) });
         }
     }

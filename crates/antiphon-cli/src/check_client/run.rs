@@ -1,14 +1,12 @@
 //! The whole run: scenario after scenario, whatever becomes of the client.
 
-use std::io::{self, ErrorKind};
-
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use tokio::time::Instant;
 
 use super::judge::{Finding, judge, obstacle};
 use super::observed::Observed;
-use super::scenario::{About, Scenario};
+use super::scenario::About;
 use super::scenarios::{self, Entry};
 use super::stage::{Seen, Stage};
 use super::wire::Wire;
@@ -66,7 +64,7 @@ impl Run {
     /// An ordinary call must get its result, or nothing can be judged.
     async fn begin(&self, observed: &mut Observed) -> Result<Judged, Failure> {
         let scenario = scenarios::ordinary();
-        let seen = self.play(&scenario).await?;
+        let seen = self.stage.play(&scenario).await?;
         observed.add(scenario.about.name, &seen.record);
         match obstacle(&scenario, &seen, self.stage.limit) {
             None => Ok(judge(&scenario, &seen, self.stage.limit)),
@@ -86,7 +84,7 @@ impl Run {
             Entry::Scenario(_) if self.deadline.is_some_and(|end| Instant::now() > end) => {
                 Ok(Played::Late)
             }
-            Entry::Scenario(scenario) => self.play(scenario).await.map(Played::Seen),
+            Entry::Scenario(scenario) => self.stage.play(scenario).await.map(Played::Seen),
         }
     }
 
@@ -118,19 +116,6 @@ impl Run {
         }
         let names: Vec<&str> = about.wires.iter().copied().map(Wire::name).collect();
         Some(format!("it is about {}", names.join(", ")))
-    }
-
-    async fn play(&self, scenario: &Scenario) -> Result<Seen, Failure> {
-        let program = self.stage.argv.first().map_or("", String::as_str);
-        self.stage.play(scenario).await.map_err(|error| absent(program, &error))
-    }
-}
-
-fn absent(program: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(Exit::Transport, format!("`{program}` does not start: {error}"));
-    match error.kind() {
-        ErrorKind::NotFound => failure.hint("check that the command is installed and on the PATH"),
-        _ => failure,
     }
 }
 

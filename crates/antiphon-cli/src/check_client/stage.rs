@@ -1,6 +1,6 @@
 //! One scenario, from the start of the client to its end.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use super::process::{Client, Ending};
 use super::record::Record;
 use super::scenario::Scenario;
 use super::wire::Wire;
+use crate::exit::{Exit, Failure};
 
 /// How long connections are read on when the client is gone.
 const AFTER: Duration = Duration::from_millis(200);
@@ -45,12 +46,16 @@ impl Stage {
         self.over.wire(self.framing)
     }
 
-    /// Serves the scenario to the client; an error where the client does not even start.
-    pub(super) async fn play(&self, scenario: &Scenario) -> io::Result<Seen> {
+    /// Serves the scenario to the client; an error where it does not even begin.
+    pub(super) async fn play(&self, scenario: &Scenario) -> Result<Seen, Failure> {
         let play = Arc::new(Play::new(scenario.script, self.wire(), self.result.clone()));
-        let (door, place) = self.over.open().await?;
-        let is_wire = self.over == Over::Stdio;
-        let mut client = Client::start(&place.filled_in(&self.argv), scenario.about.name, is_wire)?;
+        let (door, place) = self.over.open().await.map_err(|error| {
+            let over = self.over.name();
+            Failure::new(Exit::Transport, format!("nothing can be served over {over}: {error}"))
+        })?;
+        let (argv, is_wire) = (place.filled_in(&self.argv), self.over == Over::Stdio);
+        let mut client = Client::start(&argv, scenario.about.name, is_wire)
+            .map_err(|error| absent(&argv, &error))?;
         let mut connections = JoinSet::new();
         if let Some((stdin, stdout)) = client.pipes() {
             connections.spawn(Connection::pipes(Arc::clone(&play), stdin, stdout).serve());
@@ -62,7 +67,7 @@ impl Stage {
                 tokio::select! {
                     ending = &mut ended => break ending,
                     connection = door.next(&play), if connections.len() < CONNECTIONS => {
-                        connections.spawn(connection?.serve());
+                        connections.spawn(connection.serve());
                     }
                     Some(_) = connections.join_next() => {}
                 }
@@ -73,5 +78,14 @@ impl Stage {
         connections.shutdown().await;
         let record = std::mem::take(&mut *play.record());
         Ok(Seen { record, ending, last_words: client.last_words().await })
+    }
+}
+
+fn absent(argv: &[String], error: &io::Error) -> Failure {
+    let program = argv.first().map_or("", String::as_str);
+    let failure = Failure::new(Exit::Transport, format!("`{program}` does not start: {error}"));
+    match error.kind() {
+        ErrorKind::NotFound => failure.hint("check that the command is installed and on the PATH"),
+        _ => failure,
     }
 }

@@ -110,9 +110,10 @@ fn read(input: &[u8], faults: &mut Vec<Fault>) -> Result<Option<Head>, Fault> {
         }
         Err(error) => return Err(("http-head", format!("the head of a request: {error}"))),
     };
-    let is_post = request.method == Some("POST");
-    if !is_post {
-        let method = request.method.unwrap_or_default();
+    let method = request.method.unwrap_or_default();
+    let is_post = method == "POST";
+    // A browser asks first whether it may (OPTIONS): that is no call.
+    if !is_post && method != "OPTIONS" {
         faults.push(("http-post", format!("expected POST, found {method}")));
     }
     let named = Named(request.headers);
@@ -211,7 +212,14 @@ fn chunks(input: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<bool, Fault> {
             return Err(("http-length", "the body is larger than any scenario asks".to_owned()));
         }
         if size == 0 {
-            return Ok(trailers(&input[at..]).map(|end| input.drain(..at + end)).is_some());
+            return match trailers(&input[at..]) {
+                Some(end) => {
+                    input.drain(..at + end);
+                    Ok(true)
+                }
+                None if input.len() > MAX_HEAD => Err(broken()),
+                None => Ok(false),
+            };
         }
         match input.get(at + size..at + size + 2) {
             None => return Ok(false),

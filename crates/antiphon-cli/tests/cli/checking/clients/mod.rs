@@ -7,6 +7,7 @@ mod foreign;
 mod mutant;
 mod mutants;
 mod ours;
+mod web;
 mod words;
 
 use std::time::Duration;

@@ -68,6 +68,11 @@ impl<'a> Mutant<'a> {
             let request = self.request(&id);
             self.send(&request)?;
         }
+        let scenario = std::env::var("ANTIPHON_SCENARIO").unwrap_or_default();
+        while self.has("floods") && scenario == "answer-late" {
+            let request = self.request(&json!(1));
+            self.send(&request)?;
+        }
         while !self.waiting.is_empty() {
             let message = self.receive()?;
             self.take(&message)?;
