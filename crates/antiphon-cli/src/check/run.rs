@@ -37,6 +37,9 @@ pub(super) struct Run {
     over: Option<String>,
     /// Whether the time was up before all was run.
     pub(super) is_late: bool,
+    /// Whether the time was up when the last finding was made: what was cut short says nothing about
+    /// the server. That it is looked for afterwards may take what time it will.
+    is_cut: bool,
 }
 
 impl Run {
@@ -47,8 +50,8 @@ impl Run {
         server: Option<Spawned>,
         is_hostile: bool,
     ) -> Self {
-        let (spare, over, is_late) = (None, None, false);
-        Self { dialer, subject, wire, is_hostile, server, spare, over, is_late }
+        let (spare, over, is_late, is_cut) = (None, None, false, false);
+        Self { dialer, subject, wire, is_hostile, server, spare, over, is_late, is_cut }
     }
 
     /// Runs each case in turn; `seen` is told how many are done.
@@ -68,9 +71,10 @@ impl Run {
                     self.case(case, index, &mut all).await
                 }
             };
-            // What was cut short says nothing about the server.
-            if found.verdict != Verdict::NotRun && self.is_up() && found.verdict != Verdict::Passed
+            if matches!(found.verdict, Verdict::Failed | Verdict::Warned | Verdict::Differs)
+                && self.is_cut
             {
+                self.is_late = true;
                 found = judged(case, Verdict::NotRun, Some(UP.to_owned()));
             }
             all.push(found);
@@ -155,6 +159,7 @@ impl Run {
         let talk = match talk {
             Ok(talk) => talk,
             Err(fault) => {
+                self.is_cut = Instant::now() >= self.dialer.deadline;
                 let finding = Finding::new(Fault::Closed, format!("no connection: {fault}"));
                 return self.found(case, finding, Vec::new()).await;
             }
@@ -176,6 +181,7 @@ impl Run {
         let outcome = trial.run().await;
         let dialogue = Said::abridged(std::mem::take(&mut trial.dialogue));
         drop(trial);
+        self.is_cut = Instant::now() >= self.dialer.deadline;
         match outcome {
             Ok(is_usable) => {
                 if is_usable && !case.is_raw() {

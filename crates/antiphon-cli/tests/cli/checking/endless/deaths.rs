@@ -1,26 +1,27 @@
 //! Servers that die: on every message, on some, and again after each start.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
+use std::time::Instant;
 
-use super::{Peer, check, ends, is_mute, right_until, tells};
+use super::{Peer, check, ends, finds_nobody, right_until, tells};
 use crate::checking::mutants::fault::Fault;
 use crate::checking::mutants::reference::Reference;
-use crate::support::{Ended, Scratch, antiphon};
+use crate::support::{Ended, PATIENCE, Scratch, antiphon};
 
 #[test]
 fn one_that_closes_at_once() {
     for scheme in ["http", "ws", "tcp+line", "tcp+header"] {
         let peer = Peer::start(|_| Ok(()));
-        is_mute(&check(&peer.endpoint(scheme), &[]));
+        finds_nobody(&peer.endpoint(scheme));
     }
 }
 
 #[test]
 fn one_that_closes_on_every_message() {
     let peer = Peer::start(right_until(0, |_| Ok(())));
-    is_mute(&check(&peer.endpoint("tcp+line"), &[]));
+    finds_nobody(&peer.endpoint("tcp+line"));
 }
 
 /// It closes on each message from here on, and still takes connections.
@@ -34,7 +35,7 @@ fn one_that_closes_on_every_message_from_some_on() {
 #[test]
 fn a_process_that_dies_on_every_message() {
     for command in ["sh -c 'read line; exit 3'", "sh -c 'exit 3'", "true"] {
-        is_mute(&check(&format!("exec:{command}"), &[]));
+        finds_nobody(&format!("exec:{command}"));
     }
 }
 
@@ -79,7 +80,8 @@ fn a_spawned_server_that_dies_on_some_messages() {
 
 #[test]
 fn a_spawned_server_that_dies_on_every_message() {
-    is_mute(&spawned("everything", &[]));
+    let ended = spawned("everything", &[]);
+    assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
 }
 
 /// It answers what finds out about it, and dies of each case: when the time is up, there is a report.
@@ -89,16 +91,41 @@ fn a_spawned_server_that_dies_again_and_again() {
     assert!(judged.count("not_run") > 0, "{}", judged.report["counts"]);
 }
 
+/// A shell between us and the server is no reason to leave the server behind.
+#[test]
+fn a_spawned_server_is_gone_in_the_end() {
+    let address = free();
+    let command = format!("sh -c {}", shell_words::quote(&format!("{}; true", mortal_command())));
+    let ended = spawned_by(&command, address, "depth", &["--hostile", "--only", "bomb-*"]);
+    tells(&ended, "the server");
+    let is_gone = || TcpStream::connect(address).is_err();
+    let begun = Instant::now();
+    while !is_gone() {
+        assert!(begun.elapsed() < PATIENCE, "the server is still there");
+        thread::yield_now();
+    }
+}
+
 /// Runs `antiphon check --spawn` with [`mortal`] for a server.
 fn spawned(of: &str, flags: &[&str]) -> Ended {
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let test = std::env::current_exe().unwrap();
-    let command = format!("'{}' --exact checking::endless::deaths::mortal", test.display());
+    spawned_by(&mortal_command(), free(), of, flags)
+}
+
+fn spawned_by(command: &str, address: SocketAddr, of: &str, flags: &[&str]) -> Ended {
     let mut antiphon = antiphon();
     antiphon.env(DIES_OF, of).env(LISTENS_ON, address.to_string());
-    antiphon.args(["check", &format!("tcp+line://{address}"), "--spawn", &command]);
-    antiphon.args(["--timeout", "1s", "--budget", "5s", "--format", "json"]).args(flags);
-    ends(&mut antiphon)
+    antiphon.args(["check", &format!("tcp+line://{address}"), "--spawn", command]);
+    ends(antiphon.args(["--timeout", "1s", "--budget", "5s", "--format", "json"]).args(flags))
+}
+
+/// Where nobody listens.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn mortal_command() -> String {
+    let test = std::env::current_exe().unwrap();
+    format!("'{}' --exact checking::endless::deaths::mortal", test.display())
 }
 
 const DIES_OF: &str = "ANTIPHON_TEST_DIES_OF";

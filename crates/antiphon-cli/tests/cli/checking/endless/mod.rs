@@ -31,6 +31,14 @@ fn check(endpoint: &str, flags: &[&str]) -> Ended {
     ends(command.args(flags))
 }
 
+/// It ends because nothing can be judged, and says so. Nothing ever comes, so that little patience is enough.
+fn finds_nobody(endpoint: &str) {
+    let mut command = antiphon();
+    let ended = ends(command.args(["check", endpoint, "--timeout", "200ms", "--budget", "5s"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
+    assert!(ended.stderr.contains("answers no ordinary call"), "{ended:?}");
+}
+
 /// Waits for the end of a command, and looks at its memory meanwhile.
 fn ends(command: &mut Command) -> Ended {
     let shown = format!("{command:?}");
@@ -61,12 +69,6 @@ fn ends(command: &mut Command) -> Ended {
 
 /// How often the memory is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// It ended because nothing could be judged, and says so.
-fn is_mute(ended: &Ended) {
-    assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
-    assert!(ended.stderr.contains("answers no ordinary call"), "{ended:?}");
-}
 
 /// It ended with a report that has this text in a finding.
 fn tells(ended: &Ended, text: &str) -> Judged {

@@ -134,14 +134,14 @@ mutants! {
     array_is_request: ArrayIsRequest, Lines,
         "envelope-array-is-batch batch-array-as-request", "";
 
-    null_error_beside_result: NullErrorBesideResult, Lines, "shape-result", "*";
-    null_result_beside_error: NullResultBesideError, Lines, "shape-error", "*";
-    no_version_in_answer: NoVersionInAnswer, Lines, "shape-version", "*";
+    null_error_beside_result: NullErrorBesideResult, Lines, "shape-result", "*", only "shape" "ids";
+    null_result_beside_error: NullResultBesideError, Lines, "shape-error", "*", only "shape" "ids";
+    no_version_in_answer: NoVersionInAnswer, Lines, "shape-version", "*", only "shape" "ids";
     null_result_is_left_out: NullResultIsLeftOut, Lines,
         "shape-null-result", "params-absent envelope-params-name-case";
-    code_is_string: CodeIsString, Lines, "shape-error-object", "*";
-    error_has_no_message: ErrorHasNoMessage, Lines, "shape-error-object", "*";
-    error_is_text: ErrorIsText, Lines, "shape-error-object", "*";
+    code_is_string: CodeIsString, Lines, "shape-error-object", "*", only "shape" "ids";
+    error_has_no_message: ErrorHasNoMessage, Lines, "shape-error-object", "*", only "shape" "ids";
+    error_is_text: ErrorIsText, Lines, "shape-error-object", "*", only "shape" "ids";
     parse_error_has_no_id: ParseErrorHasNoId, Lines,
         "shape-parse-error parse-id-is-null", "parse shape example-* batch-* pipeline-with-faults";
 
@@ -166,8 +166,8 @@ mutants! {
 
     bad_json_closes_connection: BadJsonClosesConnection, Lines,
         "parse-then-call pipeline-with-faults", "parse shape example-* batch-*";
-    answers_twice: AnswersTwice, Lines, "shape-object id-one", "*";
-    stray_text: StrayText, Lines, "shape-object id-one", "*";
+    answers_twice: AnswersTwice, Lines, "shape-object id-one", "*", only "shape" "ids";
+    stray_text: StrayText, Lines, "shape-object id-one", "*", only "shape" "ids";
     one_message_a_packet: OneMessageAPacket, Lines,
         "stream-line-two-in-one-packet", "streams", only "streams";
     packet_is_message: PacketIsMessage, Lines,
