@@ -14,7 +14,7 @@ use super::verdict::shortened;
 use crate::raw::target::{Speech, Target};
 
 /// What every id of ours begins with, so that no case uses it.
-const OURS: &str = "antiphon-";
+const OURS: &str = "antiphon";
 
 /// Whom to call, and how long to wait for it.
 pub(crate) struct Dialer {
@@ -32,6 +32,8 @@ pub(crate) struct Dialer {
     hangs: AtomicU64,
     /// How often a call got no answer though a later one did.
     drops: AtomicU64,
+    /// How long the slowest of some ordinary calls took.
+    slowest: Duration,
     /// How late an answer came behind that of a later call, in milliseconds.
     lateness: AtomicU64,
     /// How much longer an attack may take to be answered.
@@ -57,17 +59,35 @@ impl Dialer {
     ) -> Self {
         let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
         let [hangs, drops, lateness] = [0; 3].map(AtomicU64::new);
-        Self { target, profile, longest, deadline, pace, next, hangs, drops, lateness, factor }
+        let slowest = Duration::ZERO;
+        Self {
+            target,
+            profile,
+            longest,
+            deadline,
+            pace,
+            next,
+            hangs,
+            drops,
+            slowest,
+            lateness,
+            factor,
+        }
     }
 
-    /// How long one answer is waited for.
+    /// How long the answer that a case expects is waited for.
     pub(crate) fn patience(&self) -> Duration {
-        let factor = self.factor.load(Ordering::Relaxed);
-        let patience = match self.hangs.load(Ordering::Relaxed) {
-            MANY.. if factor == 1 => self.longest.min(SHORT),
-            _ => self.longest * factor,
-        };
-        patience.min(self.deadline.saturating_duration_since(Instant::now()))
+        let is_attack = self.factor.load(Ordering::Relaxed) > 1;
+        match self.hangs.load(Ordering::Relaxed) {
+            MANY.. if !is_attack => self.full_patience().min(SHORT.max(10 * self.slowest)),
+            _ => self.full_patience(),
+        }
+    }
+
+    /// How long an answer is waited for that must come: who is only slow is not gone.
+    pub(crate) fn full_patience(&self) -> Duration {
+        let longest = self.longest.saturating_mul(self.factor.load(Ordering::Relaxed));
+        longest.min(self.deadline.saturating_duration_since(Instant::now()))
     }
 
     /// Whether what follows is an attack: much to read, and to answer.
@@ -105,6 +125,7 @@ impl Dialer {
 
     /// Sets the pace by how long an ordinary call took.
     pub(crate) fn set_pace(&mut self, call: Duration) {
+        self.slowest = call;
         self.pace = self.pace.map(|pace| pace.max(5 * call));
     }
 
@@ -128,7 +149,7 @@ impl Dialer {
     }
 
     async fn open(&self, bare: bool) -> io::Result<Talk> {
-        let patience = self.patience();
+        let patience = self.full_patience();
         let late = |_| io::Error::other(format!("no connection within {patience:?}"));
         timeout(patience, Talk::connect(&self.target, bare)).await.map_err(late)?
     }
@@ -185,11 +206,25 @@ impl Dialer {
                 if let Some(answer) = answer_to(&message, &id) {
                     return Ok(answer);
                 }
+                self.refuse(talk, &message).await;
             }
         };
-        match timeout(self.patience(), asked).await {
-            Ok(answer) => answer,
-            Err(_) => Err(format!("no answer within {:?}", self.patience())),
+        let patience = self.full_patience();
+        timeout(patience, asked)
+            .await
+            .unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
+    }
+
+    /// Answers a Request of the server's, which may wait for that: we have no such method.
+    pub(crate) async fn refuse(&self, talk: &mut Talk, message: &[u8]) {
+        let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
+        else {
+            return;
+        };
+        if let (Some(_), Some(id)) = (json.member("method"), json.member("id")) {
+            let error = r#"{"code":-32601,"message":"Method not found"}"#;
+            let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text);
+            let _ = timeout(self.patience(), talk.send(answer.as_bytes())).await;
         }
     }
 

@@ -14,9 +14,8 @@ use super::subject::Subject;
 use super::talk::Talk;
 use super::transcript::json::Json;
 use super::transcript::{Case, Step, Wire};
-use super::trial::Trial;
+use super::trial::{After, Trial};
 use super::verdict::{Fault, Finding, Judged, Said, Verdict};
-use crate::exit::Failure;
 use crate::raw::target::Place;
 
 /// How long a server that is gone may stay away.
@@ -35,6 +34,8 @@ pub(super) struct Run {
     spare: Option<(Talk, usize)>,
     /// Why nothing can be run any more.
     over: Option<String>,
+    /// Whether the server went away for good.
+    pub(super) is_gone: bool,
     /// Whether the time was up before all was run.
     pub(super) is_late: bool,
     /// Whether the time was up when the last finding was made: what was cut short says nothing about
@@ -50,8 +51,9 @@ impl Run {
         server: Option<Spawned>,
         is_hostile: bool,
     ) -> Self {
-        let (spare, over, is_late, is_cut) = (None, None, false, false);
-        Self { dialer, subject, wire, is_hostile, server, spare, over, is_late, is_cut }
+        let (spare, over) = (None, None);
+        let (is_gone, is_late, is_cut) = (false, false, false);
+        Self { dialer, subject, wire, is_hostile, server, spare, over, is_gone, is_late, is_cut }
     }
 
     /// Runs each case in turn; `seen` is told how many are done.
@@ -130,32 +132,57 @@ impl Run {
     async fn case(&mut self, case: &Case, index: usize, before: &mut [Judged]) -> Judged {
         let is_fresh = case.facts.is_alone || case.is_raw();
         let spare = if is_fresh { None } else { self.spare.take() };
-        if let Some((talk, last)) = spare {
-            let (outcome, dialogue) = self.attempt(case, index, talk).await;
-            let Err(finding) = outcome else { return judged(case, Verdict::Passed, None) };
-            if finding.fault == Fault::Silent {
-                return self.found(case, finding, dialogue).await;
-            }
-            if finding.fault == Fault::Closed
-                && let Err(how) = self.revive().await
-            {
-                return crashed(case, &how, &finding, dialogue);
-            }
-            // It may be what an earlier case left behind: only a connection of its own can tell.
-            let again = self.afresh(case, index).await;
-            let is_old = matches!(finding.fault, Fault::Extra | Fault::Crashed);
-            if again.verdict == Verdict::Passed && is_old {
-                blame(before, last, &finding);
-            }
+        let Some((talk, last)) = spare else { return self.afresh(case, index, before).await };
+        let (outcome, dialogue) = self.attempt(case, index, talk).await;
+        let Err(finding) = outcome else { return judged(case, Verdict::Passed, None) };
+        if finding.fault == Fault::Silent {
+            return self.found(case, finding, dialogue).await;
+        }
+        if finding.fault == Fault::Closed
+            && let Err(how) = self.revive().await
+        {
+            return crashed(case, &how, &finding, dialogue);
+        }
+        // It may be what an earlier case left behind: only a connection of its own can tell.
+        let again = self.afresh(case, index, before).await;
+        if again.verdict != Verdict::Passed {
             return again;
         }
-        self.afresh(case, index).await
+        match finding.fault {
+            Fault::Extra | Fault::Crashed => blame(before, last, &finding),
+            // It may have ended by itself meanwhile.
+            Fault::Closed | Fault::Silent => {}
+            Fault::Wrong => {
+                let last = before.get(last).map_or_else(String::new, |judged| judged.name.clone());
+                let how = format!(
+                    "only on a connection that was used before, the last time by {last}: on one of its own it is right"
+                );
+                return against(case, finding.because(&how), dialogue);
+            }
+        }
+        again
     }
 
     /// Runs it on a connection of its own.
-    async fn afresh(&mut self, case: &Case, index: usize) -> Judged {
+    async fn afresh(&mut self, case: &Case, index: usize, before: &mut [Judged]) -> Judged {
+        // Some serve one connection at a time.
+        if !self.is_child()
+            && let Some((talk, _)) = self.spare.take()
+        {
+            talk.leave().await;
+        }
         let bare = self.wire == Wire::Ws && begins_with_a_handshake(case);
-        let talk = if bare { self.dialer.connect(true).await } else { self.dialer.dial().await };
+        let mut talk = self.dial(bare).await;
+        if let Err(fault) = &talk
+            && let Err(how) = self.revive().await
+        {
+            // Nothing of this case was sent: it is the fault of what was sent before.
+            blame_crash(before, &format!("{how}\nno connection: {fault}"));
+            if let Some(over) = &self.over {
+                return judged(case, Verdict::NotRun, Some(over.clone()));
+            }
+            talk = self.dial(bare).await;
+        }
         let talk = match talk {
             Ok(talk) => talk,
             Err(fault) => {
@@ -170,6 +197,10 @@ impl Run {
         }
     }
 
+    async fn dial(&self, bare: bool) -> Result<Talk, String> {
+        if bare { self.dialer.connect(true).await } else { self.dialer.dial().await }
+    }
+
     /// Runs it on this connection, which is kept where it can be used again.
     async fn attempt(
         &mut self,
@@ -182,34 +213,47 @@ impl Run {
         let dialogue = Said::abridged(std::mem::take(&mut trial.dialogue));
         drop(trial);
         self.is_cut = Instant::now() >= self.dialer.deadline;
-        match outcome {
-            Ok(is_usable) => {
-                if is_usable && !case.is_raw() {
+        let outcome = match outcome {
+            Ok(After::UseAgain) => {
+                if !case.is_raw() {
                     self.spare = Some((talk, index));
                 }
-                (Ok(()), dialogue)
+                Ok(())
             }
-            Err(mut finding) => {
-                // A process of its own is costly to start: what still answers is used again.
-                if matches!(finding.fault, Fault::Wrong | Fault::Silent)
-                    && self.is_child()
-                    && !case.is_raw()
-                    && self
-                        .dialer
-                        .ask(&mut talk, &self.subject.method, &self.subject.params)
-                        .await
-                        .is_ok()
-                {
-                    self.spare = Some((talk, index));
-                } else if finding.fault == Fault::Closed
-                    && let Some(status) = talk.exit_status().await
-                    && !status.success()
-                {
-                    finding.fault = Fault::Crashed;
-                    finding.reason = format!("the process ended: {status}\n{}", finding.reason);
-                }
-                (Err(finding), dialogue)
+            Ok(After::ProbeElsewhere) => {
+                talk.leave().await;
+                self.dialer.is_alive(&self.subject).await.map_err(|fault| {
+                    Finding::new(Fault::Silent, format!("on the next connection: {fault}"))
+                })
             }
+            Err(finding) => Err(self.aftermath(case, index, talk, finding).await),
+        };
+        (outcome, dialogue)
+    }
+
+    /// What became of a connection on which something was found.
+    async fn aftermath(
+        &mut self,
+        case: &Case,
+        index: usize,
+        mut talk: Talk,
+        finding: Finding,
+    ) -> Finding {
+        // A process of its own is costly to start: what still answers is used again.
+        if matches!(finding.fault, Fault::Wrong | Fault::Silent)
+            && self.is_child()
+            && !case.is_raw()
+            && self.dialer.ask(&mut talk, &self.subject.method, &self.subject.params).await.is_ok()
+        {
+            self.spare = Some((talk, index));
+            return finding;
+        }
+        match talk.exit_status().await {
+            Some(status) if finding.fault == Fault::Closed && !status.success() => {
+                let how = format!("the process ended: {status}");
+                Finding { fault: Fault::Crashed, ..finding.because(&how) }
+            }
+            _ => finding,
         }
     }
 
@@ -220,12 +264,10 @@ impl Run {
 
     /// A finding, and whether the server outlived the case.
     async fn found(&mut self, case: &Case, finding: Finding, dialogue: Vec<Said>) -> Judged {
-        if matches!(finding.fault, Fault::Silent | Fault::Closed | Fault::Crashed)
-            && let Err(how) = self.revive().await
-        {
-            return crashed(case, &how, &finding, dialogue);
+        match self.revive().await {
+            Err(how) => crashed(case, &how, &finding, dialogue),
+            Ok(()) => against(case, finding, dialogue),
         }
-        against(case, finding, dialogue)
     }
 
     /// Makes sure that the server answers; says how it was found, if it had to be waited for.
@@ -250,6 +292,7 @@ impl Run {
                 return Err(format!("the server was gone for a while: {fault}"));
             }
         }
+        self.is_gone = true;
         self.over = Some("the server was gone by then; --spawn starts it again".to_owned());
         Err(format!("the server is gone: {fault}"))
     }
@@ -257,14 +300,11 @@ impl Run {
     async fn restart(&mut self, how: String) -> Result<(), String> {
         let Some(server) = &mut self.server else { return Err(how) };
         if let Err(failure) = server.restart(&self.dialer).await {
-            self.over = Some(format!("the server did not start again: {}", text_of(&failure)));
+            self.is_gone = true;
+            self.over = Some(format!("the server did not start again: {}", failure.text()));
         }
         Err(how)
     }
-}
-
-fn text_of(failure: &Failure) -> String {
-    failure.text().to_owned()
 }
 
 /// What came late is the fault of the case that it belongs to.
@@ -275,6 +315,18 @@ fn blame(before: &mut [Judged], last: usize, finding: &Finding) {
         earlier.fault = Some(finding.fault);
         earlier.reason = Some(format!("after the next call was answered: {}", finding.reason));
     }
+}
+
+/// The last case that was run has killed the server, though it was answered.
+fn blame_crash(before: &mut [Judged], how: &str) {
+    let Some(last) = before.iter_mut().rev().find(|judged| judged.verdict != Verdict::NotRun)
+    else {
+        return;
+    };
+    let told = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
+    last.verdict = Verdict::of(last.level, Fault::Crashed);
+    last.fault = Some(Fault::Crashed);
+    last.reason = Some(format!("{how}{told}"));
 }
 
 /// The server did not outlive it.

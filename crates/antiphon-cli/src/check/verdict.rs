@@ -104,6 +104,11 @@ impl Finding {
     pub(crate) fn new(fault: Fault, reason: impl Into<String>) -> Self {
         Self { fault, reason: reason.into() }
     }
+
+    /// The same, with what comes first to explain it.
+    pub(crate) fn because(self, how: &str) -> Self {
+        Self { reason: format!("{how}\n{}", self.reason), ..self }
+    }
 }
 
 /// One line of a dialogue, as it is shown: a long text without its middle.

@@ -50,6 +50,9 @@ impl Reader {
                 let mut joined =
                     self.joined.take().ok_or("it continues a message that never began")?;
                 joined.extend_from_slice(payload);
+                if joined.len() > super::MAX_INPUT {
+                    return Err("its fragments have no end".to_owned());
+                }
                 if is_last {
                     return Ok(Some(Came::Message(joined)));
                 }

@@ -32,9 +32,10 @@ impl Trial<'_> {
         Ok(answer)
     }
 
-    pub(super) async fn came(&mut self) -> Result<Came, Finding> {
-        let (begun, patience) = (Instant::now(), self.dialer.patience());
-        let came = timeout(patience, self.talk.next()).await.map_err(|_| self.silence(begun))?;
+    /// What comes next, before the patience that began then is over.
+    pub(super) async fn came(&mut self, begun: Instant) -> Result<Came, Finding> {
+        let deadline = begun + self.dialer.patience();
+        let came = timeout_at(deadline, self.talk.next()).await.map_err(|_| self.silence(begun))?;
         match &came {
             Came::Answer(answer) => self.dialogue.push(told(answer)),
             Came::Message(message) => self.hear(&message.clone()),
@@ -53,12 +54,14 @@ impl Trial<'_> {
             return head_is(&answer, expected).map_err(wrong);
         }
         self.arrived.clear();
+        let begun = Instant::now();
+        let is_aside = |status: u16| matches!(status, 100 | 102..200);
         let mut passed = 0..MAX_PASSED;
         let answer = loop {
             passed.next().ok_or_else(flood)?;
-            match self.came().await? {
+            match self.came(begun).await? {
                 Came::Answer(answer)
-                    if answer.status == 100 && !expected.statuses.has(answer.status) => {}
+                    if is_aside(answer.status) && !expected.statuses.has(answer.status) => {}
                 Came::Answer(answer) => break answer,
                 Came::End(end) => {
                     let Finding { fault, reason } = ended(end);
@@ -77,10 +80,12 @@ impl Trial<'_> {
     }
 
     pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
+        let begun = Instant::now();
         for _ in 0..MAX_PASSED {
-            let came = self.came().await.map_err(|finding| f_due(&finding, expected))?;
+            let came = self.came(begun).await.map_err(|finding| f_due(&finding, expected))?;
             match (came, expected) {
-                (Came::Message(message), _) if is_ours(&message) => {}
+                (Came::Message(message), _)
+                    if is_ours(&message) || self.is_own_accord(&message, &[]) => {}
                 (Came::Control(10, payload), ExpectedFrame::Pong(wanted)) if payload == *wanted => {
                     return Ok(());
                 }
@@ -94,6 +99,8 @@ impl Trial<'_> {
                     return Err(Finding::new(Fault::Wrong, what));
                 }
                 (Came::End(end), _) => return Err(f_due(&ended(end), expected)),
+                // A pong may come unasked (RFC 6455, section 5.5.3).
+                (Came::Control(10, _), _) => {}
                 (Came::Message(_) | Came::Control(..) | Came::Answer(_), _) => {
                     let what = "something else came";
                     return Err(f_due(&Finding::new(Fault::Wrong, what), expected));
@@ -105,14 +112,14 @@ impl Trial<'_> {
 
     /// Waits for the end, whatever is said before it.
     pub(super) async fn closed(&mut self) -> Result<(), Finding> {
-        let deadline = Instant::now() + self.dialer.patience();
+        let begun = Instant::now();
         self.is_closed = true;
         for _ in 0..MAX_PASSED {
-            match timeout_at(deadline, self.came()).await {
-                Ok(Ok(Came::End(end))) if end.is_nonsense => return Err(ended(end)),
-                Ok(Ok(Came::End(_) | Came::Control(8, _))) => return Ok(()),
-                Ok(Ok(_)) => {}
-                Ok(Err(_)) | Err(_) => {
+            match self.came(begun).await {
+                Ok(Came::End(end)) if end.is_nonsense => return Err(ended(end)),
+                Ok(Came::End(_) | Came::Control(8, _)) => return Ok(()),
+                Ok(_) => {}
+                Err(_) => {
                     let what = "the server must close the connection, and does not";
                     return Err(Finding::new(Fault::Wrong, what));
                 }

@@ -44,6 +44,7 @@ impl Trial<'_> {
                         }
                         return Ok(message);
                     }
+                    self.dialer.refuse(self.talk, &message).await;
                     passed += 1;
                     if passed > MAX_PASSED {
                         return Err(flood());
@@ -100,7 +101,8 @@ impl Trial<'_> {
             pattern.matches(message, Order::Free, &mut self.bindings.clone()).is_ok()
                 || pattern.is_call()
         };
-        json.member("method").is_some() && !wanted.iter().any(expects)
+        let is_answer = json.member("result").is_some() || json.member("error").is_some();
+        json.member("method").is_some() && !is_answer && !wanted.iter().any(expects)
     }
 
     /// An ordinary call gets its ordinary answer, and nothing comes before it.
@@ -115,7 +117,7 @@ impl Trial<'_> {
         }
         let sent = timeout(self.dialer.patience(), self.talk.send(call.as_bytes())).await;
         sent.map_err(|_| unread())?;
-        let deadline = Instant::now() + self.dialer.patience();
+        let deadline = Instant::now() + self.dialer.full_patience();
         for _ in 0..MAX_PASSED {
             let came = timeout_at(deadline, self.talk.next()).await.map_err(|_| {
                 Finding::new(Fault::Silent, "the call after this case was not answered")
@@ -136,6 +138,7 @@ impl Trial<'_> {
             if !self.is_own_accord(&message, &[]) {
                 return Err(extra(&message));
             }
+            self.dialer.refuse(self.talk, &message).await;
         }
         Err(flood())
     }

@@ -24,7 +24,17 @@ use super::verdict::{Fault, Finding, Said, shortened};
 use crate::raw::target::Place;
 
 /// How many messages of its own accord the server may send in one case.
-const MAX_PASSED: usize = 1000;
+const MAX_PASSED: usize = 20_000;
+
+/// What is left to do once a case has passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum After {
+    /// The connection is in order.
+    UseAgain,
+    /// It is not, and whether the server lives has to be asked on another, once this one is closed: some
+    /// serve one at a time.
+    ProbeElsewhere,
+}
 
 /// A case under way.
 pub(super) struct Trial<'a> {
@@ -73,8 +83,8 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Runs it. Whether the connection can be used again is what `Ok` says.
-    pub(super) async fn run(&mut self) -> Result<bool, Finding> {
+    /// Runs it, and says what is left to do.
+    pub(super) async fn run(&mut self) -> Result<After, Finding> {
         for step in &self.case.steps {
             self.take(step).await?;
             if self.is_excused {
@@ -86,25 +96,19 @@ impl<'a> Trial<'a> {
             self.arrived.clear();
         }
         if self.is_closed || (self.case.is_raw() && self.talk.speaks_http()) {
-            return self.probe_elsewhere().await;
+            return Ok(After::ProbeElsewhere);
         }
         match self.probe().await {
             // To close after an answer is allowed where nobody says otherwise; to be gone is not.
             Err(Finding { fault: Fault::Closed, .. }) if !self.is_child() => {
-                self.probe_elsewhere().await
+                Ok(After::ProbeElsewhere)
             }
-            probed => probed.map(|()| true),
+            probed => probed.map(|()| After::UseAgain),
         }
     }
 
     fn is_child(&self) -> bool {
         matches!(self.dialer.target.place, Place::Child(_))
-    }
-
-    async fn probe_elsewhere(&self) -> Result<bool, Finding> {
-        let gone = |fault| Finding::new(Fault::Silent, format!("on the next connection: {fault}"));
-        self.dialer.is_alive(self.subject).await.map_err(gone)?;
-        Ok(false)
     }
 
     async fn take(&mut self, step: &Step) -> Result<(), Finding> {
@@ -280,5 +284,5 @@ fn unread() -> Finding {
 }
 
 fn flood() -> Finding {
-    Finding::new(Fault::Extra, "the server floods: a thousand messages came unasked")
+    Finding::new(Fault::Extra, "the server floods: thousands of messages came unasked")
 }
