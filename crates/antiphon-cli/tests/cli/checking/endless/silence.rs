@@ -6,6 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Peer, check, finds_nobody, listen, right_until, tells, upgrade};
+use crate::checking::mutants::fault::Fault;
+use crate::checking::mutants::served::{Served, Wire};
 
 #[test]
 fn one_that_accepts_and_says_nothing() {
@@ -57,9 +59,11 @@ fn one_that_stops_reading() {
 
 #[test]
 fn one_that_hangs_from_some_message_on() {
-    let peer = Peer::start(right_until(60, listen));
-    let judged = tells(&check(&peer.endpoint("tcp+line"), &[]), "the server is gone");
-    assert!(judged.count("passed") > 10, "{}", judged.findings());
+    for wire in [Wire::Lines, Wire::Http, Wire::Ws] {
+        let served = Served::start(wire, Some(Fault::HangsAfterAWhile));
+        let judged = tells(&check(&served.endpoint(), &[]), "the server is gone");
+        assert!(judged.count("passed") > 10, "{}", judged.findings());
+    }
 }
 
 /// Each answer is right, and takes longer than an answer may.

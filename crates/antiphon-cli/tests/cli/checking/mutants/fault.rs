@@ -60,6 +60,8 @@ pub(crate) enum Fault {
     BadJsonClosesConnection,
     /// Deep nesting ends the whole server.
     DepthKills,
+    /// After a while no message is answered any more.
+    HangsAfterAWhile,
     AnswersTwice,
     /// A word follows each answer.
     StrayText,

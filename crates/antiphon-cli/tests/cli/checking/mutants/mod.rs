@@ -4,7 +4,7 @@
 pub(crate) mod fault;
 mod http;
 pub(crate) mod reference;
-mod served;
+pub(crate) mod served;
 mod ws;
 
 use serde_json::Value;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ const INVALID_PARAMS: Error = (-32602, "Invalid params");
 
 /// How long a call is under way whose answer takes the id of a later one.
 const UNDER_WAY: Duration = Duration::from_millis(200);
+/// How many messages a server is right that is wrong only after a while.
+const A_WHILE: usize = 60;
 /// What a recursive parser has room for.
 const STACK: usize = 10_000;
 
@@ -38,6 +41,8 @@ pub(crate) struct Reference {
     fault: Option<Fault>,
     /// The last id, for whoever keeps only one.
     last_id: Mutex<String>,
+    /// How many messages came.
+    heard: AtomicUsize,
 }
 
 /// A Request or a Notification that is well formed.
@@ -49,7 +54,7 @@ struct Call {
 
 impl Reference {
     pub(crate) fn new(fault: Option<Fault>) -> Self {
-        Self { fault, last_id: Mutex::default() }
+        Self { fault, last_id: Mutex::default(), heard: AtomicUsize::new(0) }
     }
 
     pub(crate) fn has(&self, fault: Fault) -> bool {
@@ -60,6 +65,10 @@ impl Reference {
     pub(crate) fn answers(&self, message: &[u8]) -> Result<Vec<String>, End> {
         if self.has(Fault::DepthKills) && depth(message) > STACK {
             return Err(End::Server);
+        }
+        let is_late = self.heard.fetch_add(1, Ordering::Relaxed) >= A_WHILE;
+        while self.has(Fault::HangsAfterAWhile) && is_late {
+            thread::park();
         }
         let text = match std::str::from_utf8(message) {
             Ok(text) => Some(text.to_owned()),
