@@ -111,7 +111,7 @@ impl Run {
 
     /// Why it is not for this wire.
     fn elsewhere(&self, about: &About) -> Option<String> {
-        if about.wires.contains(&self.stage.wire()) {
+        if about.wires.contains(&self.stage.wire) {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(Wire::name).collect();
