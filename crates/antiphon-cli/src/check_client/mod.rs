@@ -8,6 +8,7 @@ mod connection;
 mod judge;
 mod observed;
 mod over;
+mod play;
 mod process;
 mod record;
 mod run;

@@ -10,7 +10,8 @@ use clap::ValueEnum;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::sleep;
 
-use super::connection::{Connection, Play};
+use super::connection::Connection;
+use super::play::Play;
 use super::wire::Wire;
 
 /// Between two attempts to take a connection in.

@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Play};
+use super::connection::Connection;
 use super::over::Over;
+use super::play::Play;
 use super::process::{Client, Ending};
 use super::record::Record;
 use super::scenario::Scenario;

@@ -35,10 +35,14 @@ fn a_command_that_does_not_start_is_told() {
 
 #[test]
 fn a_client_without_a_call_cannot_be_judged() {
+    if !crate::interop::runs("curl") {
+        return crate::support::missing("curl", "install curl");
+    }
     for (command, reason) in [
         (&["true", "{endpoint}"][..], "the client made no call"),
         (&["sh", "-c", "echo oops >&2; exit 3", "{port}"], "oops"),
         (&["sh", "-c", "kill -9 $$", "{address}"], "signal 9"),
+        (&["curl", "-sd", "{jsonrpc}", "{endpoint}"], "not JSON"),
     ] {
         let ended = check_client(&[], &words(command));
         assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
