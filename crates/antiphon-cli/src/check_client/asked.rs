@@ -82,6 +82,13 @@ impl Heard {
         heard
     }
 
+    /// Whether it could be made out what it holds.
+    pub(super) fn is_readable(&self) -> bool {
+        let is_broken =
+            |(check, _): &(&str, String)| ["request-json", "request-object"].contains(check);
+        self.asked.is_some() || !self.replies.is_empty() || !self.faults.iter().any(is_broken)
+    }
+
     fn fault(&mut self, check: &'static str, reason: impl Into<String>) {
         self.faults.push((check, reason.into()));
     }

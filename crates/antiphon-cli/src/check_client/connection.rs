@@ -2,18 +2,16 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, sink};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 
 use super::asked::{Asked, Heard};
-use super::record::Record;
+use super::play::Play;
 use super::scenario::{Act, Script};
 use super::wire::{Came, Reader, Wire, http, ws};
 
@@ -21,26 +19,13 @@ use super::wire::{Came, Reader, Wire, http, ws};
 const LINE_END: Duration = Duration::from_millis(300);
 /// Between two bytes that are sent apart.
 const APART: Duration = Duration::from_millis(1);
+/// What a message gets that holds no call, notification or Response.
+const UNREADABLE: &str =
+    r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
 /// How long one write may take: a client that does not read is not waited for.
 const WRITE: Duration = Duration::from_secs(30);
 /// Messages that are kept for later; a client that floods is then not read for a while.
 const MAX_WAITING: usize = 1024;
-/// How long calls are held in vain, in all.
-const PATIENCE: Duration = Duration::from_millis(2000);
-
-/// What all connections of a scenario share.
-#[derive(Debug)]
-pub(super) struct Play {
-    pub(super) script: Script,
-    pub(super) wire: Wire,
-    /// The result of ordinary answers; else the params of the call.
-    pub(super) result: Option<String>,
-    record: Mutex<Record>,
-    /// For how long calls may still be held in vain, in milliseconds: a client that makes one call
-    /// after the other must not run out of time for it.
-    patience: AtomicU64,
-    is_over: watch::Sender<bool>,
-}
 
 /// A connection, both ways.
 pub(super) struct Connection {
@@ -67,38 +52,6 @@ enum Over {
     Whole,
 }
 
-impl Play {
-    pub(super) fn new(script: Script, wire: Wire, result: Option<String>) -> Self {
-        let patience = AtomicU64::new(PATIENCE.as_millis() as u64);
-        let (record, is_over) = (Mutex::default(), watch::Sender::new(false));
-        Self { script, wire, result, record, patience, is_over }
-    }
-
-    /// Nobody is there any more to wait for.
-    pub(super) fn end(&self) {
-        self.is_over.send_replace(true);
-    }
-
-    async fn is_over(self: Arc<Self>) {
-        let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
-    }
-
-    fn is_patient(&self) -> bool {
-        self.patience.load(Ordering::Relaxed) > 0
-    }
-
-    fn held_in_vain(&self, time: Duration) {
-        let time = time.as_millis() as u64;
-        let _ = self.patience.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            Some(left.saturating_sub(time))
-        });
-    }
-
-    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Connection {
     pub(super) fn tcp(play: Arc<Play>, socket: TcpStream) -> Self {
         let _ = socket.set_nodelay(true);
@@ -123,9 +76,8 @@ impl Connection {
 
     /// Serves until either side leaves.
     pub(super) async fn serve(mut self) {
-        self.play.record().connections += 1;
         if !matches!(self.play.script, Script::Leaves) {
-            let (Err(Over::Half) | Err(Over::Whole)) = self.answer().await;
+            let Err(_) = self.answer().await;
         }
     }
 
@@ -211,8 +163,10 @@ impl Connection {
             calls_before == 0
         };
         let is_reaction = !heard.replies.is_empty();
+        let is_readable = heard.is_readable();
         match heard.asked {
             Some(asked) => self.waiting.push_back(Asked { is_first, ..asked }),
+            None if !is_readable => self.tell(UNREADABLE).await?,
             None if self.play.wire == Wire::Http => {
                 self.send(&http::response("204 No Content", &[], "")).await?;
             }
@@ -246,13 +200,12 @@ impl Connection {
 
     /// Reads more. Gives a message where only the end of its line is missing, for good.
     async fn read(&mut self) -> Result<Option<Came>, Over> {
-        let is_unended = self.reader.may_be_unended(&self.buffer);
-        let limit = if is_unended { LINE_END } else { Duration::MAX };
-        let read = timeout(limit, self.input.read_buf(&mut self.buffer)).await;
-        match read {
+        let is_line = self.play.wire == Wire::Line && !self.buffer.trim_ascii().is_empty();
+        let limit = if is_line { LINE_END } else { Duration::MAX };
+        match timeout(limit, self.input.read_buf(&mut self.buffer)).await {
             Ok(Ok(1..)) => Ok(None),
-            // Nothing more comes, or nothing soon: what there is may be a message.
-            Ok(Ok(0)) | Err(_) if is_unended => {
+            Err(_) if !is_json(&self.buffer) => Ok(None),
+            Ok(Ok(0)) | Err(_) if is_line => {
                 let message = std::mem::take(&mut self.buffer);
                 let reason = "a message does not end with a newline";
                 self.play.record().fault("line-ended", reason, Some(&message));
@@ -265,10 +218,7 @@ impl Connection {
     async fn act(&mut self, act: Act) -> Result<(), Over> {
         let wire = self.play.wire;
         match act {
-            Act::Tell(message) => {
-                self.play.record().sent(message.as_bytes());
-                self.write(&wire.framed(&message)).await
-            }
+            Act::Tell(message) => self.tell(&message).await,
             Act::Dribble(message) => {
                 self.play.record().sent(message.as_bytes());
                 self.dribble(&wire.framed(&message)).await
@@ -318,6 +268,11 @@ impl Connection {
         }
     }
 
+    async fn tell(&mut self, message: &str) -> Result<(), Over> {
+        self.play.record().sent(message.as_bytes());
+        self.write(&self.play.wire.framed(message)).await
+    }
+
     async fn send(&mut self, bytes: &[u8]) -> Result<(), Over> {
         self.play.record().sent(&self.play.wire.shown(bytes));
         self.write(bytes).await
@@ -354,6 +309,10 @@ impl Connection {
         self.play.record().sent(b"(the server resets the connection)");
         Err(Over::Whole)
     }
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
 async fn put(output: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {

@@ -8,6 +8,7 @@ mod connection;
 mod judge;
 mod observed;
 mod over;
+mod play;
 mod process;
 mod record;
 mod run;
@@ -43,9 +44,9 @@ pub(crate) struct CheckClientArgs {
     /// The wire that it is served on
     #[arg(long, value_enum, default_value_t = Over::Http)]
     over: Over,
-    /// How messages lie on stdin and stdout, with --over stdio
-    #[arg(long, value_enum, default_value_t = Framing::Line)]
-    framing: Framing,
+    /// How messages lie on a raw stream: tcp, unix or stdio [default: line]
+    #[arg(long, value_enum)]
+    framing: Option<Framing>,
     /// What ordinary calls get as their result, for clients that look at it; else their own params
     #[arg(long, value_name = "JSON", value_parser = json)]
     result: Option<String>,
@@ -73,7 +74,7 @@ Examples:
   antiphon check-client -- antiphon call {endpoint} subtract 42 23
   antiphon check-client --over ws -- node client.mjs {endpoint}
   antiphon check-client --over tcp -- ./client --host 127.0.0.1 --port {port}
-  antiphon check-client --over unix -- python3 client.py {address}
+  antiphon check-client --over unix --framing header -- python3 client.py {address}
   antiphon check-client --over stdio --framing header -- node language_client.js
   antiphon check-client --result '\"0x1\"' -- ./wallet chain-id {endpoint}
   antiphon check-client --only errors --only endings -v -- ./client {endpoint}
@@ -136,16 +137,23 @@ impl CheckClientArgs {
                 "write {endpoint} where the client takes it, as in: -- ./client {endpoint}",
             ));
         }
+        let wire = self.over.wire(self.framing).ok_or_else(|| {
+            let over = self.over.name();
+            Failure::usage(format!("{over} says by itself how messages lie on it"))
+                .hint("--framing is for --over tcp, unix and stdio")
+        })?;
         Ok(Stage {
             argv: self.command.clone(),
             over: self.over,
-            framing: self.framing,
+            wire,
             limit: self.timeout.0,
             result: self.result.clone(),
         })
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![("client", shell_words::join(&self.command)), ("over", self.over.name().to_owned())]
+        let is_framed = self.framing == Some(Framing::Header) && self.over != Over::TcpHeader;
+        let over = format!("{}{}", self.over.name(), if is_framed { "+header" } else { "" });
+        vec![("client", shell_words::join(&self.command)), ("over", over)]
     }
 }

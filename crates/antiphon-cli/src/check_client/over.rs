@@ -10,7 +10,8 @@ use clap::ValueEnum;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::sleep;
 
-use super::connection::{Connection, Play};
+use super::connection::Connection;
+use super::play::Play;
 use super::wire::Wire;
 
 /// Between two attempts to take a connection in.
@@ -23,18 +24,18 @@ pub(super) enum Over {
     Http,
     /// WebSocket
     Ws,
-    /// TCP, one message a line
+    /// TCP
     Tcp,
     /// TCP, with Content-Length as language servers speak it
     #[value(name = "tcp+header")]
     TcpHeader,
-    /// A Unix socket, one message a line
+    /// A Unix socket
     Unix,
-    /// The command's stdin and stdout, framed as --framing says
+    /// The command's stdin and stdout
     Stdio,
 }
 
-/// How `stdio` is framed.
+/// How messages lie on a raw stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Framing {
     /// One message a line
@@ -61,32 +62,46 @@ pub(super) struct Place {
 }
 
 impl Over {
-    pub(super) fn wire(self, framing: Framing) -> Wire {
+    /// What is spoken on it; nothing, where the framing contradicts it.
+    pub(super) fn wire(self, framing: Option<Framing>) -> Option<Wire> {
         match (self, framing) {
-            (Self::Http, _) => Wire::Http,
-            (Self::Ws, _) => Wire::Ws,
-            (Self::Tcp | Self::Unix, _) | (Self::Stdio, Framing::Line) => Wire::Line,
-            (Self::TcpHeader, _) | (Self::Stdio, Framing::Header) => Wire::Header,
+            (Self::Http, None) => Some(Wire::Http),
+            (Self::Ws, None) => Some(Wire::Ws),
+            (Self::Tcp | Self::Unix | Self::Stdio, None | Some(Framing::Line)) => Some(Wire::Line),
+            (Self::Tcp | Self::Unix | Self::Stdio, Some(Framing::Header))
+            | (Self::TcpHeader, None | Some(Framing::Header)) => Some(Wire::Header),
+            (Self::Http | Self::Ws, Some(_)) | (Self::TcpHeader, Some(Framing::Line)) => None,
         }
     }
 
     /// Opens a door on this machine, for nobody else.
-    pub(super) async fn open(self) -> io::Result<(Door, Place)> {
+    pub(super) async fn open(self, wire: Wire) -> io::Result<(Door, Place)> {
+        let scheme = self.scheme(wire);
         match self {
-            Self::Stdio => Ok((Door::Stdio, Place::of("stdio:", "", String::new()))),
+            Self::Stdio => Ok((Door::Stdio, Place::of(&scheme, "", String::new()))),
             Self::Unix => {
                 let directory = scratch()?;
                 let path = directory.join("s");
                 let socket = UnixListener::bind(&path)?;
-                let place = Place::of("unix:", &path.to_string_lossy(), String::new());
+                let place = Place::of(&scheme, &path.to_string_lossy(), String::new());
                 Ok((Door::Unix(socket, directory), place))
             }
             Self::Http | Self::Ws | Self::Tcp | Self::TcpHeader => {
                 let socket = TcpListener::bind(("127.0.0.1", 0)).await?;
                 let port = socket.local_addr()?.port().to_string();
                 let address = format!("127.0.0.1:{port}");
-                Ok((Door::Tcp(socket), Place::of(&format!("{}://", self.name()), &address, port)))
+                Ok((Door::Tcp(socket), Place::of(&scheme, &address, port)))
             }
+        }
+    }
+
+    /// How its endpoints begin.
+    fn scheme(self, wire: Wire) -> String {
+        let framing = if wire == Wire::Header { "+header" } else { "" };
+        match self {
+            Self::Http | Self::Ws => format!("{}://", self.name()),
+            Self::Tcp | Self::TcpHeader => format!("tcp{framing}://"),
+            Self::Unix | Self::Stdio => format!("{}{framing}:", self.name()),
         }
     }
 

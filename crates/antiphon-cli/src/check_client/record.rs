@@ -24,7 +24,6 @@ pub(super) struct Fault {
 pub(super) struct Record {
     pub(super) lines: Vec<Said>,
     pub(super) faults: Vec<Fault>,
-    pub(super) connections: usize,
     /// Messages that the client sent.
     pub(super) messages: usize,
     /// Calls among them.

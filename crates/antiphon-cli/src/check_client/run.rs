@@ -111,7 +111,7 @@ impl Run {
 
     /// Why it is not for this wire.
     fn elsewhere(&self, about: &About) -> Option<String> {
-        if about.wires.contains(&self.stage.wire()) {
+        if about.wires.contains(&self.stage.wire) {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(Wire::name).collect();
@@ -128,9 +128,10 @@ fn refused(reason: &str, seen: &Seen) -> Failure {
         };
         output::note(&format!("{} {}", output::dim(mark), output::visible(text)));
     }
+    let fault = seen.record.faults.iter().take(3).map(|fault| format!("; {}", fault.reason));
     let words = seen.last_words.iter().map(|words| format!("; its last words: {words}"));
-    let words: String = words.collect();
-    Failure::new(Exit::Protocol, format!("no ordinary call succeeds: {reason}{words}")).hint(
+    let more: String = fault.chain(words).collect();
+    Failure::new(Exit::Protocol, format!("no ordinary call succeeds: {reason}{more}")).hint(
         "the client must make a call and exit with 0 when it has a result; --result gives it another",
     )
 }

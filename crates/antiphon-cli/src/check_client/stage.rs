@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::connection::{Connection, Play};
-use super::over::{Framing, Over};
+use super::connection::Connection;
+use super::over::Over;
+use super::play::Play;
 use super::process::{Client, Ending};
 use super::record::Record;
 use super::scenario::Scenario;
@@ -26,7 +27,7 @@ pub(super) struct Stage {
     /// The command, with marks for where the server is.
     pub(super) argv: Vec<String>,
     pub(super) over: Over,
-    pub(super) framing: Framing,
+    pub(super) wire: Wire,
     /// How long the client may take.
     pub(super) limit: Duration,
     /// What ordinary answers have as their result.
@@ -42,14 +43,10 @@ pub(super) struct Seen {
 }
 
 impl Stage {
-    pub(super) fn wire(&self) -> Wire {
-        self.over.wire(self.framing)
-    }
-
     /// Serves the scenario to the client; an error where it does not even begin.
     pub(super) async fn play(&self, scenario: &Scenario) -> Result<Seen, Failure> {
-        let play = Arc::new(Play::new(scenario.script, self.wire(), self.result.clone()));
-        let (door, place) = self.over.open().await.map_err(|error| {
+        let play = Arc::new(Play::new(scenario.script, self.wire, self.result.clone()));
+        let (door, place) = self.over.open(self.wire).await.map_err(|error| {
             let over = self.over.name();
             Failure::new(Exit::Transport, format!("nothing can be served over {over}: {error}"))
         })?;

@@ -16,7 +16,7 @@ fn script(name: &str) -> PathBuf {
 }
 
 /// Whether a program starts.
-fn runs(program: &str) -> bool {
+pub(crate) fn runs(program: &str) -> bool {
     starts(program, "--version")
 }
 

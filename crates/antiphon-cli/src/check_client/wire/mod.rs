@@ -105,11 +105,6 @@ impl Reader {
             Self::Header => stream::header(input),
         }
     }
-
-    /// Whether the input may be a message whose end was forgotten.
-    pub(super) fn may_be_unended(&self, input: &[u8]) -> bool {
-        matches!(self, Self::Line) && !input.trim_ascii().is_empty()
-    }
 }
 
 /// Takes these first bytes off, without the `skipped` ones at their front.

@@ -14,6 +14,19 @@ fn a_command_must_say_where_the_server_is() {
 }
 
 #[test]
+fn a_framing_is_for_raw_streams() {
+    let call = antiphon_call(&["call", "{endpoint}", "a"]);
+    let ended = check_client(&["--framing", "header"], &call);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("--over tcp, unix and stdio"), "{ended:?}");
+    for over in ["tcp", "unix"] {
+        let only = ["--over", over, "--framing", "header", "--only", "header-*"];
+        let judged = judged(&only, &call);
+        assert!(judged.count("passed") > 3, "{}", judged.report);
+    }
+}
+
+#[test]
 fn a_command_that_does_not_start_is_told() {
     let ended = check_client(&[], &words(&["no-such-client", "{endpoint}"]));
     assert_eq!(ended.code, Some(3), "{ended:?}");
@@ -22,10 +35,14 @@ fn a_command_that_does_not_start_is_told() {
 
 #[test]
 fn a_client_without_a_call_cannot_be_judged() {
+    if !crate::interop::runs("curl") {
+        return crate::support::missing("curl", "install curl");
+    }
     for (command, reason) in [
         (&["true", "{endpoint}"][..], "the client made no call"),
         (&["sh", "-c", "echo oops >&2; exit 3", "{port}"], "oops"),
         (&["sh", "-c", "kill -9 $$", "{address}"], "signal 9"),
+        (&["curl", "-sd", "{jsonrpc}", "{endpoint}"], "not JSON"),
     ] {
         let ended = check_client(&[], &words(command));
         assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
