@@ -70,7 +70,7 @@ impl Run {
                 Some(reason) => judged(case, Verdict::NotRun, Some(reason)),
                 None => {
                     self.dialer.attacks(case.facts.is_hostile);
-                    self.case(case, index, &mut all).await
+                    self.case(cases, index, &mut all).await
                 }
             };
             if matches!(found.verdict, Verdict::Failed | Verdict::Warned | Verdict::Differs)
@@ -129,7 +129,8 @@ impl Run {
         is_up
     }
 
-    async fn case(&mut self, case: &Case, index: usize, before: &mut [Judged]) -> Judged {
+    async fn case(&mut self, cases: &[Case], index: usize, before: &mut [Judged]) -> Judged {
+        let case = &cases[index];
         let is_fresh = case.facts.is_alone || case.is_raw();
         let spare = if is_fresh { None } else { self.spare.take() };
         let Some((talk, last)) = spare else { return self.afresh(case, index, before).await };
@@ -149,6 +150,11 @@ impl Run {
             return again;
         }
         match finding.fault {
+            Fault::Extra if is_quiet(case) && !is_quiet(&cases[last]) => {
+                // Its own answer, which the second time came behind the probe's.
+                self.spare = None;
+                return against(case, finding, dialogue);
+            }
             Fault::Extra | Fault::Crashed => blame(before, last, &finding),
             // It may have ended by itself meanwhile.
             Fault::Closed | Fault::Silent => {}
@@ -358,6 +364,11 @@ fn judged(case: &Case, verdict: Verdict, reason: Option<String>) -> Judged {
 
 fn begins_with_a_handshake(case: &Case) -> bool {
     matches!(case.steps.first(), Some(Step::Raw(line)) if line.written.starts_with("GET "))
+}
+
+/// Whether it sends something that is not answered.
+fn is_quiet(case: &Case) -> bool {
+    case.steps.iter().any(|step| matches!(step, Step::Nothing))
 }
 
 /// Whether a stream of values can carry it.

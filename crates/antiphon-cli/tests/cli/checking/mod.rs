@@ -3,6 +3,7 @@
 mod clients;
 mod endless;
 mod foreign;
+mod late;
 mod mutants;
 mod own;
 mod reports;

@@ -82,13 +82,15 @@ fn tells(ended: &Ended, text: &str) -> Judged {
 }
 
 /// A listener that does with each connection what it is told to.
-struct Peer {
+pub(super) struct Peer {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
 }
 
 impl Peer {
-    fn start(talk: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static) -> Self {
+    pub(super) fn start(
+        talk: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let is_over = Arc::new(AtomicBool::new(false));
@@ -105,7 +107,7 @@ impl Peer {
         Self { address, is_over }
     }
 
-    fn endpoint(&self, scheme: &str) -> String {
+    pub(super) fn endpoint(&self, scheme: &str) -> String {
         format!("{scheme}://{}", self.address)
     }
 }
