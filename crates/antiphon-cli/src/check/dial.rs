@@ -221,7 +221,9 @@ impl Dialer {
         else {
             return;
         };
-        if let (Some(_), Some(id)) = (json.member("method"), json.member("id")) {
+        // What only echoes has no question.
+        let id = json.member("id").filter(|id| !has_our_prefix(id));
+        if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
             let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text);
             let _ = timeout(self.patience(), talk.send(answer.as_bytes())).await;
@@ -296,9 +298,11 @@ pub(crate) fn is_ours(message: &[u8]) -> bool {
     else {
         return false;
     };
-    let prefix = format!("\"{OURS}");
-    json.member("id").is_some_and(|id| id.text.starts_with(&prefix))
-        && json.member("method").is_none()
+    json.member("id").is_some_and(has_our_prefix) && json.member("method").is_none()
+}
+
+fn has_our_prefix(id: &Json) -> bool {
+    id.text.strip_prefix('"').is_some_and(|text| text.starts_with(OURS))
 }
 
 /// A name as a JSON String.

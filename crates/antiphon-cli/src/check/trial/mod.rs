@@ -24,7 +24,7 @@ use super::verdict::{Fault, Finding, Said, shortened};
 use crate::raw::target::Place;
 
 /// How many messages of its own accord the server may send in one case.
-const MAX_PASSED: usize = 20_000;
+const MAX_PASSED: usize = 2_500;
 
 /// What is left to do once a case has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
