@@ -13,8 +13,9 @@ use crate::raw::socket::{Group, Socket};
 /// How long a server may take until it can be connected to.
 const START: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
-/// How long one that ends at once is tried again: its port may not be free yet.
-const AGAIN: Duration = Duration::from_secs(10);
+/// How long one that ends at once is tried again: its port is free only after a minute, where it does not
+/// ask for less and was the first to close.
+const AGAIN: Duration = Duration::from_secs(65);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// A server that was started here; it is killed when this is dropped, with all that it started.
