@@ -2,35 +2,68 @@
 //! code, one case a line.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use super::verdict::{Judged, Verdict};
+use super::suite::without_mark;
+use super::verdict::{Fault, Judged, Verdict};
 use crate::exit::Failure;
 
 /// The findings of an earlier run, by the names of their cases.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Baseline(BTreeMap<String, Verdict>);
+pub(crate) struct Baseline(BTreeMap<String, Grade>);
+
+/// How bad it is, the worst last. Who was wrong and now dies has got worse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Grade {
+    Fine,
+    Warned,
+    Failed,
+    Crashed,
+}
+
+impl Grade {
+    pub(crate) fn of(judged: &Judged) -> Self {
+        match judged.verdict {
+            Verdict::Failed if judged.fault == Some(Fault::Crashed) => Self::Crashed,
+            Verdict::Failed => Self::Failed,
+            Verdict::Warned => Self::Warned,
+            Verdict::Passed | Verdict::Differs | Verdict::NotRun => Self::Fine,
+        }
+    }
+}
+
+impl fmt::Display for Grade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Fine => "passed",
+            Self::Warned => "warned",
+            Self::Failed => "failed",
+            Self::Crashed => "crashed",
+        })
+    }
+}
 
 /// A case that is not what it was.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) name: String,
-    pub(crate) was: Verdict,
-    pub(crate) is: Verdict,
+    pub(crate) was: Grade,
+    pub(crate) is: Grade,
+    verdict: Verdict,
 }
 
 impl Change {
-    pub(crate) fn is_worse(&self) -> bool {
-        rank(self.is) > rank(self.was)
+    /// What it is now, in a word.
+    pub(crate) fn now(&self) -> String {
+        match self.is {
+            Grade::Fine => self.verdict.to_string(),
+            grade => grade.to_string(),
+        }
     }
-}
 
-fn rank(verdict: Verdict) -> u8 {
-    match verdict {
-        Verdict::Failed => 2,
-        Verdict::Warned => 1,
-        Verdict::Passed | Verdict::Differs | Verdict::NotRun => 0,
+    pub(crate) fn is_worse(&self) -> bool {
+        self.is > self.was
     }
 }
 
@@ -46,36 +79,44 @@ impl Baseline {
 
     fn parse(text: &str) -> Result<Self, String> {
         let mut known = BTreeMap::new();
-        for (index, line) in text.lines().enumerate() {
+        for (index, line) in without_mark(text).lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let fault = || format!("line {}: write `failed NAME` or `warned NAME`", index + 1);
-            let (verdict, name) = line.split_once(' ').ok_or_else(fault)?;
-            let verdict = match verdict {
-                "failed" => Verdict::Failed,
-                "warned" => Verdict::Warned,
-                _ => return Err(fault()),
+            let fault = || {
+                let remedy = "write `failed NAME`, `warned NAME` or `crashed NAME`";
+                format!("line {}: {remedy}", index + 1)
             };
-            known.insert(name.trim().to_owned(), verdict);
+            let (grade, name) = line.split_once(' ').ok_or_else(fault)?;
+            let grades = [Grade::Warned, Grade::Failed, Grade::Crashed];
+            let grade = grades.into_iter().find(|known| known.to_string() == grade);
+            known.insert(name.trim().to_owned(), grade.ok_or_else(fault)?);
         }
         Ok(Self(known))
+    }
+
+    /// Forgets the names that no case has, and gives them.
+    pub(crate) fn forget_strangers(&mut self, is_case: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut strangers: Vec<String> = self.0.keys().cloned().collect();
+        strangers.retain(|name| !is_case(name));
+        self.0.retain(|name, _| is_case(name));
+        strangers
     }
 
     /// Writes what was found now. A case that was not run keeps what was known of it.
     pub(crate) fn write(&self, path: &Path, judged: &[Judged]) -> Result<(), Failure> {
         let mut known = self.0.clone();
         for judged in judged.iter().filter(|judged| judged.verdict != Verdict::NotRun) {
-            match rank(judged.verdict) {
-                0 => known.remove(&judged.name),
-                _ => known.insert(judged.name.clone(), judged.verdict),
+            match Grade::of(judged) {
+                Grade::Fine => known.remove(&judged.name),
+                grade => known.insert(judged.name.clone(), grade),
             };
         }
         let mut text =
             String::from("# Known findings of `antiphon check`, as --baseline reads them.\n");
-        for (name, verdict) in known {
-            let _ = writeln!(text, "{verdict} {name}");
+        for (name, grade) in known {
+            let _ = writeln!(text, "{grade} {name}");
         }
         std::fs::write(path, text).map_err(|error| {
             Failure::usage(format!("{} cannot be written: {error}", path.display()))
@@ -87,10 +128,11 @@ impl Baseline {
         let run = judged.iter().filter(|judged| judged.verdict != Verdict::NotRun);
         let changes = run.map(|judged| Change {
             name: judged.name.clone(),
-            was: self.0.get(&judged.name).copied().unwrap_or(Verdict::Passed),
-            is: judged.verdict,
+            was: self.0.get(&judged.name).copied().unwrap_or(Grade::Fine),
+            is: Grade::of(judged),
+            verdict: judged.verdict,
         });
-        changes.filter(|change| rank(change.was) != rank(change.is)).collect()
+        changes.filter(|change| change.was != change.is).collect()
     }
 }
 
@@ -128,6 +170,30 @@ mod tests {
         let changes = known.compare(&now);
         let told: Vec<_> = changes.iter().map(|c| (&*c.name, c.is_worse())).collect();
         assert_eq!(told, [("b", true), ("c", false), ("e", true)]);
+    }
+
+    #[test]
+    fn a_known_failure_that_becomes_a_crash_is_worse() {
+        let mut died = judged("a", Verdict::Failed);
+        died.fault = Some(Fault::Crashed);
+        let changes = Baseline::parse("failed a\n").unwrap().compare(&[died.clone()]);
+        assert!(changes[0].is_worse(), "{changes:?}");
+        assert!(Baseline::parse("crashed a\n").unwrap().compare(&[died]).is_empty());
+        let wrong = [judged("a", Verdict::Failed)];
+        assert!(!Baseline::parse("crashed a\n").unwrap().compare(&wrong)[0].is_worse());
+    }
+
+    #[test]
+    fn names_that_no_case_has_are_forgotten() {
+        let mut known = Baseline::parse("failed a\nwarned gone\n").unwrap();
+        assert_eq!(known.forget_strangers(|name| name == "a"), ["gone"]);
+        assert_eq!(known, Baseline::parse("failed a\n").unwrap());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        let known = Baseline::parse("\u{feff}failed a\n").unwrap();
+        assert_eq!(known, Baseline::parse("failed a\n").unwrap());
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod trial;
 pub(crate) mod verdict;
 
 use std::cell::Cell;
+use std::collections::HashSet;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use antiphon::{Endpoint, Framing, RawJson};
 use clap::Args;
 use http::{HeaderName, HeaderValue};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use self::baseline::Baseline;
@@ -37,7 +39,7 @@ use self::transcript::{Profile, Wire};
 use self::verdict::{Judged, Verdict};
 use crate::exit::{Exit, Failure};
 use crate::quantity::{MaybeSpan, Span};
-use crate::raw::target::{Named, Remote, Speech, Target};
+use crate::raw::target::{Named, Place, Remote, Speech, Target};
 use crate::tls::ClientTls;
 use crate::{endpoint, output, remote};
 
@@ -50,8 +52,8 @@ const HOSTILE_BUDGET: Duration = Duration::from_secs(300);
 #[command(after_help = HELP)]
 pub(crate) struct CheckArgs {
     /// Where the server is, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
-    #[arg(value_parser = endpoint::callable, required_unless_present = "list")]
-    endpoint: Option<Endpoint>,
+    #[arg(value_name = "ENDPOINT", value_parser = first, required_unless_present = "list")]
+    first: Option<First>,
     /// Transcripts to run instead of those that are built in
     files: Vec<PathBuf>,
     /// A harmless method of the server, to call in cases that need any; else one is looked for
@@ -87,6 +89,22 @@ pub(crate) struct CheckArgs {
     headers: Vec<(HeaderName, HeaderValue)>,
     #[command(flatten)]
     tls: ClientTls,
+}
+
+/// What comes first on the command line: with `--list` it may be a transcript.
+#[derive(Clone, Debug)]
+enum First {
+    Endpoint(Endpoint),
+    File(PathBuf),
+}
+
+fn first(text: &str) -> Result<First, String> {
+    let path = PathBuf::from(text);
+    match endpoint::callable(text) {
+        Ok(endpoint) => Ok(First::Endpoint(endpoint)),
+        Err(_) if text.ends_with(".wire") || path.is_file() => Ok(First::File(path)),
+        Err(fault) => Err(fault),
+    }
 }
 
 /// Which cases to run.
@@ -149,56 +167,135 @@ Examples:
   antiphon check http://127.0.0.1:3000 --format junit > report.xml
   antiphon check http://127.0.0.1:3000 my/*.wire                   your own transcripts
   antiphon check --list
+  antiphon check --list my/*.wire
 
 What a MUST of the specification asks for and a server does not do is a failure; a SHOULD is a
 warning; where the specification leaves a choice, it is told what the server does, and not judged.
 A server that crashes fails, whatever was sent.
 
 Exit codes:
-  0  no failure; with --baseline, nothing is worse
-  1  a failure; with --baseline, something is worse
-  2  the command line or a transcript makes no sense
-  3  the server cannot be reached
-  4  the time was up before all was run, and nothing failed
-  5  the server answers no call, so that nothing can be judged";
+    0  no failure; with --baseline, nothing is worse
+    1  a failure; with --baseline, something is worse; or the server was gone before all was run
+    2  the command line or a transcript makes no sense
+    3  the server cannot be reached, or the report cannot be written
+    4  the time was up before all was run, and nothing failed
+    5  the server answers no call, so that nothing can be judged
+  130  Ctrl-C, SIGTERM or SIGHUP: the server that --spawn started has been ended, too";
 
-pub(crate) async fn run(args: CheckArgs) -> Result<Exit, Failure> {
+/// Longer than any run, and still far from where clocks end.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
+    if let Some(First::File(path)) = &args.first {
+        if !args.selection.list {
+            return Err(Failure::usage(format!("`{}` is no endpoint", path.display()))
+                .hint("the endpoint comes first, and transcripts behind it"));
+        }
+        args.files.insert(0, path.clone());
+    }
     let mut cases = suite::cases(&args.files)?;
+    let known = args.known(&cases)?;
     args.selection.select(&mut cases, |case| (&case.group, &case.name, case.facts.level))?;
     if args.selection.list {
         return list(
             cases.iter().map(|case| (&*case.group, &*case.name, case.facts.level, &*case.title)),
         );
     }
-    let Some(endpoint) = &args.endpoint else { return Err(Failure::usage("there is no endpoint")) };
-    let known = args.reporting.known()?;
-    let begun = Instant::now();
-    let mut run = args.begin(endpoint).await?;
-    let bar = Bar::new(cases.len());
-    let judged = tokio::select! {
-        judged = run.judge(&cases, |done, case| bar.draw(done, &case.group)) => judged,
-        _ = tokio::signal::ctrl_c() => {
-            bar.clear();
-            return Err(Failure::new(Exit::Interrupted, "interrupted before all cases were run"));
-        }
+    let Some(First::Endpoint(endpoint)) = &args.first else {
+        return Err(Failure::usage("there is no endpoint"));
     };
-    bar.clear();
-    let facts = vec![
-        ("endpoint", endpoint.to_string()),
-        ("profile", args.profile.to_string()),
-        ("method", run.subject.method.clone()),
-    ];
-    let exit = args.reporting.tell(known.as_ref(), facts, begun.elapsed(), judged)?;
-    if run.is_late && exit == Exit::Success {
-        return Err(Failure::new(Exit::Timeout, "the time was up before all cases were run")
-            .hint("--budget 2m gives more"));
+    let bar = Bar::new(cases.len());
+    // All that was started is dropped with the run, and so ended, whatever ends it.
+    tokio::select! {
+        biased;
+        () = interrupted() => {
+            bar.clear();
+            Err(Failure::new(Exit::Interrupted, "interrupted before all cases were run"))
+        }
+        exit = args.judge(endpoint, &cases, known.as_ref(), &bar) => exit,
     }
-    Ok(exit)
+}
+
+/// Waits until somebody wants us to end.
+async fn interrupted() {
+    let heard = async |kind| match signal(kind) {
+        Ok(mut signals) => {
+            signals.recv().await;
+        }
+        Err(_) => std::future::pending().await,
+    };
+    tokio::select! {
+        () = heard(SignalKind::interrupt()) => {}
+        () = heard(SignalKind::terminate()) => {}
+        () = heard(SignalKind::hangup()) => {}
+    }
 }
 
 impl CheckArgs {
+    /// What was known before. Names that no case has are told where all that is shipped is run.
+    fn known(&self, cases: &[transcript::Case]) -> Result<Option<Baseline>, Failure> {
+        let mut known = self.reporting.known()?;
+        if let Some(known) = &mut known
+            && self.files.is_empty()
+            && self.selection.is_all()
+        {
+            let names: HashSet<&str> = cases.iter().map(|case| &*case.name).collect();
+            for name in known.forget_strangers(|name| names.contains(name)) {
+                let name = output::visible(&name);
+                output::note(&format!("the baseline names {name}, and there is no such case"));
+            }
+        }
+        Ok(known)
+    }
+
+    async fn judge(
+        &self,
+        endpoint: &Endpoint,
+        cases: &[transcript::Case],
+        known: Option<&Baseline>,
+        bar: &Bar,
+    ) -> Result<Exit, Failure> {
+        let begun = Instant::now();
+        let mut run = self.begin(endpoint).await?;
+        let judged = run.judge(cases, |done, case| bar.draw(done, &case.group)).await;
+        bar.clear();
+        let facts = vec![
+            ("endpoint", endpoint.to_string()),
+            ("profile", self.profile.to_string()),
+            ("method", run.subject.method.clone()),
+        ];
+        let exit = self.reporting.tell(known, facts, begun.elapsed(), judged)?;
+        if run.is_gone {
+            let what = "the server was gone before all cases were run";
+            return Err(Failure::new(Exit::PeerError, what));
+        }
+        if run.is_late && exit == Exit::Success {
+            return Err(Failure::new(Exit::Timeout, "the time was up before all cases were run")
+                .hint("--budget 2m gives more"));
+        }
+        Ok(exit)
+    }
+
     /// Reaches the server and finds out what it can be asked.
     async fn begin(&self, endpoint: &Endpoint) -> Result<Run, Failure> {
+        if self.spawn.is_some() && matches!(endpoint, Endpoint::Exec { .. }) {
+            return Err(Failure::usage("exec: starts a process for each connection by itself")
+                .hint("leave --spawn out, or name the endpoint that it listens on"));
+        }
+        let dialer = self.dialer(endpoint).await?;
+        let deadline = dialer.deadline;
+        self.meet(dialer).await.map_err(|failure| {
+            if failure.exit == Exit::Usage || Instant::now() < deadline {
+                return failure;
+            }
+            failure
+                .with_exit(Exit::Timeout)
+                .about("the time was up before anything could be judged")
+                .hint("--budget 2m gives more")
+        })
+    }
+
+    async fn dialer(&self, endpoint: &Endpoint) -> Result<Dialer, Failure> {
         let tls = self.tls.client([endpoint])?;
         let named = Named { name: None, endpoint: endpoint.clone() };
         let remote = if self.hostile && !self.allow_remote {
@@ -210,36 +307,72 @@ impl CheckArgs {
         };
         let mut target = Target::find(named, &self.headers, &tls, remote).await?;
         target.is_quiet = !self.reporting.verbose;
-        let wire = wire(&target.speech);
         let usual = if self.hostile { HOSTILE_BUDGET } else { BUDGET };
         let budget = self.budget.map_or(Some(usual), |budget| budget.0);
+        let deadline = Instant::now() + budget.unwrap_or(FOREVER).min(FOREVER);
         let pace = self.files.is_empty().then_some(dial::PACE);
-        let forever = Duration::from_secs(365 * 24 * 3600);
-        let deadline = Instant::now() + budget.unwrap_or(forever);
-        let mut dialer = Dialer::new(target, self.profile, self.timeout.0, deadline, pace);
+        let patience = self.timeout.0.min(FOREVER);
+        Ok(Dialer::new(target, self.profile, patience, deadline, pace))
+    }
+
+    /// Starts the server where it is ours to start, and gets to know it.
+    async fn meet(&self, mut dialer: Dialer) -> Result<Run, Failure> {
+        let wire = wire(&dialer.target.speech);
         let server = match &self.spawn {
-            Some(_) if matches!(endpoint, Endpoint::Exec { .. }) => {
-                return Err(Failure::usage("exec: starts a process for each connection by itself")
-                    .hint("leave --spawn out, or name the endpoint that it listens on"));
-            }
             Some(command) => Some(Spawned::start(command, &dialer).await?),
             None => None,
         };
-        if let Err(error) = dialer.reach().await {
-            return Err(self.tls.advise(dialer.target.unreachable(&error)));
+        let is_child = matches!(dialer.target.place, Place::Child(_));
+        if !is_child {
+            self.reach(&dialer).await?;
         }
         let named = self.method.clone().map(|method| (method, self.params.0.clone()));
-        let subject = Subject::find(&dialer, named).await.map_err(|fault| mute(&fault, wire))?;
+        let subject = match Subject::find(&dialer, named).await {
+            Ok(subject) => subject,
+            Err(fault) => {
+                // A process is started for nothing only where nothing could be judged.
+                if is_child {
+                    self.reach(&dialer).await?;
+                }
+                return Err(mute(&fault, wire));
+            }
+        };
         dialer.set_pace(subject.took);
         if !subject.has_method {
             output::note("no method is known that gives a result: --method NAME runs more cases");
         }
         Ok(Run::new(dialer, subject, wire, server, self.hostile))
     }
+
+    /// Whether there is anybody, and speaks TLS and WebSocket where that is due.
+    async fn reach(&self, dialer: &Dialer) -> Result<(), Failure> {
+        let target = &dialer.target;
+        if let Err(error) = dialer.reach().await {
+            let failure = target.unreachable(&error).with_exit(Exit::Transport);
+            return Err(self.tls.advise(failure));
+        }
+        if let Speech::Ws { .. } = target.speech
+            && let Err(fault) = dialer.connect(false).await
+        {
+            let what = format!("cannot connect to {}: {fault}", target.endpoint);
+            let other = "check the path; a server that is asked by POST is at http://";
+            return Err(Failure::new(Exit::Transport, what)
+                .hint_where("gives status", other)
+                .hint_where("gives status 401", CREDENTIALS)
+                .hint_where("gives status 403", CREDENTIALS));
+        }
+        Ok(())
+    }
 }
 
+const CREDENTIALS: &str =
+    "-H 'Authorization: Bearer ...' shows who you are, where the server asks for it";
+
 fn mute(fault: &str, wire: Wire) -> Failure {
+    let is_refused =
+        ["HTTP status 401", "HTTP status 403"].iter().any(|sign| fault.starts_with(sign));
     let hint = match wire {
+        _ if is_refused => CREDENTIALS,
         Wire::Line => {
             "a server may frame its messages otherwise: try +header or +values, as in tcp+header://"
         }
@@ -252,6 +385,10 @@ fn mute(fault: &str, wire: Wire) -> Failure {
 }
 
 impl Selection {
+    fn is_all(&self) -> bool {
+        self.only.is_empty() && self.skip.is_empty()
+    }
+
     /// Keeps what is wanted. A pattern that means nothing is a mistake.
     pub(crate) fn select<T>(
         &self,
@@ -347,13 +484,16 @@ impl Bar {
     }
 
     pub(crate) fn draw(&self, done: usize, what: &str) {
-        const WIDTH: usize = 30;
+        const WIDTH: usize = 20;
+        /// So much fits into a narrow terminal: what wraps cannot be drawn over.
+        const COLUMNS: usize = 45;
         let filled = done * WIDTH / self.total.max(1);
         if !self.is_on || self.drawn.replace(done) == done {
             return;
         }
         let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
         let text = format!("{bar} {done}/{} {what}", self.total);
+        let text: String = text.chars().take(COLUMNS).collect();
         output::draw(&format!("\r\x1b[K{}", output::dim(&text)));
     }
 

@@ -8,35 +8,55 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::dial::Dialer;
 use crate::exit::{Exit, Failure};
-use crate::raw::socket::kill_group;
+use crate::raw::socket::{Group, Socket};
 
 /// How long a server may take until it can be connected to.
 const START: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
+/// How long one that ends at once is tried again: its port is free only after a minute, where it does not
+/// ask for less and was the first to close.
+const AGAIN: Duration = Duration::from_secs(65);
+const PAUSE: Duration = Duration::from_millis(200);
 
-/// A server that was started here; it is killed when this is dropped.
+/// A server that was started here; it is killed when this is dropped, with all that it started.
 pub(super) struct Spawned {
     command: Vec<String>,
+    group: Group,
     child: Child,
 }
 
 impl Spawned {
     /// Starts it, and waits until it listens.
     pub(super) async fn start(command: &str, dialer: &Dialer) -> Result<Self, Failure> {
-        let words = shell_words::split(command)
+        let command = shell_words::split(command)
             .map_err(|error| Failure::usage(format!("--spawn {command:?}: {error}")))?;
-        let child = spawn(&words)?;
-        let mut spawned = Self { command: words, child };
+        if is_taken(dialer).await {
+            let endpoint = &dialer.target.endpoint;
+            let what = format!("something listens on {endpoint} already, before --spawn");
+            return Err(
+                Failure::usage(what).hint("end it, or leave --spawn out to judge what runs there")
+            );
+        }
+        let (group, child) = spawn(&command)?;
+        let mut spawned = Self { command, group, child };
         spawned.wait_until_up(dialer).await?;
         Ok(spawned)
     }
 
     /// Starts it anew.
     pub(super) async fn restart(&mut self, dialer: &Dialer) -> Result<(), Failure> {
-        kill_group(&self.child);
-        let _ = self.child.kill().await;
-        self.child = spawn(&self.command)?;
-        self.wait_until_up(dialer).await
+        let deadline = Instant::now() + AGAIN;
+        loop {
+            self.group.kill();
+            let _ = self.child.kill().await;
+            (self.group, self.child) = spawn(&self.command)?;
+            let Err(failure) = self.wait_until_up(dialer).await else { return Ok(()) };
+            let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            if !has_ended || Instant::now() >= deadline.min(dialer.deadline) {
+                return Err(failure);
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// How it ended, if it did.
@@ -48,17 +68,16 @@ impl Spawned {
     async fn wait_until_up(&mut self, dialer: &Dialer) -> Result<(), Failure> {
         let deadline = dialer.deadline.min(Instant::now() + START);
         loop {
-            let fault = match dialer.connect(true).await {
-                Ok(_) => return Ok(()),
-                Err(fault) => fault,
-            };
+            let connected = dialer.connect(true).await;
             let command = self.command.join(" ");
+            // Whoever answered instead is not the one that is to be judged.
             if let Ok(Some(status)) = self.child.try_wait() {
                 let what = format!("`{command}` ended before it listened: {status}");
                 return Err(
                     Failure::new(Exit::Transport, what).hint("run it by hand to see what it says")
                 );
             }
+            let Err(fault) = connected else { return Ok(()) };
             if Instant::now() > deadline {
                 let endpoint = &dialer.target.endpoint;
                 let what = format!("`{command}` runs, and {endpoint} cannot be reached: {fault}");
@@ -70,16 +89,15 @@ impl Spawned {
     }
 }
 
-impl Drop for Spawned {
-    fn drop(&mut self) {
-        kill_group(&self.child);
-    }
+/// Whether somebody listens there, whatever is spoken.
+async fn is_taken(dialer: &Dialer) -> bool {
+    matches!(timeout(dialer.patience(), Socket::open(&dialer.target)).await, Ok(Ok(_)))
 }
 
-fn spawn(words: &[String]) -> Result<Child, Failure> {
+fn spawn(words: &[String]) -> Result<(Group, Child), Failure> {
     let (program, args) =
         words.split_first().ok_or_else(|| Failure::usage("--spawn names no command"))?;
-    Command::new(program)
+    let child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
         // stdout is for the report alone.
@@ -91,5 +109,6 @@ fn spawn(words: &[String]) -> Result<Child, Failure> {
         .map_err(|error| {
             Failure::new(Exit::Transport, format!("`{program}` does not start: {error}"))
                 .hint("--spawn takes a command and its arguments, quoted as one word")
-        })
+        })?;
+    Ok((Group::of(&child), child))
 }

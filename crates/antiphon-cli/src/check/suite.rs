@@ -45,7 +45,7 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| Failure::usage(format!("{name} cannot be read: {error}")))?;
-        let found = parse(&group_of(path), &text).map_err(|fault| {
+        let found = parse(&group_of(path), without_mark(&text)).map_err(|fault| {
             Failure::usage(format!("{name}: {fault}"))
                 .hint("testdata/wire/README.md of Antiphon describes the format")
         })?;
@@ -56,6 +56,11 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<Case>, Failure> {
         cases.extend(found);
     }
     Ok(cases)
+}
+
+/// The text behind the byte order mark that some editors write.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
 fn group_of(path: &Path) -> String {

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use antiphon::transport::tls::TlsStream;
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -26,7 +27,7 @@ pub(crate) enum Socket {
     Tcp(TcpStream),
     Tls(TlsStream),
     Unix(UnixStream),
-    Child { stdin: ChildStdin, stdout: ChildStdout, child: Box<Child> },
+    Child { group: Group, stdin: ChildStdin, stdout: ChildStdout, child: Box<Child> },
 }
 
 impl Socket {
@@ -40,7 +41,8 @@ impl Socket {
         }
     }
 
-    async fn open(target: &Target) -> io::Result<Self> {
+    /// Connects, and speaks no TLS.
+    pub(crate) async fn open(target: &Target) -> io::Result<Self> {
         match &target.place {
             Place::Tcp(addresses) => {
                 let socket = TcpStream::connect(&addresses[..]).await?;
@@ -64,9 +66,10 @@ impl Socket {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
+        let group = Group::of(&child);
         match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => {
-                Ok(Self::Child { stdin, stdout, child: Box::new(child) })
+                Ok(Self::Child { group, stdin, stdout, child: Box::new(child) })
             }
             _ => Err(io::Error::other("the child has no stdin and stdout")),
         }
@@ -151,20 +154,38 @@ impl Socket {
         if let Self::Tls(socket) = &mut self {
             poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_shutdown(cx).is_ready())).await;
         }
-        if let Self::Child { stdin, stdout, mut child } = self {
+        if let Self::Child { mut group, stdin, stdout, mut child } = self {
             drop((stdin, stdout));
             if timeout(GRACE, child.wait()).await.is_err() {
-                kill_group(&child);
+                group.kill();
                 let _ = child.kill().await;
             }
         }
     }
 }
 
-/// Ends a child and what it has started: it leads a process group of its own.
-pub(crate) fn kill_group(child: &Child) {
-    let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
-    if let Some(group) = group {
-        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+/// A child that leads a process group of its own, and what it has started: all end with this.
+///
+/// The id is kept from the start: a child that was waited for has none, and what it left behind still
+/// runs.
+#[derive(Debug)]
+pub(crate) struct Group(Option<Pid>);
+
+impl Group {
+    pub(crate) fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
+    }
+
+    /// Ends it, once: later the id may be somebody else's.
+    pub(crate) fn kill(&mut self) {
+        if let Some(leader) = self.0.take() {
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn report(report: &Report) -> String {
 }
 
 fn change(change: &Change) -> Value {
-    json!({ "name": change.name, "was": change.was.to_string(), "is": change.is.to_string() })
+    json!({ "name": change.name, "was": change.was.to_string(), "is": change.now() })
 }
 
 fn case(judged: &Judged) -> Value {

@@ -1,58 +1,72 @@
-//! The report as JUnit's XML: a group is a suite, a failure fails, and all else is told beside it.
+//! The report as JUnit's XML: a group is a suite, a failure fails, and all else is told beside it. With a
+//! baseline what is worse fails, and a known failure is skipped.
 
 use std::fmt::Write as _;
 
-use super::{Report, text};
+use super::{Colour, Report, text};
 use crate::check::verdict::{Judged, Verdict};
 
 pub(super) fn report(report: &Report) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    let (tests, failures) = (report.judged.len(), report.count(Verdict::Failed));
-    let skipped = report.count(Verdict::NotRun);
     let _ = writeln!(
         out,
-        "<testsuites name=\"antiphon\" tests=\"{tests}\" failures=\"{failures}\" \
-         skipped=\"{skipped}\" time=\"{:.3}\">",
+        "<testsuites name=\"antiphon\" {} time=\"{:.3}\">",
+        counts(report, &report.judged),
         report.seconds
     );
     for group in report.groups() {
-        suite(group, &mut out);
+        let name = escaped(&group[0].group);
+        let _ = writeln!(out, "  <testsuite name=\"{name}\" {}>", counts(report, group));
+        for judged in group {
+            case(report, judged, &mut out);
+        }
+        out.push_str("  </testsuite>\n");
     }
     out.push_str("</testsuites>\n");
     out
 }
 
-fn suite(group: &[Judged], out: &mut String) {
-    let count = |verdict| group.iter().filter(|judged| judged.verdict == verdict).count();
-    let _ = writeln!(
-        out,
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">",
-        escaped(&group[0].group),
-        group.len(),
-        count(Verdict::Failed),
-        count(Verdict::NotRun)
-    );
-    for judged in group {
-        case(judged, out);
-    }
-    out.push_str("  </testsuite>\n");
+fn counts(report: &Report, cases: &[Judged]) -> String {
+    let count = |wanted: &[Colour]| {
+        cases.iter().filter(|judged| wanted.contains(&report.colour(judged))).count()
+    };
+    let (failures, skipped) = (count(&[Colour::Red]), count(&[Colour::Known, Colour::Skipped]));
+    format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", cases.len())
 }
 
-fn case(judged: &Judged, out: &mut String) {
+fn case(report: &Report, judged: &Judged, out: &mut String) {
     let (group, name) = (escaped(&judged.group), escaped(&judged.name));
     let _ = write!(out, "    <testcase classname=\"{group}\" name=\"{name}\"");
-    let reason = escaped(judged.reason.as_deref().unwrap_or_default());
+    let change = report.told_change(judged).map(|change| escaped(&change));
+    let title = escaped(&judged.title);
     let told = || escaped(&text::details(judged));
-    let _ = match judged.verdict {
-        Verdict::Passed => writeln!(out, "/>"),
-        Verdict::NotRun => writeln!(out, "><skipped message=\"{reason}\"/></testcase>"),
-        Verdict::Failed => {
-            let title = escaped(&judged.title);
-            writeln!(out, "><failure message=\"{title}\">{}</failure></testcase>", told())
+    let _ = match report.colour(judged) {
+        Colour::Skipped => {
+            let reason = escaped(judged.reason.as_deref().unwrap_or_default());
+            writeln!(out, "><skipped message=\"{reason}\"/></testcase>")
         }
-        Verdict::Warned | Verdict::Differs => {
-            let verdict = judged.verdict;
-            writeln!(out, "><system-out>{verdict}: {}</system-out></testcase>", told())
+        Colour::Known => writeln!(
+            out,
+            "><skipped message=\"known: {title}\"/><system-out>{}</system-out></testcase>",
+            told()
+        ),
+        Colour::Red => {
+            let change = change.map(|change| format!("{change}: ")).unwrap_or_default();
+            let message = format!("{change}{title}");
+            writeln!(out, "><failure message=\"{message}\">{}</failure></testcase>", told())
+        }
+        Colour::Green => {
+            let mut said: Vec<String> = change.into_iter().collect();
+            if judged.verdict != Verdict::Passed {
+                said.push(format!("{}: {}", judged.verdict, told()));
+            }
+            match &said[..] {
+                [] => writeln!(out, "/>"),
+                said => {
+                    let said = said.join("&#10;");
+                    writeln!(out, "><system-out>{said}</system-out></testcase>")
+                }
+            }
         }
     };
 }

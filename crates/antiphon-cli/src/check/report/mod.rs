@@ -7,7 +7,7 @@ mod text;
 
 use clap::ValueEnum;
 
-use super::baseline::Change;
+use super::baseline::{Change, Grade};
 use super::verdict::{Judged, Verdict};
 use crate::exit::Failure;
 use crate::output;
@@ -37,6 +37,16 @@ pub(crate) struct Report {
     pub(crate) is_verbose: bool,
 }
 
+/// What JUnit and TAP make of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Colour {
+    Green,
+    Red,
+    /// A failure that the baseline forgives.
+    Known,
+    Skipped,
+}
+
 impl Report {
     pub(crate) fn print(&self, format: Format) -> Result<(), Failure> {
         let text = match format {
@@ -50,6 +60,30 @@ impl Report {
 
     pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.judged.iter().filter(|judged| judged.verdict == verdict).count()
+    }
+
+    /// How it compares with the baseline, if there is one and it is not as it was.
+    fn change(&self, judged: &Judged) -> Option<&Change> {
+        self.changes.as_ref()?.iter().find(|change| change.name == judged.name)
+    }
+
+    /// What it is to those who only see red and green: with a baseline red is what is worse.
+    fn colour(&self, judged: &Judged) -> Colour {
+        let is_worse = self.change(judged).is_some_and(Change::is_worse);
+        match judged.verdict {
+            Verdict::NotRun => Colour::Skipped,
+            _ if is_worse => Colour::Red,
+            _ if Grade::of(judged) < Grade::Failed => Colour::Green,
+            _ if self.changes.is_some() => Colour::Known,
+            _ => Colour::Red,
+        }
+    }
+
+    /// The change in words, as machines' formats carry it.
+    fn told_change(&self, judged: &Judged) -> Option<String> {
+        let change = self.change(judged)?;
+        let which = if change.is_worse() { "worse" } else { "better" };
+        Some(format!("{which} than the baseline: {} before, now {}", change.was, change.now()))
     }
 
     /// The groups with their cases, in the order in which they were run.

@@ -165,7 +165,8 @@ impl Page {
             }
             let _ = writeln!(out, "\n{}", self.bold(title));
             for change in some {
-                let (was, is) = (change.was, self.verdict(change.is));
+                let style = if change.is_worse() { "1;31" } else { "32" };
+                let (was, is) = (change.was, self.paint(style, &change.now()));
                 let _ = writeln!(out, "  {}: {was} before, now {is}", change.name);
             }
         };

@@ -6,6 +6,7 @@ mod foreign;
 mod late;
 mod mutants;
 mod own;
+mod processes;
 mod reports;
 
 use serde_json::Value;

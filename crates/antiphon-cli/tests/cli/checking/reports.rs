@@ -97,6 +97,70 @@ fn a_baseline_forgives_what_is_known() {
 }
 
 #[test]
+fn machines_are_told_what_is_known_worse_and_better() {
+    let (server, scratch, file) = own();
+    let endpoint = server.endpoint("http");
+    let baseline = scratch.path("known.txt").display().to_string();
+    let with = |known: &str, format| {
+        std::fs::write(&baseline, known).unwrap();
+        check(&[endpoint, &file, "--baseline", &baseline, "--format", format])
+    };
+    // A byte order mark, as some editors write it, is no part of either file.
+    std::fs::write(&file, format!("\u{feff}{OWN}")).unwrap();
+    for (known, format, code, parts) in [
+        (
+            "\u{feff}failed wrong-answer\n",
+            "tap",
+            0,
+            ["not ok 1 - own/wrong-answer: ", " # TODO known\n"],
+        ),
+        (
+            "failed wrong-answer\n",
+            "junit",
+            0,
+            ["failures=\"0\" skipped=\"1\"", "<skipped message=\"known: "],
+        ),
+        (
+            "failed right-answer\n",
+            "tap",
+            1,
+            ["# worse than the baseline: passed before, now failed", "# better than"],
+        ),
+        (
+            "failed right-answer\n",
+            "junit",
+            1,
+            ["<failure message=\"worse than", "<system-out>better than"],
+        ),
+    ] {
+        let ended = with(known, format);
+        assert_eq!(ended.code, Some(code), "{known} {format}: {ended:?}");
+        for part in parts {
+            assert!(ended.stdout.contains(part), "{part} is not in\n{}", ended.stdout);
+        }
+    }
+}
+
+#[test]
+fn names_that_no_case_has_do_not_stay_known() {
+    let scratch = Scratch::new();
+    let baseline = scratch.path("known.txt");
+    std::fs::write(&baseline, "failed no-such-case\nfailed id-zero\n").unwrap();
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let shown = baseline.display().to_string();
+    let with = |more: &[&str]| {
+        let args = [server.endpoint("tcp"), "--baseline", &shown, "--update-baseline"];
+        check(&[&args[..], more].concat())
+    };
+    let some = with(&["--only", "id-null"]);
+    assert_eq!((some.code, &*some.stderr), (Some(0), ""), "{some:?}");
+    let all = with(&[]);
+    assert!(all.stderr.contains("names no-such-case, and there is no such case"), "{all:?}");
+    let known = std::fs::read_to_string(&baseline).unwrap();
+    assert!(!known.contains("no-such-case") && !known.contains("id-zero"), "{known}");
+}
+
+#[test]
 fn cases_are_chosen_and_listed() {
     let (server, _scratch, _) = own();
     let endpoint = server.endpoint("http");
@@ -108,6 +172,14 @@ fn cases_are_chosen_and_listed() {
     let listed = check(&["--list", "--only", "id-null"]);
     assert_eq!(listed.code, Some(0));
     assert!(listed.stdout.starts_with("ids/id-null "), "{listed:?}");
+
+    let (_server, _scratch, file) = own();
+    let listed = check(&["--list", &file]);
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(listed.stdout.starts_with("own/wrong-answer "), "{listed:?}");
+    let alone = check(&[&file]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("the endpoint comes first"), "{alone:?}");
 
     let wrong = check(&[endpoint, "--only", "no-such"]);
     assert_eq!(wrong.code, Some(2));
