@@ -251,7 +251,7 @@ async fn final_answer(talk: &mut Talk) -> Result<Answer, End> {
 /// The message, if it is the Response to this id.
 pub(crate) fn answer_to(message: &[u8], id: &str) -> Option<Json> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
-    let is_ours = json.member("id").is_some_and(|found| found.text == id);
+    let is_ours = json.member("id").is_some_and(|found| found.text() == id);
     (is_ours && json.member("method").is_none()).then_some(json)
 }
 
@@ -262,7 +262,7 @@ pub(crate) fn is_ours(message: &[u8]) -> bool {
         return false;
     };
     let prefix = format!("\"{OURS}");
-    json.member("id").is_some_and(|id| id.text.starts_with(&prefix))
+    json.member("id").is_some_and(|id| id.text().starts_with(&prefix))
         && json.member("method").is_none()
 }
 

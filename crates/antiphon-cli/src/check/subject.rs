@@ -63,7 +63,7 @@ impl Sign {
             Self::AnyResult => {
                 answer.member("result").is_some() && answer.member("error").is_none()
             }
-            Self::Code(text) => code().is_some_and(|code| code.text == *text),
+            Self::Code(text) => code().is_some_and(|code| code.text() == *text),
         }
     }
 }
@@ -125,7 +125,7 @@ impl Subject {
             return Err(format!("{method} gives no result but {error}"));
         }
         let result = match (first.member("result"), second.member("result")) {
-            (Some(one), Some(two)) if one == two => Some(one.text.clone()),
+            (Some(one), Some(two)) if one == two => Some(one.text().to_owned()),
             _ => None,
         };
         Ok(Self { method, params, result, has_method, took, has })
@@ -194,7 +194,7 @@ async fn echoes(dialer: &Dialer, talk: &mut Option<Talk>) -> bool {
     *talk = none.is_ok().then_some(open);
     // That a null result is left out is for a case to say.
     let is_null = |answer: &Json| match answer.member("result") {
-        Some(result) => result.text == "null",
+        Some(result) => result.text() == "null",
         None => answer.member("error").is_none(),
     };
     named && none.is_ok_and(|answer| is_null(&answer))
@@ -260,14 +260,14 @@ async fn described(dialer: &Dialer, talk: &mut Option<Talk>) -> Option<Vec<(Stri
             Some(Value::Array(params)) => params.iter().any(is_required),
             _ => false,
         };
-        let name: String = serde_json::from_str(&method.member("name")?.text).ok()?;
+        let name: String = serde_json::from_str(method.member("name")?.text()).ok()?;
         (!needs_params && sounds_harmless(&name)).then_some((name, "[]".to_owned()))
     });
     Some(names.take(8).collect())
 }
 
 fn is_required(param: &Json) -> bool {
-    param.member("required").is_some_and(|required| required.text == "true")
+    param.member("required").is_some_and(|required| required.text() == "true")
 }
 
 /// Whether a name promises to tell and not to do: nobody wants a suite that stops the server.
