@@ -225,7 +225,7 @@ impl Dialer {
         let id = json.member("id").filter(|id| !has_our_prefix(id));
         if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
-            let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text);
+            let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
             let _ = timeout(self.patience(), talk.send(answer.as_bytes())).await;
         }
     }
@@ -288,7 +288,7 @@ async fn final_answer(talk: &mut Talk) -> Result<Answer, End> {
 /// The message, if it is the Response to this id.
 pub(crate) fn answer_to(message: &[u8], id: &str) -> Option<Json> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
-    let is_ours = json.member("id").is_some_and(|found| found.text == id);
+    let is_ours = json.member("id").is_some_and(|found| found.text() == id);
     (is_ours && json.member("method").is_none()).then_some(json)
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn is_ours(message: &[u8]) -> bool {
 }
 
 fn has_our_prefix(id: &Json) -> bool {
-    id.text.strip_prefix('"').is_some_and(|text| text.starts_with(OURS))
+    id.text().strip_prefix('"').is_some_and(|text| text.starts_with(OURS))
 }
 
 /// A name as a JSON String.

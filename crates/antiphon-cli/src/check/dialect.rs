@@ -1,38 +1,32 @@
 //! What a dialect writes differently on purpose, in the words of 2.0.
 
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use super::transcript::json::{Json, Value};
 
 /// A Response of Bitcoin Core's: `result`, `error` and `id`, of which one is null, and no `jsonrpc`.
-/// Nothing, where there is nothing to change.
+/// Nothing, where there is nothing to change, and where it is no JSON or has a member twice: that is
+/// judged as it came.
 pub(super) fn from_bitcoin(message: &[u8]) -> Option<Vec<u8>> {
-    let text = std::str::from_utf8(message).ok()?;
-    if text.trim_start().starts_with('[') {
-        let entries: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-        let entries: Vec<String> = entries
-            .iter()
-            .map(|one| response(one.get()).unwrap_or_else(|| one.get().to_owned()))
-            .collect();
-        return Some(format!("[{}]", entries.join(",")).into_bytes());
-    }
-    response(text).map(String::into_bytes)
+    let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
+    let Value::Array(entries) = &json.value else {
+        return response(&json).map(String::into_bytes);
+    };
+    let entries: Vec<String> =
+        entries.iter().map(|one| response(one).unwrap_or_else(|| one.text().to_owned())).collect();
+    Some(format!("[{}]", entries.join(",")).into_bytes())
 }
 
-fn response(text: &str) -> Option<String> {
-    let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
-    let is_null = |name: &str, members: &BTreeMap<String, &RawValue>| {
-        members.get(name).is_some_and(|value| value.get() == "null")
+fn response(json: &Json) -> Option<String> {
+    let Value::Object(members) = &json.value else { return None };
+    let is_null = |name| json.member(name).is_some_and(|one| matches!(one.value, Value::Null));
+    let has = |name| json.member(name).is_some();
+    let is_kept = |name: &Json| {
+        !(name.is_text("error") && is_null("error") && has("result"))
+            && !(name.is_text("result") && is_null("result") && has("error") && !is_null("error"))
     };
-    if is_null("error", &members) && members.contains_key("result") {
-        members.remove("error");
-    } else if is_null("result", &members) && members.contains_key("error") {
-        members.remove("result");
-    }
-    let version = (!members.contains_key("jsonrpc")).then(|| "\"jsonrpc\":\"2.0\"".to_owned());
-    let members = members
-        .iter()
-        .map(|(name, value)| format!("{}:{}", serde_json::Value::from(&**name), value.get()));
-    Some(format!("{{{}}}", version.into_iter().chain(members).collect::<Vec<_>>().join(",")))
+    let version = (!has("jsonrpc")).then(|| "\"jsonrpc\":\"2.0\"".to_owned());
+    let kept = members.written().filter(|(name, _)| is_kept(name));
+    let kept = kept.map(|(name, one)| format!("{}:{}", name.text(), one.text()));
+    Some(format!("{{{}}}", version.into_iter().chain(kept).collect::<Vec<_>>().join(",")))
 }
 
 #[cfg(test)]
@@ -42,11 +36,23 @@ mod tests {
     #[test]
     fn a_null_beside_the_other_is_left_out() {
         let words = |text: &str| String::from_utf8(from_bitcoin(text.as_bytes()).unwrap()).unwrap();
-        let good = r#"{"jsonrpc":"2.0","id":1.50,"result":null}"#;
+        let good = r#"{"jsonrpc":"2.0","result":null,"id":1.50}"#;
         assert_eq!(words(r#"{"result":null,"error":null,"id":1.50}"#), good);
         let failed = r#"[{"jsonrpc":"2.0","error":{"code":1},"id":1}]"#;
         assert_eq!(words(r#"[{"result":null,"error":{"code":1},"id":1}]"#), failed);
-        assert_eq!(words(good), r#"{"id":1.50,"jsonrpc":"2.0","result":null}"#);
+        assert_eq!(words(good), good);
         assert_eq!(from_bitcoin(b"\xFF"), None);
+    }
+
+    #[test]
+    fn a_member_that_is_there_twice_is_not_hidden() {
+        for text in [
+            r#"{"result":1,"error":null,"id":1,"id":1}"#,
+            r#"{"jsonrpc":"2.0","jsonrpc":"2.0","result":1,"id":1}"#,
+            r#"[{"result":1,"error":null,"id":1},{"result":1,"\u0069d":2,"id":2}]"#,
+            r#"{"result":{"a":1,"a":2},"error":null,"id":1}"#,
+        ] {
+            assert_eq!(from_bitcoin(text.as_bytes()), None, "{text}");
+        }
     }
 }

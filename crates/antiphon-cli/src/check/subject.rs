@@ -65,7 +65,7 @@ impl Sign {
             Self::AnyResult => {
                 answer.member("result").is_some() && answer.member("error").is_none()
             }
-            Self::Code(text) => code().is_some_and(|code| code.text == *text),
+            Self::Code(text) => code().is_some_and(|code| code.text() == *text),
         }
     }
 }
@@ -139,7 +139,8 @@ impl Subject {
         }
         // What any other method gives may change with every second.
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
-        let result = first.member("result").filter(|_| is_known).map(|result| result.text.clone());
+        let result =
+            first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
         let is_meant = dialer.pace().is_none();
         Ok(Self { method, params, result, has_method, took, is_meant, has })
     }
@@ -208,7 +209,7 @@ async fn echoes(dialer: &Dialer, talk: &mut Option<Talk>) -> bool {
     *talk = none.is_ok().then_some(open);
     // That a null result is left out is for a case to say.
     let is_null = |answer: &Json| match answer.member("result") {
-        Some(result) => result.text == "null",
+        Some(result) => result.text() == "null",
         None => answer.member("error").is_none(),
     };
     named && none.is_ok_and(|answer| is_null(&answer))
@@ -280,14 +281,14 @@ async fn described(dialer: &Dialer, talk: &mut Option<Talk>) -> Option<Vec<(Stri
             Some(Value::Array(params)) => params.iter().any(is_required),
             _ => false,
         };
-        let name: String = serde_json::from_str(&method.member("name")?.text).ok()?;
+        let name: String = serde_json::from_str(method.member("name")?.text()).ok()?;
         (!needs_params && sounds_harmless(&name)).then_some((name, "[]".to_owned()))
     });
     Some(names.take(8).collect())
 }
 
 fn is_required(param: &Json) -> bool {
-    param.member("required").is_some_and(|required| required.text == "true")
+    param.member("required").is_some_and(|required| required.text() == "true")
 }
 
 /// Whether a name promises to tell and not to do: nobody wants a suite that stops the server.

@@ -122,21 +122,21 @@ impl Heard {
             self.fault("request-object", format!("a message is an Object, and this is {json}"));
             return None;
         };
-        let is_reply = |name: &String| name == "result" || name == "error";
-        if json.member("method").is_none() && members.iter().any(|(name, _)| is_reply(name)) {
+        let is_reply = |name: &str| name == "result" || name == "error";
+        if json.member("method").is_none() && members.iter().any(|(name, _)| is_reply(&name)) {
             self.replies.push(json.clone());
             return None;
         }
         self.request(json);
-        for (name, _) in members {
-            if !["jsonrpc", "method", "params", "id"].contains(&name.as_str()) {
+        for (name, _) in members.iter() {
+            if !["jsonrpc", "method", "params", "id"].contains(&&*name) {
                 self.fault("request-members", format!("`{name}` is no member of a Request"));
             }
         }
         let id = json.member("id")?;
-        let params = json.member("params").map(|params| params.text.as_str());
+        let params = json.member("params").map(Json::text);
         let result = result.or(params).unwrap_or("true");
-        Some(Call { id: id.text.clone(), result: result.to_owned() })
+        Some(Call { id: id.text().to_owned(), result: result.to_owned() })
     }
 
     /// Section 4.
@@ -151,8 +151,8 @@ impl Heard {
         }
         match json.member("method").map(|method| (&method.value, method)) {
             None => self.fault("request-method", "`method` is missing"),
-            Some((Value::String(name), method)) => {
-                let name = String::from_utf16_lossy(name);
+            Some((Value::String(_), method)) => {
+                let name = method.lossy();
                 if name.starts_with("rpc.") && name != "rpc.discover" {
                     self.fault("reserved-names", format!("it calls {method}"));
                 }
@@ -176,8 +176,8 @@ impl Heard {
     fn id(&mut self, id: &Json) {
         match &id.value {
             Value::String(_) => {}
-            Value::Number(text) if is_whole(text) => {}
-            Value::Number(_) => self.fault("id-fraction", format!("the id {id} has a fraction")),
+            Value::Number if is_whole(id.text()) => {}
+            Value::Number => self.fault("id-fraction", format!("the id {id} has a fraction")),
             Value::Null => self.fault("id-null", "the id of a call is null"),
             _ => self
                 .fault("request-id", format!("at `id`: expected a String or a Number, found {id}")),
@@ -191,7 +191,7 @@ fn parse(message: &[u8]) -> Result<Json, String> {
 }
 
 pub(super) fn is_text(json: &Json, text: &str) -> bool {
-    matches!(&json.value, Value::String(units) if text.encode_utf16().eq(units.iter().copied()))
+    json.is_text(text)
 }
 
 /// `1`, and `1.0` and `1e3` too: the value has no fractional part.

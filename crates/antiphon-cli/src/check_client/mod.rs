@@ -95,7 +95,7 @@ Exit codes:
   5  the client makes no call, or fails where it gets a result, so that nothing can be judged";
 
 fn json(text: &str) -> Result<String, String> {
-    Json::parse(text).map(|json| json.text)
+    Json::parse(text).map(|json| json.text().to_owned())
 }
 
 pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
