@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use super::{Peer, check, finds_nobody, flood, head, right_until, tells, upgrade};
+use super::{Peer, check, finds_no_way, finds_nobody, flood, head, right_until, tells, upgrade};
 use crate::checking::mutants::reference::Reference;
 
 const NEWS: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"news\"}\n";
@@ -83,7 +83,7 @@ fn endless_frames() {
 #[test]
 fn an_endless_answer_to_the_handshake() {
     let peer = Peer::start(says(b"HTTP/1.1 101 Switching Protocols\r\n", b"x-more: yes\r\n"));
-    finds_nobody(&peer.endpoint("ws"));
+    finds_no_way(&peer.endpoint("ws"));
 }
 
 /// Calls are answered, each behind more news than anybody reads.

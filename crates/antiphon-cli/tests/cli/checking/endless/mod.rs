@@ -31,6 +31,13 @@ fn check(endpoint: &str, flags: &[&str]) -> Ended {
     ends(command.args(flags))
 }
 
+/// There is no WebSocket without its handshake.
+fn finds_no_way(endpoint: &str) {
+    let ended = ends(antiphon().args(["check", endpoint, "--timeout", "200ms", "--budget", "5s"]));
+    assert_eq!((ended.code, &*ended.stdout), (Some(3), ""), "{ended:?}");
+    assert!(ended.stderr.contains("cannot connect"), "{ended:?}");
+}
+
 /// It ends because nothing can be judged, and says so. Nothing ever comes, so that little patience is enough.
 fn finds_nobody(endpoint: &str) {
     let mut command = antiphon();

@@ -5,16 +5,18 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
-use super::{Peer, check, finds_nobody, listen, right_until, tells, upgrade};
+use super::{Peer, check, finds_no_way, finds_nobody, listen, right_until, tells, upgrade};
 use crate::checking::mutants::fault::Fault;
 use crate::checking::mutants::served::{Served, Wire};
 
 #[test]
 fn one_that_accepts_and_says_nothing() {
-    for scheme in ["http", "ws", "tcp+line", "tcp+header", "tcp+values"] {
+    for scheme in ["http", "tcp+line", "tcp+header", "tcp+values"] {
         let peer = Peer::start(listen);
         finds_nobody(&peer.endpoint(scheme));
     }
+    let peer = Peer::start(listen);
+    finds_no_way(&peer.endpoint("ws"));
 }
 
 /// The handshake of TLS is waited for no longer than an answer.
@@ -70,7 +72,7 @@ fn one_that_hangs_from_some_message_on() {
 #[test]
 fn one_that_answers_drop_by_drop() {
     let drip = |mut socket: &TcpStream| {
-        let answer = br#"{"jsonrpc":"2.0","result":19,"id":"antiphon-1"}"#;
+        let answer = br#"{"jsonrpc":"2.0","result":19,"id":"antiphon1"}"#;
         loop {
             for byte in answer.iter().chain(b"\n") {
                 socket.write_all(&[*byte])?;
