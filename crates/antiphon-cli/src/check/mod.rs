@@ -3,6 +3,7 @@
 //! Transcripts say what is sent and what must come; they are the same that Antiphon itself is tested
 //! with. Nothing here uses the library to talk: what judges must be able to say what is wrong.
 
+mod bar;
 pub(crate) mod baseline;
 mod dial;
 mod dialect;
@@ -17,9 +18,7 @@ pub(crate) mod transcript;
 mod trial;
 pub(crate) mod verdict;
 
-use std::cell::Cell;
 use std::collections::HashSet;
-use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +28,7 @@ use http::{HeaderName, HeaderValue};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
+pub(crate) use self::bar::Bar;
 use self::baseline::Baseline;
 use self::dial::Dialer;
 use self::report::{Format, Report};
@@ -176,7 +176,7 @@ A server that crashes fails, whatever was sent.
 Exit codes:
     0  no failure; with --baseline, nothing is worse
     1  a failure; with --baseline, something is worse; or the server was gone before all was run
-    2  the command line or a transcript makes no sense
+    2  the command line or a transcript makes no sense, or --spawn finds its port taken
     3  the server cannot be reached, or the report cannot be written
     4  the time was up before all was run, and nothing failed
     5  the server answers no call, so that nothing can be judged
@@ -468,38 +468,5 @@ fn wire(speech: &Speech) -> Wire {
         Speech::Stream(Framing::Line) => Wire::Line,
         Speech::Stream(Framing::Header) => Wire::Header,
         Speech::Stream(Framing::Values) => Wire::Values,
-    }
-}
-
-/// How far it is, on a terminal.
-pub(crate) struct Bar {
-    total: usize,
-    is_on: bool,
-    drawn: Cell<usize>,
-}
-
-impl Bar {
-    pub(crate) fn new(total: usize) -> Self {
-        Self { total, is_on: io::stderr().is_terminal(), drawn: Cell::new(usize::MAX) }
-    }
-
-    pub(crate) fn draw(&self, done: usize, what: &str) {
-        const WIDTH: usize = 20;
-        /// So much fits into a narrow terminal: what wraps cannot be drawn over.
-        const COLUMNS: usize = 45;
-        let filled = done * WIDTH / self.total.max(1);
-        if !self.is_on || self.drawn.replace(done) == done {
-            return;
-        }
-        let bar = format!("{}{}", "█".repeat(filled), "░".repeat(WIDTH - filled));
-        let text = format!("{bar} {done}/{} {what}", self.total);
-        let text: String = text.chars().take(COLUMNS).collect();
-        output::draw(&format!("\r\x1b[K{}", output::dim(&text)));
-    }
-
-    pub(crate) fn clear(&self) {
-        if self.is_on {
-            output::draw("\r\x1b[K");
-        }
     }
 }
