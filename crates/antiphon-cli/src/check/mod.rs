@@ -208,7 +208,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
 }
 
 /// Waits until somebody wants us to end.
-async fn interrupted() {
+pub(crate) async fn interrupted() {
     let heard = async |kind| match signal(kind) {
         Ok(mut signals) => {
             signals.recv().await;

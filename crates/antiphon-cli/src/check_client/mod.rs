@@ -26,7 +26,7 @@ use self::over::{Framing, Over, Place};
 use self::run::Run;
 use self::stage::Stage;
 use crate::check::transcript::json::Json;
-use crate::check::{Bar, Reporting, Selection, list};
+use crate::check::{Bar, Reporting, Selection, interrupted, list};
 use crate::exit::{Exit, Failure};
 use crate::quantity::{Count, MaybeSpan, Span};
 
@@ -87,12 +87,13 @@ is a failure; what it should not do is a warning; where it is free, it is told w
 not judged. A client that dies of a signal fails, whatever was said.
 
 Exit codes:
-  0  no failure; with --baseline, nothing is worse
-  1  a failure; with --baseline, something is worse
-  2  the command line makes no sense
-  3  the client does not start
-  4  the time was up before all was run, and nothing failed
-  5  the client makes no call, or fails where it gets a result, so that nothing can be judged";
+    0  no failure; with --baseline, nothing is worse
+    1  a failure; with --baseline, something is worse
+    2  the command line makes no sense
+    3  the client does not start
+    4  the time was up before all was run, and nothing failed
+    5  the client makes no call, or fails where it gets a result, so that nothing can be judged
+  130  Ctrl-C, SIGTERM or SIGHUP: the clients that run have been ended, too";
 
 fn json(text: &str) -> Result<String, String> {
     Json::parse(text).map(|json| json.text().to_owned())
@@ -116,7 +117,7 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let bar = Bar::new(entries.len());
     let judged = tokio::select! {
         judged = run.judge(&entries, |done, group| bar.draw(done, group)) => judged,
-        _ = tokio::signal::ctrl_c() => {
+        () = interrupted() => {
             Err(Failure::new(Exit::Interrupted, "interrupted before all scenarios were run"))
         }
     };
