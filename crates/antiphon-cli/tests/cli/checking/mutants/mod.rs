@@ -227,13 +227,17 @@ fn depth_kills() {
     assert!(left["reason"].as_str().unwrap().contains("--spawn"), "{left:#}");
 }
 
-/// Where no call is answered as one, nothing can be judged.
+/// Where no call is answered as one, nothing can be judged; nor where there is no WebSocket.
 #[test]
 fn nothing_is_judged_where_nothing_works() {
-    for (fault, wire) in [(Fault::AnswerIsArray, Wire::Lines), (Fault::WsProofIsWrong, Wire::Ws)] {
+    for (fault, wire, code, words) in [
+        (Fault::AnswerIsArray, Wire::Lines, 5, "answers no ordinary call"),
+        (Fault::WsProofIsWrong, Wire::Ws, 3, "is not proven"),
+    ] {
         let served = Served::start(wire, Some(fault));
         let ended = super::check(&[&served.endpoint()]);
-        assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{fault:?}: {ended:?}");
-        assert!(ended.stderr.contains("answers no ordinary call"), "{ended:?}");
+        assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{fault:?}: {ended:?}");
+        assert!(ended.stderr.contains(words), "{ended:?}");
     }
+}
 }
