@@ -240,4 +240,3 @@ fn nothing_is_judged_where_nothing_works() {
         assert!(ended.stderr.contains(words), "{ended:?}");
     }
 }
-}
