@@ -88,6 +88,9 @@ impl Connection {
             for act in self.play.script.acts(&asked, self.play.wire) {
                 self.act(act).await?;
             }
+            if self.reader.is_last() {
+                return Err(Over::Whole);
+            }
         }
     }
 

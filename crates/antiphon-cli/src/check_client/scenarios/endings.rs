@@ -56,7 +56,8 @@ fn gone() -> Vec<Scenario> {
             .why("What came before the end was said.")
             .script(Script::Holds(GRACE, |asked, _| {
                 let answers = asked.iter().map(|asked| Act::Tell(asked.ordinary()));
-                answers.chain([Act::Leave]).collect()
+                // A call that comes now finds nobody: that it was made has to be seen.
+                answers.chain([Act::Wait(GRACE), Act::Leave]).collect()
             })),
     ]
 }

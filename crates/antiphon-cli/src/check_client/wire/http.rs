@@ -9,6 +9,8 @@ const TYPES: [&str; 3] = ["application/json", "application/json-rpc", "applicati
 #[derive(Debug, Default)]
 pub(in crate::check_client) struct Http {
     state: State,
+    /// The client expects the connection to end with the answer.
+    pub(super) is_last: bool,
 }
 
 #[derive(Debug, Default)]
@@ -24,6 +26,7 @@ enum State {
 #[derive(Debug)]
 struct Head {
     size: usize,
+    is_last: bool,
     is_post: bool,
     hesitates: bool,
     body: Body,
@@ -83,6 +86,7 @@ impl Http {
     ) -> Result<Option<Came>, Fault> {
         let Some(head) = read(input, faults)? else { return Ok(None) };
         input.drain(..head.size);
+        self.is_last = head.is_last;
         self.state = match head.body {
             Body::Length(length) => State::Length(length, head.is_post),
             Body::Chunks => State::Chunks(Vec::new(), head.is_post),
@@ -123,7 +127,8 @@ fn read(input: &[u8], faults: &mut Vec<Fault>) -> Result<Option<Head>, Fault> {
         named.accept(faults);
     }
     let hesitates = named.value("expect").is_some_and(|value| value.contains("100-continue"));
-    Ok(Some(Head { size, is_post, hesitates, body: named.body(is_post, faults)? }))
+    let is_last = named.is_last(request.version);
+    Ok(Some(Head { size, is_last, is_post, hesitates, body: named.body(is_post, faults)? }))
 }
 
 /// The headers of a request.
@@ -134,6 +139,12 @@ impl Named<'_, '_> {
         let named = self.0.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
         let text = |value: &[u8]| String::from_utf8_lossy(value).trim().to_ascii_lowercase();
         named.map(|header| text(header.value)).collect()
+    }
+
+    /// HTTP/1.0 ends with its answer, where nothing else is said.
+    fn is_last(&self, version: Option<u8>) -> bool {
+        let says = |word| self.value("connection").is_some_and(|value| value.contains(word));
+        says("close") || (version == Some(0) && !says("keep-alive"))
     }
 
     fn value(&self, name: &str) -> Option<String> {

@@ -107,6 +107,13 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Whether the client waits for the end of the connection behind the answer.
+    pub(super) fn is_last(&self) -> bool {
+        matches!(self, Self::Http(http) if http.is_last)
+    }
+}
+
 /// Takes these first bytes off, without the `skipped` ones at their front.
 fn take(input: &mut Vec<u8>, skipped: usize, length: usize) -> Vec<u8> {
     let taken = input[skipped..skipped + length].to_vec();
