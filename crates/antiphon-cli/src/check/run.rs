@@ -21,6 +21,8 @@ use crate::raw::target::Place;
 /// How long a server that is gone may stay away.
 const COMEBACK: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(50);
+/// How long a server may live on after what it dies of.
+const LAST_BREATH: Duration = Duration::from_millis(25);
 const UP: &str = "the time was up: --budget gives more";
 
 /// A run under way.
@@ -270,6 +272,10 @@ impl Run {
 
     /// A finding, and whether the server outlived the case.
     async fn found(&mut self, case: &Case, finding: Finding, dialogue: Vec<Said>) -> Judged {
+        if matches!(finding.fault, Fault::Wrong | Fault::Extra) {
+            // Who is about to die of it gets the time to.
+            sleep(LAST_BREATH).await;
+        }
         match self.revive().await {
             Err(how) => crashed(case, &how, &finding, dialogue),
             Ok(()) => against(case, finding, dialogue),

@@ -37,6 +37,8 @@ pub(super) struct Connection {
     /// Messages with calls that were read and not yet looked at.
     waiting: VecDeque<Asked>,
     /// Whether a close frame was sent.
+    /// What is said when no call waits.
+    owed: Vec<String>,
     is_closing: bool,
 }
 
@@ -70,8 +72,8 @@ impl Connection {
 
     fn new(play: Arc<Play>, input: Box<dyn AsyncRead + Send + Unpin>, output: Output) -> Self {
         let reader = play.wire.reader();
-        let (buffer, waiting) = (Vec::new(), VecDeque::new());
-        Self { play, input, output, reader, buffer, waiting, is_closing: false }
+        let (buffer, waiting, owed) = (Vec::new(), VecDeque::new(), Vec::new());
+        Self { play, input, output, reader, buffer, waiting, owed, is_closing: false }
     }
 
     /// Serves until either side leaves.
@@ -190,6 +192,7 @@ impl Connection {
             for (check, reason) in faults {
                 self.play.record().fault(check, reason, None);
             }
+            self.play.record().is_old |= self.reader.is_old();
             match next {
                 Some(came) => return Ok(came),
                 None if is_broken => return Err(Over::Whole),
@@ -247,8 +250,23 @@ impl Connection {
             }
             Act::LeaveLast if !self.waiting.is_empty() => Ok(()),
             Act::Leave | Act::LeaveLast => self.leave(),
+            Act::Owe(message) => {
+                self.owed.push(message);
+                self.settle().await
+            }
             Act::Reset => self.reset(),
         }
+    }
+
+    /// Says what is owed, unless a call waits.
+    async fn settle(&mut self) -> Result<(), Over> {
+        if !self.waiting.is_empty() {
+            return Ok(());
+        }
+        for message in std::mem::take(&mut self.owed) {
+            self.tell(&message).await?;
+        }
+        Ok(())
     }
 
     /// Reads what comes until then, or until there is a reaction.

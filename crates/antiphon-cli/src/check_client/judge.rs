@@ -73,6 +73,7 @@ fn unmet(needs: Needs, record: &Record) -> Option<&'static str> {
         Needs::OneInFlight if record.in_flight > 1 => {
             Some("the client had more than one call in flight")
         }
+        Needs::Http11 if record.is_old => Some("the client speaks HTTP/1.0"),
         Needs::SingleCall if record.singles == 0 => Some("the client sent batches only"),
         Needs::Batch if record.batches == 0 => Some("the client sent no batch"),
         _ => None,
@@ -100,6 +101,10 @@ impl About {
         let (verdict, reason, fault) = match finding {
             Finding::Fine => (Verdict::Passed, None, None),
             Finding::NotRun(reason) => (Verdict::NotRun, Some(reason), None),
+            // To wait for ever is as bad as to crash.
+            Finding::Wrong(Fault::Silent, reason) => {
+                (Verdict::Failed, Some(reason), Some(Fault::Silent))
+            }
             Finding::Wrong(fault, reason) => {
                 (Verdict::of(self.level, fault), Some(reason), Some(fault))
             }

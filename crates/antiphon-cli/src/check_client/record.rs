@@ -24,6 +24,8 @@ pub(super) struct Fault {
 pub(super) struct Record {
     pub(super) lines: Vec<Said>,
     pub(super) faults: Vec<Fault>,
+    /// The client speaks HTTP/1.0.
+    pub(super) is_old: bool,
     /// Messages that the client sent.
     pub(super) messages: usize,
     /// Calls among them.

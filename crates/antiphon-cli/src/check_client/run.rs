@@ -2,11 +2,11 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::judge::{Finding, judge, obstacle};
 use super::observed::Observed;
-use super::scenario::About;
+use super::scenario::{About, Expect};
 use super::scenarios::{self, Entry};
 use super::stage::{Seen, Stage};
 use super::wire::Wire;
@@ -43,7 +43,7 @@ impl Run {
         told: impl Fn(usize, &str),
     ) -> Result<(Vec<Judged>, bool), Failure> {
         let mut observed = Observed::default();
-        let ordinary = self.begin(&mut observed).await?;
+        let (ordinary, calls) = self.begin(&mut observed).await?;
         let each = entries.iter().map(|entry| Box::pin(self.entry(entry)));
         let mut all = stream::iter(each).buffered(self.jobs);
         let (mut judged, mut is_late) = (Vec::with_capacity(entries.len()), false);
@@ -52,7 +52,16 @@ impl Run {
             let Some(played) = all.next().await else { break };
             let played = played?;
             is_late |= matches!(played, Played::Late);
-            judged.push(self.verdict(entry, played, &ordinary, &mut observed));
+            let verdict = match entry {
+                Entry::Scenario(scenario)
+                    if scenario.expect == Expect::ResultOfOne && calls > 1 =>
+                {
+                    let reason = "the client makes more than one call".to_owned();
+                    Some(entry.about().judged(Finding::NotRun(reason)))
+                }
+                _ => self.verdict(entry, played, &ordinary, &mut observed),
+            };
+            judged.push(verdict);
         }
         let judged = entries.iter().zip(judged).filter_map(|(entry, judged)| match entry {
             Entry::Check(check) => judged.or_else(|| Some(check.judge(&observed))),
@@ -62,12 +71,12 @@ impl Run {
     }
 
     /// An ordinary call must get its result, or nothing can be judged.
-    async fn begin(&self, observed: &mut Observed) -> Result<Judged, Failure> {
+    async fn begin(&self, observed: &mut Observed) -> Result<(Judged, usize), Failure> {
         let scenario = scenarios::ordinary();
         let seen = self.stage.play(&scenario).await?;
         observed.add(scenario.about.name, &seen.record);
         match obstacle(&scenario, &seen, self.stage.limit) {
-            None => Ok(judge(&scenario, &seen, self.stage.limit)),
+            None => Ok((judge(&scenario, &seen, self.stage.limit), seen.record.calls)),
             Some(reason) => Err(refused(&reason, &seen)),
         }
     }
@@ -84,7 +93,13 @@ impl Run {
             Entry::Scenario(_) if self.deadline.is_some_and(|end| Instant::now() > end) => {
                 Ok(Played::Late)
             }
-            Entry::Scenario(scenario) => self.stage.play(scenario).await.map(Played::Seen),
+            Entry::Scenario(scenario) => match self.deadline {
+                None => self.stage.play(scenario).await.map(Played::Seen),
+                Some(end) => match timeout_at(end, self.stage.play(scenario)).await {
+                    Ok(seen) => seen.map(Played::Seen),
+                    Err(_) => Ok(Played::Late),
+                },
+            },
         }
     }
 
@@ -109,8 +124,13 @@ impl Run {
         }
     }
 
-    /// Why it is not for this wire.
+    /// Why it is not for this wire, or this client.
     fn elsewhere(&self, about: &About) -> Option<String> {
+        let has_own_result =
+            about.name.starts_with("result-") || ["escapes", "byte-by-byte"].contains(&about.name);
+        if self.stage.result.is_some() && has_own_result {
+            return Some("it has a result of its own, and --result names another".to_owned());
+        }
         if about.wires.contains(&self.stage.wire) {
             return None;
         }

@@ -77,6 +77,8 @@ pub(super) enum Act {
     Leave,
     /// Leaves, unless there is more to answer: every call that is under way is treated alike.
     LeaveLast,
+    /// Owes a message: it is sent once no call waits.
+    Owe(String),
     /// Leaves with a reset, where the wire knows one.
     Reset,
 }
@@ -94,6 +96,8 @@ pub(super) enum Needs {
     /// Not even a call.
     Nothing,
     Call,
+    /// By HTTP/1.1: older clients know no chunks, and no 1xx.
+    Http11,
     /// One that is no batch.
     SingleCall,
     /// One message with calls at a time.

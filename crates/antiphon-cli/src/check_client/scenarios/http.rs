@@ -1,6 +1,6 @@
 //! Answers as HTTP allows them, and statuses that are none.
 
-use super::super::scenario::{Act, HTTP, Scenario};
+use super::super::scenario::{Act, HTTP, Needs, Scenario};
 use super::super::wire::http::{response, whole};
 
 const JSON: &str = "application/json";
@@ -13,6 +13,7 @@ pub(super) fn responses() -> Vec<Scenario> {
 fn bodies() -> Vec<Scenario> {
     vec![
         Scenario::takes("http-chunked", "a body may come in chunks")
+            .needs(Needs::Http11)
             .over(HTTP)
             .section("RFC 9112 7.1")
             .why("Servers that write as they go send no length.")
@@ -62,6 +63,7 @@ fn heads() -> Vec<Scenario> {
                 vec![Act::Send(response("200 Fine", &headers, &body))]
             }),
         Scenario::takes("http-interim", "100 Continue is not yet the answer")
+            .needs(Needs::Http11)
             .over(HTTP)
             .section("RFC 9110 15.2")
             .why("A client must read 1xx responses even if it did not ask for one.")

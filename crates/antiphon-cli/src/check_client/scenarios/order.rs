@@ -94,7 +94,8 @@ fn strangers() -> Vec<Scenario> {
                 };
                 let own = |asked: &Asked| asked.answered(|call| call.with_error(ERROR));
                 let strangers = asked.iter().map(stranger).map(Act::Tell);
-                let owns = asked.iter().map(own).map(Act::Tell);
+                // Who takes a stranger's answer asks on, and gets another stranger's.
+                let owns = asked.iter().map(own).map(Act::Owe);
                 strangers.chain([Act::Wait(GRACE)]).chain(owns).collect()
             })),
         Scenario::takes("stranger-first", "an answer that nobody waits for is passed over")

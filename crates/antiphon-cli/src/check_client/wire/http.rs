@@ -11,6 +11,8 @@ pub(in crate::check_client) struct Http {
     state: State,
     /// The client expects the connection to end with the answer.
     pub(super) is_last: bool,
+    /// The client speaks HTTP/1.0.
+    pub(super) is_old: bool,
 }
 
 #[derive(Debug, Default)]
@@ -27,6 +29,7 @@ enum State {
 struct Head {
     size: usize,
     is_last: bool,
+    is_old: bool,
     is_post: bool,
     hesitates: bool,
     body: Body,
@@ -87,6 +90,7 @@ impl Http {
         let Some(head) = read(input, faults)? else { return Ok(None) };
         input.drain(..head.size);
         self.is_last = head.is_last;
+        self.is_old = head.is_old;
         self.state = match head.body {
             Body::Length(length) => State::Length(length, head.is_post),
             Body::Chunks => State::Chunks(Vec::new(), head.is_post),
@@ -128,7 +132,8 @@ fn read(input: &[u8], faults: &mut Vec<Fault>) -> Result<Option<Head>, Fault> {
     }
     let hesitates = named.value("expect").is_some_and(|value| value.contains("100-continue"));
     let is_last = named.is_last(request.version);
-    Ok(Some(Head { size, is_last, is_post, hesitates, body: named.body(is_post, faults)? }))
+    let is_old = request.version == Some(0);
+    Ok(Some(Head { size, is_last, is_old, is_post, hesitates, body: named.body(is_post, faults)? }))
 }
 
 /// The headers of a request.

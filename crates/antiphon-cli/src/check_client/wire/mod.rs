@@ -108,6 +108,11 @@ impl Reader {
 }
 
 impl Reader {
+    /// Whether the client speaks HTTP/1.0.
+    pub(super) fn is_old(&self) -> bool {
+        matches!(self, Self::Http(http) if http.is_old)
+    }
+
     /// Whether the client waits for the end of the connection behind the answer.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Http(http) if http.is_last)
