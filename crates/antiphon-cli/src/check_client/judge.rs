@@ -6,6 +6,7 @@ use super::process::Ending;
 use super::record::Record;
 use super::scenario::{About, Expect, Needs, Scenario};
 use super::stage::Seen;
+use crate::check::transcript::Level;
 use crate::check::verdict::{Fault, Judged, Said, Verdict};
 use crate::quantity::Span;
 
@@ -101,8 +102,8 @@ impl About {
         let (verdict, reason, fault) = match finding {
             Finding::Fine => (Verdict::Passed, None, None),
             Finding::NotRun(reason) => (Verdict::NotRun, Some(reason), None),
-            // To wait for ever is as bad as to crash.
-            Finding::Wrong(Fault::Silent, reason) => {
+            // To wait for ever fails, but where it is a choice.
+            Finding::Wrong(Fault::Silent, reason) if self.level != Level::Choice => {
                 (Verdict::Failed, Some(reason), Some(Fault::Silent))
             }
             Finding::Wrong(fault, reason) => {
