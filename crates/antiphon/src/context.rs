@@ -2,21 +2,17 @@
 
 use std::any::Any;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{ErrorObject, Id, Params, ParamsError, RawJson};
-use bytes::Bytes;
-use http::{Extensions, HeaderMap};
+use antiphon_core::{Id, Params, ParamsError, RawJson};
+use http::Extensions;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::CallError;
+use crate::call::{CallError, Peer};
+use crate::connection::Connection;
 use crate::dialect::ProgressStyle;
 use crate::layer::Identity;
-use crate::layer::session::Session;
-use crate::peer::Peer;
-use crate::subscription::Channel;
 
 /// One call as its handler sees it. Cheap to clone.
 ///
@@ -33,7 +29,20 @@ struct Added {
     before: Option<Arc<Added>>,
 }
 
-/// Where a call came from.
+/// Something that a call has opened and that must not be seen before the reply, such as the items of
+/// a subscription.
+pub(crate) trait AfterReply: Send + Sync {
+    /// The reply is queued: what waited may follow it.
+    fn replied(&self);
+
+    /// The reply is an error: the caller never learns of what was opened.
+    fn refused(&self);
+
+    /// The reply may have been replaced by an error: the caller may or may not know what was opened.
+    fn truncated(&self);
+}
+
+/// The source of a call.
 #[derive(Clone)]
 pub(crate) enum Origin {
     /// A connection, which has a way back.
@@ -61,7 +70,7 @@ impl Origin {
 
     pub(crate) fn connection(&self) -> &Connection {
         match self {
-            Self::Peer(peer) => peer.facts(),
+            Self::Peer(peer) => peer.connection(),
             Self::Request(connection) => connection,
         }
     }
@@ -72,10 +81,10 @@ struct Inner {
     origin: Origin,
     /// Made when somebody asks: most handlers end before anybody could cancel them.
     cancel: OnceLock<CancellationToken>,
-    /// The subscription that this call has opened: its items wait for the reply.
-    opened: OnceLock<Arc<Channel>>,
-    /// What the call was made with, where that may ask for progress.
-    asked: OnceLock<Params>,
+    /// Waits for the reply of this call.
+    after_reply: OnceLock<Arc<dyn AfterReply>>,
+    /// The params of the call, where they may hold a progress token.
+    params: OnceLock<Params>,
 }
 
 impl Context {
@@ -84,8 +93,8 @@ impl Context {
             id,
             origin,
             cancel: OnceLock::new(),
-            opened: OnceLock::new(),
-            asked: OnceLock::new(),
+            after_reply: OnceLock::new(),
+            params: OnceLock::new(),
         };
         Self(Arc::new(inner), None)
     }
@@ -101,8 +110,8 @@ impl Context {
                     inner.origin = origin.clone();
                 }
                 inner.cancel.take();
-                inner.opened.take();
-                inner.asked.take();
+                inner.after_reply.take();
+                inner.params.take();
                 spare
             }
             None => Self::new(Some(id), origin.clone()),
@@ -136,7 +145,7 @@ impl Context {
         let Some((peer, style, token)) = self.progress_token() else { return Ok(()) };
         let value = RawJson::encode(&value);
         let value = value.map_err(|error| CallError::Encode(ParamsError::Serialize(error)))?;
-        peer.send_own(style.encode(&token, &value)).await
+        peer.link().send_encoded(style.encode(&token, &value)).await
     }
 
     /// Whether the caller has asked to be told how far the call has come.
@@ -146,22 +155,15 @@ impl Context {
 
     fn progress_token(&self) -> Option<(&Peer, &ProgressStyle, RawJson)> {
         let peer = self.0.origin.peer()?;
-        let style = peer.progress_style()?;
-        let token = style.token(self.id()?, self.0.asked.get())?;
+        let style = peer.link().dialect()?.progress.as_ref()?;
+        let token = style.token(self.id()?, self.0.params.get())?;
         Some((peer, style, token))
     }
 
-    /// Whether the params of a call may ask for progress on this connection.
-    #[inline]
-    pub(crate) fn is_told_by_params(&self) -> bool {
-        let style = self.0.origin.peer().and_then(Peer::progress_style);
-        style.is_some_and(|style| !style.is_by_id())
-    }
-
-    /// Keeps what the call was made with.
-    pub(crate) fn heed(&self, params: Option<&Params>) {
+    /// Keeps the params of the call, for the progress token that they may hold.
+    pub(crate) fn keep_params(&self, params: Option<&Params>) {
         if let Some(params) = params {
-            let _ = self.0.asked.set(params.clone());
+            let _ = self.0.params.set(params.clone());
         }
     }
 
@@ -221,34 +223,34 @@ impl Context {
         &self.0.origin
     }
 
-    /// Lets the items of this subscription go once the reply is on its way.
-    pub(crate) fn after_answer(&self, opened: Arc<Channel>) {
-        let _ = self.0.opened.set(opened);
+    /// Registers what waits for the reply of this call.
+    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
+        let _ = self.0.after_reply.set(waiting);
     }
 
     /// Whether something waits for the reply.
-    pub(crate) fn has_opened(&self) -> bool {
-        self.0.opened.get().is_some()
+    pub(crate) fn has_after_reply(&self) -> bool {
+        self.0.after_reply.get().is_some()
     }
 
-    /// The reply is an error after all: what the call has opened is over, since nobody learns of it.
+    /// The reply is an error.
     pub(crate) fn refused(&self) {
-        if let Some(opened) = self.0.opened.get() {
-            opened.end();
+        if let Some(waiting) = self.0.after_reply.get() {
+            waiting.refused();
         }
     }
 
-    /// The reply may have been cut: what the call has opened ends with an error, for who knows its id.
-    pub(crate) fn cut(&self) {
-        if let Some(opened) = self.0.opened.get() {
-            opened.fail(ErrorObject::server_busy("the answers of its batch are too large"));
+    /// The reply may have been replaced by an error, because its batch is too large.
+    pub(crate) fn truncated(&self) {
+        if let Some(waiting) = self.0.after_reply.get() {
+            waiting.truncated();
         }
     }
 
-    /// The reply is on its way.
-    pub(crate) fn answered(&self) {
-        if let Some(opened) = self.0.opened.get() {
-            opened.release();
+    /// The reply is queued.
+    pub(crate) fn replied(&self) {
+        if let Some(waiting) = self.0.after_reply.get() {
+            waiting.replied();
         }
     }
 
@@ -263,88 +265,5 @@ impl fmt::Debug for Context {
             .field("id", &self.0.id)
             .field("connection", self.connection())
             .finish_non_exhaustive()
-    }
-}
-
-/// Completes the facts of a connection before anything is served on it.
-pub(crate) type OnConnect = Arc<dyn Fn(&mut Connection) + Send + Sync>;
-
-/// The facts of a connection.
-#[derive(Clone, Debug)]
-pub struct Connection {
-    /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
-    /// `stdio`, `exec`, `memory`.
-    pub transport: &'static str,
-    /// Who is on the other side, where addresses exist.
-    pub remote: Option<SocketAddr>,
-    /// What the application has attached.
-    pub extensions: Extensions,
-    pub(crate) headers: Headers,
-    /// Who is on the other side, where it said so after connecting; made by who asks.
-    pub(crate) session: OnceLock<Arc<Session>>,
-}
-
-impl Connection {
-    /// A connection of which only the transport is known.
-    pub fn new(transport: &'static str) -> Self {
-        let headers = Headers::from(HeaderMap::new());
-        let session = OnceLock::new();
-        Self { transport, remote: None, extensions: Extensions::new(), headers, session }
-    }
-
-    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
-    pub fn headers(&self) -> &HeaderMap {
-        self.headers.map()
-    }
-
-    /// Names the other side.
-    #[must_use]
-    pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
-        self.remote = remote;
-        self
-    }
-}
-
-/// The headers of a request.
-#[derive(Clone)]
-pub(crate) enum Headers {
-    Read(HeaderMap),
-    /// As they were written, until somebody asks.
-    Unread {
-        map: OnceLock<HeaderMap>,
-        text: Bytes,
-        read: fn(&[u8]) -> HeaderMap,
-    },
-}
-
-impl Headers {
-    /// From the text of a request's head, which that function reads.
-    #[cfg(feature = "http")]
-    pub(crate) fn unread(text: Bytes, read: fn(&[u8]) -> HeaderMap) -> Self {
-        Self::Unread { map: OnceLock::new(), text, read }
-    }
-
-    fn map(&self) -> &HeaderMap {
-        match self {
-            Self::Read(map) => map,
-            Self::Unread { map, text, read } => map.get_or_init(|| read(text)),
-        }
-    }
-}
-
-impl From<HeaderMap> for Headers {
-    fn from(map: HeaderMap) -> Self {
-        Self::Read(map)
-    }
-}
-
-impl fmt::Debug for Headers {
-    /// Names only: the values may be secrets.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let map = match self {
-            Self::Read(map) => Some(map),
-            Self::Unread { map, .. } => map.get(),
-        };
-        f.debug_list().entries(map.into_iter().flat_map(HeaderMap::keys)).finish()
     }
 }

@@ -1,6 +1,7 @@
 //! The one address grammar, for listening and for calling.
 
 use std::fmt;
+use std::io;
 use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -290,6 +291,23 @@ impl fmt::Display for Endpoint {
             Self::Memory { name } => write!(f, "memory:{name}"),
         }
     }
+}
+
+/// The error for an endpoint whose feature is off.
+pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
+    let text = endpoint.to_string();
+    let scheme = text.split([':', '+']).next().unwrap_or_default();
+    let feature = match scheme {
+        "exec" => "child",
+        _ if endpoint.is_secure() && !cfg!(feature = "tls") => "tls",
+        "https" => "http",
+        "wss" => "ws",
+        other => other,
+    };
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),
+    )
 }
 
 #[cfg(test)]

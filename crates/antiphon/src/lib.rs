@@ -4,28 +4,29 @@
 
 #[cfg(feature = "macros")]
 #[doc(hidden)]
-#[path = "expansion/mod.rs"]
+#[path = "macro_support/mod.rs"]
 pub mod __private;
-mod aside;
 mod call;
+mod catch_unwind;
 mod client;
+mod connection;
 mod context;
 mod dialect;
 mod endpoint;
+mod engine;
 mod error;
 mod handler;
+mod io;
 pub mod layer;
 #[cfg(feature = "openrpc")]
 pub mod openrpc;
 mod params;
 mod peer;
-mod progress;
-mod raw;
-mod reconnect;
-mod responder;
 mod router;
+mod same_type;
 mod server;
 mod subscription;
+mod tap;
 pub mod transport;
 
 pub use antiphon_core as core;
@@ -34,26 +35,26 @@ pub use antiphon_core::{
     Code, ErrorObject, Id, Limits, Method, Outcome, Params, ParamsError, RawJson, Refused,
     TraceContext,
 };
-pub use call::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Replies, Slot};
-pub use client::{Client, ClientBuilder, ConnectError};
-pub use context::{Connection, Context};
+pub use call::{
+    Batch, BatchEntry, Call, Caller, Invocation, Peer, Progress, Replies, Slot, Subscribe,
+    Subscription, SubscriptionError, Watch,
+};
+pub use client::{Client, ClientBuilder, ConnectError, ConnectionState, Reconnect};
+pub use connection::Connection;
+pub use context::Context;
 pub use dialect::{Cancellation, Dialect, ProgressStyle, Token};
 pub use endpoint::{Authority, Endpoint, EndpointError};
-pub use error::{FromErrorObject, IntoErrorObject, KnownError};
+pub use engine::Responder;
+pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError};
 pub use handler::Handler;
 pub use http;
 pub use layer::{Identity, Served};
-pub use peer::{Direction, Peer, Watch};
-pub use progress::Progress;
-pub use reconnect::{ConnectionState, Reconnect};
-pub use responder::Responder;
 pub use router::Router;
 #[cfg(feature = "openrpc")]
 pub use schemars;
 pub use server::{BindError, Server};
-pub use subscription::{
-    Follower, Overflow, Sink, SinkClosed, Subscribe, Subscription, SubscriptionError, Topic,
-};
+pub use subscription::{Follower, Overflow, Sink, SinkClosed, Topic};
+pub use tap::Direction;
 pub use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "macros")]

@@ -9,7 +9,7 @@ use serde::de::value::{Error as Plain, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use crate::raw::same_type;
+use crate::same_type::same_type;
 
 /// Reads params, or says by -32602 where they are wrong.
 pub(crate) fn read<P: DeserializeOwned + 'static>(

@@ -5,7 +5,9 @@
 //! alike: see [`CallError`].
 
 mod batch;
-mod error;
+mod peer;
+mod progress;
+mod subscription;
 mod typed;
 
 use antiphon_core::{Id, Method, Params, RawJson, TraceContext, encode};
@@ -14,13 +16,18 @@ use http::{Extensions, HeaderMap};
 
 use crate::BoxFuture;
 use crate::layer::trace;
-use crate::peer::Watch;
 use crate::subscription::Follower;
 
 pub use batch::{Batch, Replies, Slot};
-pub use error::CallError;
+pub use peer::Peer;
+pub(crate) use peer::{Intercepted, Link, Stop};
+pub use progress::{Progress, Watch};
+pub(crate) use subscription::unsubscribe_call;
+pub use subscription::{Subscribe, Subscription, SubscriptionError};
 pub use typed::Call;
 pub(crate) use typed::within;
+
+pub(crate) use crate::error::CallError;
 
 /// A method and its params, on their way in or out.
 #[derive(Clone, Debug)]

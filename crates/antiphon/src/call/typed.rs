@@ -11,10 +11,9 @@ use http::{HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::progress::{Patience, Progress, Watch};
 use super::{CallError, Caller, Invocation};
 use crate::BoxFuture;
-use crate::peer::Watch;
-use crate::progress::{Patience, Progress};
 
 /// A typed call that is sent when it is awaited.
 ///
@@ -129,7 +128,7 @@ pub(super) fn typed<R: DeserializeOwned + 'static>(
     method: &Method,
     result: RawJson,
 ) -> Result<R, CallError> {
-    crate::raw::same_type(result).or_else(|result| {
+    crate::same_type::same_type(result).or_else(|result| {
         result
             .decode()
             .map_err(|source| CallError::Decode { method: method.as_str().to_owned(), source })

@@ -10,14 +10,16 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 use tower_layer::Layer;
 
+use super::reconnect::{Lasting, Reconnect};
 use super::{Client, ConnectError};
 use crate::call::Caller;
+use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::handler::Handler;
 use crate::layer::{LayeredCaller, Places, Placing};
-use crate::peer::{self, Direction, Tap, Wire};
-use crate::reconnect::{Lasting, Reconnect};
+use crate::peer::Wire;
+use crate::tap::{Direction, Tap};
 use crate::transport::{self, Transport};
 
 /// How to connect.
@@ -194,10 +196,8 @@ impl ClientBuilder {
 
     /// Makes a client of a transport of one's own.
     pub fn over(mut self, transport: impl Transport) -> Client {
-        let facts = crate::context::Connection::new("custom");
-        let meter = Arc::default();
         let layers = std::mem::take(&mut self.layers);
-        let wire = Wire { transport, facts, meter, at_end: peer::AtEnd::Cancel };
+        let wire = Wire::new(transport, Connection::new("custom"));
         self.attach(wire).in_layers(layers)
     }
 }

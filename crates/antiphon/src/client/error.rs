@@ -5,6 +5,7 @@ use std::io;
 use antiphon_core::ErrorObject;
 
 use crate::endpoint::EndpointError;
+use crate::error::IntoErrorObject;
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -36,5 +37,11 @@ impl From<ConnectError> for ErrorObject {
     fn from(error: ConnectError) -> Self {
         tracing::warn!(%error, "a handler could not connect");
         Self::internal_error()
+    }
+}
+
+impl IntoErrorObject for ConnectError {
+    fn into_error_object(self) -> ErrorObject {
+        self.into()
     }
 }

@@ -3,6 +3,7 @@
 mod builder;
 mod error;
 mod open;
+mod reconnect;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,17 +15,16 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tower_layer::Layer;
 
-use crate::call::{Batch, Call, CallError, Caller, Invocation};
+use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
 use crate::layer::{Places, Placing};
-use crate::peer::{Peer, Stop};
-use crate::reconnect::{ConnectionState, Lasting};
-use crate::subscription::{Subscribe, Topic};
+use crate::subscription::Topic;
 
 pub use builder::ClientBuilder;
 use builder::{Layering, layered};
 pub use error::ConnectError;
-pub(crate) use open::without_feature;
+use reconnect::Lasting;
+pub use reconnect::{ConnectionState, Reconnect};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
 ///

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::{Client, ClientBuilder, Line, Open};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, without_feature};
+use crate::engine::Settings;
 use crate::peer::{self, Side, Wire};
 use crate::transport::{self, Transport};
 
@@ -97,13 +98,13 @@ impl ClientBuilder {
         wire: Wire<impl Transport>,
         after: impl Future<Output = ()> + Send + 'static,
     ) -> Client {
-        let side = Side {
-            handler: self.handler,
-            rules: self.limits.rules(),
-            limits: Arc::new(self.limits),
+        let limits = self.limits;
+        let settings = Settings {
+            dialect: self.dialect.unless_plain(),
             tap: self.tap,
-            dialect: self.dialect.shared(),
+            ..Settings::new(limits)
         };
+        let side = Side { handler: self.handler, settings: Arc::new(settings) };
         let (peer, connection) = peer::connect(wire, side);
         let task = tokio::spawn(async move {
             connection.await;
@@ -115,18 +116,3 @@ impl ClientBuilder {
 }
 
 const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;
-pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
-    let text = endpoint.to_string();
-    let scheme = text.split([':', '+']).next().unwrap_or_default();
-    let feature = match scheme {
-        "exec" => "child",
-        _ if endpoint.is_secure() && !cfg!(feature = "tls") => "tls",
-        "https" => "http",
-        "wss" => "ws",
-        other => other,
-    };
-    io::Error::new(
-        io::ErrorKind::Unsupported,
-        format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),
-    )
-}

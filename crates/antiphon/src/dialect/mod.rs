@@ -66,8 +66,8 @@ impl Dialect {
         self
     }
 
-    /// None at all, where it says nothing: then nothing is looked at.
-    pub(crate) fn shared(&self) -> Option<std::sync::Arc<Self>> {
-        (*self != Self::plain()).then(|| std::sync::Arc::new(self.clone()))
+    /// `None` for plain JSON-RPC, so that the hot path skips the check.
+    pub(crate) fn unless_plain(self) -> Option<Self> {
+        (self != Self::plain()).then_some(self)
     }
 }

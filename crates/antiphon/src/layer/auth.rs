@@ -28,7 +28,8 @@ use super::passage::Passage;
 use super::session::Session;
 use super::{BoxError, Wrapped, always_ready};
 use crate::BoxFuture;
-use crate::context::{Connection, Context};
+use crate::connection::Connection;
+use crate::context::Context;
 use crate::params;
 
 /// Lets in who shows credentials that are known, and says who it is.

@@ -20,7 +20,7 @@ use super::pass::Passing;
 use super::passage::Passage;
 use super::trace::short;
 use super::{BoxError, Wrapped, always_ready};
-use crate::peer::caught::end_panic;
+use crate::catch_unwind::end_panic;
 
 /// Answers -32603 for what panics further in.
 ///

@@ -11,7 +11,7 @@ use super::BoxError;
 use super::placing::Way;
 use crate::call::{CallError, Invocation};
 use crate::context::Context;
-use crate::raw::same_type;
+use crate::same_type::same_type;
 
 /// A call or notification that is being served, on its way in.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@ use super::pass::Placed;
 use super::passage::Passage;
 use super::{BoxError, always_ready};
 use crate::BoxFuture;
+use crate::call::Watch;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
-use crate::peer::Watch;
 use crate::subscription::Follower;
 
 /// What a call of ours is, beside what it calls.

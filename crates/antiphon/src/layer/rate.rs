@@ -180,7 +180,9 @@ impl<'a> Caller<'a> {
         match (cx.identity(), cx.connection().remote, cx.peer()) {
             (Some(identity), ..) => Self::Identity(identity.name()),
             (None, Some(address), _) => Self::Address(network(address.ip())),
-            (None, None, Ok(peer)) => Self::Connection(std::ptr::from_ref(peer.facts()).addr()),
+            (None, None, Ok(peer)) => {
+                Self::Connection(std::ptr::from_ref(peer.connection()).addr())
+            }
             (None, None, Err(_)) => Self::Connection(0),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::credentials::Identity;
-use crate::context::Connection;
+use crate::connection::Connection;
 
 /// Logins that may fail on one connection. Who has failed so often is not judged any more.
 const FAILURES: usize = 16;

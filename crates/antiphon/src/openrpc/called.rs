@@ -15,7 +15,7 @@ enum Form {
 
 impl Called {
     /// The method's own name: of a subscription, the one that begins it.
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match &self.0 {
             Form::Names(names) => names.first().map_or("", |name| name),
             Form::Topic(topic) => &topic.subscribe,
@@ -23,14 +23,14 @@ impl Called {
     }
 
     /// The other names that it answers to.
-    pub(super) fn aliases(&self) -> &[String] {
+    pub(crate) fn aliases(&self) -> &[String] {
         match &self.0 {
             Form::Names(names) => names.get(1..).unwrap_or_default(),
             Form::Topic(_) => &[],
         }
     }
 
-    pub(super) fn topic(&self) -> Option<&Topic> {
+    pub(crate) fn topic(&self) -> Option<&Topic> {
         match &self.0 {
             Form::Names(_) => None,
             Form::Topic(topic) => Some(topic),
@@ -38,13 +38,13 @@ impl Called {
     }
 
     /// Whether it is about the same: topics of different kinds share their methods.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         let kind = |called: &Self| called.topic().and_then(|topic| topic.kind.clone());
         self.name() == other.name() && kind(self) == kind(other)
     }
 
     /// The same under a prefix.
-    pub(super) fn prefixed(&self, prefix: &str) -> Self {
+    pub(crate) fn prefixed(&self, prefix: &str) -> Self {
         Self(match &self.0 {
             Form::Names(names) => {
                 Form::Names(names.iter().map(|name| format!("{prefix}{name}")).collect())

@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use super::document::{Components, Content, Method};
 
 /// The check of one method.
-pub(super) struct Check {
+pub(crate) struct Check {
     params: Vec<Param>,
     /// Of all params by name.
     validator: Validator,
 }
 
-pub(super) struct Param {
+pub(crate) struct Param {
     name: String,
     required: bool,
     /// It stands for all that is given by position from here on.
@@ -27,18 +27,18 @@ pub(super) struct Param {
 
 /// What is wrong, and where.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) path: String,
-    pub(super) reason: String,
+pub(crate) struct Fault {
+    pub(crate) path: String,
+    pub(crate) reason: String,
 }
 
 /// Whether a param stands for any number of them.
-pub(super) fn is_repeated(param: &Content) -> bool {
+pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }
 
 impl Check {
-    pub(super) fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
+    pub(crate) fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
         let params: Vec<_> = method
             .params
             .iter()
@@ -58,7 +58,7 @@ impl Check {
         Ok(Self { params, validator })
     }
 
-    pub(super) fn look(&self, params: &Params) -> Result<(), Fault> {
+    pub(crate) fn look(&self, params: &Params) -> Result<(), Fault> {
         let given = given(params)?;
         let places: &[Param] = if given.is_array() { &self.params } else { &[] };
         let named = Value::Object(self.named(given));
@@ -97,7 +97,7 @@ impl Check {
 
 /// What a schema allows. The components stand where its references look for them, and beside a reference
 /// nothing counts.
-pub(super) fn validator(
+pub(crate) fn validator(
     method: &Method,
     schema: &Value,
     components: &Components,
@@ -110,12 +110,12 @@ pub(super) fn validator(
 }
 
 /// The params as a tree.
-pub(super) fn given(params: &Params) -> Result<Value, Fault> {
+pub(crate) fn given(params: &Params) -> Result<Value, Fault> {
     let given = params.as_json().decode();
     given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })
 }
 
-pub(super) fn hold(
+pub(crate) fn hold(
     validator: &Validator,
     given: &Value,
     path: impl Fn(&Location) -> String,
@@ -128,7 +128,7 @@ pub(super) fn hold(
 }
 
 /// Where it is wrong, as the caller has written it: with the places of params that came by position.
-pub(super) fn path(location: &Location, places: &[Param]) -> String {
+pub(crate) fn path(location: &Location, places: &[Param]) -> String {
     let mut path = String::new();
     // Where the list begins that a repeated param stands for.
     let mut begin = 0;

@@ -7,6 +7,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use super::called::Called;
 use super::document::{Content, Failure, Method, ParamStructure};
 use super::expand::expand;
 use super::topics;
@@ -54,6 +55,31 @@ impl Generator {
 
 /// A method, and the schema of all its params where one type takes them.
 pub(crate) type Said = (Method, Option<Value>);
+
+/// A method or a subscription, and what is said about it.
+#[derive(Clone)]
+pub(crate) struct Described {
+    pub(crate) called: Called,
+    pub(crate) description: Description,
+}
+
+impl Described {
+    pub(crate) fn new(called: Called, description: Description) -> Self {
+        Self { called, description }
+    }
+
+    pub(crate) fn method(&self, generator: &mut Generator) -> Said {
+        let (mut method, whole) = self.description.of(self.called.name(), generator);
+        let aliases = self.called.aliases();
+        if !aliases.is_empty() {
+            method.rest.insert("x-aliases".to_owned(), json!(aliases));
+        }
+        if let Some(topic) = self.called.topic() {
+            topics::name(&mut method, topic);
+        }
+        (method, whole)
+    }
+}
 
 /// A description of one method, for one that is a closure. A contract describes itself.
 ///

@@ -36,17 +36,14 @@
 
 mod called;
 #[cfg(feature = "validate")]
-mod check;
+pub(crate) mod check;
 mod description;
 mod document;
 mod expand;
 #[cfg(feature = "validate")]
 mod fits;
 mod references;
-mod router;
 mod topics;
-#[cfg(feature = "validate")]
-mod validate;
 
 pub use called::Called;
 #[cfg(feature = "validate")]
@@ -60,8 +57,9 @@ pub use document::{
 #[cfg(feature = "validate")]
 pub use fits::MisfitError;
 
+pub(crate) use description::{Described, Said};
 pub(crate) use description::{items, told, whole};
-pub(crate) use router::Described;
+pub(crate) use topics::gathered;
 
 /// The version of the specification that our documents follow.
 pub const VERSION: &str = "1.4.1";

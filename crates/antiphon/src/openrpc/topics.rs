@@ -25,7 +25,7 @@ pub(super) fn name(method: &mut Method, topic: &Topic) {
 }
 
 /// The methods with each name once, and with those that end subscriptions.
-pub(super) fn gathered(methods: Vec<Method>) -> Vec<Method> {
+pub(crate) fn gathered(methods: Vec<Method>) -> Vec<Method> {
     let mut gathered: Vec<Method> = Vec::with_capacity(methods.len());
     for method in methods {
         let said = method.rest.get(MEMBER).and_then(Value::as_object).cloned().unwrap_or_default();

@@ -11,13 +11,12 @@ use antiphon_core::{ErrorObject, Id, Payload, decode};
 
 use super::backlog::{Held, Incoming, is_requests_only};
 use super::connection::Connection;
-use super::dispatcher::{Progress, Run, Started};
 use super::ending::Phase;
-use super::leash::{Leash, Pull};
 use super::reader;
 use super::shared::{NeedsReader, Running};
+use super::wire::Transport;
+use crate::engine::{EndRun, Run, RunControl, RunState, Started};
 use crate::subscription::Ended;
-use crate::transport::Transport;
 
 impl<T: Transport> Connection<T> {
     /// One payload in arrival order: started, held, or refused.
@@ -51,7 +50,7 @@ impl<T: Transport> Connection<T> {
             _ => {}
         }
         let follower = self.head.as_ref().and_then(|head| head.follower()).cloned();
-        let limits = &self.shared.limits;
+        let limits = &self.shared.settings.limits;
         if self.backlog.has_room(limits) || (follower.is_some() && self.backlog.has_bytes(limits)) {
             self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
             Ok(())
@@ -75,10 +74,10 @@ impl<T: Transport> Connection<T> {
 
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
         let out = &mut self.writer.scratch;
-        match self.dispatcher.start(payload, Some(&self.gate), &self.origin, out, poller) {
+        match self.dispatcher.start(payload, Some(&self.in_flight), &self.origin, out, poller) {
             Started::Done(answer) => {
                 self.writer.answer_after(&self.shared, answer);
-                self.writer.scratch.answered();
+                self.writer.scratch.replied();
             }
             Started::Running(progress, run) => self.settle(progress, run, poller),
         }
@@ -89,7 +88,7 @@ impl<T: Transport> Connection<T> {
         let Held { payload, cancelled, .. } = held;
         match payload {
             Payload::Batch(entries) if !cancelled.is_empty() => {
-                let mut run = self.dispatcher.batch(entries, &self.gate, &self.origin);
+                let mut run = self.dispatcher.batch(entries, &self.in_flight, &self.origin);
                 cancelled.iter().for_each(|id| run.cancel_call(id));
                 let progress = run.poll(poller);
                 self.settle(progress, run, poller);
@@ -98,18 +97,18 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    fn settle(&mut self, progress: Progress, mut run: Box<Run>, poller: &mut Poller<'_>) {
+    fn settle(&mut self, progress: RunState, mut run: Box<Run>, poller: &mut Poller<'_>) {
         match progress {
             // Before the run is dropped, which lets follow what it has opened.
-            Progress::Done(answer) => self.writer.answer_after(&self.shared, answer),
-            Progress::Detached => self.detach(run),
-            Progress::Blocked if self.head.is_none() => self.head = Some(run),
+            RunState::Done(answer) => self.writer.answer_after(&self.shared, answer),
+            RunState::Detached => self.detach(run),
+            RunState::Blocked if self.head.is_none() => self.head = Some(run),
             // Requests that overtook the head, and there is no room for all of them.
-            Progress::Blocked => {
+            RunState::Blocked => {
                 run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
                 match run.poll(poller) {
-                    Progress::Done(answer) => self.writer.answer_after(&self.shared, answer),
-                    Progress::Detached | Progress::Blocked => self.detach(run),
+                    RunState::Done(answer) => self.writer.answer_after(&self.shared, answer),
+                    RunState::Detached | RunState::Blocked => self.detach(run),
                 }
             }
         }
@@ -120,11 +119,11 @@ impl<T: Transport> Connection<T> {
     pub(super) fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
         let mut advanced = false;
         if let Some(mut head) = self.head.take() {
-            if !head.keeps_order() && self.gate.is_full() && self.shared.awaits_answers() {
+            if !head.keeps_order() && self.in_flight.is_full() && self.shared.awaits_answers() {
                 head.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
             }
             let progress = head.poll(poller);
-            advanced = !matches!(progress, Progress::Blocked);
+            advanced = !matches!(progress, RunState::Blocked);
             self.settle(progress, head, poller);
         }
         if self.head.is_some() {
@@ -173,7 +172,8 @@ impl<T: Transport> Connection<T> {
     pub(super) fn cancel_ahead(&mut self, incoming: &Incoming) -> bool {
         if self.shared.cancellation().is_some()
             && let Ok(frame) = incoming
-            && let Some(Some(id)) = reader::cancelled(&decode(frame, &self.rules), &self.shared)
+            && let Some(Some(id)) =
+                reader::cancelled(&decode(frame, &self.shared.settings.rules), &self.shared)
         {
             self.cancel(&id);
             return true;
@@ -190,30 +190,30 @@ impl<T: Transport> Connection<T> {
         Ok(())
     }
 
-    /// Makes a run that waits into a task, on a leash.
+    /// Makes a run that waits into a task, which the connection can still cancel.
     fn detach(&mut self, mut run: Box<Run>) {
-        let leash = Arc::new(Leash::default());
+        let control = Arc::new(RunControl::default());
         let mut state = self.shared.state();
         let tickets: Vec<_> = run
             .running()
             .map(|(id, context)| {
-                let running = Running { context: context.clone(), leash: leash.clone() };
+                let running = Running { context: context.clone(), control: control.clone() };
                 (id.clone(), state.session.start(id.clone(), running))
             })
             .collect();
         drop(state);
         let shared = self.shared.clone();
         tokio::spawn(async move {
-            let answer = std::future::poll_fn(|poller| match leash.pulled(poller) {
-                Some(Pull::Abort) => Poll::Ready(None),
-                Some(Pull::Expire) => {
+            let answer = std::future::poll_fn(|poller| match control.pulled(poller) {
+                Some(EndRun::Abort) => Poll::Ready(None),
+                Some(EndRun::Expire) => {
                     Poll::Ready(run.expire(&ErrorObject::server_busy("shutting down")))
                 }
                 None => {
-                    leash.cancelled().iter().for_each(|id| run.cancel_call(id));
+                    control.cancelled().iter().for_each(|id| run.cancel_call(id));
                     match run.poll(poller) {
-                        Progress::Done(answer) => Poll::Ready(answer),
-                        Progress::Detached | Progress::Blocked => Poll::Pending,
+                        RunState::Done(answer) => Poll::Ready(answer),
+                        RunState::Detached | RunState::Blocked => Poll::Pending,
                     }
                 }
             })

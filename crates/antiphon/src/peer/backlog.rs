@@ -6,8 +6,8 @@ use antiphon_core::framing::Texts;
 use antiphon_core::{Id, Limits, Message, Payload};
 use bytes::Bytes;
 
-use super::run::short;
-use crate::transport::TransportError;
+use super::wire::TransportError;
+use crate::engine::short_id;
 
 /// A payload and the size of the frame it came in.
 pub(super) struct Held {
@@ -60,7 +60,7 @@ impl Backlog {
         for held in &mut self.queue {
             if let Payload::Batch(batch) = &held.payload
                 && held.cancelled.len() < batch.len()
-                && let Some(id) = short(id)
+                && let Some(id) = short_id(id)
             {
                 held.cancelled.push(id);
             }

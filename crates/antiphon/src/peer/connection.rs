@@ -12,53 +12,29 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
-use std::time::Duration;
 
-use antiphon_core::{Limits, Rules};
 use tokio::time::Sleep;
 
 use super::backlog::{Ahead, Backlog, Incoming};
-use super::dispatcher::{Dispatcher, Run};
 use super::ending::{EndGuard, Phase};
-use super::gate::Gate;
 use super::reader::{self, Received};
 use super::shared::{NeedsReader, Shared};
-use super::watchdog::{Look, Meter, Waiting, Watchdog};
+use super::watchdog::{Look, Waiting, Watchdog};
+use super::wire::{AtEof, LineFrames, Transport, TransportError, Wire};
 use super::writer::Writer;
-use super::{Peer, Tap};
-use crate::context::{Connection as Facts, Origin};
-use crate::dialect::Dialect;
+use crate::call::Peer;
+use crate::context::Origin;
+use crate::engine::{Dispatcher, InFlight, Run, Settings};
 use crate::handler::Handler;
-use crate::transport::{Transport, TransportError};
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
-
-/// A transport and what is known of it.
-pub(crate) struct Wire<T> {
-    pub(crate) transport: T,
-    pub(crate) facts: Facts,
-    pub(crate) meter: Arc<Meter>,
-    pub(crate) at_end: AtEnd,
-}
-
-/// What the end of the incoming stream means.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum AtEnd {
-    /// The other side may still read: finish what was accepted, for at most this long.
-    Drain(Option<Duration>),
-    /// The other side is gone.
-    Cancel,
-}
 
 /// What a side of a connection does with it.
 pub(crate) struct Side {
     /// Serves what the other side calls; without it, whatever comes in is an answer.
     pub(crate) handler: Option<Arc<dyn Handler>>,
-    pub(crate) limits: Arc<Limits>,
-    pub(crate) rules: Rules,
-    pub(crate) tap: Option<Tap>,
-    pub(crate) dialect: Option<Arc<Dialect>>,
+    pub(crate) settings: Arc<Settings>,
 }
 
 /// Makes a connection of a wire; the future must be driven for anything to happen.
@@ -66,19 +42,18 @@ pub(crate) fn connect<T: Transport>(
     wire: Wire<T>,
     side: Side,
 ) -> (Peer, impl Future<Output = Arc<str>> + Send) {
-    let Side { handler, limits, rules, tap, dialect } = side;
-    let watchdog = Watchdog::new(wire.meter, &limits);
-    let shared = Shared::new(wire.facts, limits.clone(), tap, dialect, handler.is_none());
-    let shared = Arc::new(shared);
-    let peer = Peer { shared: shared.clone() };
-    let handler = handler.unwrap_or_else(|| Arc::new(crate::Router::new()));
+    let Side { handler, settings } = side;
+    let watchdog = Watchdog::new(wire.meter, &settings.limits);
+    let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
+    let peer = Peer::new(shared.clone());
+    let handler = handler.unwrap_or_else(|| Arc::new(crate::router::Router::new()));
     let connection = Connection {
         transport: wire.transport,
-        at_end: wire.at_end,
-        rules,
-        gate: Gate::new(limits.in_flight),
+        at_eof: wire.at_eof,
+        lines: wire.lines,
+        in_flight: InFlight::new(settings.limits.in_flight),
         origin: Origin::Peer(peer.clone()),
-        dispatcher: Dispatcher { handler, limits },
+        dispatcher: Dispatcher { handler, settings },
         writer: Writer::new(),
         write_blocked: false,
         watchdog,
@@ -98,10 +73,10 @@ pub(crate) fn connect<T: Transport>(
 
 pub(super) struct Connection<T> {
     pub(super) transport: T,
-    pub(super) at_end: AtEnd,
-    pub(super) rules: Rules,
+    pub(super) at_eof: AtEof,
+    pub(super) lines: LineFrames,
     pub(super) shared: Arc<Shared>,
-    pub(super) gate: Arc<Gate>,
+    pub(super) in_flight: Arc<InFlight>,
     pub(super) origin: Origin,
     pub(super) dispatcher: Dispatcher,
     pub(super) writer: Writer,
@@ -215,7 +190,7 @@ impl<T: Transport> Connection<T> {
         Waiting {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
-            busy: !self.gate.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
+            busy: !self.in_flight.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
             received: self.received,
             sent: self.writer.sent,
         }
@@ -258,8 +233,8 @@ impl<T: Transport> Connection<T> {
         self.received += 1;
         let (received, bytes) = match incoming {
             Ok(frame) => {
-                let line = self.watchdog.lines();
-                (reader::receive(&frame, line, &self.rules, &self.shared), frame.len())
+                let received = reader::receive(&frame, self.lines.is_on(), &self.shared);
+                (received, frame.len())
             }
             Err(TransportError::Frame(error)) => (reader::untaken(&error, &self.shared), 0),
             Err(error) => return Err(error.to_string().into()),
@@ -290,7 +265,7 @@ impl<T: Transport> Connection<T> {
             // What is cancelled is answered: not to who reads no answers.
             NeedsReader::ForCancels if self.writer.is_full(&self.shared) => false,
             NeedsReader::ForRoom | NeedsReader::ForCancels => {
-                self.backlog.has_room(&self.shared.limits)
+                self.backlog.has_room(&self.shared.settings.limits)
             }
             NeedsReader::No => false,
         }
@@ -310,7 +285,7 @@ impl<T: Transport> Connection<T> {
                     cancelled |= self.cancel_ahead(&incoming);
                     self.ahead.push(incoming);
                 }
-                None if matches!(self.at_end, AtEnd::Cancel) => {
+                None if matches!(self.at_eof, AtEof::Cancel) => {
                     self.at_end();
                     return true;
                 }

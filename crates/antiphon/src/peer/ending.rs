@@ -8,10 +8,11 @@ use std::time::Duration;
 use antiphon_core::ErrorObject;
 use tokio::time::sleep;
 
-use super::connection::{AtEnd, Connection};
+use super::connection::Connection;
 use super::reader::{self, Received};
-use super::shared::{Shared, Stop};
-use crate::transport::Transport;
+use super::shared::Shared;
+use super::wire::{AtEof, Transport};
+use crate::call::Stop;
 
 /// Why a connection ends that the other side has ended.
 const GONE: &str = "the other side closed it";
@@ -54,7 +55,7 @@ impl<T: Transport> Connection<T> {
             (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => self.expire(),
             (Some(Stop::Gracefully), Phase::Open) => {
                 self.phase = Phase::Stopping;
-                self.drain = Some(Box::pin(sleep(self.shared.limits.shutdown_timeout)));
+                self.drain = Some(Box::pin(sleep(self.shared.settings.limits.shutdown_timeout)));
             }
             _ => {}
         }
@@ -74,7 +75,7 @@ impl<T: Transport> Connection<T> {
         }
         while let Some(incoming) = self.ahead.pop() {
             let Ok(frame) = incoming else { continue };
-            match reader::receive(&frame, self.watchdog.lines(), &self.rules, &self.shared) {
+            match reader::receive(&frame, self.lines.is_on(), &self.shared) {
                 Received::Payload(payload) => {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
@@ -87,9 +88,9 @@ impl<T: Transport> Connection<T> {
     /// Nothing more will come, and all that came is taken in: what was accepted is finished.
     pub(super) fn at_end(&mut self) {
         self.hear_end();
-        self.phase = match self.at_end {
-            AtEnd::Cancel => Phase::Closing(GONE.into()),
-            AtEnd::Drain(_) => Phase::Draining,
+        self.phase = match self.at_eof {
+            AtEof::Cancel => Phase::Closing(GONE.into()),
+            AtEof::Drain(_) => Phase::Draining,
         };
     }
 
@@ -103,7 +104,7 @@ impl<T: Transport> Connection<T> {
         self.shared.end_calls(&GONE.into());
         self.shared.subscriptions.close("the other side closed its end");
         self.shared.subscriptions.drain();
-        if let AtEnd::Drain(Some(limit)) = self.at_end {
+        if let AtEof::Drain(Some(limit)) = self.at_eof {
             self.drain = Some(Box::pin(sleep(limit)));
         }
     }

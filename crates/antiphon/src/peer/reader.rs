@@ -5,12 +5,13 @@
 
 use antiphon_core::framing::{FrameError, Texts, texts};
 use antiphon_core::{
-    Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, Rules, decode,
+    Code, Entry, ErrorObject, Id, Intent, Invalid, Message, Payload, Response, decode,
 };
 use bytes::Bytes;
 
-use super::{Direction, Shared};
+use super::Shared;
 use crate::call::CallError;
+use crate::tap::Direction;
 
 /// What is left of a frame when the answers in it are delivered.
 pub(super) enum Received {
@@ -27,23 +28,23 @@ pub(super) enum Received {
 }
 
 /// Decodes a frame, which may be a whole line, and delivers the answers in it.
-pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared) -> Received {
-    let payload = decode(frame, rules);
+pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
+    let payload = decode(frame, &shared.settings.rules);
     if let Some(cancelled) = cancelled(&payload, shared) {
-        if let Some(tap) = &shared.tap {
+        if let Some(tap) = &shared.settings.tap {
             tap(Direction::Received, frame);
         }
         return cancelled.map_or(Received::Nothing, Received::Cancel);
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
-        && shared.hears(note.method.as_bytes(), note.params.as_ref())
+        && shared.hear_progress(note.method.as_bytes(), note.params.as_ref())
     {
-        if let Some(tap) = &shared.tap {
+        if let Some(tap) = &shared.settings.tap {
             tap(Direction::Received, frame);
         }
         return Received::Nothing;
     }
-    if holds_only_calls(&payload) && shared.tap.is_none() {
+    if holds_only_calls(&payload) && shared.settings.tap.is_none() {
         return Received::Payload(payload);
     }
     if let Payload::One(Err(invalid)) = &payload
@@ -53,7 +54,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, rules: &Rules, shared: &Shared)
     {
         return Received::Texts(texts(frame));
     }
-    if let Some(tap) = &shared.tap {
+    if let Some(tap) = &shared.settings.tap {
         tap(Direction::Received, frame);
     }
     match payload {

@@ -8,28 +8,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use antiphon_core::{
-    Answered, Code, ErrorObject, Id, Invalid, Limits, RawJson, Refused, Response, Session, Ticket,
+    Answered, Code, ErrorObject, Id, Invalid, RawJson, Refused, Response, Session, Ticket,
 };
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use super::leash::{Leash, Pull};
 use super::subscriptions::{Asked, Subscriptions};
 use super::writer::{Outbox, Outgoing};
-use super::{Tap, order};
-use crate::call::CallError;
-use crate::context::{Connection, Context};
-use crate::dialect::{Cancellation, Dialect};
+use crate::call::{CallError, Stop};
+use crate::connection::Connection;
+use crate::context::Context;
+use crate::dialect::Cancellation;
+use crate::engine::{EndRun, RunControl, Settings};
 use crate::subscription::SHUTTING_DOWN;
-
-/// How a connection is asked to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stop {
-    /// Refuse new requests, finish what runs, send what is queued.
-    Gracefully,
-    /// Cancel what runs.
-    Now,
-}
 
 /// What the handles and the connection share.
 pub(crate) struct Shared {
@@ -41,9 +32,7 @@ pub(crate) struct Shared {
     pub(super) ordered_calls: AtomicUsize,
     pub(super) ended: watch::Sender<Option<Arc<str>>>,
     pub(crate) facts: Connection,
-    pub(crate) limits: Arc<Limits>,
-    pub(crate) tap: Option<Tap>,
-    pub(crate) dialect: Option<Arc<Dialect>>,
+    pub(super) settings: Arc<Settings>,
     /// This side serves nothing: whatever comes in is an answer.
     pub(super) only_calls: bool,
     pub(super) subscriptions: Subscriptions,
@@ -87,7 +76,7 @@ impl State {
 /// A request of the other side whose handler has become a task.
 pub(super) struct Running {
     pub(super) context: Context,
-    pub(super) leash: Arc<Leash>,
+    pub(super) control: Arc<RunControl>,
 }
 
 /// Why a reader goes on although there is no room.
@@ -104,13 +93,8 @@ pub(super) enum NeedsReader {
 }
 
 impl Shared {
-    pub(super) fn new(
-        facts: Connection,
-        limits: Arc<Limits>,
-        tap: Option<Tap>,
-        dialect: Option<Arc<Dialect>>,
-        only_calls: bool,
-    ) -> Self {
+    pub(super) fn new(facts: Connection, settings: Arc<Settings>, only_calls: bool) -> Self {
+        let limits = &settings.limits;
         let state = State {
             session: Session::new(limits.pending_calls),
             outbox: Outbox::new(limits.write_queue_bytes),
@@ -123,9 +107,7 @@ impl Shared {
             ordered_calls: AtomicUsize::new(0),
             ended: watch::Sender::new(None),
             facts,
-            limits,
-            tap,
-            dialect,
+            settings,
             only_calls,
             subscriptions: Subscriptions::default(),
             reported_stray: AtomicBool::new(false),
@@ -138,7 +120,7 @@ impl Shared {
     }
 
     /// Lets the connection look.
-    pub(super) fn ring(&self, mut state: MutexGuard<'_, State>) {
+    pub(super) fn wake_connection(&self, mut state: MutexGuard<'_, State>) {
         let connection = state.outbox.take_waker();
         self.news.store(true, Ordering::Release);
         drop(state);
@@ -164,13 +146,8 @@ impl Shared {
             return Err(CallError::Closed(reason.clone()));
         }
         state.outbox.push(message);
-        self.ring(state);
+        self.wake_connection(state);
         Ok(())
-    }
-
-    /// Marks this thread as polling the handler of a notification of this connection.
-    pub(super) fn keep_order(&self) -> order::Kept {
-        order::keep(self)
     }
 
     /// Ends the only exchange that waits, if there is just one.
@@ -199,14 +176,14 @@ impl Shared {
 
     /// How calls are cancelled on this connection, if they can be.
     pub(super) fn cancellation(&self) -> Option<&Cancellation> {
-        self.dialect.as_ref()?.cancellation.as_ref()
+        self.settings.dialect.as_ref()?.cancellation.as_ref()
     }
 
     /// Cancels the requests of this id whose handlers have become tasks.
     pub(super) fn cancel_running(&self, id: &Id) {
-        let leashes: Vec<_> =
-            self.state().session.running(id).map(|running| running.leash.clone()).collect();
-        leashes.iter().for_each(|leash| leash.cancel(id.clone()));
+        let controls: Vec<_> =
+            self.state().session.running(id).map(|running| running.control.clone()).collect();
+        controls.iter().for_each(|control| control.cancel(id.clone()));
     }
 
     /// Whether a call of ours waits for the other side.
@@ -282,7 +259,7 @@ impl Shared {
         {
             state.outbox.push(Outgoing::Answer(answer));
         }
-        self.ring(state);
+        self.wake_connection(state);
     }
 
     /// Whether no request runs and no message waits.
@@ -309,7 +286,7 @@ impl Shared {
         self.subscriptions.drain();
         let mut state = self.state();
         state.stop = state.stop.max(Some(how));
-        self.ring(state);
+        self.wake_connection(state);
     }
 
     /// No answer can come any more: every call ends, and none can be made.
@@ -322,9 +299,9 @@ impl Shared {
 
     /// Tells every task to answer now.
     pub(super) fn expire_running(&self) {
-        let leashes: Vec<_> =
-            self.state().session.all_running().map(|running| running.leash.clone()).collect();
-        leashes.iter().for_each(|leash| leash.pull(Pull::Expire));
+        let controls: Vec<_> =
+            self.state().session.all_running().map(|running| running.control.clone()).collect();
+        controls.iter().for_each(|control| control.pull(EndRun::Expire));
     }
 
     /// The connection is over: nothing is left waiting, running or queued.
@@ -337,7 +314,7 @@ impl Shared {
         drop(state);
         for running in running {
             running.context.cancel();
-            running.leash.pull(Pull::Abort);
+            running.control.pull(EndRun::Abort);
         }
         wakers.into_iter().for_each(Waker::wake);
         self.subscriptions.end(&reason);

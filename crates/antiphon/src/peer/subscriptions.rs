@@ -10,24 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{ErrorObject, Id, Limits, Params};
+use antiphon_core::{ErrorObject, Id, Params};
 use bytes::BytesMut;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::progress::Watch;
+use super::Shared;
+use super::link::DROPPED;
 use super::shared::{Answer, Waiter};
-use super::{DROPPED, Peer};
 use crate::BoxFuture;
-use crate::call::{CallError, Invocation};
-use crate::subscription::{Arrived, Attached, Channel, Closing, Feed, Topic};
+use crate::call::{CallError, Invocation, Link, Watch, unsubscribe_call};
+use crate::subscription::{
+    Arrived, Attached, Channel, Closing, Feed, FeedSource, ItemWriter, Topic,
+};
 
 /// The subscriptions of a connection.
 #[derive(Default)]
 pub(super) struct Subscriptions {
     table: Mutex<Option<Box<Table>>>,
     /// Whether any was ever followed, or a call watched: without it, no notification is looked at.
-    pub(super) follows: AtomicBool,
+    follows: AtomicBool,
 }
 
 /// Subscriptions asked for and given up that are remembered.
@@ -48,6 +50,11 @@ struct Table {
 }
 
 impl Subscriptions {
+    /// Whether any was ever followed, or a call watched.
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.follows.load(Ordering::Acquire)
+    }
+
     fn table(&self) -> MutexGuard<'_, Option<Box<Table>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,15 +156,9 @@ impl Table {
     }
 }
 
-/// An item on its way to who follows.
-pub(super) struct Delivery {
-    pub(super) feed: Arc<Feed>,
-    pub(super) delivered: BoxFuture<'static, ()>,
-}
-
 /// A subscription that was asked for.
 pub(super) struct Asked {
-    peer: Peer,
+    shared: Arc<Shared>,
     feed: Arc<Feed>,
     /// It is not the first: items were missed, for this reason.
     gap: Option<Arc<str>>,
@@ -179,8 +180,8 @@ impl Asked {
     }
 
     fn follow(&self, id: Id) -> Result<(), CallError> {
-        let attached = Attached { peer: self.peer.clone(), id: id.clone() };
-        let subscriptions = &self.peer.shared.subscriptions;
+        let attached = Attached { source: self.shared.clone(), id: id.clone() };
+        let subscriptions = &self.shared.subscriptions;
         subscriptions.follows.store(true, Ordering::Release);
         let mut table = subscriptions.table();
         let taken = match table.get_or_insert_default().followed.entry(id) {
@@ -200,112 +201,109 @@ impl Asked {
         }
         // Nobody wants it any more: who asked has gone.
         if !self.feed.attach(attached.clone()) {
-            self.peer.call_and_forget(&attached.unfollow(&self.feed));
+            attached.leave(&self.feed);
         }
         Ok(())
     }
 }
 
-impl Peer {
-    /// A place for one more subscription, if there is one.
-    pub(crate) fn serve_subscription(
-        &self,
+impl Shared {
+    pub(super) fn serve_subscription(
+        self: Arc<Self>,
         topic: Arc<Topic>,
         over: CancellationToken,
     ) -> Result<Arc<Channel>, ErrorObject> {
-        let mut table = self.shared.subscriptions.table();
+        let mut table = self.subscriptions.table();
         let table = table.get_or_insert_default();
         if table.is_closed {
             return Err(ErrorObject::server_busy("shutting down"));
         }
-        let limit = self.shared.limits.subscriptions;
+        let limit = self.settings.limits.subscriptions;
         if table.served.len() >= limit {
             return Err(ErrorObject::too_many_subscriptions(limit));
         }
         let id = table.next_id();
-        let channel = Arc::new(Channel::new(id.clone(), topic, self.clone(), over));
+        let queue = self.settings.limits.write_queue_bytes;
+        let channel = Arc::new(Channel::new(id.clone(), topic, self.clone(), queue, over));
         table.served.insert(id, channel.clone());
         Ok(channel)
     }
 
-    /// It is over.
-    pub(crate) fn forget_subscription(&self, id: &Id) {
-        let removed =
-            self.shared.subscriptions.table().as_mut().map(|table| table.served.remove(id));
-        drop(removed);
-        // A connection that closes waits for this.
-        self.shared.ring(self.shared.state());
-    }
-
-    /// Ends a subscription that is served here. False: there is none of this id.
-    pub(crate) fn end_subscription(&self, id: &Id) -> bool {
-        let mut table = self.shared.subscriptions.table();
+    pub(super) fn end_subscription(&self, id: &Id) -> bool {
+        let mut table = self.subscriptions.table();
         let removed = table.as_mut().and_then(|table| table.served.remove(id));
         drop(table);
         removed.inspect(|channel| channel.end()).is_some()
     }
 
-    /// Queues a message of ours, of about this length, if there is room, and says whether there is
-    /// anybody to send it to. Where there is no room, wakes whoever asks when there is.
-    pub(crate) fn poll_write(
-        &self,
-        len: usize,
-        write: impl FnOnce(&mut BytesMut),
-        poller: Option<&mut Poller<'_>>,
-    ) -> Poll<bool> {
-        let mut state = self.shared.state();
-        if state.ended.is_some() {
-            return Poll::Ready(false);
-        }
-        if state.outbox.has_room() {
-            state.outbox.write(len, write);
-            self.shared.ring(state);
-            return Poll::Ready(true);
-        }
-        if let Some(poller) = poller {
-            let _ = state.outbox.poll_capacity(poller);
-            self.shared.ring(state);
-        }
-        Poll::Pending
-    }
-
-    /// Asks the other side for a subscription.
-    pub(crate) async fn ask(
-        &self,
+    /// Subscribes at the other side.
+    pub(super) async fn follow(
+        self: Arc<Self>,
         call: Invocation,
         feed: Arc<Feed>,
         gap: Option<Arc<str>>,
     ) -> Result<(), CallError> {
         self.capacity().await?;
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { peer: self.clone(), feed, gap, answer };
+        let asked = Asked { shared: self.clone(), feed, gap, answer };
         // Given up, it is remembered: what is answered after all is to be unsubscribed.
-        let pending = self.shared.open(&call, Waiter::Subscription(Box::new(asked)))?;
+        let pending = self.open(&call, Waiter::Subscription(Box::new(asked)))?;
         let answer = answered.await;
         pending.answered();
         answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
     }
 
-    /// The item of a subscription that is followed here, and where it goes; `None` for any other
-    /// notification.
-    pub(super) fn followed(&self, params: Option<&Params>) -> Option<Delivery> {
-        let subscriptions = &self.shared.subscriptions;
-        if !subscriptions.follows.load(Ordering::Acquire) {
-            return None;
-        }
+    /// The feed that follows the subscription of this item, and the delivery of the item; `None` for
+    /// any other notification.
+    pub(super) fn followed(
+        &self,
+        params: Option<&Params>,
+    ) -> Option<(Arc<Feed>, BoxFuture<'static, ()>)> {
         let arrived = Arrived::read(params)?;
         let id = Id::from_json(arrived.subscription.clone())?;
-        let feed = subscriptions.table().as_ref()?.followed.get(&id)?.clone();
+        let feed = self.subscriptions.table().as_ref()?.followed.get(&id)?.clone();
         if arrived.is_last() {
             self.unfollow(&id, &feed);
         }
         let delivered = Box::pin(feed.clone().deliver(arrived));
-        Some(Delivery { feed, delivered })
+        Some((feed, delivered))
+    }
+}
+
+impl ItemWriter for Shared {
+    fn poll_write(
+        &self,
+        len: usize,
+        write: &mut dyn FnMut(&mut BytesMut),
+        poller: Option<&mut Poller<'_>>,
+    ) -> Poll<bool> {
+        let mut state = self.state();
+        if state.ended.is_some() {
+            return Poll::Ready(false);
+        }
+        if state.outbox.has_room() {
+            state.outbox.write(len, write);
+            self.wake_connection(state);
+            return Poll::Ready(true);
+        }
+        if let Some(poller) = poller {
+            let _ = state.outbox.poll_capacity(poller);
+            self.wake_connection(state);
+        }
+        Poll::Pending
     }
 
-    /// Takes no more items of it.
-    pub(crate) fn unfollow(&self, id: &Id, feed: &Feed) {
-        let mut table = self.shared.subscriptions.table();
+    fn forget(&self, id: &Id) {
+        let removed = self.subscriptions.table().as_mut().map(|table| table.served.remove(id));
+        drop(removed);
+        // A connection that closes waits for this.
+        self.wake_connection(self.state());
+    }
+}
+
+impl FeedSource for Shared {
+    fn unfollow(&self, id: &Id, feed: &Feed) {
+        let mut table = self.subscriptions.table();
         let removed = table.as_mut().and_then(|table| {
             let is_it = table.followed.get(id).is_some_and(|other| std::ptr::eq(&**other, feed));
             if is_it { table.followed.remove(id) } else { None }
@@ -314,16 +312,12 @@ impl Peer {
         drop(removed);
     }
 
-    /// Calls where nobody waits for the answer, and nobody can wait for room.
-    pub(crate) fn call_and_forget(&self, call: &Invocation) {
-        let (waiter, _) = oneshot::channel();
-        match self.shared.open(call, Waiter::Call(waiter)) {
-            Ok(pending) => pending.forget(),
-            Err(error) => tracing::debug!(%error, method = %call.method, "not sent"),
-        }
+    fn unsubscribe(&self, id: &Id, topic: &Topic) {
+        self.send_and_forget(&unsubscribe_call(id, topic));
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
-        &self.shared.limits
+    fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>> {
+        let call = unsubscribe_call(id, topic);
+        Box::pin(async move { Link::send(self, call).await.map(drop) })
     }
 }

@@ -5,78 +5,13 @@
 //! out, for a stall timeout without one byte of progress, and one that was idle for too long.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use antiphon_core::Limits;
 use tokio::time::{Instant, Sleep, sleep};
 
-use crate::aside::Aside;
-
-/// What moves on a connection; kept by the transport.
-#[derive(Debug, Default)]
-pub(crate) struct Meter {
-    read: AtomicU64,
-    written: AtomicU64,
-    /// What had been read when the last message was whole.
-    whole: AtomicU64,
-    /// A message is known to have begun, by a transport that knows.
-    begun: AtomicBool,
-    /// The last write was not taken.
-    blocked: AtomicBool,
-    /// Messages are whole lines, which may hold several texts.
-    lines: AtomicBool,
-}
-
-impl Meter {
-    pub(crate) fn read(&self, bytes: usize) {
-        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn wrote(&self, written: &Poll<std::io::Result<usize>>) {
-        self.blocked.store(written.is_pending(), Ordering::Relaxed);
-        if let Poll::Ready(Ok(bytes)) = written {
-            self.written.fetch_add(*bytes as u64, Ordering::Relaxed);
-        }
-    }
-
-    /// What was written and kept has gone out, or has not: a flush is a write that counts no bytes.
-    pub(crate) fn flushed(&self, flushed: &Poll<std::io::Result<()>>) {
-        if flushed.is_pending() || self.is_blocked() {
-            self.blocked.store(flushed.is_pending(), Ordering::Relaxed);
-        }
-    }
-
-    #[cfg(feature = "ws")]
-    pub(crate) fn bytes_read(&self) -> u64 {
-        self.read.load(Ordering::Relaxed)
-    }
-
-    /// All that was read belongs to whole messages, unless one has `begun`.
-    pub(crate) fn whole(&self, begun: bool) {
-        self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.begun.store(begun, Ordering::Relaxed);
-    }
-
-    /// From here on, messages are whole lines.
-    pub(crate) fn takes_lines(&self) {
-        self.lines.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_blocked(&self) -> bool {
-        self.blocked.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn moved(&self) -> u64 {
-        self.read.load(Ordering::Relaxed) + self.written.load(Ordering::Relaxed)
-    }
-
-    fn is_mid_message(&self) -> bool {
-        let read = self.read.load(Ordering::Relaxed);
-        self.begun.load(Ordering::Relaxed) || read > self.whole.load(Ordering::Relaxed)
-    }
-}
+use crate::io::{Meter, WakeGated};
 
 /// What the connection is doing while it waits.
 #[derive(Clone, Copy)]
@@ -107,7 +42,7 @@ pub(super) struct Watchdog {
     meter: Arc<Meter>,
     stall: Duration,
     idle: Option<Duration>,
-    timer: Aside<Sleep>,
+    timer: WakeGated<Sleep>,
     period: Duration,
     /// The count when something last moved, and when that was.
     moved: (u64, Instant),
@@ -124,16 +59,11 @@ impl Watchdog {
             meter,
             stall: limits.stall_timeout,
             idle: limits.idle_timeout,
-            timer: Aside::new(sleep(period)),
+            timer: WakeGated::new(sleep(period)),
             period,
             moved: (0, Instant::now()),
             blocked: None,
         }
-    }
-
-    /// Whether messages are whole lines, which may hold several texts.
-    pub(super) fn lines(&self) -> bool {
-        self.meter.lines.load(Ordering::Relaxed)
     }
 
     /// Ready when it is time to look.
@@ -158,7 +88,7 @@ impl Watchdog {
         if count != self.moved.0 {
             self.moved = (count, now);
         }
-        let written = self.meter.written.load(Ordering::Relaxed) + waiting.sent;
+        let written = self.meter.bytes_written() + waiting.sent;
         self.blocked = match self.blocked {
             _ if !waiting.write_blocked => None,
             Some((before, since)) if before == written => Some((before, since)),

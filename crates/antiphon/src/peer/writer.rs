@@ -14,9 +14,11 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Bytes, BytesMut};
 
-use super::dispatcher::Scratch;
-use super::{Direction, Shared, Stop};
-use crate::transport::{Transport, TransportError};
+use super::Shared;
+use super::wire::{Transport, TransportError};
+use crate::call::Stop;
+use crate::engine::ReplyBuffer;
+use crate::tap::Direction;
 
 /// One message on its way out.
 pub(super) enum Outgoing {
@@ -122,7 +124,7 @@ pub(super) struct Writer {
     waker: Option<Waker>,
     unflushed: bool,
     /// Where answers are written, to be cut off.
-    pub(super) scratch: Scratch,
+    pub(super) scratch: ReplyBuffer,
     /// Messages that the sink has taken.
     pub(super) sent: u64,
 }
@@ -140,7 +142,7 @@ const SCRATCH: usize = 4 * 1024;
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { scratch: Scratch::lent(), ..Self::default() }
+        Self { scratch: ReplyBuffer::lent(), ..Self::default() }
     }
 
     /// Gives back the memory that an idle connection does not need.
@@ -175,12 +177,17 @@ impl Writer {
 
     /// Whether so many answers wait that no more requests should be admitted.
     pub(super) fn is_full(&self, shared: &Shared) -> bool {
-        self.answers >= shared.limits.write_queue_bytes.max(1)
+        self.answers >= shared.settings.limits.write_queue_bytes.max(1)
     }
 
     /// Whether answers have piled up past what honest requests can cause.
     pub(super) fn overflows(&self, shared: &Shared) -> bool {
-        self.answers >= shared.limits.write_queue_bytes.saturating_add(shared.limits.response_bytes)
+        self.answers
+            >= shared
+                .settings
+                .limits
+                .write_queue_bytes
+                .saturating_add(shared.settings.limits.response_bytes)
     }
 
     /// Whether everything has gone out.
@@ -190,7 +197,7 @@ impl Writer {
 
     /// Whether senders wait for room that there is by now: they learn of it when it is collected.
     pub(super) fn owes_room(&self, shared: &Shared) -> bool {
-        let limit = shared.limits.write_queue_bytes.max(1);
+        let limit = shared.settings.limits.write_queue_bytes.max(1);
         self.reported >= limit && self.own < limit
     }
 
@@ -246,7 +253,7 @@ impl Writer {
             };
             self.sent += 1;
             self.unflushed = true;
-            if let Some(tap) = &shared.tap {
+            if let Some(tap) = &shared.settings.tap {
                 tap(Direction::Sent, &message);
             }
             Pin::new(&mut *transport).start_send(message)?;

@@ -4,7 +4,12 @@
 //! outside. Everything is erased when it is registered, so a `Router` is one plain type.
 
 mod name;
-mod topics;
+#[cfg(feature = "openrpc")]
+mod openrpc;
+mod serve_subscription;
+mod subscriptions;
+#[cfg(feature = "validate")]
+mod validate;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,9 +25,9 @@ use crate::context::Context;
 use crate::handler::Handler;
 use crate::layer::trace::short;
 use crate::params;
-use crate::raw::same_type;
+use crate::same_type::same_type;
 use name::{Name, Names};
-use topics::Offered;
+use subscriptions::Offered;
 
 /// The methods of a service.
 ///
@@ -226,8 +231,10 @@ impl Router {
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         match (self.methods.get(call.method.as_bytes()), &self.fallback) {
             (Some(Entry::Method(method)), _) => method(call.params, cx),
-            (Some(Entry::Subscribe(topics)), _) => topics::subscribe(topics, call.params, cx),
-            (Some(Entry::Unsubscribe), _) => Box::pin(topics::unsubscribe(call.params, cx)),
+            (Some(Entry::Subscribe(topics)), _) => {
+                subscriptions::subscribe(topics, call.params, cx)
+            }
+            (Some(Entry::Unsubscribe), _) => Box::pin(subscriptions::unsubscribe(call.params, cx)),
             (None, Some(fallback)) => fallback(call, cx),
             (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
         }

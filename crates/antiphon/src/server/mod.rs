@@ -1,6 +1,5 @@
 //! Listening, on any number of endpoints at once.
 
-mod peers;
 #[cfg(feature = "tls")]
 mod secure;
 mod service;
@@ -14,14 +13,14 @@ use antiphon_core::framing::Framing;
 use antiphon_core::{Limits, Rules};
 use tokio::task::JoinSet;
 
-use crate::client::without_feature;
-use crate::context::{Connection, OnConnect};
+use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::endpoint::{Authority, Endpoint, EndpointError, web_port};
+use crate::endpoint::{Authority, Endpoint, EndpointError, web_port, without_feature};
+use crate::engine::{OnConnect, Settings};
 use crate::handler::Handler;
+use crate::peer::ConnectionRegistry;
 use crate::transport;
 
-pub(crate) use peers::Peers;
 use service::Service;
 use threads::Shared;
 
@@ -273,13 +272,17 @@ impl Server {
         #[cfg(feature = "tls")]
         self.check_tls()?;
         let rules = Rules { null_params: self.null_params, ..self.limits.rules() };
-        let service = Service {
-            handler: Arc::new(handler),
-            peers: Peers::new(self.limits.connections),
-            limits: Arc::new(self.limits),
+        let peers = ConnectionRegistry::new(self.limits.connections);
+        let settings = Settings {
             rules,
             on_connect: self.on_connect,
-            dialect: self.dialect.shared(),
+            dialect: self.dialect.unless_plain(),
+            ..Settings::new(self.limits)
+        };
+        let service = Service {
+            handler: Arc::new(handler),
+            settings: Arc::new(settings),
+            peers,
             #[cfg(feature = "http")]
             guard: self.guard,
             #[cfg(feature = "http")]
@@ -290,7 +293,7 @@ impl Server {
             http_layers: self.http_layers,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
-        let _guard = service.peers.end_guard();
+        let _guard = service.peers.stop_on_drop();
         let _threads = threads::start(self.threads.saturating_sub(1), &self.listeners, &service)?;
         let mut acceptors = JoinSet::new();
         for (endpoint, listener) in self.listeners {
@@ -308,7 +311,7 @@ impl Server {
             outcome = ended => outcome,
         };
         acceptors.shutdown().await;
-        service.peers.shutdown(service.limits.shutdown_timeout).await;
+        service.peers.shutdown(service.settings.limits.shutdown_timeout).await;
         outcome
     }
 }

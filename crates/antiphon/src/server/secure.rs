@@ -14,11 +14,11 @@ use tokio::time::timeout;
 
 use super::service::{Busy, REFUSAL, Service, accepted};
 use super::{Endpoint, Listener, Server};
+use crate::io::tls::{Acceptor, HTTP1, HTTP2, SERVED, TlsStream, Unsecured};
 use crate::peer::connect;
 #[cfg(feature = "http")]
 use crate::transport::http::{HttpService, asker::Asker, listener};
 use crate::transport::tcp::{self, tls_wire};
-use crate::transport::tls::{Acceptor, HTTP1, HTTP2, SERVED, TlsStream, Unsecured};
 
 /// What is spoken above TLS.
 enum Above {
@@ -50,13 +50,13 @@ impl Service {
         listener: Listener,
     ) -> io::Result<()> {
         let tls = self.tls.clone().ok_or_else(|| without_certificate(&endpoint))?;
-        let limit = self.limits.handshake_timeout;
+        let limit = self.settings.limits.handshake_timeout;
         let (socket, above, protocols) = match listener {
             Listener::Tcp { socket, framing } => (socket, Above::Stream(framing), &[][..]),
             #[cfg(feature = "http")]
             Listener::Http { socket, path, websocket_only } => {
                 let http = self.http(&socket, &path, websocket_only);
-                let server = listener::HttpServer::new(self.limits.clone());
+                let server = listener::HttpServer::new(self.settings.clone());
                 let protocols = if websocket_only { &HTTP1[..] } else { &SERVED };
                 (socket, Above::Http(Box::new((http, server))), protocols)
             }
@@ -83,7 +83,7 @@ impl Secure {
             let Some((stream, _)) = accepted(socket.accept().await, endpoint).await else {
                 continue;
             };
-            tcp::prepare(&stream, &self.service.limits);
+            tcp::prepare(&stream, &self.service.settings.limits);
             let this = self.clone();
             if let Some(place) = peers.admit() {
                 drop(peers.spawn(async move {
@@ -135,8 +135,8 @@ impl Secure {
         let service = &self.service;
         match &self.above {
             Above::Stream(framing) => {
-                let mut wire = tls_wire(stream, *framing, &service.limits);
-                if !service.complete(&mut wire.facts) {
+                let mut wire = tls_wire(stream, *framing, &service.settings.limits);
+                if service.settings.complete(&mut wire.facts).is_err() {
                     return;
                 }
                 let (peer, connection) = connect(wire, service.side(service.handler.clone()));
@@ -159,9 +159,9 @@ impl Secure {
         let service = &self.service;
         match &self.above {
             Above::Stream(framing) => {
-                let wire = tls_wire(stream, *framing, &service.limits);
+                let wire = tls_wire(stream, *framing, &service.settings.limits);
                 let (peer, connection) = connect(wire, service.side(Arc::new(Busy)));
-                peer.tell(&Busy::error());
+                peer.link().send_error(&Busy::error());
                 drop(peer);
                 connection.await;
             }

@@ -2,20 +2,19 @@
 
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, Outcome, Rules};
+use antiphon_core::{ErrorObject, Outcome};
 
-use super::{Listener, Peers};
+use super::Listener;
 use crate::BoxFuture;
 use crate::call::Invocation;
-use crate::context::{Connection, Context, OnConnect};
-use crate::dialect::Dialect;
+use crate::context::Context;
 use crate::endpoint::Endpoint;
+use crate::engine::Settings;
 use crate::handler::Handler;
-use crate::peer::{ENDED_WELL, Side, Wire, connect};
+use crate::peer::{ConnectionRegistry, ENDED_WELL, Side, Wire, connect};
 #[cfg(feature = "http")]
 use crate::transport::http::{HttpService, asker::Asker};
 use crate::transport::{self, Transport};
@@ -29,11 +28,8 @@ pub(super) const REFUSAL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) handler: Arc<dyn Handler>,
-    pub(super) limits: Arc<Limits>,
-    pub(super) rules: Rules,
-    pub(super) peers: Peers,
-    pub(super) on_connect: Option<OnConnect>,
-    pub(super) dialect: Option<Arc<Dialect>>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) peers: ConnectionRegistry,
     #[cfg(feature = "http")]
     pub(super) guard: transport::http::Guard,
     #[cfg(feature = "http")]
@@ -61,19 +57,19 @@ impl Service {
                 let Some(stream) = accepted(socket.accept().await, &endpoint).await else {
                     continue;
                 };
-                transport::tcp::prepare(&stream.0, &self.limits);
-                self.serve(transport::tcp::wire(stream.0, framing, &self.limits));
+                transport::tcp::prepare(&stream.0, &self.settings.limits);
+                self.serve(transport::tcp::wire(stream.0, framing, &self.settings.limits));
             },
             #[cfg(all(feature = "unix", unix))]
             Listener::Unix { listener, framing } => loop {
                 let Some(stream) = accepted(listener.socket.accept().await, &endpoint).await else {
                     continue;
                 };
-                self.serve(transport::unix::wire(stream.0, framing, &self.limits));
+                self.serve(transport::unix::wire(stream.0, framing, &self.settings.limits));
             },
             #[cfg(feature = "stdio")]
             Listener::Stdio { framing } => {
-                self.serve_stdio(transport::stdio::wire(framing, &self.limits)).await
+                self.serve_stdio(transport::stdio::wire(framing, &self.settings.limits)).await
             }
             #[cfg(feature = "memory")]
             Listener::Memory { mut listener } => {
@@ -85,22 +81,11 @@ impl Service {
         }
     }
 
-    /// Lets the application complete the facts of a connection. False where it panics: the connection
-    /// is not served then, and the acceptor goes on.
-    pub(super) fn complete(&self, facts: &mut Connection) -> bool {
-        let Some(complete) = &self.on_connect else { return true };
-        let completed = catch_unwind(AssertUnwindSafe(|| complete(facts)));
-        if completed.is_err() {
-            tracing::error!("what completes a connection panicked; the connection is not served");
-        }
-        completed.is_ok()
-    }
-
     /// Serves the one connection there is. An output that cannot be written to is an error: the end
     /// of input is not.
     #[cfg(feature = "stdio")]
     async fn serve_stdio(&self, mut wire: Wire<impl Transport>) -> io::Result<()> {
-        if !self.complete(&mut wire.facts) {
+        if self.settings.complete(&mut wire.facts).is_err() {
             return Err(io::Error::other("what completes a connection panicked"));
         }
         let (peer, connection) = connect(wire, self.side(self.handler.clone()));
@@ -118,7 +103,7 @@ impl Service {
     /// Serves a connection in a task of its own; one too many is told so, and one far too many not
     /// even that.
     fn serve(&self, mut wire: Wire<impl Transport>) {
-        if !self.complete(&mut wire.facts) {
+        if self.settings.complete(&mut wire.facts).is_err() {
             return;
         }
         if let Some(place) = self.peers.admit() {
@@ -132,7 +117,7 @@ impl Service {
         }
         let Some(refusal) = self.peers.refusal() else { return };
         let (peer, connection) = connect(wire, self.side(Arc::new(Busy)));
-        peer.tell(&Busy::error());
+        peer.link().send_error(&Busy::error());
         drop(self.peers.spawn(async move {
             let _held = refusal;
             tokio::time::timeout(REFUSAL, connection).await
@@ -140,9 +125,7 @@ impl Service {
     }
 
     pub(super) fn side(&self, handler: Arc<dyn Handler>) -> Side {
-        let (limits, rules) = (self.limits.clone(), self.rules);
-        let (handler, dialect) = (Some(handler), self.dialect.clone());
-        Side { handler, limits, rules, tap: None, dialect }
+        Side { handler: Some(handler), settings: self.settings.clone() }
     }
 
     /// What is served on a port that speaks HTTP.
@@ -155,13 +138,11 @@ impl Service {
     ) -> HttpService {
         let loopback = socket.local_addr().is_ok_and(|address| address.ip().is_loopback());
         let guard = if loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
-        let service =
-            HttpService::build(self.handler.clone(), self.limits.clone(), self.rules, guard)
-                .at_path(path)
-                .among(self.peers.clone(), self.on_connect.clone())
-                .pages(self.pages.clone())
-                .in_layers(self.http_layers.clone())
-                .speaking(self.dialect.clone());
+        let service = HttpService::build(self.handler.clone(), self.settings.clone(), guard)
+            .at_path(path)
+            .among(self.peers.clone())
+            .pages(self.pages.clone())
+            .in_layers(self.http_layers.clone());
         if websocket_only { service.websocket_only() } else { service }
     }
 
@@ -173,11 +154,11 @@ impl Service {
         websocket_only: bool,
     ) {
         let service = self.http(socket, path, websocket_only);
-        let server = transport::http::listener::HttpServer::new(self.limits.clone());
+        let server = transport::http::listener::HttpServer::new(self.settings.clone());
         loop {
             let accepted = accepted(socket.accept().await, &"http").await;
             let Some((stream, remote)) = accepted else { continue };
-            transport::tcp::prepare(&stream, &self.limits);
+            transport::tcp::prepare(&stream, &self.settings.limits);
             match self.peers.admit() {
                 None => {
                     let Some(refusal) = self.peers.refusal() else { continue };

@@ -11,21 +11,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, Waker};
 
 use antiphon_core::{ErrorObject, Id, RawJson};
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use tokio_util::sync::CancellationToken;
 
 use super::items::{self, Closing};
 use super::ring::Ring;
 use super::sink::SinkClosed;
 use super::topic::{Overflow, Topic};
-use crate::peer::Peer;
 
+/// The connection that carries the items of a served subscription.
+pub(crate) trait ItemWriter: Send + Sync {
+    /// Queues a message of about this length. Returns false when the connection has ended. Pending
+    /// when the queue is full: then nothing was written, and the poller is woken once there is room.
+    fn poll_write(
+        &self,
+        len: usize,
+        write: &mut dyn FnMut(&mut BytesMut),
+        poller: Option<&mut Poller<'_>>,
+    ) -> Poll<bool>;
+
+    /// Removes the subscription from the table of the connection.
+    fn forget(&self, id: &Id);
+}
+
+/// One served subscription.
 pub(crate) struct Channel {
     pub(crate) id: Id,
     topic: Arc<Topic>,
     /// What every item begins with.
     head: Bytes,
-    peer: Peer,
+    writer: Arc<dyn ItemWriter>,
     /// Cancelled when it is over.
     over: CancellationToken,
     state: Mutex<State>,
@@ -73,10 +88,16 @@ impl Drop for Woken {
 const SHARE: usize = 16;
 
 impl Channel {
-    pub(crate) fn new(id: Id, topic: Arc<Topic>, peer: Peer, over: CancellationToken) -> Self {
+    pub(crate) fn new(
+        id: Id,
+        topic: Arc<Topic>,
+        writer: Arc<dyn ItemWriter>,
+        queue_bytes: usize,
+        over: CancellationToken,
+    ) -> Self {
         let head = items::head(&topic.item, &id);
         let state = State {
-            ring: Ring::new(topic.buffer, peer.limits().write_queue_bytes / SHARE),
+            ring: Ring::new(topic.buffer, queue_bytes / SHARE),
             accepted: false,
             released: false,
             closing: None,
@@ -84,7 +105,7 @@ impl Channel {
             task: None,
             senders: Vec::new(),
         };
-        Self { id, topic, head, peer, over, state: Mutex::new(state) }
+        Self { id, topic, head, writer, over, state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -92,7 +113,7 @@ impl Channel {
     }
 
     /// Lets the reply go.
-    pub(super) fn accept(&self) {
+    pub(crate) fn accept(&self) {
         let mut state = self.state();
         state.accepted = true;
         let woken = state.wake();
@@ -101,13 +122,13 @@ impl Channel {
     }
 
     /// Whether the reply may go; wakes whoever asks when it may.
-    pub(super) fn poll_accepted(&self, poller: &mut Poller<'_>) -> bool {
+    pub(crate) fn poll_accepted(&self, poller: &mut Poller<'_>) -> bool {
         let mut state = self.state();
         state.task = Some(poller.waker().clone());
         state.accepted
     }
 
-    pub(super) fn is_accepted(&self) -> bool {
+    pub(crate) fn is_accepted(&self) -> bool {
         self.state().accepted
     }
 
@@ -121,7 +142,7 @@ impl Channel {
     }
 
     /// Takes an item. One that there is no room for is kept by who sends it, if they are to wait.
-    pub(super) fn poll_push(
+    pub(crate) fn poll_push(
         &self,
         item: &mut Option<RawJson>,
         poller: Option<&mut Poller<'_>>,
@@ -173,8 +194,8 @@ impl Channel {
     ) -> Poll<bool> {
         let lost = state.ring.lost();
         let len = items::about_len(&self.head, item);
-        let write = |out: &mut _| items::encode_item(&self.head, lost, item, out);
-        let written = self.peer.poll_write(len, write, poller);
+        let mut write = |out: &mut BytesMut| items::encode_item(&self.head, lost, item, out);
+        let written = self.writer.poll_write(len, &mut write, poller);
         if written == Poll::Ready(true) {
             state.ring.take_lost();
         }
@@ -182,7 +203,7 @@ impl Channel {
     }
 
     /// Moves what waits to the connection. Ready when it is over.
-    pub(super) fn poll_pump(&self, poller: &mut Poller<'_>) -> Poll<()> {
+    pub(crate) fn poll_pump(&self, poller: &mut Poller<'_>) -> Poll<()> {
         let mut state = self.state();
         state.task = Some(poller.waker().clone());
         let mut woken = Woken::default();
@@ -211,8 +232,10 @@ impl Channel {
         let Some(closing) = &state.closing else { return Poll::Pending };
         if self.topic.says_end || matches!(closing, Closing::Failed(_)) {
             let lost = state.ring.lost();
-            let write = |out: &mut _| items::encode_closing(&self.head, lost, closing, out);
-            if self.peer.poll_write(self.head.len() + 256, write, Some(poller)).is_pending() {
+            let mut write =
+                |out: &mut BytesMut| items::encode_closing(&self.head, lost, closing, out);
+            let len = self.head.len() + 256;
+            if self.writer.poll_write(len, &mut write, Some(poller)).is_pending() {
                 return Poll::Pending;
             }
         }
@@ -250,17 +273,19 @@ impl Channel {
         self.over.cancel();
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         let state = self.state();
         state.ended || state.closing.is_some()
     }
 
-    pub(super) fn over(&self) -> &CancellationToken {
+    pub(crate) fn over(&self) -> &CancellationToken {
         &self.over
     }
 
-    pub(super) fn peer(&self) -> &Peer {
-        &self.peer
+    /// Ends the subscription and removes it from the table of its connection.
+    pub(crate) fn forget(&self) {
+        self.writer.forget(&self.id);
+        self.end();
     }
 }
 

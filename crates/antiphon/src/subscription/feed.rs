@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, Waker};
 
-use antiphon_core::{ErrorObject, Id, Params, RawJson};
+use antiphon_core::{ErrorObject, Id, RawJson};
 
 use super::items::{Arrived, SHUTTING_DOWN};
 use super::ring::Ring;
 use super::topic::{Overflow, Topic};
-use crate::call::Invocation;
-use crate::peer::Peer;
+use crate::BoxFuture;
+use crate::error::CallError;
 
 /// Bytes of items that wait, whatever their number.
 const MAX_BYTES: usize = 1 << 20;
@@ -38,7 +38,7 @@ pub(crate) struct Feed {
 struct State {
     ring: Ring,
     /// What is to be said before the item at the front, and then before those behind it.
-    asides: VecDeque<Aside>,
+    notices: VecDeque<PlacedNotice>,
     /// Items that were taken or dropped so far.
     taken: u64,
     /// Items that came so far.
@@ -53,7 +53,7 @@ struct State {
 }
 
 /// What is said between two items.
-struct Aside {
+struct PlacedNotice {
     /// Items that came before it.
     after: u64,
     what: Notice,
@@ -68,10 +68,22 @@ pub(crate) enum Notice {
     Gap(Arc<str>),
 }
 
-/// Where the items come from.
+/// The connection that the items of a feed come from.
+pub(crate) trait FeedSource: Send + Sync {
+    /// Takes no more items of this subscription.
+    fn unfollow(&self, id: &Id, feed: &Feed);
+
+    /// Unsubscribes without waiting for the answer.
+    fn unsubscribe(&self, id: &Id, topic: &Topic);
+
+    /// Unsubscribes and waits for the answer.
+    fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>>;
+}
+
+/// A subscription at the other side.
 #[derive(Clone)]
 pub(crate) struct Attached {
-    pub(crate) peer: Peer,
+    pub(crate) source: Arc<dyn FeedSource>,
     pub(crate) id: Id,
 }
 
@@ -100,7 +112,7 @@ impl Feed {
     pub(crate) fn new(topic: Topic) -> Self {
         let state = State {
             ring: Ring::new(topic.buffer, MAX_BYTES),
-            asides: VecDeque::new(),
+            notices: VecDeque::new(),
             taken: 0,
             come: 0,
             attached: None,
@@ -206,19 +218,19 @@ impl Feed {
     }
 
     /// Says something behind the items that have come so far.
-    pub(super) fn tell(&self, what: Notice) {
+    pub(crate) fn tell(&self, what: Notice) {
         let mut state = self.state();
         let after = state.come;
         // A second notice at the same place adds to the first: there are no more of them than items.
-        match (state.asides.back_mut(), &what) {
-            (Some(Aside { after: before, what: Notice::Lost(sum) }), Notice::Lost(more))
+        match (state.notices.back_mut(), &what) {
+            (Some(PlacedNotice { after: before, what: Notice::Lost(sum) }), Notice::Lost(more))
                 if *before == after =>
             {
                 *sum = sum.saturating_add(*more);
             }
-            (Some(Aside { after: before, what: Notice::Gap(_) }), Notice::Gap(_))
+            (Some(PlacedNotice { after: before, what: Notice::Gap(_) }), Notice::Gap(_))
                 if *before == after => {}
-            _ => state.asides.push_back(Aside { after, what }),
+            _ => state.notices.push_back(PlacedNotice { after, what }),
         }
         state.wake_reader();
     }
@@ -248,8 +260,7 @@ impl Feed {
         let was_open = self.ended().is_none();
         self.end(ended);
         if was_open && let Some(attached) = self.attached() {
-            let unsubscribe = attached.unfollow(self);
-            attached.peer.call_and_forget(&unsubscribe);
+            attached.leave(self);
         }
     }
 
@@ -283,11 +294,10 @@ impl Feed {
 }
 
 impl Attached {
-    /// Forgets it here; gives the call that ends it there.
-    pub(crate) fn unfollow(&self, feed: &Feed) -> Invocation {
-        self.peer.unfollow(&self.id, feed);
-        let id = format!("[{}]", self.id);
-        Invocation::new(&feed.topic.unsubscribe, Params::parse(&id).ok())
+    /// Ends the subscription on both sides, without waiting for the other one.
+    pub(crate) fn leave(&self, feed: &Feed) {
+        self.source.unfollow(&self.id, feed);
+        self.source.unsubscribe(&self.id, &feed.topic);
     }
 }
 
@@ -300,22 +310,22 @@ impl State {
     fn push(&mut self, item: RawJson) {
         self.taken += self.ring.push_over(item);
         self.come += 1;
-        self.gather_asides();
+        self.merge_notices();
     }
 
-    /// What stood between items that are gone becomes one: there are no more asides than items.
-    fn gather_asides(&mut self) {
+    /// What stood between items that are gone becomes one: there are no more notices than items.
+    fn merge_notices(&mut self) {
         let mut gap = None;
-        while self.asides.front().is_some_and(|aside| aside.after <= self.taken)
-            && let Some(aside) = self.asides.pop_front()
+        while self.notices.front().is_some_and(|notice| notice.after <= self.taken)
+            && let Some(notice) = self.notices.pop_front()
         {
-            match aside.what {
+            match notice.what {
                 Notice::Lost(items) => self.ring.add_lost(items),
-                Notice::Gap(_) => gap = Some(aside),
+                Notice::Gap(_) => gap = Some(notice),
             }
         }
         if let Some(gap) = gap {
-            self.asides.push_front(gap);
+            self.notices.push_front(gap);
         }
     }
 
@@ -325,8 +335,8 @@ impl State {
         if lost > 0 {
             return Some(Next::Notice(Notice::Lost(lost)));
         }
-        if self.asides.front().is_some_and(|aside| aside.after <= self.taken) {
-            return self.asides.pop_front().map(|aside| Next::Notice(aside.what));
+        if self.notices.front().is_some_and(|notice| notice.after <= self.taken) {
+            return self.notices.pop_front().map(|notice| Next::Notice(notice.what));
         }
         let item = self.ring.pop()?;
         self.taken += 1;

@@ -11,18 +11,14 @@
 mod channel;
 mod feed;
 mod items;
-mod pump;
 mod ring;
 mod sink;
-mod stream;
 mod topic;
 
-pub(crate) use channel::Channel;
+pub(crate) use channel::{Channel, ItemWriter};
 pub use feed::Follower;
-pub(crate) use feed::{Attached, Ended, Feed, Next};
+pub(crate) use feed::{Attached, Ended, Feed, FeedSource, Next, Notice};
 pub(crate) use items::{Arrived, Closing, SHUTTING_DOWN};
-pub(crate) use pump::open;
 pub use sink::{Sink, SinkClosed};
-pub use stream::{Subscribe, Subscription, SubscriptionError};
 pub(crate) use topic::split_kind;
 pub use topic::{Overflow, Topic};

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::channel::Channel;
 use super::items::Closing;
-use crate::raw::same_type;
+use crate::same_type::same_type;
 
 /// Where the items of one subscription go. Cheap to clone; when the last clone is dropped, the source
 /// has ended, and the other side is told.
@@ -40,7 +40,7 @@ impl From<SinkClosed> for ErrorObject {
 }
 
 impl Sink {
-    pub(super) fn new(channel: Arc<Channel>) -> Self {
+    pub(crate) fn new(channel: Arc<Channel>) -> Self {
         Self(Arc::new(Handle(channel)))
     }
 

@@ -14,8 +14,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::stream::FramedStream;
-use crate::context::Connection;
-use crate::peer::{AtEnd, Wire};
+use crate::connection::Connection;
+use crate::peer::{AtEof, Wire};
 
 /// How long a child has to leave after each request to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -40,15 +40,8 @@ pub(crate) fn spawn(
     let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("the child has no stdin and stdout"));
     };
-    let transport =
-        FramedStream::new(join(stdout, stdin), Some(framing), limits.longest_frame()).whole_lines();
-    let meter = transport.meter();
-    let wire = Wire {
-        transport,
-        facts: Connection::new("exec"),
-        meter,
-        at_end: AtEnd::Drain(Some(GRACE)),
-    };
+    let wire = FramedStream::new(join(stdout, stdin), Some(framing), limits.longest_frame())
+        .into_wire(Connection::new("exec"), AtEof::Drain(Some(GRACE)));
     Ok((child, wire))
 }
 

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::PollSender;
 
 use super::TransportError;
-use crate::context::Connection;
-use crate::peer::{AtEnd, Meter, Wire};
+use crate::connection::Connection;
+use crate::peer::Wire;
 
 /// Messages on their way before the sender waits.
 const CAPACITY: usize = 64;
@@ -35,8 +35,7 @@ pub fn pair() -> (MemoryTransport, MemoryTransport) {
 }
 
 pub(crate) fn wire(transport: MemoryTransport) -> Wire<MemoryTransport> {
-    let facts = Connection::new("memory");
-    Wire { transport, facts, meter: Meter::default().into(), at_end: AtEnd::Cancel }
+    Wire::new(transport, Connection::new("memory"))
 }
 
 impl Stream for MemoryTransport {

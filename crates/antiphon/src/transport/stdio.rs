@@ -7,8 +7,8 @@ use antiphon_core::framing::Framing;
 use tokio::io::{Join, Stdin, Stdout, join, stdin, stdout};
 
 use super::stream::FramedStream;
-use crate::context::Connection;
-use crate::peer::{AtEnd, Wire};
+use crate::connection::Connection;
+use crate::peer::{AtEof, Wire};
 
 /// Frames over stdin and stdout.
 pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
@@ -16,8 +16,6 @@ pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 /// The wire of this process. The end of stdin ends it when everything accepted has been answered,
 /// however long that takes: whoever closed stdin still reads.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
-    let transport =
-        FramedStream::new(join(stdin(), stdout()), framing, limits.longest_frame()).whole_lines();
-    let meter = transport.meter();
-    Wire { transport, facts: Connection::new("stdio"), meter, at_end: AtEnd::Drain(None) }
+    FramedStream::new(join(stdin(), stdout()), framing, limits.longest_frame())
+        .into_wire(Connection::new("stdio"), AtEof::Drain(None))
 }

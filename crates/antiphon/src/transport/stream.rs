@@ -13,9 +13,13 @@ use futures_core::Stream;
 use futures_sink::Sink;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::gather::{Gather, LARGE};
-use super::intake::Intake;
-use super::{Meter, TransportError, spare};
+use super::TransportError;
+use crate::connection::Connection;
+use crate::io::Meter;
+use crate::io::buffer_pool;
+use crate::io::read_buffer::ReadBuffer;
+use crate::io::write_buffer::{LARGE, WriteBuffer};
+use crate::peer::{AtEof, LineFrames, Wire};
 
 /// Frames over a byte stream.
 #[derive(Debug)]
@@ -24,10 +28,10 @@ pub struct FramedStream<S> {
     deframer: Deframer,
     /// How to write until the framing of the other side is known.
     framing: Framing,
-    incoming: Intake,
-    outgoing: Gather,
+    incoming: ReadBuffer,
+    outgoing: WriteBuffer,
     ended: bool,
-    whole_lines: bool,
+    lines: LineFrames,
     meter: Arc<Meter>,
 }
 
@@ -39,23 +43,20 @@ impl<S> FramedStream<S> {
             deframer: framing
                 .map_or_else(|| Deframer::detecting(max_frame), |f| Deframer::new(f, max_frame)),
             framing: framing.unwrap_or(Framing::Line),
-            incoming: Intake::new(&[]),
-            outgoing: Gather::default(),
+            incoming: ReadBuffer::new(&[]),
+            outgoing: WriteBuffer::default(),
             ended: false,
-            whole_lines: false,
+            lines: LineFrames::default(),
             meter: Arc::default(),
         }
     }
 
-    /// Gives whole lines, for a connection that splits what it cannot decode; the meter tells it.
-    pub(crate) fn whole_lines(mut self) -> Self {
+    /// A wire that gives whole lines: the connection splits a line that does not decode.
+    pub(crate) fn into_wire(mut self, facts: Connection, at_eof: AtEof) -> Wire<Self> {
         self.deframer = self.deframer.whole_lines();
-        self.whole_lines = true;
-        self
-    }
-
-    pub(crate) fn meter(&self) -> Arc<Meter> {
-        self.meter.clone()
+        self.lines = LineFrames::undecided();
+        let (meter, lines) = (self.meter.clone(), self.lines.clone());
+        Wire { transport: self, facts, meter, at_eof, lines }
     }
 }
 
@@ -63,7 +64,7 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
     type Item = Result<Bytes, TransportError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Self { io, deframer, incoming, outgoing, ended, whole_lines, meter, .. } = &mut *self;
+        let Self { io, deframer, incoming, outgoing, ended, lines, meter, .. } = &mut *self;
         loop {
             let frame = if *ended {
                 deframer.finish(&mut incoming.buf)
@@ -71,8 +72,8 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
                 deframer.next(&mut incoming.buf)
             };
             if let Some(frame) = frame {
-                if *whole_lines && deframer.framing() == Some(Framing::Line) {
-                    meter.takes_lines();
+                if deframer.framing() == Some(Framing::Line) {
+                    lines.turn_on();
                 }
                 return Poll::Ready(Some(frame.map_err(TransportError::Frame)));
             }
@@ -82,7 +83,7 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
             let buffered = incoming.buf.len();
             let wanted = match deframer.wanted(buffered) {
                 // Nobody knows how long a line is; one that is long already may be as long again.
-                0 if buffered >= spare::SIZE => buffered,
+                0 if buffered >= buffer_pool::SIZE => buffered,
                 wanted => wanted,
             };
             let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {

@@ -11,8 +11,8 @@ use tokio::net::TcpStream;
 use super::stream::FramedStream;
 #[cfg(feature = "tls")]
 use super::tls::TlsStream;
-use crate::context::Connection;
-use crate::peer::{AtEnd, Wire};
+use crate::connection::Connection;
+use crate::peer::{AtEof, Wire};
 
 /// Frames over a TCP connection.
 pub(crate) type TcpTransport = FramedStream<TcpStream>;
@@ -66,7 +66,6 @@ fn over<S: AsyncRead + AsyncWrite + Unpin>(
     framing: Option<Framing>,
     limits: &Limits,
 ) -> Wire<FramedStream<S>> {
-    let transport = FramedStream::new(stream, framing, limits.longest_frame()).whole_lines();
-    let meter = transport.meter();
-    Wire { transport, facts, meter, at_end: AtEnd::Drain(Some(limits.shutdown_timeout)) }
+    let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
+    FramedStream::new(stream, framing, limits.longest_frame()).into_wire(facts, at_eof)
 }

@@ -13,8 +13,8 @@ use antiphon_core::framing::Framing;
 use tokio::net::{UnixListener, UnixStream};
 
 use super::stream::FramedStream;
-use crate::context::Connection;
-use crate::peer::{AtEnd, Wire};
+use crate::connection::Connection;
+use crate::peer::{AtEof, Wire};
 
 /// Frames over a Unix socket.
 pub(crate) type UnixTransport = FramedStream<UnixStream>;
@@ -73,8 +73,7 @@ pub(crate) fn wire(
     framing: Option<Framing>,
     limits: &Limits,
 ) -> Wire<UnixTransport> {
-    let transport = FramedStream::new(stream, framing, limits.longest_frame()).whole_lines();
-    let meter = transport.meter();
-    let at_end = AtEnd::Drain(Some(limits.shutdown_timeout));
-    Wire { transport, facts: Connection::new("unix"), meter, at_end }
+    let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
+    FramedStream::new(stream, framing, limits.longest_frame())
+        .into_wire(Connection::new("unix"), at_eof)
 }

@@ -14,10 +14,11 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
 use super::answering::HttpBody;
 use super::date;
-use crate::context::{Connection, Origin};
+use crate::connection::Connection;
+use crate::context::Origin;
+use crate::engine::ReplyTail;
+use crate::io::write_buffer::{LARGE, WriteBuffer};
 use crate::layer::BoxError;
-use crate::peer::answers::Behind;
-use crate::transport::gather::{Gather, LARGE};
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -98,7 +99,7 @@ pub(super) fn with_headers(code: StatusCode, headers: HeaderMap) -> HttpResponse
 #[expect(clippy::needless_pass_by_value, reason = "it ends here")]
 pub(super) fn failed(error: BoxError) -> HttpResponse {
     tracing::warn!(%error, "a layer ended an HTTP request");
-    text(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be served\n")
+    on_connect_failed()
 }
 
 pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
@@ -131,10 +132,10 @@ fn status(code: StatusCode) -> HttpResponse {
 /// that is the last says so. What stands behind it, if there is more of it, is not copied.
 pub(super) fn write_answered(
     answer: Option<Bytes>,
-    behind: Option<Box<Behind>>,
+    behind: Option<Box<ReplyTail>>,
     asked: &Asked,
     last: bool,
-    out: &mut Gather,
+    out: &mut WriteBuffer,
 ) {
     let challenge = asked.challenge();
     let head: &[u8] = match answer {
@@ -186,7 +187,7 @@ fn write_challenge(challenge: &str, is_empty: bool, out: &mut BytesMut) {
 const HEAD: usize = 192;
 
 /// The last words to a client whose body does not come.
-pub(super) fn write_stalled(out: &mut Gather) {
+pub(super) fn write_stalled(out: &mut WriteBuffer) {
     let status = b"HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain\r\n";
     write_last(status, STALLED.as_bytes(), out.tail());
 }
@@ -198,8 +199,21 @@ pub(super) fn stalled() -> HttpResponse {
     text(StatusCode::REQUEST_TIMEOUT, STALLED)
 }
 
+/// The response where the application failed to complete the facts of a request.
+pub(super) fn on_connect_failed() -> HttpResponse {
+    text(StatusCode::INTERNAL_SERVER_ERROR, FAILED)
+}
+
+/// Like [`on_connect_failed`], for connections that are served without hyper.
+pub(super) fn write_failed(out: &mut WriteBuffer) {
+    let status = b"HTTP/1.1 500 Internal Server Error\r\ncontent-type: text/plain\r\n";
+    write_last(status, FAILED.as_bytes(), out.tail());
+}
+
+const FAILED: &str = "the request could not be served\n";
+
 /// The last answer of a server that waits no longer.
-pub(super) fn write_expired(out: &mut Gather) {
+pub(super) fn write_expired(out: &mut WriteBuffer) {
     let mut body = BytesMut::new();
     encode::response(&Id::Null, &Err(ErrorObject::server_busy("shutting down")), &mut body);
     let status = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n";

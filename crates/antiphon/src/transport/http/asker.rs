@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 
-use crate::context::{Connection, Headers};
+use crate::connection::{Connection, Headers};
 #[cfg(feature = "tls")]
-use crate::transport::tls::PeerCertificates;
+use crate::io::tls::PeerCertificates;
 
 /// The other side of an HTTP connection.
 #[derive(Clone, Debug, Default)]

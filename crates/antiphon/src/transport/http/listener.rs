@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll, ready};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Limits, encode};
+use antiphon_core::{ErrorObject, encode};
 use bytes::BytesMut;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
@@ -23,8 +23,8 @@ use super::asker::Asker;
 use super::pipeline::{Hold, Pipelined};
 use super::service::{Direct, HttpService};
 use super::usual::{Ended, Usual};
-use crate::aside::Aside;
-use crate::transport::{Meter, Metered};
+use crate::engine::Settings;
+use crate::io::{Meter, Metered, WakeGated};
 
 /// How long a connection may rest between requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -37,11 +37,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 /// How to serve a connection; one for all of a port.
 pub(crate) struct HttpServer {
     builder: Builder<TokioExecutor>,
-    limits: Arc<Limits>,
+    settings: Arc<Settings>,
 }
 
 impl HttpServer {
-    pub(crate) fn new(limits: Arc<Limits>) -> Self {
+    pub(crate) fn new(settings: Arc<Settings>) -> Self {
+        let limits = &settings.limits;
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
@@ -52,7 +53,7 @@ impl HttpServer {
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(u32::try_from(limits.in_flight).unwrap_or(u32::MAX));
-        Self { builder, limits }
+        Self { builder, settings }
     }
 
     /// Serves one connection until it ends, or until that token is cancelled and what runs is done.
@@ -64,8 +65,8 @@ impl HttpServer {
     ) -> impl Future<Output = ()> + Send + 'static {
         let meter = Arc::<Meter>::default();
         let mut watch =
-            Aside::new(watch(meter.clone(), service.activity.clone(), self.limits.clone()));
-        let mut stopping = Some(Aside::new(stopping.cancelled_owned()));
+            WakeGated::new(watch(meter.clone(), service.activity.clone(), self.settings.clone()));
+        let mut stopping = Some(WakeGated::new(stopping.cancelled_owned()));
         let mut serving = Serving::Usual(Box::new(Usual::new(stream, meter, service.clone())));
         let builder = self.builder.clone();
         poll_fn(move |cx| {
@@ -98,7 +99,7 @@ impl HttpService {
     /// One connection over any stream, for who compares it with hyper's: `fuzz/`.
     #[doc(hidden)]
     pub async fn serve_stream(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let server = HttpServer::new(self.inner.dispatcher.limits.clone());
+        let server = HttpServer::new(self.inner.dispatcher.settings.clone());
         server.serve(stream, self.for_one(Asker::default()), CancellationToken::new()).await;
     }
 }
@@ -164,7 +165,12 @@ impl<S: Io> Serving<S> {
 /// Ready with a reason when the other side has stopped moving: before its first request, between
 /// two, in the middle of a head, or with an answer that it does not read. A body that does not come
 /// is the request's own matter: it is told. Heads that hyper reads it watches itself.
-async fn watch(meter: Arc<Meter>, activity: Arc<Activity>, limits: Arc<Limits>) -> &'static str {
+async fn watch(
+    meter: Arc<Meter>,
+    activity: Arc<Activity>,
+    settings: Arc<Settings>,
+) -> &'static str {
+    let limits = &settings.limits;
     let idle = limits.idle_timeout.unwrap_or(KEEP_ALIVE);
     let shortest = idle.min(limits.stall_timeout).min(limits.handshake_timeout);
     let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
@@ -291,7 +297,7 @@ mod tests {
     async fn what_the_stream_has_taken_is_flushed() {
         let text = |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) };
         let service = HttpService::new(Router::new().method("text", text));
-        let server = HttpServer::new(Arc::default());
+        let server = HttpServer::new(Arc::new(Settings::new(antiphon_core::Limits::default())));
         for (more, size) in [("", 1), ("", 99_999), ("te: x\r\n", 1), ("te: x\r\n", 99_999)] {
             let (stream, mut client) = duplex(1_000);
             let stream = Keeping { stream, kept: BytesMut::new() };

@@ -24,7 +24,7 @@ use super::body::{self, Piece};
 use super::service::{HttpService, Inner};
 use crate::BoxFuture;
 use crate::endpoint::HTTP;
-use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
+use crate::engine::{Drive, ReplyBuffer};
 
 /// What is let by of a body that nobody will look at.
 const SMALL: usize = 64 * 1024;
@@ -38,6 +38,12 @@ pub(super) struct Respond<B> {
     request: Option<Request<B>>,
     /// What is left of it, where it has to wait.
     rest: Option<BoxFuture<'static, HttpResponse>>,
+}
+
+/// A request whose handlers were entered.
+enum Begun {
+    Over(HttpResponse),
+    Running(Drive, Asked),
 }
 
 /// By whom a request is served, and for whom.
@@ -100,7 +106,7 @@ where
                 response
             });
         }
-        let limit = inner.dispatcher.limits.longest_frame();
+        let limit = inner.dispatcher.settings.limits.longest_frame();
         let announced = body::announced(request.body());
         if announced > limit && is_asking(request) {
             return Poll::Ready(with(cors, answer::too_large(limit)));
@@ -115,11 +121,9 @@ where
             && body.len() <= limit
         {
             return match exchange.start(request, body, poller) {
-                (Started::Done(answer), asked) => {
-                    Poll::Ready(with(cors, answer::answered(answer, &asked)))
-                }
-                (Started::Running(_, run), asked) => self.wait(poller, |exchange, _| async move {
-                    with(cors, exchange.finish(run, asked).await)
+                Begun::Over(response) => Poll::Ready(with(cors, response)),
+                Begun::Running(drive, asked) => self.wait(poller, |exchange, _| async move {
+                    with(cors, exchange.finish(drive, asked).await)
                 }),
             };
         }
@@ -158,7 +162,7 @@ impl Exchange {
     where
         B: Body<Data = Bytes, Error: Display> + Send + Unpin,
     {
-        let limits = &self.inner.dispatcher.limits;
+        let limits = &self.inner.dispatcher.settings.limits;
         let body = body::read(request.body_mut(), announced, come, limits, watch.as_deref());
         let body = match body.await {
             Ok(body) => body,
@@ -166,34 +170,32 @@ impl Exchange {
         };
         let started = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
         match started.await {
-            (Started::Done(answer), asked) => answer::answered(answer, &asked),
-            (Started::Running(_, run), asked) => self.finish(run, asked).await,
+            Begun::Over(response) => response,
+            Begun::Running(drive, asked) => self.finish(drive, asked).await,
         }
     }
 
     /// Enters the handlers.
-    fn start<B>(
-        &self,
-        request: &mut Request<B>,
-        body: &Bytes,
-        poller: &mut Poller<'_>,
-    ) -> (Started, Asked) {
+    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Begun {
         let Self { inner, asker } = self;
-        let payload = decode(body, &inner.rules);
+        let payload = decode(body, &inner.dispatcher.settings.rules);
         let headers = std::mem::take(request.headers_mut()).into();
         let extensions = std::mem::take(request.extensions_mut());
-        let connection = inner.complete(asker.connection(HTTP, headers, extensions));
+        let mut connection = asker.connection(HTTP, headers, extensions);
+        if inner.dispatcher.settings.complete(&mut connection).is_err() {
+            return Begun::Over(answer::on_connect_failed());
+        }
         let asked = Asked::new(connection, &payload);
-        let out = &mut Scratch::single();
-        (inner.dispatcher.start(payload, None, &asked.origin, out, poller), asked)
+        let out = &mut ReplyBuffer::single();
+        match inner.dispatcher.start(payload, None, &asked.origin, out, poller).or_drive() {
+            Ok(answer) => Begun::Over(answer::answered(answer, &asked)),
+            Err(drive) => Begun::Running(drive, asked),
+        }
     }
 
     /// Drives on what waits, until it is done or a shutdown waits no longer.
-    async fn finish(&self, mut run: Box<Run>, asked: Asked) -> HttpResponse {
-        let run = poll_fn(move |poller| match run.poll(poller) {
-            Progress::Done(answer) => Poll::Ready(answer),
-            Progress::Detached | Progress::Blocked => Poll::Pending,
-        });
+    async fn finish(&self, mut drive: Drive, asked: Asked) -> HttpResponse {
+        let run = poll_fn(move |poller| drive.poll(poller));
         tokio::select! {
             biased;
             answer = run => answer::answered(answer, &asked),

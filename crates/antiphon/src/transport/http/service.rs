@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{Limits, Rules};
+use antiphon_core::Limits;
 use bytes::Bytes;
 use http::header::UPGRADE;
 use http::{HeaderValue, Method, Request, StatusCode};
@@ -22,11 +22,10 @@ use super::asker::Asker;
 use super::guard::{self, Guard};
 use super::respond::Respond;
 use crate::BoxFuture;
-use crate::context::{Connection, OnConnect};
 use crate::dialect::Dialect;
+use crate::engine::{Dispatcher, Settings};
 use crate::handler::Handler;
-use crate::peer::dispatcher::Dispatcher;
-use crate::server::Peers;
+use crate::peer::ConnectionRegistry;
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
@@ -54,16 +53,12 @@ pub struct HttpService {
 
 pub(super) struct Inner {
     pub(super) dispatcher: Dispatcher,
-    pub(super) rules: Rules,
     pub(super) guard: Guard,
     /// Only this path, and every path where there is none.
     pub(super) path: Option<String>,
     pub(super) websocket_only: bool,
     /// WebSockets made here end with these.
-    pub(super) peers: Option<Peers>,
-    /// What is spoken on WebSockets made here.
-    pub(super) dialect: Option<Arc<Dialect>>,
-    on_connect: Option<OnConnect>,
+    pub(super) peers: Option<ConnectionRegistry>,
     pages: Vec<Page>,
     /// What stands around each request.
     layers: Option<Answering>,
@@ -96,25 +91,16 @@ impl HttpService {
 
     /// A service with these limits.
     pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
-        let rules = limits.rules();
-        Self::build(Arc::new(handler), Arc::new(limits), rules, Guard::new())
+        Self::build(Arc::new(handler), Arc::new(Settings::new(limits)), Guard::new())
     }
 
-    pub(crate) fn build(
-        handler: Arc<dyn Handler>,
-        limits: Arc<Limits>,
-        rules: Rules,
-        guard: Guard,
-    ) -> Self {
+    pub(crate) fn build(handler: Arc<dyn Handler>, settings: Arc<Settings>, guard: Guard) -> Self {
         let inner = Inner {
-            dispatcher: Dispatcher { handler, limits },
-            rules,
+            dispatcher: Dispatcher { handler, settings },
             guard,
             path: None,
             websocket_only: false,
             peers: None,
-            dialect: None,
-            on_connect: None,
             pages: Vec::new(),
             layers: None,
         };
@@ -130,11 +116,11 @@ impl HttpService {
     /// Speaks this dialect on WebSockets; a POST cannot be called back.
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
-        self.speaking(dialect.shared())
-    }
-
-    pub(crate) fn speaking(self, dialect: Option<Arc<Dialect>>) -> Self {
-        self.change(|inner| inner.dialect = dialect)
+        self.change(|inner| {
+            if let Some(settings) = Arc::get_mut(&mut inner.dispatcher.settings) {
+                settings.dialect = dialect.clone().unless_plain();
+            }
+        })
     }
 
     /// Serves a text by GET under this path, whatever path the service has. Hosts and Origins are
@@ -176,11 +162,8 @@ impl HttpService {
     }
 
     /// WebSockets made here end with these.
-    pub(crate) fn among(self, peers: Peers, on_connect: Option<OnConnect>) -> Self {
-        self.change(|inner| {
-            inner.peers = Some(peers);
-            inner.on_connect = on_connect;
-        })
+    pub(crate) fn among(self, peers: ConnectionRegistry) -> Self {
+        self.change(|inner| inner.peers = Some(peers))
     }
 
     /// The same service for one connection.
@@ -247,20 +230,13 @@ impl Inner {
 
     /// Ready when a shutdown waits no longer.
     pub(super) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
-        let expiring = self.peers.as_ref().map(Peers::expiring);
+        let expiring = self.peers.as_ref().map(ConnectionRegistry::expiring);
         async move {
             match expiring {
                 Some(expiring) => expiring.cancelled_owned().await,
                 None => std::future::pending().await,
             }
         }
-    }
-
-    pub(super) fn complete(&self, mut connection: Connection) -> Connection {
-        if let Some(complete) = &self.on_connect {
-            complete(&mut connection);
-        }
-        connection
     }
 }
 

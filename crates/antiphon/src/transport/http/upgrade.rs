@@ -21,14 +21,15 @@ use super::asker::Asker;
 use super::fields::lists;
 use super::pipeline::Pipelined;
 use super::service::Inner;
-use crate::context::Connection;
+use crate::connection::Connection;
 use crate::endpoint::WS;
-use crate::peer::dispatcher::Dispatcher;
-use crate::peer::{Side, Wire, connect};
-use crate::transport::handshake::proof;
+use crate::engine::Dispatcher;
+use crate::io::Metered;
 #[cfg(feature = "tls")]
-use crate::transport::tls::TlsStream;
-use crate::transport::{Metered, Transport, ws};
+use crate::io::tls::TlsStream;
+use crate::peer::{Side, Wire, connect};
+use crate::transport::ws::handshake::proof;
+use crate::transport::{Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     lists(headers, &UPGRADE, "websocket")
@@ -62,7 +63,10 @@ pub(super) fn accept<B>(
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
-    let facts = inner.complete(asker.connection(WS, headers.into(), extensions));
+    let mut facts = asker.connection(WS, headers.into(), extensions);
+    if inner.dispatcher.settings.complete(&mut facts).is_err() {
+        return answer::on_connect_failed();
+    }
     // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
     let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
     match &inner.peers {
@@ -130,7 +134,7 @@ fn open_other(
         Ok(parts) => return take_over(parts, facts, inner.clone()).left_future(),
         Err(upgraded) => upgraded,
     };
-    let wire = ws::serve(TokioIo::new(upgraded), &[], facts, &inner.dispatcher.limits);
+    let wire = ws::serve(TokioIo::new(upgraded), &[], facts, &inner.dispatcher.settings.limits);
     let serving = serve(wire, inner);
     #[cfg(feature = "tls")]
     let serving = serving.right_future();
@@ -150,7 +154,7 @@ fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let agreed = io.into_inner().into_inner();
     agreed.then(move |stream: io::Result<(Metered<S>, Bytes)>| match stream {
         Ok((stream, unread)) => {
-            let limits = &inner.dispatcher.limits;
+            let limits = &inner.dispatcher.settings.limits;
             let unread = [read_buf, unread].concat();
             let wire = ws::serve(stream.into_inner(), &unread, facts, limits);
             serve(wire, &inner).left_future()
@@ -163,9 +167,8 @@ fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 fn serve<T: Transport>(wire: Wire<T>, inner: &Inner) -> impl Future<Output = ()> + use<T> {
-    let Dispatcher { handler, limits } = inner.dispatcher.clone();
-    let (handler, dialect) = (Some(handler), inner.dialect.clone());
-    let side = Side { handler, limits, rules: inner.rules, tap: None, dialect };
+    let Dispatcher { handler, settings } = inner.dispatcher.clone();
+    let side = Side { handler: Some(handler), settings };
     let (peer, connection) = connect(wire, side);
     let place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     drop(peer);

@@ -20,15 +20,14 @@ use super::answer::{self, Asked};
 use super::service::HttpService;
 use super::usual_head::{Head, MAX_HEAD, NotUsual, read_head, read_headers};
 use crate::BoxFuture;
-use crate::aside::Aside;
-use crate::context::Headers;
+use crate::connection::Headers;
 use crate::endpoint::HTTP;
-use crate::peer::answers::Behind;
-use crate::peer::dispatcher::{Progress, Run, Scratch, Started};
-use crate::transport::gather::Gather;
-use crate::transport::intake::Intake;
-use crate::transport::linger::Linger;
-use crate::transport::{Meter, Metered};
+use crate::engine::{Drive, ReplyBuffer, ReplyTail};
+use crate::io::WakeGated;
+use crate::io::linger::Linger;
+use crate::io::read_buffer::ReadBuffer;
+use crate::io::write_buffer::WriteBuffer;
+use crate::io::{Meter, Metered};
 
 /// What is read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
@@ -40,9 +39,9 @@ pub(super) struct Usual<S> {
     stream: S,
     meter: Arc<Meter>,
     service: HttpService,
-    incoming: Intake,
-    outgoing: Gather,
-    scratch: Scratch,
+    incoming: ReadBuffer,
+    outgoing: WriteBuffer,
+    scratch: ReplyBuffer,
     /// The head at the front of the buffer, once it is whole.
     head: Option<Head>,
     /// How long the next request may be, where the last one was large.
@@ -62,9 +61,9 @@ pub(super) struct Usual<S> {
 
 /// A request that waits for its handler.
 struct Running {
-    run: Box<Run>,
+    drive: Drive,
     asked: Asked,
-    expired: Aside<BoxFuture<'static, ()>>,
+    expired: WakeGated<BoxFuture<'static, ()>>,
     _busy: Busy,
 }
 
@@ -93,9 +92,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
             stream,
             meter,
             service,
-            incoming: Intake::new(&[]),
-            outgoing: Gather::default(),
-            scratch: Scratch::in_pieces(),
+            incoming: ReadBuffer::new(&[]),
+            outgoing: WriteBuffer::default(),
+            scratch: ReplyBuffer::in_pieces(),
             head: None,
             expected: 0,
             awaited: None,
@@ -187,29 +186,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
         let text = if large { Bytes::copy_from_slice(&text) } else { text };
         let inner = &*self.service.inner;
         let headers = Headers::unread(text, read_headers);
-        let connection = self.service.asker.connection(HTTP, headers, Extensions::new());
-        let connection = inner.complete(connection);
-        let payload = decode(&body, &inner.rules);
+        let mut connection = self.service.asker.connection(HTTP, headers, Extensions::new());
+        if inner.dispatcher.settings.complete(&mut connection).is_err() {
+            answer::write_failed(&mut self.outgoing);
+            self.over = true;
+            return;
+        }
+        let payload = decode(&body, &inner.dispatcher.settings.rules);
         let asked = Asked::new(connection, &payload);
         let awaited = self.awaited.take().inspect(|_| self.service.activity.moves_on());
-        match inner.dispatcher.start(payload, None, &asked.origin, &mut self.scratch, cx) {
-            Started::Done(answer) => {
+        let started = inner.dispatcher.start(payload, None, &asked.origin, &mut self.scratch, cx);
+        match started.or_drive() {
+            Ok(answer) => {
                 if awaited.is_none() {
                     self.service.activity.served_one();
                 }
                 let behind = self.scratch.take_behind();
                 self.answer(answer, behind, &asked);
             }
-            Started::Running(_, run) => {
+            Err(drive) => {
                 let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
                 let busy = awaited.unwrap_or_else(|| self.service.activity.begin());
-                let expired = Aside::new(expired);
-                self.running = Some(Running { run, asked, expired, _busy: busy });
+                let expired = WakeGated::new(expired);
+                self.running = Some(Running { drive, asked, expired, _busy: busy });
             }
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<Behind>>, asked: &Asked) {
+    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<ReplyTail>>, asked: &Asked) {
         answer::write_answered(answer, behind, asked, self.last, &mut self.outgoing);
         self.over = self.last;
     }
@@ -217,7 +221,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
     /// Ready when the request that runs is answered.
     fn poll_running(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
         let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
-        if let Progress::Done(answer) = running.run.poll(cx) {
+        if let Poll::Ready(answer) = running.drive.poll(cx) {
             if let Some(Running { asked, .. }) = self.running.take() {
                 self.answer(answer, None, &asked);
             }

@@ -87,7 +87,7 @@ fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usiz
         && right_path
         && inner.guard.serves(host?)
         && answer::is_json_type(kind?)
-        && length <= inner.dispatcher.limits.longest_frame();
+        && length <= inner.dispatcher.settings.limits.longest_frame();
     usual.then_some(length)
 }
 

@@ -17,9 +17,9 @@ use tokio::time::{Sleep, sleep};
 
 use super::fault::Fault;
 use super::response::{Progress, Reader, Response};
-use crate::transport::Meter;
-use crate::transport::intake::Intake;
-use crate::transport::spare::Lent;
+use crate::io::Meter;
+use crate::io::buffer_pool::PooledBuffer as Lent;
+use crate::io::read_buffer::ReadBuffer as Intake;
 
 #[derive(Debug)]
 pub(super) struct Connection<S> {

@@ -37,11 +37,12 @@ pub(crate) use self::posting::{Layering, layering};
 pub use self::posting::{Posting, Posts};
 use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
+use crate::call::Watch;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
 use crate::layer::trace;
-use crate::peer::{Direction, Tap, Watch};
 use crate::subscription::Follower;
+use crate::tap::{Direction, Tap};
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 

@@ -12,8 +12,8 @@ use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 
 use crate::endpoint::web_port;
+use crate::io::buffer_pool::{self as spare, PooledBuffer as Lent};
 use crate::transport::http::fields::lists;
-use crate::transport::spare::{self, Lent};
 
 /// The digits of the largest length there is, and the empty line.
 const LENGTH_ROOM: usize = 20 + 4;

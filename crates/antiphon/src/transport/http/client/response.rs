@@ -10,7 +10,7 @@ use http::{HeaderMap, StatusCode};
 use super::chunked::Chunked;
 use super::fault::Fault;
 use super::head::{Extent, Head, read_head, read_headers};
-use crate::transport::spare::Lent;
+use crate::io::buffer_pool::PooledBuffer as Lent;
 
 /// The most bytes of heads: of the one that counts, and of those that say to wait for it.
 const MAX_HEAD: usize = 64 * 1024;

@@ -1,0 +1,216 @@
+//! A handle to the other side of a connection.
+//!
+//! The handle knows nothing of the wire: [`Link`] is what a connection offers to its handles, and the
+//! module `peer` implements it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use antiphon_core::{ErrorObject, Id, Params, RawJson};
+use bytes::Bytes;
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Subscribe, Watch};
+use crate::BoxFuture;
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::subscription::{Channel, Feed, Follower, Topic};
+
+/// A handle to the other side of a connection. Cheap to clone; it does not keep the connection open.
+///
+/// ```
+/// # use antiphon::{CallError, Context, Router};
+/// let router = Router::new().method("greet", |(): (), cx: Context| async move {
+///     let name: String = cx.peer()?.call("your_name", ()).await?;
+///     Ok(format!("hello, {name}"))
+/// });
+/// ```
+#[derive(Clone)]
+pub struct Peer {
+    link: Arc<dyn Link>,
+}
+
+/// How a connection is asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stop {
+    /// Refuse new requests, finish what runs, send what is queued.
+    Gracefully,
+    /// Cancel what runs.
+    Now,
+}
+
+/// A connection as its handles see it.
+pub(crate) trait Link: Send + Sync {
+    fn connection(&self) -> &Connection;
+
+    fn dialect(&self) -> Option<&Dialect>;
+
+    /// Holds the reason once the connection has ended.
+    fn ended(&self) -> &watch::Sender<Option<Arc<str>>>;
+
+    fn stop(&self, how: Stop);
+
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>>;
+
+    fn send_watched(
+        &self,
+        call: Invocation,
+        watch: Watch,
+    ) -> BoxFuture<'_, Result<RawJson, CallError>>;
+
+    fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
+
+    fn send_batch(
+        &self,
+        entries: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>>;
+
+    /// Sends a call whose answer nobody waits for, without waiting for room in the queue.
+    fn send_and_forget(&self, call: &Invocation);
+
+    /// Sends an encoded message, once there is room in the queue.
+    fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Sends an error that belongs to no request.
+    fn send_error(&self, error: &ErrorObject);
+
+    /// Subscribes. `gap` is the reason why items were missed, where it is not the first subscription
+    /// of this feed.
+    fn follow(
+        self: Arc<Self>,
+        call: Invocation,
+        feed: Arc<Feed>,
+        gap: Option<Arc<str>>,
+    ) -> BoxFuture<'static, Result<(), CallError>>;
+
+    /// Registers one more served subscription, within the limit of the connection.
+    fn serve_subscription(
+        self: Arc<Self>,
+        topic: Arc<Topic>,
+        over: CancellationToken,
+    ) -> Result<Arc<Channel>, ErrorObject>;
+
+    /// Ends a subscription that is served here. Returns false if there is none with this id.
+    fn end_subscription(&self, id: &Id) -> bool;
+
+    /// Cancels the requests with this id whose handlers have become tasks.
+    fn cancel_running(&self, id: &Id);
+
+    /// Takes a notification that has a meaning of its own on this connection.
+    fn intercept(&self, notification: &Invocation) -> Intercepted;
+}
+
+/// The fate of a notification that the connection looked at.
+pub(crate) enum Intercepted {
+    /// It is for the handler.
+    No,
+    /// It told progress, which was delivered.
+    Progress,
+    /// It is an item of a subscription: the future delivers it.
+    Item(Arc<Feed>, BoxFuture<'static, ()>),
+}
+
+impl Peer {
+    pub(crate) fn new(link: Arc<dyn Link>) -> Self {
+        Self { link }
+    }
+
+    /// Calls a method of the other side. Sent when awaited; dropping it abandons the call.
+    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
+        Call::new(Arc::new(self.clone()), method, &params, None)
+    }
+
+    /// Notifies the other side. Waits while the write queue is full.
+    pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        let params = Params::encode(&params).map_err(CallError::Encode)?;
+        self.post(Invocation::new(method, params)).await
+    }
+
+    /// Subscribes to a topic of the other side. The request is sent when awaited.
+    pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
+        Subscribe::new(Arc::new(self.clone()), topic.into(), &params, None)
+    }
+
+    /// Starts a batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::new(self.clone()), None)
+    }
+
+    /// The facts of the connection.
+    pub fn connection(&self) -> &Connection {
+        self.link.connection()
+    }
+
+    /// Finishes what runs here, sends what is queued, closes the connection, and waits until that is
+    /// done.
+    pub async fn close(&self) {
+        self.link.stop(Stop::Gracefully);
+        self.closed().await;
+    }
+
+    /// Waits until the connection has ended. Returns the reason.
+    pub async fn closed(&self) -> Arc<str> {
+        let mut ended = self.link.ended().subscribe();
+        let reason = ended.wait_for(Option::is_some).await;
+        reason.map_or_else(|_| "closed".into(), |reason| reason.clone().unwrap_or_default())
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.link.ended().borrow().is_some()
+    }
+
+    pub(crate) fn link(&self) -> &Arc<dyn Link> {
+        &self.link
+    }
+
+    /// Whether it is a handle to the same connection.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.link), Arc::as_ptr(&other.link))
+    }
+
+    pub(crate) fn stop(&self, how: Stop) {
+        self.link.stop(how);
+    }
+}
+
+impl Caller for Peer {
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        self.link.send(call)
+    }
+
+    fn send_watched(
+        &self,
+        call: Invocation,
+        watch: Watch,
+    ) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        self.link.send_watched(call, watch)
+    }
+
+    fn subscribe(
+        &self,
+        call: Invocation,
+        follower: Follower,
+    ) -> BoxFuture<'_, Result<(), CallError>> {
+        self.link.clone().follow(call, follower.0, None)
+    }
+
+    fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
+        self.link.post(notification)
+    }
+
+    fn send_batch(
+        &self,
+        entries: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+        self.link.send_batch(entries)
+    }
+}
+
+impl fmt::Debug for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Peer").field(self.connection()).finish()
+    }
+}

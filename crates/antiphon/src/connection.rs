@@ -1,0 +1,90 @@
+//! The facts of a connection or of an HTTP request.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap};
+
+use crate::layer::session::Session;
+
+/// The facts of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
+    /// `stdio`, `exec`, `memory`.
+    pub transport: &'static str,
+    /// Who is on the other side, where addresses exist.
+    pub remote: Option<SocketAddr>,
+    /// What the application has attached.
+    pub extensions: Extensions,
+    pub(crate) headers: Headers,
+    /// Who is on the other side, where it said so after connecting; made by who asks.
+    pub(crate) session: OnceLock<Arc<Session>>,
+}
+
+impl Connection {
+    /// A connection of which only the transport is known.
+    pub fn new(transport: &'static str) -> Self {
+        let headers = Headers::from(HeaderMap::new());
+        let session = OnceLock::new();
+        Self { transport, remote: None, extensions: Extensions::new(), headers, session }
+    }
+
+    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
+    pub fn headers(&self) -> &HeaderMap {
+        self.headers.map()
+    }
+
+    /// Names the other side.
+    #[must_use]
+    pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
+        self.remote = remote;
+        self
+    }
+}
+
+/// The headers of a request.
+#[derive(Clone)]
+pub(crate) enum Headers {
+    Read(HeaderMap),
+    /// As they were written, until somebody asks.
+    Unread {
+        map: OnceLock<HeaderMap>,
+        text: Bytes,
+        read: fn(&[u8]) -> HeaderMap,
+    },
+}
+
+impl Headers {
+    /// From the text of a request's head, which that function reads.
+    #[cfg(feature = "http")]
+    pub(crate) fn unread(text: Bytes, read: fn(&[u8]) -> HeaderMap) -> Self {
+        Self::Unread { map: OnceLock::new(), text, read }
+    }
+
+    fn map(&self) -> &HeaderMap {
+        match self {
+            Self::Read(map) => map,
+            Self::Unread { map, text, read } => map.get_or_init(|| read(text)),
+        }
+    }
+}
+
+impl From<HeaderMap> for Headers {
+    fn from(map: HeaderMap) -> Self {
+        Self::Read(map)
+    }
+}
+
+impl fmt::Debug for Headers {
+    /// Names only: the values may be secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let map = match self {
+            Self::Read(map) => Some(map),
+            Self::Unread { map, .. } => map.get(),
+        };
+        f.debug_list().entries(map.into_iter().flat_map(HeaderMap::keys)).finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! The calls of a payload that wait.
+
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::Outcome;
+use futures_core::Stream;
+use futures_util::stream::FuturesUnordered;
+
+use super::in_flight::InFlightPermit;
+use super::requests::panicked;
+use crate::catch_unwind::{CatchUnwind, Panicked};
+
+/// The calls that wait.
+pub(super) enum PendingCalls {
+    None,
+    One(PendingCall),
+    Many(FuturesUnordered<PendingCall>),
+}
+
+impl PendingCalls {
+    pub(super) fn push(&mut self, served: PendingCall) {
+        match std::mem::replace(self, Self::None) {
+            Self::None => *self = Self::One(served),
+            Self::One(first) => *self = Self::Many([first, served].into_iter().collect()),
+            Self::Many(calls) => {
+                calls.push(served);
+                *self = Self::Many(calls);
+            }
+        }
+    }
+
+    /// Drops the calls of these places.
+    pub(super) fn remove(&mut self, places: &[usize]) {
+        let stays = |served: &PendingCall| !places.contains(&served.place);
+        *self = match std::mem::replace(self, Self::None) {
+            Self::None => Self::None,
+            Self::One(served) if stays(&served) => Self::One(served),
+            Self::One(_) => Self::None,
+            Self::Many(calls) => Self::Many(calls.into_iter().filter(stays).collect()),
+        };
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::One(_) => false,
+            Self::Many(calls) => calls.is_empty(),
+        }
+    }
+
+    /// The place and the outcome of a call that has ended, if one has.
+    pub(super) fn poll_ended(&mut self, poller: &mut Poller<'_>) -> Option<(usize, Outcome)> {
+        let ended = match self {
+            Self::None => return None,
+            Self::One(served) => Pin::new(served).poll(poller).map(Some),
+            Self::Many(calls) => return ready_or_none(Pin::new(calls).poll_next(poller)),
+        };
+        if ended.is_ready() {
+            *self = Self::None;
+        }
+        ready_or_none(ended)
+    }
+}
+
+fn ready_or_none<T>(poll: Poll<Option<T>>) -> Option<T> {
+    match poll {
+        Poll::Ready(ready) => ready,
+        Poll::Pending => None,
+    }
+}
+
+/// A running call and its place among the answers.
+pub(super) struct PendingCall {
+    pub(super) place: usize,
+    pub(super) call: CatchUnwind<Outcome>,
+    pub(super) _permit: InFlightPermit,
+}
+
+impl Future for PendingCall {
+    type Output = (usize, Outcome);
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
+        let place = self.place;
+        self.call.poll(poller).map(|outcome| (place, flatten(outcome)))
+    }
+}
+
+fn flatten(outcome: Result<Outcome, Panicked>) -> Outcome {
+    outcome.unwrap_or_else(|Panicked| panicked())
+}

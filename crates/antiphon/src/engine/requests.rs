@@ -1,0 +1,112 @@
+//! The requests of one payload: entered, pending, and answered in request order.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::task::Context as Poller;
+
+use antiphon_core::{ErrorObject, Id, Outcome};
+
+use super::dispatcher::{Dispatcher, id_of};
+use super::in_flight::InFlight;
+use super::ordered_replies::OrderedReplies;
+use super::pending_calls::{PendingCall, PendingCalls};
+use super::reply_buffer::ReplyWriter;
+use crate::call::Invocation;
+use crate::catch_unwind::{CatchUnwind, FirstPoll};
+use crate::context::{Context, Origin};
+use crate::dialect::Cancellation;
+
+/// The requests of one payload that have had their turn.
+pub(super) struct Requests {
+    pub(super) dispatcher: Dispatcher,
+    pub(super) in_flight: Arc<InFlight>,
+    pub(super) origin: Origin,
+    pub(super) answers: OrderedReplies,
+    pub(super) calls: PendingCalls,
+    /// The context of a call that is over, for the next one.
+    spare: Option<Context>,
+    /// Ids of requests that are cancelled before their turn.
+    pub(super) cancelled: Option<HashSet<Id>>,
+    /// Calls that have opened something which waits for the reply.
+    pub(super) opened: Vec<Context>,
+}
+
+/// The outcome of a request whose handler panicked.
+pub(super) fn panicked() -> Outcome {
+    Err(ErrorObject::internal_error())
+}
+
+impl Requests {
+    pub(super) fn new(
+        dispatcher: &Dispatcher,
+        entries: usize,
+        is_batch: bool,
+        in_flight: Option<&Arc<InFlight>>,
+        origin: &Origin,
+    ) -> Self {
+        let limits = &dispatcher.settings.limits;
+        let answers = ReplyWriter::new(entries, is_batch, limits.response_bytes);
+        Self {
+            in_flight: in_flight.cloned().unwrap_or_else(|| InFlight::new(limits.in_flight)),
+            dispatcher: dispatcher.clone(),
+            origin: origin.clone(),
+            answers: OrderedReplies::new(answers),
+            calls: PendingCalls::None,
+            spare: None,
+            cancelled: None,
+            opened: Vec::new(),
+        }
+    }
+
+    /// Enters the handler of a request, unless the request was cancelled before its turn.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        id: Id,
+        call: impl FnOnce() -> Invocation,
+        poller: &mut Poller<'_>,
+    ) {
+        if self.cancelled.as_ref().is_some_and(|all| all.contains(&id)) {
+            if let Some(error) = self.cancelled_answer() {
+                self.answers.answer(&id, &Err(error));
+            }
+            return;
+        }
+        let context = Context::reuse(self.spare.take(), id, &self.origin);
+        let answers = &mut self.answers;
+        let done = |outcome: &Outcome| answers.answer_call(&context, outcome);
+        match self.dispatcher.call(call, &context, poller, done) {
+            FirstPoll::Done if context.has_after_reply() => self.opened.push(context),
+            FirstPoll::Done => self.spare = Some(context),
+            FirstPoll::Panicked => self.answers.answer(id_of(&context), &panicked()),
+            FirstPoll::Waits(call) => self.wait_for(call, context),
+        }
+    }
+
+    /// Keeps a call that waits, and the place of its answer.
+    pub(super) fn wait_for(&mut self, call: CatchUnwind<Outcome>, context: Context) {
+        let place = self.answers.keep(context);
+        self.calls.push(PendingCall { place, call, _permit: self.in_flight.acquire() });
+    }
+
+    /// Polls the calls that wait. Returns true when one has ended.
+    pub(super) fn poll_calls(&mut self, poller: &mut Poller<'_>) -> bool {
+        let mut ended = false;
+        while let Some((place, outcome)) = self.calls.poll_ended(poller) {
+            ended = true;
+            let context = self.answers.settle(place, outcome);
+            self.opened.extend(context.filter(Context::has_after_reply));
+        }
+        ended
+    }
+
+    /// How calls are cancelled here, if they can be.
+    pub(super) fn cancellation(&self) -> Option<&Cancellation> {
+        self.dispatcher.settings.dialect.as_ref()?.cancellation.as_ref()
+    }
+
+    /// The error that answers a cancelled call; `None` if it is not answered.
+    pub(super) fn cancelled_answer(&self) -> Option<ErrorObject> {
+        self.cancellation()?.answer()
+    }
+}

@@ -1,0 +1,87 @@
+//! A service without a wire: one message in, its answer out.
+//!
+//! For who has the bytes already: a queue, a serial port, a function in the cloud, a test. The same
+//! dispatcher serves it as serves a connection, with the same limits; there is no way back to the
+//! caller, and dropping the future cancels what runs.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use antiphon_core::{ErrorObject, Id, Limits, decode, encode};
+use bytes::{Bytes, BytesMut};
+
+use super::dispatcher::Dispatcher;
+use super::reply_buffer::ReplyBuffer;
+use super::settings::Settings;
+use crate::connection::Connection;
+use crate::context::Origin;
+use crate::handler::Handler;
+
+/// Answers messages, one by one or many at once.
+///
+/// ```
+/// use antiphon::{Context, Responder, Router};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let responder = Responder::new(Router::new().method("add", |(a, b): (i64, i64), _cx: Context| {
+///     async move { Ok(a + b) }
+/// }));
+/// let answer = responder.answer(r#"{"jsonrpc":"2.0","method":"add","params":[2,3],"id":1}"#).await;
+/// assert_eq!(answer.unwrap(), r#"{"jsonrpc":"2.0","result":5,"id":1}"#);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Responder {
+    dispatcher: Dispatcher,
+    origin: Origin,
+}
+
+impl Responder {
+    /// With default limits.
+    pub fn new(handler: impl Handler) -> Self {
+        Self::with_limits(handler, Limits::default())
+    }
+
+    /// With these limits.
+    pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
+        Self {
+            dispatcher: Dispatcher {
+                handler: Arc::new(handler),
+                settings: Arc::new(Settings::new(limits)),
+            },
+            origin: Origin::Request(Arc::new(Connection::new("none"))),
+        }
+    }
+
+    /// The answer to a message or a batch; `None` where there is none to give.
+    pub async fn answer(&self, message: impl Into<Bytes>) -> Option<Bytes> {
+        let message = message.into();
+        let limit = self.dispatcher.settings.limits.longest_frame();
+        if message.len() > limit {
+            let mut out = BytesMut::new();
+            encode::response(&Id::Null, &Err(ErrorObject::request_too_large(limit)), &mut out);
+            return Some(out.freeze());
+        }
+        let payload = decode(&message, &self.dispatcher.settings.rules);
+        let mut started = None;
+        let mut payload = Some(payload);
+        poll_fn(move |poller| {
+            if let Some(payload) = payload.take() {
+                let out = &mut ReplyBuffer::single();
+                match self.dispatcher.start(payload, None, &self.origin, out, poller).or_drive() {
+                    Ok(answer) => return Poll::Ready(answer),
+                    Err(drive) => started = Some(drive),
+                }
+            }
+            started.as_mut().map_or(Poll::Ready(None), |drive| drive.poll(poller))
+        })
+        .await
+    }
+}
+
+impl std::fmt::Debug for Responder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Responder").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,189 @@
+//! How much has moved on a stream: bytes read, bytes written, and whether a message is unfinished.
+//!
+//! The counters are written by whoever reads and writes the stream, and read by the timers that look
+//! for a stall. They never hold anything up.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Counts the bytes that move on a connection. The transport counts; whoever watches for a stall reads.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    read: AtomicU64,
+    written: AtomicU64,
+    /// What had been read when the last message was whole.
+    whole: AtomicU64,
+    /// A message is known to have begun, by a transport that knows.
+    begun: AtomicBool,
+    /// The last write was not taken.
+    blocked: AtomicBool,
+}
+
+impl Meter {
+    pub(crate) fn read(&self, bytes: usize) {
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wrote(&self, written: &Poll<std::io::Result<usize>>) {
+        self.blocked.store(written.is_pending(), Ordering::Relaxed);
+        if let Poll::Ready(Ok(bytes)) = written {
+            self.written.fetch_add(*bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// What was written and kept has gone out, or has not: a flush is a write that counts no bytes.
+    pub(crate) fn flushed(&self, flushed: &Poll<std::io::Result<()>>) {
+        if flushed.is_pending() || self.is_blocked() {
+            self.blocked.store(flushed.is_pending(), Ordering::Relaxed);
+        }
+    }
+
+    #[cfg(feature = "ws")]
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    /// All that was read belongs to whole messages, unless one has `begun`.
+    pub(crate) fn whole(&self, begun: bool) {
+        self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.begun.store(begun, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn moved(&self) -> u64 {
+        self.read.load(Ordering::Relaxed) + self.written.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_mid_message(&self) -> bool {
+        let read = self.read.load(Ordering::Relaxed);
+        self.begun.load(Ordering::Relaxed) || read > self.whole.load(Ordering::Relaxed)
+    }
+}
+
+/// A byte stream whose progress is counted.
+#[derive(Debug)]
+pub(crate) struct Metered<S> {
+    stream: S,
+    meter: Arc<Meter>,
+}
+
+impl<S> Metered<S> {
+    pub(crate) fn new(stream: S, meter: Arc<Meter>) -> Self {
+        Self { stream, meter }
+    }
+
+    #[cfg(feature = "ws")]
+    pub(crate) fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
+        self.meter.read(buf.filled().len() - before);
+        poll
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.meter.wrote(&poll);
+        poll
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.meter.wrote(&poll);
+        poll
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let poll = Pin::new(&mut self.stream).poll_flush(cx);
+        self.meter.flushed(&poll);
+        poll
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// Takes all that is written, and keeps it.
+    struct Keeping {
+        keeps: bool,
+    }
+
+    impl AsyncWrite for Keeping {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            buf: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(buf.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            if self.keeps { Poll::Pending } else { Poll::Ready(Ok(())) }
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    /// TLS takes what the socket below it does not.
+    #[test]
+    fn what_is_taken_and_not_passed_on_is_blocked() {
+        let meter = Arc::<Meter>::default();
+        let mut stream = Metered::new(Keeping { keeps: true }, meter.clone());
+        let cx = &mut Context::from_waker(Waker::noop());
+        for keeps in [true, false] {
+            stream.stream.keeps = keeps;
+            assert!(Pin::new(&mut stream).poll_write(cx, b"{}").is_ready());
+            assert!(!meter.is_blocked());
+            assert_eq!(Pin::new(&mut stream).poll_flush(cx).is_pending(), keeps);
+            assert_eq!(meter.is_blocked(), keeps);
+        }
+        stream.stream.keeps = true;
+        assert!(Pin::new(&mut stream).poll_flush(cx).is_pending());
+        stream.stream.keeps = false;
+        assert!(Pin::new(&mut stream).poll_flush(cx).is_ready() && !meter.is_blocked());
+    }
+}

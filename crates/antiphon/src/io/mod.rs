@@ -1,0 +1,17 @@
+//! How bytes get in and out: buffers, the buffer pool, TLS streams, and the timers that notice a
+//! stalled or lingering stream.
+//!
+//! Nothing here knows JSON-RPC, messages or endpoints.
+
+pub(crate) mod buffer_pool;
+#[cfg(any(feature = "http", feature = "ws"))]
+pub(crate) mod linger;
+mod meter;
+pub(crate) mod read_buffer;
+#[cfg(feature = "tls")]
+pub mod tls;
+mod wake_gated;
+pub(crate) mod write_buffer;
+
+pub(crate) use meter::{Meter, Metered};
+pub(crate) use wake_gated::WakeGated;

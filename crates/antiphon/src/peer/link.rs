@@ -1,0 +1,161 @@
+//! What a connection offers to its handles: the implementation of [`Link`].
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use antiphon_core::{ErrorObject, Id, RawJson, encode};
+use bytes::{Bytes, BytesMut};
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::shared::{Shared, Waiter};
+use super::writer::Outgoing;
+use crate::BoxFuture;
+use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::subscription::{Channel, Feed, Topic};
+
+/// The reason for a missing answer, where none was given.
+pub(super) const DROPPED: &str = "it was dropped";
+
+impl Shared {
+    /// Waits until the queue takes more, so that no sender can fill it without bound.
+    pub(super) async fn capacity(&self) -> Result<(), CallError> {
+        poll_fn(|cx| {
+            let mut state = self.state();
+            if let Some(reason) = &state.ended {
+                return Poll::Ready(Err(CallError::Closed(reason.clone())));
+            }
+            if state.outbox.poll_capacity(cx).is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            // A sender that waits keeps the connection reading, so the connection must look.
+            self.wake_connection(state);
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Link for Shared {
+    fn connection(&self) -> &Connection {
+        &self.facts
+    }
+
+    fn dialect(&self) -> Option<&Dialect> {
+        self.settings.dialect.as_ref()
+    }
+
+    fn ended(&self) -> &watch::Sender<Option<Arc<str>>> {
+        &self.ended
+    }
+
+    fn stop(&self, how: Stop) {
+        Shared::stop(self, how);
+    }
+
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Box::pin(async move {
+            self.capacity().await?;
+            let (waiter, answer) = oneshot::channel();
+            let pending = self.open(&call, Waiter::Call(waiter))?;
+            let answer = answer.await;
+            pending.answered();
+            answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
+        })
+    }
+
+    fn send_watched(
+        &self,
+        call: Invocation,
+        watch: Watch,
+    ) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Box::pin(Shared::send_watched(self, call, watch))
+    }
+
+    fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(async move {
+            self.capacity().await?;
+            Shared::post(self, &notification)
+        })
+    }
+
+    fn send_batch(
+        &self,
+        entries: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+        Box::pin(async move {
+            self.capacity().await?;
+            let (_pending, answers) = self.open_batch(&entries)?;
+            let mut results = Vec::with_capacity(answers.len());
+            for answer in answers {
+                results.push(
+                    answer.await.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into()))),
+                );
+            }
+            Ok(results)
+        })
+    }
+
+    fn send_and_forget(&self, call: &Invocation) {
+        let (waiter, _) = oneshot::channel();
+        match self.open(call, Waiter::Call(waiter)) {
+            Ok(pending) => pending.forget(),
+            Err(error) => tracing::debug!(%error, method = %call.method, "not sent"),
+        }
+    }
+
+    fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(async move {
+            self.capacity().await?;
+            self.enqueue(Outgoing::Own(message))
+        })
+    }
+
+    fn send_error(&self, error: &ErrorObject) {
+        let mut message = BytesMut::new();
+        encode::response(&Id::Null, &Err(error.clone()), &mut message);
+        let _ = self.enqueue(Outgoing::Answer(message.freeze()));
+    }
+
+    fn follow(
+        self: Arc<Self>,
+        call: Invocation,
+        feed: Arc<Feed>,
+        gap: Option<Arc<str>>,
+    ) -> BoxFuture<'static, Result<(), CallError>> {
+        Box::pin(Shared::follow(self, call, feed, gap))
+    }
+
+    fn serve_subscription(
+        self: Arc<Self>,
+        topic: Arc<Topic>,
+        over: CancellationToken,
+    ) -> Result<Arc<Channel>, ErrorObject> {
+        Shared::serve_subscription(self, topic, over)
+    }
+
+    fn end_subscription(&self, id: &Id) -> bool {
+        Shared::end_subscription(self, id)
+    }
+
+    fn cancel_running(&self, id: &Id) {
+        Shared::cancel_running(self, id);
+    }
+
+    fn intercept(&self, notification: &Invocation) -> Intercepted {
+        if !self.subscriptions.is_looked_at() {
+            return Intercepted::No;
+        }
+        let params = notification.params.as_ref();
+        if self.hear_progress(notification.method.as_bytes(), params) {
+            return Intercepted::Progress;
+        }
+        match self.followed(params) {
+            Some((feed, delivered)) => Intercepted::Item(feed, delivered),
+            None => Intercepted::No,
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Our calls: opened, waited for, and given up.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use antiphon_core::Id;
+use bytes::{BufMut, Bytes, BytesMut};
+use tokio::sync::oneshot;
+
+use super::shared::{Answer, Shared, State, Waiter};
+use super::writer::Outgoing;
+use crate::call::{BatchEntry, CallError, Invocation};
+use crate::engine::notification_order;
+
+impl Shared {
+    /// Opens one call and queues it.
+    pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
+        self.without_headers(call)?;
+        let mut state = self.state();
+        let ids = match &call.id {
+            Some(id) => state.session.call_as(id.clone(), waiter).map(|()| 0..0),
+            None => state.session.call(waiter).map(|id| id..id + 1),
+        };
+        let ids = ids.map_err(|refused| state.refused(refused))?;
+        let id = ids.start;
+        state.outbox.write(call.about_len(), |out| {
+            call.encode_head(out);
+            out.extend_from_slice(b",\"id\":");
+            match &call.id {
+                Some(id) => out.extend_from_slice(id.as_bytes()),
+                None => encode_id(id, out),
+            }
+            out.put_u8(b'}');
+        });
+        Ok(self.opened(state, self.pending(ids, call.id.clone())))
+    }
+
+    /// Queues a notification.
+    pub(super) fn post(&self, notification: &Invocation) -> Result<(), CallError> {
+        self.without_headers(notification)?;
+        let mut state = self.state();
+        if let Some(reason) = &state.ended {
+            return Err(CallError::Closed(reason.clone()));
+        }
+        state.outbox.write(notification.about_len(), |out| {
+            notification.encode_head(out);
+            out.put_u8(b'}');
+        });
+        self.wake_connection(state);
+        Ok(())
+    }
+
+    /// Opens the calls of a batch and queues it.
+    pub(super) fn open_batch(
+        &self,
+        entries: &[BatchEntry],
+    ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
+        for entry in entries {
+            let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+            self.without_headers(call)?;
+        }
+        let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
+        let open = |_| {
+            let (waiter, answer) = oneshot::channel();
+            (Waiter::Call(waiter), answer)
+        };
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(open).unzip();
+        let mut state = self.state();
+        let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
+        state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
+        Ok((self.opened(state, self.pending(ids, None)), answers))
+    }
+
+    /// A message of a connection has no headers: who wants to send some is told so.
+    fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
+        match call.headers() {
+            Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls were just opened, and their message is queued.
+    fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
+        self.wake_connection(state);
+        pending
+    }
+
+    fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
+        let in_order = notification_order::is_kept_by(self);
+        if in_order {
+            self.ordered_calls.fetch_add(1, Ordering::AcqRel);
+        }
+        Pending { shared: self, ids, named, in_order }
+    }
+}
+
+impl State {
+    /// Takes out the calls of these that still wait.
+    fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
+        let session = &mut self.session;
+        let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
+        let mut abandoned: Vec<_> = counted.collect();
+        let named = named.and_then(|id| Some((id.clone(), session.abandon_named(id)?)));
+        abandoned.extend(named);
+        abandoned
+    }
+}
+
+/// Calls that somebody waits for; dropped early, it abandons them. Where the dialect can, it cancels
+/// them.
+pub(super) struct Pending<'a> {
+    shared: &'a Shared,
+    ids: Range<u64>,
+    named: Option<Id>,
+    in_order: bool,
+}
+
+impl Pending<'_> {
+    /// All have their answers: there is nothing to abandon.
+    pub(super) fn answered(mut self) {
+        self.keep();
+    }
+
+    fn keep(&mut self) {
+        self.ids = 0..0;
+        self.named = None;
+    }
+
+    /// Nobody waits for them, and nobody is told.
+    pub(super) fn forget(mut self) {
+        let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
+        self.keep();
+        drop(abandoned);
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if self.in_order {
+            self.shared.ordered_calls.fetch_sub(1, Ordering::AcqRel);
+        }
+        if self.ids.is_empty() && self.named.is_none() {
+            return;
+        }
+        let mut state = self.shared.state();
+        let abandoned = state.abandon(self.ids.clone(), self.named.as_ref());
+        if let Some(cancellation) = self.shared.cancellation()
+            && state.ended.is_none()
+            && !abandoned.is_empty()
+        {
+            for (id, _) in &abandoned {
+                state.outbox.write(64 + id.as_str().len(), |out| {
+                    cancellation.encode(id.as_str(), out);
+                });
+            }
+            self.shared.wake_connection(state);
+        } else {
+            drop(state);
+        }
+        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        for (id, waiter) in abandoned {
+            if let Waiter::Subscription(asked) = waiter {
+                self.shared.subscriptions.forsake(id, asked);
+            }
+        }
+    }
+}
+
+fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
+    let mut out = BytesMut::with_capacity(entries.len() * 96);
+    for entry in entries {
+        out.put_u8(if out.is_empty() { b'[' } else { b',' });
+        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
+        call.encode_head(&mut out);
+        if let BatchEntry::Call(_) = entry
+            && let Some(id) = ids.next()
+        {
+            out.extend_from_slice(b",\"id\":");
+            encode_id(id, &mut out);
+        }
+        out.put_u8(b'}');
+    }
+    out.put_u8(b']');
+    out.freeze()
+}
+
+fn encode_id(id: u64, out: &mut BytesMut) {
+    // A `BytesMut` grows as needed, so writing to it cannot fail.
+    let _ = write!(out, "{id}");
+}

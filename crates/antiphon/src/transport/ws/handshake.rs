@@ -1,0 +1,122 @@
+//! How a WebSocket begins (RFC 6455, section 4): the client's side, and the proof that both need.
+
+use std::error::Error as _;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use bytes::Bytes;
+use http::header::{
+    CONNECTION, HOST, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
+use http_body_util::Empty;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::endpoint::Authority;
+use crate::transport::http::fields::lists;
+
+/// The text that RFC 6455 adds to a key to prove that it was read.
+const PROOF: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// What the handshake itself says.
+const RESERVED: [HeaderName; 5] =
+    [HOST, UPGRADE, CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION];
+
+/// What proves that this key was read; `None` for what is no key.
+pub(in crate::transport) fn proof(key: &HeaderValue) -> Option<HeaderValue> {
+    if BASE64.decode(key).ok()?.len() != 16 {
+        return None;
+    }
+    let mut sha1 = sha1_smol::Sha1::new();
+    sha1.update(key.as_bytes());
+    sha1.update(PROOF.as_bytes());
+    HeaderValue::from_str(&BASE64.encode(sha1.digest().bytes())).ok()
+}
+
+/// Asks a server for a WebSocket. Gives back the stream, and what was read of it too early.
+pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    authority: &Authority,
+    path: &str,
+    headers: &HeaderMap,
+) -> io::Result<(S, Bytes)> {
+    let key = key();
+    let request = request(&key, authority, path, headers)?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(cause)?;
+    let exchange = async {
+        let response = sender.send_request(request).await.map_err(cause)?;
+        check(&response, &key)?;
+        hyper::upgrade::on(response).await.map_err(cause)
+    };
+    tokio::pin!(exchange);
+    let upgraded = tokio::select! {
+        biased;
+        upgraded = &mut exchange => upgraded,
+        _ended = connection.with_upgrades() => exchange.await,
+    };
+    let parts = upgraded?
+        .downcast::<TokioIo<S>>()
+        .map_err(|_| io::Error::other("the upgrade gave back another stream"))?;
+    Ok((parts.io.into_inner(), parts.read_buf))
+}
+
+/// What the stream says, where it failed: hyper says only that it did.
+fn cause(error: hyper::Error) -> io::Error {
+    match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
+        Some(source) => io::Error::new(source.kind(), source.to_string()),
+        None => io::Error::other(error),
+    }
+}
+
+/// Sixteen bytes that nobody can foresee, in base64.
+fn key() -> String {
+    let random = RandomState::new();
+    BASE64.encode([random.hash_one(0).to_ne_bytes(), random.hash_one(1).to_ne_bytes()].concat())
+}
+
+fn request(
+    key: &str,
+    authority: &Authority,
+    path: &str,
+    headers: &HeaderMap,
+) -> io::Result<Request<Empty<Bytes>>> {
+    if let Some(name) = headers.keys().find(|name| RESERVED.contains(name)) {
+        let text = format!("the header `{name}` belongs to the WebSocket handshake; leave it out");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    let mut request = Request::get(path)
+        .header(HOST, authority.to_string())
+        .header(CONNECTION, "Upgrade")
+        .header(UPGRADE, "websocket")
+        .header(SEC_WEBSOCKET_VERSION, "13")
+        .header(SEC_WEBSOCKET_KEY, key)
+        .body(Empty::new())
+        .map_err(io::Error::other)?;
+    request.headers_mut().extend(headers.clone());
+    Ok(request)
+}
+
+/// Whether the server agrees, and has read the key (section 4.1).
+fn check<B>(response: &Response<B>, key: &str) -> io::Result<()> {
+    let (status, headers) = (response.status(), response.headers());
+    if status != StatusCode::SWITCHING_PROTOCOLS {
+        let text = format!("the server answered HTTP {status}; is it a WebSocket endpoint?");
+        return Err(io::Error::other(text));
+    }
+    if !lists(headers, &UPGRADE, "websocket") || !lists(headers, &CONNECTION, "upgrade") {
+        return Err(io::Error::other("the server switched to a protocol that is no WebSocket"));
+    }
+    let expected = HeaderValue::from_str(key).ok().as_ref().and_then(proof);
+    if expected.is_none() || headers.get(SEC_WEBSOCKET_ACCEPT) != expected.as_ref() {
+        return Err(io::Error::other("the server has not read the key of the WebSocket handshake"));
+    }
+    if let Some(extensions) = headers.get(SEC_WEBSOCKET_EXTENSIONS) {
+        let text = format!("the server uses WebSocket extensions that are unknown: {extensions:?}");
+        return Err(io::Error::other(text));
+    }
+    Ok(())
+}
