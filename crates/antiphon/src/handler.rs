@@ -8,7 +8,7 @@ use tower_layer::Layer;
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
-use crate::layer::{Layered, Serving};
+use crate::layer::{HandlerService, Layered};
 
 /// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
 /// message before any routing.
@@ -37,11 +37,11 @@ pub trait Handler: Send + Sync + 'static {
     ///     .layer(Timeout::new(Duration::from_secs(5)))
     ///     .layer(Filter::new().deny(["debug.*"]));
     /// ```
-    fn layer<L: Layer<Serving>>(self, layer: L) -> Layered<L::Service>
+    fn layer<L: Layer<HandlerService>>(self, layer: L) -> Layered<L::Service>
     where
         Self: Sized,
     {
-        Layered::new(layer.layer(Serving::new(self)))
+        Layered::new(layer.layer(HandlerService::new(self)))
     }
 }
 

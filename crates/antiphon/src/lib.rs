@@ -48,7 +48,7 @@ pub use engine::Responder;
 pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError};
 pub use handler::Handler;
 pub use http;
-pub use layer::{Identity, Served};
+pub use layer::{Identity, IncomingCall};
 pub use router::Router;
 #[cfg(feature = "openrpc")]
 pub use schemars;

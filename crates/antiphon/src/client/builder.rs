@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::handler::Handler;
-use crate::layer::{LayeredCaller, Places, Placing};
+use crate::layer::{CallerService, LayeredCaller, Places};
 use crate::peer::Wire;
 use crate::tap::{Direction, Tap};
 use crate::transport::{self, Transport};
@@ -45,10 +45,10 @@ pub struct ClientBuilder {
 pub(super) type Layering = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
 
 pub(super) fn layered(
-    layer: &impl Layer<Placing, Service: Places>,
+    layer: &impl Layer<CallerService, Service: Places>,
     inner: Arc<dyn Caller>,
 ) -> Arc<dyn Caller> {
-    Arc::new(LayeredCaller::new(layer.layer(Placing::new(inner.clone())), inner))
+    Arc::new(LayeredCaller::new(layer.layer(CallerService::new(inner.clone())), inner))
 }
 
 impl Default for ClientBuilder {
@@ -125,7 +125,7 @@ impl ClientBuilder {
     /// Puts a `tower` layer around each call, as [`Client::layer`] does.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<Placing, Service: Places> + Send + Sync + 'static,
+        L: Layer<CallerService, Service: Places> + Send + Sync + 'static,
     {
         self.layers.push(Arc::new(move |inner| layered(&layer, inner)));
         self
@@ -137,7 +137,10 @@ impl ClientBuilder {
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<transport::http::Posting, Service: transport::http::Posts> + Send + Sync + 'static,
+        L: Layer<transport::http::HttpClientService, Service: transport::http::Posts>
+            + Send
+            + Sync
+            + 'static,
     {
         self.http_layers.push(transport::http::client::layering(layer));
         self

@@ -17,7 +17,7 @@ use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
-use crate::layer::{Places, Placing};
+use crate::layer::{CallerService, Places};
 use crate::subscription::Topic;
 
 pub use builder::ClientBuilder;
@@ -129,7 +129,7 @@ impl Client {
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn layer(self, layer: impl Layer<Placing, Service: Places>) -> Self {
+    pub fn layer(self, layer: impl Layer<CallerService, Service: Places>) -> Self {
         Self { caller: layered(&layer, self.caller), ..self }
     }
 

@@ -23,7 +23,7 @@ use tower_service::Service;
 
 pub use super::credentials::{Credentials, Identity};
 use super::filter::Patterns;
-use super::pass::Served;
+use super::pass::IncomingCall;
 use super::passage::Passage;
 use super::session::Session;
 use super::{BoxError, Wrapped, always_ready};
@@ -203,11 +203,11 @@ impl Rules {
         }
     }
 
-    fn is_open(&self, served: &Served) -> bool {
+    fn is_open(&self, served: &IncomingCall) -> bool {
         self.open.match_any(served.call.method.as_str())
     }
 
-    fn is_login(&self, served: &Served) -> bool {
+    fn is_login(&self, served: &IncomingCall) -> bool {
         self.login.as_deref().is_some_and(|login| login == served.call.method.as_str())
     }
 }
@@ -229,9 +229,9 @@ impl<S> Layer<S> for Auth {
     }
 }
 
-impl<S> Service<Served> for Wrapped<Auth, S>
+impl<S> Service<IncomingCall> for Wrapped<Auth, S>
 where
-    S: Service<Served, Response = RawJson> + Clone,
+    S: Service<IncomingCall, Response = RawJson> + Clone,
     S::Error: Into<BoxError> + 'static,
 {
     type Response = RawJson;
@@ -242,7 +242,7 @@ where
         always_ready(poller)
     }
 
-    fn call(&mut self, served: Served) -> Authenticated<S> {
+    fn call(&mut self, served: IncomingCall) -> Authenticated<S> {
         let rules = &self.policy.0;
         if rules.is_login(&served) {
             return self.log_in(served);
@@ -267,10 +267,10 @@ where
 
 impl<S> Wrapped<Auth, S>
 where
-    S: Service<Served, Response = RawJson> + Clone,
+    S: Service<IncomingCall, Response = RawJson> + Clone,
     S::Error: Into<BoxError> + 'static,
 {
-    fn pass(&mut self, served: Served) -> Authenticated<S> {
+    fn pass(&mut self, served: IncomingCall) -> Authenticated<S> {
         let passage = Some(Passage::enter(&mut self.inner, served));
         Authenticated { passage, asking: None, over: None, mark: 0 }
     }
@@ -280,7 +280,7 @@ where
         Authenticated { passage: None, asking: Some((verdict, asking)), over: None, mark }
     }
 
-    fn log_in(&self, Served { call, cx }: Served) -> Authenticated<S> {
+    fn log_in(&self, IncomingCall { call, cx }: IncomingCall) -> Authenticated<S> {
         if cx.peer().is_err() {
             let reason = "there is no connection to log in to; set the `Authorization` header";
             return Authenticated::over(Err(refusal(&cx, reason)));
@@ -321,8 +321,8 @@ async fn ask_once(
     identity
 }
 
-fn told(served: Served, identity: Arc<Identity>, mark: u64) -> Served {
-    Served { cx: served.cx.with_by(identity, mark), ..served }
+fn told(served: IncomingCall, identity: Arc<Identity>, mark: u64) -> IncomingCall {
+    IncomingCall { cx: served.cx.with_by(identity, mark), ..served }
 }
 
 fn logged_in(cx: &Context, identity: Option<Arc<Identity>>, mark: u64) -> Outcome {
@@ -358,7 +358,7 @@ type Asked = BoxFuture<'static, Option<Arc<Identity>>>;
 
 /// Who waits to be let in.
 enum Asking<S> {
-    Call { service: S, served: Served, open: bool },
+    Call { service: S, served: IncomingCall, open: bool },
     Login { cx: Context },
 }
 
@@ -366,10 +366,10 @@ pin_project! {
     /// A call that is let in, refused, or asked about.
     pub struct Authenticated<S>
     where
-        S: Service<Served>,
+        S: Service<IncomingCall>,
     {
         #[pin]
-        passage: Option<Passage<S, Served>>,
+        passage: Option<Passage<S, IncomingCall>>,
         asking: Option<(Asked, Asking<S>)>,
         over: Option<Outcome>,
         // Who asks.
@@ -377,7 +377,7 @@ pin_project! {
     }
 }
 
-impl<S: Service<Served>> Authenticated<S> {
+impl<S: Service<IncomingCall>> Authenticated<S> {
     fn over(outcome: Outcome) -> Self {
         Self { passage: None, asking: None, over: Some(outcome), mark: 0 }
     }
@@ -385,7 +385,7 @@ impl<S: Service<Served>> Authenticated<S> {
 
 impl<S> Future for Authenticated<S>
 where
-    S: Service<Served, Response = RawJson> + Clone,
+    S: Service<IncomingCall, Response = RawJson> + Clone,
     S::Error: Into<BoxError> + 'static,
 {
     type Output = Outcome;

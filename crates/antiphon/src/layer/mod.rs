@@ -2,19 +2,19 @@
 //!
 //! A single call and each entry of a batch pass through the same layers, once each; a Notification
 //! does too. [`Handler::layer`](crate::Handler::layer) puts one around what is served. Any layer of the
-//! `tower` ecosystem fits, such as `tower::limit::ConcurrencyLimitLayer`: a call is a [`Served`], its
+//! `tower` ecosystem fits, such as `tower::limit::ConcurrencyLimitLayer`: a call is an [`IncomingCall`], its
 //! result a [`RawJson`](crate::RawJson), and an error whatever becomes a `Box<dyn Error>`. Of those, an
 //! [`ErrorObject`](crate::ErrorObject) is answered as it is; any other goes to the log and is answered -32603.
 //!
 //! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) put
-//! them around what is called: a call is a [`Placed`] then, and an error a
+//! them around what is called: a call is an [`OutgoingCall`] then, and an error a
 //! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and
 //! `CatchPanic` stand on either side.
 //!
 //! A layer of one's own, that lets nobody in on Sundays:
 //!
 //! ```
-//! use antiphon::layer::{Serving, Served};
+//! use antiphon::layer::{HandlerService, IncomingCall};
 //! use antiphon::{Context, ErrorObject, Handler, Outcome, RawJson, Responder, Router};
 //! use std::task::{Context as Poller, Poll};
 //! use tower::Service;
@@ -22,7 +22,7 @@
 //! #[derive(Clone)]
 //! struct Closed<S>(S);
 //!
-//! impl<S: Service<Served, Error = ErrorObject>> Service<Served> for Closed<S> {
+//! impl<S: Service<IncomingCall, Error = ErrorObject>> Service<IncomingCall> for Closed<S> {
 //!     type Response = S::Response;
 //!     type Error = ErrorObject;
 //!     type Future = std::future::Ready<Result<S::Response, ErrorObject>>;
@@ -31,7 +31,7 @@
 //!         self.0.poll_ready(cx)
 //!     }
 //!
-//!     fn call(&mut self, served: Served) -> Self::Future {
+//!     fn call(&mut self, served: IncomingCall) -> Self::Future {
 //!         std::future::ready(Err(ErrorObject::new(7, format!("no {} today", served.call.method))))
 //!     }
 //! }
@@ -51,18 +51,18 @@
 //! share an address.
 
 mod auth;
+mod caller_service;
 mod concurrency;
 mod credentials;
 mod exposition;
 mod filter;
+mod handler_service;
 mod metrics;
 mod muster;
 mod panic;
 mod pass;
 mod passage;
-mod placing;
 mod rate;
-mod serving;
 pub(crate) mod session;
 mod timeout;
 pub(crate) mod trace;
@@ -70,16 +70,16 @@ pub(crate) mod trace;
 use std::task::{Context as Poller, Poll};
 
 pub use auth::{Auth, Credentials, Identity};
+pub(crate) use caller_service::LayeredCaller;
+pub use caller_service::{CallerService, Places};
 pub use concurrency::Concurrency;
 pub use filter::Filter;
+pub use handler_service::{HandlerService, Layered};
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
-pub use pass::{Passing, Placed, Served};
+pub use pass::{IncomingCall, OutgoingCall, Passing};
 pub use passage::Passage;
-pub(crate) use placing::LayeredCaller;
-pub use placing::{Places, Placing};
 pub use rate::{Quota, RateLimit};
-pub use serving::{Layered, Serving};
 pub use timeout::Timeout;
 pub use trace::{Trace, carry};
 

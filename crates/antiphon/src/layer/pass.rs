@@ -8,14 +8,14 @@ use std::time::Duration;
 use antiphon_core::{Code, ErrorObject, TraceContext};
 
 use super::BoxError;
-use super::placing::Way;
+use super::caller_service::Way;
 use crate::call::{CallError, Invocation};
 use crate::context::Context;
 use crate::same_type::same_type;
 
 /// A call or notification that is being served, on its way in.
 #[derive(Clone, Debug)]
-pub struct Served {
+pub struct IncomingCall {
     /// What is called, with what.
     pub call: Invocation,
     /// By whom. A Notification has no [`id`](Context::id).
@@ -24,23 +24,23 @@ pub struct Served {
 
 /// A call or notification of ours, on its way out.
 #[derive(Clone)]
-pub struct Placed {
+pub struct OutgoingCall {
     /// What to call, with what. What is in its [`extensions`](Invocation::extensions) and
     /// [`headers`](Invocation::headers) goes along.
     pub call: Invocation,
     pub(super) way: Way,
 }
 
-impl Placed {
+impl OutgoingCall {
     /// Whether no answer will come.
     pub fn is_notification(&self) -> bool {
         matches!(self.way, Way::Notification | Way::Entry(_, true))
     }
 }
 
-impl fmt::Debug for Placed {
+impl fmt::Debug for OutgoingCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Placed").field("call", &self.call).finish_non_exhaustive()
+        f.debug_struct("OutgoingCall").field("call", &self.call).finish_non_exhaustive()
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn adopted<R: Passing, E: Into<BoxError> + 'static>(error: E) -> R::E
     same_type(error).unwrap_or_else(|error: E| R::adopt(error.into()))
 }
 
-impl Passing for Served {
+impl Passing for IncomingCall {
     type Error = ErrorObject;
 
     fn call(&self) -> &Invocation {
@@ -137,7 +137,7 @@ impl Passing for Served {
     }
 }
 
-impl Passing for Placed {
+impl Passing for OutgoingCall {
     type Error = CallError;
 
     fn call(&self) -> &Invocation {
@@ -149,7 +149,7 @@ impl Passing for Placed {
     }
 
     fn is_notification(&self) -> bool {
-        Placed::is_notification(self)
+        OutgoingCall::is_notification(self)
     }
 
     fn context(&self) -> Option<&Context> {
@@ -192,6 +192,6 @@ impl Passing for Placed {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for super::Served {}
-    impl Sealed for super::Placed {}
+    impl Sealed for super::IncomingCall {}
+    impl Sealed for super::OutgoingCall {}
 }

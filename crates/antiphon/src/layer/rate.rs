@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::pass::Served;
+use super::pass::IncomingCall;
 use super::passage::Passage;
 use super::{BoxError, Wrapped, always_ready};
 use crate::context::Context;
@@ -151,7 +151,7 @@ impl RateLimit {
         self
     }
 
-    fn charge(&self, served: &Served) -> Result<(), Duration> {
+    fn charge(&self, served: &IncomingCall) -> Result<(), Duration> {
         let name = served.call.method.as_str();
         match self.quotas.methods.get(name) {
             Some(quota) => self.buckets.charge(*quota, &(Caller::of(&served.cx), Some(name))),
@@ -241,20 +241,20 @@ impl<S> Layer<S> for RateLimit {
     }
 }
 
-impl<S> Service<Served> for Wrapped<RateLimit, S>
+impl<S> Service<IncomingCall> for Wrapped<RateLimit, S>
 where
-    S: Service<Served, Response = RawJson> + Clone,
+    S: Service<IncomingCall, Response = RawJson> + Clone,
     S::Error: Into<BoxError> + 'static,
 {
     type Response = RawJson;
     type Error = ErrorObject;
-    type Future = Passage<S, Served>;
+    type Future = Passage<S, IncomingCall>;
 
     fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), ErrorObject>> {
         always_ready(poller)
     }
 
-    fn call(&mut self, served: Served) -> Self::Future {
+    fn call(&mut self, served: IncomingCall) -> Self::Future {
         match self.policy.charge(&served) {
             Ok(()) => Passage::enter(&mut self.inner, served),
             Err(wait) => Passage::refuse(ErrorObject::rate_limited(wait)),

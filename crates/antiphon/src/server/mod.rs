@@ -1,5 +1,7 @@
 //! Listening, on any number of endpoints at once.
 
+#[cfg(feature = "http")]
+mod http_settings;
 #[cfg(feature = "tls")]
 mod secure;
 mod service;
@@ -53,7 +55,7 @@ pub struct Server {
     #[cfg(feature = "tls")]
     tls: Option<transport::tls::TlsServer>,
     #[cfg(feature = "http")]
-    http_layers: Option<transport::http::Answering>,
+    http_layers: Option<transport::http::HttpServerService>,
 }
 
 enum Listener {
@@ -193,62 +195,11 @@ impl Server {
         self
     }
 
-    /// Which Hosts and Origins HTTP serves. On a loopback address, foreign Hosts are always refused
-    /// unless they are allowed here.
-    #[cfg(feature = "http")]
-    pub fn guard(mut self, guard: transport::http::Guard) -> Self {
-        self.guard = guard;
-        self
-    }
-
-    /// Serves a text by GET under this path of every HTTP endpoint, such as what
-    /// [`Metrics::render`](crate::layer::Metrics::render) gives. Credentials are not asked for.
-    ///
-    /// # Panics
-    /// When the type cannot stand in a header.
-    #[cfg(feature = "http")]
-    pub fn page(
-        mut self,
-        path: &str,
-        content_type: &'static str,
-        text: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Self {
-        self.pages.push(transport::http::service::Page::new(path, content_type, text));
-        self
-    }
-
     /// What `https://`, `wss://` and `tls://` show, and which clients they take. Without it, a server
     /// on one of these serves nothing.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: impl Into<transport::tls::TlsServer>) -> Self {
         self.tls = Some(tls.into());
-        self
-    }
-
-    /// Puts a `tower` layer around each HTTP request, those that become WebSockets too: a request of
-    /// `http::Request<Incoming>`, answered by an `http::Response` of any body. The layer added last is
-    /// the outermost, and each is put up once: what it limits, it limits for all connections of the
-    /// server. It must pass on the extensions of a request. Every request is hyper's then, which is
-    /// slower.
-    #[cfg(feature = "http")]
-    pub fn http_layer<L, B>(mut self, layer: L) -> Self
-    where
-        L: tower_layer::Layer<transport::http::Answering> + Send + Sync + 'static,
-        L::Service: tower_service::Service<
-                http::Request<hyper::body::Incoming>,
-                Response = http::Response<B>,
-                Error: Into<crate::layer::BoxError>,
-                Future: Send,
-            > + Clone
-            + Send
-            + Sync
-            + 'static,
-        B: http_body::Body<Data = bytes::Bytes, Error: Into<crate::layer::BoxError>>
-            + Send
-            + 'static,
-    {
-        let layers = self.http_layers.take();
-        self.http_layers = Some(transport::http::Answering::in_layer(layers, &layer));
         self
     }
 

@@ -17,7 +17,7 @@ use super::{Endpoint, Listener, Server};
 use crate::io::tls::{Acceptor, HTTP1, HTTP2, SERVED, TlsStream, Unsecured};
 use crate::peer::connect;
 #[cfg(feature = "http")]
-use crate::transport::http::{HttpService, asker::Asker, listener};
+use crate::transport::http::{HttpService, listener, remote::Remote};
 use crate::transport::tcp::{self, tls_wire};
 
 /// What is spoken above TLS.
@@ -147,9 +147,9 @@ impl Secure {
             #[cfg(feature = "http")]
             Above::Http(http) => {
                 let (http, server) = &**http;
-                let asker = Asker::new(stream.remote()).secured(stream.peer_certificates());
+                let remote = Remote::new(stream.remote()).secured(stream.peer_certificates());
                 let stopping = service.peers.stopping();
-                server.serve(stream, http.for_one(asker), stopping).await;
+                server.serve(stream, http.for_one(remote), stopping).await;
             }
         }
     }

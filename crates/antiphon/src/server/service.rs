@@ -16,7 +16,7 @@ use crate::engine::Settings;
 use crate::handler::Handler;
 use crate::peer::{ConnectionRegistry, ENDED_WELL, Side, Wire, connect};
 #[cfg(feature = "http")]
-use crate::transport::http::{HttpService, asker::Asker};
+use crate::transport::http::{HttpService, remote::Remote};
 use crate::transport::{self, Transport};
 
 /// How long the acceptor rests when the system has no more files or memory to give.
@@ -37,7 +37,7 @@ pub(super) struct Service {
     #[cfg(feature = "tls")]
     pub(super) tls: Option<transport::tls::TlsServer>,
     #[cfg(feature = "http")]
-    pub(super) http_layers: Option<transport::http::Answering>,
+    pub(super) http_layers: Option<transport::http::HttpServerService>,
 }
 
 impl Service {
@@ -170,7 +170,7 @@ impl Service {
                 Some(place) => {
                     let stopping = self.peers.stopping();
                     let serving =
-                        server.serve(stream, service.for_one(Asker::new(Some(remote))), stopping);
+                        server.serve(stream, service.for_one(Remote::new(Some(remote))), stopping);
                     drop(self.peers.spawn(async move {
                         let _held = place;
                         serving.await;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon::layer::{BoxError, Concurrency, Filter, Metrics, Placed, Timeout};
+use antiphon::layer::{BoxError, Concurrency, Filter, Metrics, OutgoingCall, Timeout};
 use antiphon::{CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder};
@@ -27,7 +27,7 @@ impl<S> Layer<S> for Seen {
     }
 }
 
-impl<S: Service<Placed>> Service<Placed> for Seeing<S> {
+impl<S: Service<OutgoingCall>> Service<OutgoingCall> for Seeing<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -36,7 +36,7 @@ impl<S: Service<Placed>> Service<Placed> for Seeing<S> {
         self.1.poll_ready(poller)
     }
 
-    fn call(&mut self, placed: Placed) -> S::Future {
+    fn call(&mut self, placed: OutgoingCall) -> S::Future {
         let kind = if placed.is_notification() { "note" } else { "call" };
         self.0.0.lock().unwrap().push(format!("{kind} {}", placed.call.method));
         self.1.call(placed)
@@ -172,9 +172,9 @@ async fn a_batch_does_not_wait_for_what_waits_unseen() {
 #[derive(Clone)]
 struct Elsewhere<S>(S);
 
-impl<S> Service<Placed> for Elsewhere<S>
+impl<S> Service<OutgoingCall> for Elsewhere<S>
 where
-    S: Service<Placed, Response = RawJson, Error = CallError, Future: Send + 'static>
+    S: Service<OutgoingCall, Response = RawJson, Error = CallError, Future: Send + 'static>
         + Clone
         + Send
         + 'static,
@@ -187,7 +187,7 @@ where
         self.0.poll_ready(poller).map_err(Into::into)
     }
 
-    fn call(&mut self, placed: Placed) -> Self::Future {
+    fn call(&mut self, placed: OutgoingCall) -> Self::Future {
         let mut inner = self.0.clone();
         Box::pin(async move {
             let task = tokio::spawn(async move {
@@ -219,9 +219,9 @@ async fn a_batch_goes_when_the_last_has_come_from_a_task_of_a_layer() {
 #[derive(Clone)]
 struct Twice<S>(S);
 
-impl<S> Service<Placed> for Twice<S>
+impl<S> Service<OutgoingCall> for Twice<S>
 where
-    S: Service<Placed, Response = RawJson, Error = CallError, Future: Send + 'static>
+    S: Service<OutgoingCall, Response = RawJson, Error = CallError, Future: Send + 'static>
         + Clone
         + Send
         + 'static,
@@ -234,7 +234,7 @@ where
         self.0.poll_ready(poller)
     }
 
-    fn call(&mut self, placed: Placed) -> Self::Future {
+    fn call(&mut self, placed: OutgoingCall) -> Self::Future {
         let mut inner = self.0.clone();
         Box::pin(async move {
             inner.call(placed.clone()).await?;

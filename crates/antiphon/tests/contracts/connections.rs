@@ -9,7 +9,7 @@ use antiphon::{Client, Limits};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::hand::{Hand, PLAIN, Served, answered, one, settle};
+use crate::hand::{Hand, PLAIN, RawConnection, answered, one, settle};
 use crate::support::within;
 
 #[tokio::test]
@@ -219,7 +219,7 @@ async fn an_answer_that_stands_still_is_given_up() {
         let builder = if http2 { builder.http2() } else { builder };
         let client = builder.connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
-        let Served(mut stream) = hand.accept().await;
+        let RawConnection(mut stream) = hand.accept().await;
         let mut come = Vec::new();
         while !String::from_utf8_lossy(&come).contains("\"method\"") {
             within(stream.read_buf(&mut come)).await.unwrap();

@@ -13,7 +13,7 @@ use crate::support::within;
 pub(crate) struct Hand(pub(crate) TcpListener);
 
 /// One of its connections.
-pub(crate) struct Served(pub(crate) TcpStream);
+pub(crate) struct RawConnection(pub(crate) TcpStream);
 
 impl Hand {
     pub(crate) async fn listen() -> (Self, String) {
@@ -22,10 +22,10 @@ impl Hand {
         (Self(listener), address)
     }
 
-    pub(crate) async fn accept(&self) -> Served {
+    pub(crate) async fn accept(&self) -> RawConnection {
         let (stream, _) = within(self.0.accept()).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        Served(stream)
+        RawConnection(stream)
     }
 
     /// Serves this response, to everyone, on connections that stay. Ends with how many there were.
@@ -38,7 +38,7 @@ impl Hand {
                 stream = self.0.accept() => {
                     connections += 1;
                     let (mut stream, response, done) =
-                        (Served(stream.unwrap().0), response.clone(), done.clone());
+                        (RawConnection(stream.unwrap().0), response.clone(), done.clone());
                     tokio::spawn(async move {
                         while let Some((_, body)) = stream.request().await {
                             stream.say(&answered(&response, &body)).await;
@@ -53,7 +53,7 @@ impl Hand {
     }
 }
 
-impl Served {
+impl RawConnection {
     /// The next request: its head and its body.
     pub(crate) async fn request(&mut self) -> Option<(String, String)> {
         let mut head = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon::layer::{BoxError, Concurrency, Filter, Served, Timeout};
+use antiphon::layer::{BoxError, Concurrency, Filter, IncomingCall, Timeout};
 use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
@@ -32,7 +32,7 @@ impl<S> Layer<S> for Seen {
     }
 }
 
-impl<S: Service<Served>> Service<Served> for Seeing<S> {
+impl<S: Service<IncomingCall>> Service<IncomingCall> for Seeing<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -41,7 +41,7 @@ impl<S: Service<Served>> Service<Served> for Seeing<S> {
         self.1.poll_ready(poller)
     }
 
-    fn call(&mut self, served: Served) -> S::Future {
+    fn call(&mut self, served: IncomingCall) -> S::Future {
         let kind = if served.cx.id().is_some() { "call" } else { "note" };
         let line = format!("{} {kind} {}", self.0.name, served.call.method);
         self.0.log.lock().unwrap().push(line);
@@ -155,7 +155,7 @@ struct Marking<S>(S);
 #[derive(Debug, PartialEq)]
 struct Mark(&'static str);
 
-impl<S: Service<Served>> Service<Served> for Marking<S> {
+impl<S: Service<IncomingCall>> Service<IncomingCall> for Marking<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -164,11 +164,11 @@ impl<S: Service<Served>> Service<Served> for Marking<S> {
         self.0.poll_ready(poller)
     }
 
-    fn call(&mut self, Served { call, mut cx }: Served) -> S::Future {
+    fn call(&mut self, IncomingCall { call, mut cx }: IncomingCall) -> S::Future {
         if call.method.as_str() == "marked" {
             cx = cx.with(Mark("first")).with(7_u8).with(Mark("last"));
         }
-        self.0.call(Served { call, cx })
+        self.0.call(IncomingCall { call, cx })
     }
 }
 

@@ -6,7 +6,7 @@ use antiphon::{Client, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::hand::{Hand, Served};
+use crate::hand::{Hand, RawConnection};
 use crate::support::within;
 
 /// A WebSocket of which the test holds the other end, and a client that asks after a short silence.
@@ -16,7 +16,7 @@ async fn websocket() -> (TcpStream, Client) {
     let address = address.replace("http://", "ws://");
     let connecting = Client::builder().limits(limits).connect(&address);
     let shaking = async {
-        let mut served: Served = hand.accept().await;
+        let mut served: RawConnection = hand.accept().await;
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             head.push(served.0.read_u8().await.unwrap());

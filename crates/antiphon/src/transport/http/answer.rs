@@ -12,8 +12,8 @@ use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use super::answering::HttpBody;
 use super::date;
+use super::server_service::HttpBody;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::ReplyTail;

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
 use super::answer;
-use super::asker::Asker;
+use super::fast_path::{Ended, FastPath};
 use super::pipeline::{Hold, Pipelined};
+use super::remote::Remote;
 use super::service::{Direct, HttpService};
-use super::usual::{Ended, Usual};
 use crate::engine::Settings;
 use crate::io::{Meter, Metered, WakeGated};
 
@@ -67,7 +67,7 @@ impl HttpServer {
         let mut watch =
             WakeGated::new(watch(meter.clone(), service.activity.clone(), self.settings.clone()));
         let mut stopping = Some(WakeGated::new(stopping.cancelled_owned()));
-        let mut serving = Serving::Usual(Box::new(Usual::new(stream, meter, service.clone())));
+        let mut serving = Driver::FastPath(Box::new(FastPath::new(stream, meter, service.clone())));
         let builder = self.builder.clone();
         poll_fn(move |cx| {
             if stopping.as_mut().is_some_and(|stopping| stopping.poll(cx).is_ready()) {
@@ -78,7 +78,7 @@ impl HttpServer {
                 tracing::debug!(reason, "an HTTP connection is ended");
                 return Poll::Ready(());
             }
-            if let Serving::Usual(usual) = &mut serving {
+            if let Driver::FastPath(usual) = &mut serving {
                 // Layers are for every request, which then is hyper's.
                 if !service.is_layered()
                     && let Ended::Over = ready!(usual.poll(cx))
@@ -100,7 +100,7 @@ impl HttpService {
     #[doc(hidden)]
     pub async fn serve_stream(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         let server = HttpServer::new(self.inner.dispatcher.settings.clone());
-        server.serve(stream, self.for_one(Asker::default()), CancellationToken::new()).await;
+        server.serve(stream, self.for_one(Remote::default()), CancellationToken::new()).await;
     }
 }
 
@@ -116,8 +116,8 @@ impl HttpServer {
 }
 
 /// What serves a connection.
-enum Serving<S: Io> {
-    Usual(Box<Usual<S>>),
+enum Driver<S: Io> {
+    FastPath(Box<FastPath<S>>),
     Hyper(Pin<Box<HyperConnection<S>>>, Arc<Hold>),
     /// Between the two.
     Nothing,
@@ -126,11 +126,11 @@ enum Serving<S: Io> {
 type HyperConnection<S> =
     UpgradeableConnection<'static, TokioIo<Pipelined<Metered<S>>>, Direct, TokioExecutor>;
 
-impl<S: Io> Serving<S> {
+impl<S: Io> Driver<S> {
     /// Finishes what runs, and takes no more.
     fn stop(&mut self) {
         match self {
-            Self::Usual(usual) => usual.stop(),
+            Self::FastPath(usual) => usual.stop(),
             Self::Hyper(connection, _) => connection.as_mut().graceful_shutdown(),
             Self::Nothing => {}
         }
@@ -138,7 +138,7 @@ impl<S: Io> Serving<S> {
 
     /// Lets hyper go on.
     fn hand_over(&mut self, builder: &Builder<TokioExecutor>, service: HttpService) {
-        let Self::Usual(usual) = std::mem::replace(self, Self::Nothing) else { return };
+        let Self::FastPath(usual) = std::mem::replace(self, Self::Nothing) else { return };
         let (stream, unread) = usual.into_parts();
         let stream = Pipelined::new(stream, unread);
         let hold = stream.hold();
@@ -301,7 +301,7 @@ mod tests {
         for (more, size) in [("", 1), ("", 99_999), ("te: x\r\n", 1), ("te: x\r\n", 99_999)] {
             let (stream, mut client) = duplex(1_000);
             let stream = Keeping { stream, kept: BytesMut::new() };
-            let one = service.for_one(Asker::default());
+            let one = service.for_one(Remote::default());
             let serving = tokio::spawn(server.serve(stream, one, CancellationToken::new()));
             let body = format!(r#"{{"jsonrpc":"2.0","method":"text","params":[{size}],"id":1}}"#);
             let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";

@@ -5,23 +5,23 @@
 
 mod activity;
 mod answer;
-pub(crate) mod answering;
-pub(crate) mod asker;
 mod body;
 pub(crate) mod client;
 mod date;
+mod fast_path;
+mod fast_path_head;
 pub(super) mod fields;
 mod guard;
 pub(crate) mod listener;
 mod pipeline;
+pub(crate) mod remote;
 mod respond;
+pub(crate) mod server_service;
 pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;
-mod usual;
-mod usual_head;
 
-pub use answering::{Answering, HttpBody};
-pub use client::{Posting, Posts};
+pub use client::{HttpClientService, Posts};
 pub use guard::Guard;
+pub use server_service::{HttpBody, HttpServerService};
 pub use service::HttpService;

@@ -19,8 +19,8 @@ use http_body::Body;
 
 use super::activity::{Activity, Busy};
 use super::answer::{self, Asked, HttpResponse};
-use super::asker::Asker;
 use super::body::{self, Piece};
+use super::remote::Remote;
 use super::service::{HttpService, Inner};
 use crate::BoxFuture;
 use crate::endpoint::HTTP;
@@ -50,13 +50,13 @@ enum Begun {
 #[derive(Clone)]
 struct Exchange {
     inner: Arc<Inner>,
-    asker: Asker,
+    remote: Remote,
 }
 
 impl<B> Respond<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
         Self {
-            exchange: Exchange { inner: service.inner.clone(), asker: service.asker.clone() },
+            exchange: Exchange { inner: service.inner.clone(), remote: service.remote.clone() },
             busy: Some(service.activity.begin()),
             request: Some(request),
             rest: None,
@@ -91,9 +91,9 @@ where
         let Self { exchange, request: Some(request), busy, .. } = self else {
             return Poll::Pending;
         };
-        let Exchange { inner, asker } = &*exchange;
+        let Exchange { inner, remote } = &*exchange;
         let cors = inner.guard.cors(request.headers());
-        if let Some(mut response) = inner.without_body(request, asker) {
+        if let Some(mut response) = inner.without_body(request, remote) {
             // A page that may call may also read why it was refused.
             if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
                 response = with(cors, response);
@@ -177,11 +177,11 @@ impl Exchange {
 
     /// Enters the handlers.
     fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Begun {
-        let Self { inner, asker } = self;
+        let Self { inner, remote } = self;
         let payload = decode(body, &inner.dispatcher.settings.rules);
         let headers = std::mem::take(request.headers_mut()).into();
         let extensions = std::mem::take(request.extensions_mut());
-        let mut connection = asker.connection(HTTP, headers, extensions);
+        let mut connection = remote.connection(HTTP, headers, extensions);
         if inner.dispatcher.settings.complete(&mut connection).is_err() {
             return Begun::Over(answer::on_connect_failed());
         }

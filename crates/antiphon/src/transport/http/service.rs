@@ -17,10 +17,10 @@ use hyper::body::Incoming;
 
 use super::activity::Activity;
 use super::answer::{self, HttpResponse};
-use super::answering::Answering;
-use super::asker::Asker;
 use super::guard::{self, Guard};
+use super::remote::Remote;
 use super::respond::Respond;
+use super::server_service::HttpServerService;
 use crate::BoxFuture;
 use crate::dialect::Dialect;
 use crate::engine::{Dispatcher, Settings};
@@ -47,7 +47,7 @@ use crate::peer::ConnectionRegistry;
 #[derive(Clone)]
 pub struct HttpService {
     pub(super) inner: Arc<Inner>,
-    pub(super) asker: Asker,
+    pub(super) remote: Remote,
     pub(super) activity: Arc<Activity>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Inner {
     pub(super) peers: Option<ConnectionRegistry>,
     pages: Vec<Page>,
     /// What stands around each request.
-    layers: Option<Answering>,
+    layers: Option<HttpServerService>,
 }
 
 /// What is read by GET beside the service.
@@ -104,7 +104,7 @@ impl HttpService {
             pages: Vec::new(),
             layers: None,
         };
-        Self { inner: Arc::new(inner), asker: Asker::default(), activity: Arc::default() }
+        Self { inner: Arc::new(inner), remote: Remote::default(), activity: Arc::default() }
     }
 
     /// Serves these Hosts and Origins.
@@ -142,7 +142,7 @@ impl HttpService {
         self.change(|inner| inner.pages = pages)
     }
 
-    pub(crate) fn in_layers(self, layers: Option<Answering>) -> Self {
+    pub(crate) fn in_layers(self, layers: Option<HttpServerService>) -> Self {
         self.change(|inner| inner.layers = layers)
     }
 
@@ -167,8 +167,8 @@ impl HttpService {
     }
 
     /// The same service for one connection.
-    pub(crate) fn for_one(&self, asker: Asker) -> Self {
-        Self { inner: self.inner.clone(), asker, activity: Activity::watched() }
+    pub(crate) fn for_one(&self, remote: Remote) -> Self {
+        Self { inner: self.inner.clone(), remote, activity: Activity::watched() }
     }
 
     /// Called while the service is built and nobody shares it yet.
@@ -185,9 +185,9 @@ impl Inner {
     pub(super) fn without_body<B>(
         self: &Arc<Self>,
         request: &mut Request<B>,
-        asker: &Asker,
+        remote: &Remote,
     ) -> Option<HttpResponse> {
-        let must_have_host = self.guard.names_hosts() || asker.is_connected();
+        let must_have_host = self.guard.names_hosts() || remote.is_connected();
         if let Err(reason) = guard::one_host(request, must_have_host) {
             return Some(answer::text(StatusCode::BAD_REQUEST, reason));
         }
@@ -203,7 +203,7 @@ impl Inner {
         }
         #[cfg(feature = "ws")]
         if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {
-            return Some(super::upgrade::accept(request, self, asker));
+            return Some(super::upgrade::accept(request, self, remote));
         }
         if self.websocket_only {
             return Some(answer::upgrade_required());

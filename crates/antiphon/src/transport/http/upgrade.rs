@@ -17,9 +17,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use super::answer::{self, HttpResponse};
-use super::asker::Asker;
 use super::fields::lists;
 use super::pipeline::Pipelined;
+use super::remote::Remote;
 use super::service::Inner;
 use crate::connection::Connection;
 use crate::endpoint::WS;
@@ -39,7 +39,7 @@ pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
 pub(super) fn accept<B>(
     request: &mut Request<B>,
     inner: &Arc<Inner>,
-    asker: &Asker,
+    remote: &Remote,
 ) -> HttpResponse {
     let headers = request.headers();
     if request.method() != Method::GET || request.version() < Version::HTTP_11 {
@@ -63,7 +63,7 @@ pub(super) fn accept<B>(
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
-    let mut facts = asker.connection(WS, headers.into(), extensions);
+    let mut facts = remote.connection(WS, headers.into(), extensions);
     if inner.dispatcher.settings.complete(&mut facts).is_err() {
         return answer::on_connect_failed();
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::{Peer, check, finds_no_way, finds_nobody, listen, right_until, tells, upgrade};
 use crate::checking::mutants::fault::Fault;
-use crate::checking::mutants::served::{Served, Wire};
+use crate::checking::mutants::served::{MutantServer, Wire};
 
 #[test]
 fn one_that_accepts_and_says_nothing() {
@@ -62,7 +62,7 @@ fn one_that_stops_reading() {
 #[test]
 fn one_that_hangs_from_some_message_on() {
     for wire in [Wire::Lines, Wire::Http, Wire::Ws] {
-        let served = Served::start(wire, Some(Fault::HangsAfterAWhile));
+        let served = MutantServer::start(wire, Some(Fault::HangsAfterAWhile));
         let judged = tells(&check(&served.endpoint(), &[]), "the server is gone");
         assert!(judged.count("passed") > 10, "{}", judged.findings());
     }

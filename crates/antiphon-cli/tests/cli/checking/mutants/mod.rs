@@ -10,12 +10,12 @@ mod ws;
 use serde_json::Value;
 
 use self::fault::Fault;
-use self::served::{Served, Wire};
+use self::served::{MutantServer, Wire};
 use super::{Judged, judged};
 
 /// The whole suite, or what of it `flags` choose.
 fn checked(wire: Wire, fault: Option<Fault>, flags: &[&str]) -> Judged {
-    let served = Served::start(wire, fault);
+    let served = MutantServer::start(wire, fault);
     judged(&[&[&*served.endpoint()], flags].concat())
 }
 
@@ -234,7 +234,7 @@ fn nothing_is_judged_where_nothing_works() {
         (Fault::AnswerIsArray, Wire::Lines, 5, "answers no ordinary call"),
         (Fault::WsProofIsWrong, Wire::Ws, 3, "is not proven"),
     ] {
-        let served = Served::start(wire, Some(fault));
+        let served = MutantServer::start(wire, Some(fault));
         let ended = super::check(&[&served.endpoint()]);
         assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{fault:?}: {ended:?}");
         assert!(ended.stderr.contains(words), "{ended:?}");

@@ -22,13 +22,13 @@ pub(crate) enum Wire {
 }
 
 /// A server that listens.
-pub(crate) struct Served {
+pub(crate) struct MutantServer {
     address: SocketAddr,
     wire: Wire,
     is_over: Arc<AtomicBool>,
 }
 
-impl Served {
+impl MutantServer {
     pub(crate) fn start(wire: Wire, fault: Option<Fault>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -49,7 +49,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for MutantServer {
     fn drop(&mut self) {
         stop(&self.is_over, self.address);
     }

@@ -3,6 +3,7 @@
 //! Here is what a POST means to JSON-RPC. What it is on the wire is [`Http1`]'s or [`Http2`]'s.
 
 mod chunked;
+mod client_service;
 mod connection;
 mod dial;
 mod fault;
@@ -12,7 +13,6 @@ mod http2;
 #[cfg(feature = "tls")]
 mod https;
 mod pool;
-mod posting;
 mod request;
 mod response;
 
@@ -28,13 +28,13 @@ use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
+pub use self::client_service::{HttpClientService, Posts};
+pub(crate) use self::client_service::{Layering, layering};
 use self::dial::Plain;
 use self::http1::Http1;
 use self::http2::Http2;
 #[cfg(feature = "tls")]
 use self::https::Https;
-pub(crate) use self::posting::{Layering, layering};
-pub use self::posting::{Posting, Posts};
 use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::Watch;
@@ -64,7 +64,7 @@ pub(crate) struct Settings<'a> {
 pub(crate) struct HttpCaller {
     wire: Arc<HttpWire>,
     /// Where layers stand around each request.
-    layered: Option<Posting>,
+    layered: Option<HttpClientService>,
     rules: Rules,
     next: AtomicU64,
     tap: Option<Tap>,
@@ -107,7 +107,7 @@ impl HttpCaller {
             let has_host = headers.contains_key(HOST);
             let headers = with_defaults(&uri, headers);
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
-            let layered = posting::layered(layers, &wire);
+            let layered = client_service::layered(layers, &wire);
             Self { wire, layered, rules, next: AtomicU64::new(1), tap }
         };
         #[cfg(feature = "tls")]
@@ -179,7 +179,7 @@ impl HttpCaller {
     /// The same through the layers.
     async fn post_layered(
         &self,
-        layered: &Posting,
+        layered: &HttpClientService,
         draft: Draft,
     ) -> Result<response::Response, CallError> {
         let response = layered.post(self.wire.request(draft)).await?;

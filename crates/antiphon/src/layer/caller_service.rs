@@ -8,7 +8,7 @@ use antiphon_core::RawJson;
 use tower_service::Service;
 
 use super::muster::{self, Arrival, Seat};
-use super::pass::Placed;
+use super::pass::OutgoingCall;
 use super::passage::Passage;
 use super::{BoxError, always_ready};
 use crate::BoxFuture;
@@ -30,7 +30,7 @@ pub(super) enum Way {
 
 /// What may stand around the calls of a client: any service of this shape, and every layer of ours.
 pub trait Places:
-    Service<Placed, Response = RawJson, Error: Into<BoxError> + 'static, Future: Send>
+    Service<OutgoingCall, Response = RawJson, Error: Into<BoxError> + 'static, Future: Send>
     + Clone
     + Send
     + Sync
@@ -39,7 +39,7 @@ pub trait Places:
 }
 
 impl<S> Places for S where
-    S: Service<Placed, Response = RawJson, Error: Into<BoxError> + 'static, Future: Send>
+    S: Service<OutgoingCall, Response = RawJson, Error: Into<BoxError> + 'static, Future: Send>
         + Clone
         + Send
         + Sync
@@ -49,15 +49,15 @@ impl<S> Places for S where
 
 /// What can be called as a service: the innermost of all layers of a client.
 #[derive(Clone)]
-pub struct Placing(Arc<dyn Caller>);
+pub struct CallerService(Arc<dyn Caller>);
 
-impl Placing {
+impl CallerService {
     pub(crate) fn new(caller: Arc<dyn Caller>) -> Self {
         Self(caller)
     }
 }
 
-impl Service<Placed> for Placing {
+impl Service<OutgoingCall> for CallerService {
     type Response = RawJson;
     type Error = CallError;
     type Future = BoxFuture<'static, Result<RawJson, CallError>>;
@@ -66,7 +66,7 @@ impl Service<Placed> for Placing {
         always_ready(poller)
     }
 
-    fn call(&mut self, Placed { call, way }: Placed) -> Self::Future {
+    fn call(&mut self, OutgoingCall { call, way }: OutgoingCall) -> Self::Future {
         let caller = self.0.clone();
         let done = |posted: Result<(), CallError>| posted.map(|()| RawJson::NULL);
         match way {
@@ -100,9 +100,9 @@ impl Service<Placed> for Placing {
 
 const ASKED_TWICE: &str = "a layer asked for a subscription twice; subscribe again instead";
 
-impl fmt::Debug for Placing {
+impl fmt::Debug for CallerService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Placing").finish_non_exhaustive()
+        f.debug_struct("CallerService").finish_non_exhaustive()
     }
 }
 
@@ -120,8 +120,8 @@ impl<S> LayeredCaller<S> {
 }
 
 impl<S: Places> LayeredCaller<S> {
-    fn place(&self, call: Invocation, way: Way) -> Passage<S, Placed> {
-        Passage::enter(&mut self.service.clone(), Placed { call, way })
+    fn place(&self, call: Invocation, way: Way) -> Passage<S, OutgoingCall> {
+        Passage::enter(&mut self.service.clone(), OutgoingCall { call, way })
     }
 }
 

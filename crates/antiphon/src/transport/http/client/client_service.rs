@@ -21,20 +21,20 @@ use crate::layer::BoxError;
 type Exchanged = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
 
 /// A layer that was put around each request.
-pub(crate) type Layering = Arc<dyn Fn(Posting) -> Posting + Send + Sync>;
+pub(crate) type Layering = Arc<dyn Fn(HttpClientService) -> HttpClientService + Send + Sync>;
 
 /// Keeps a layer until there is something to put it around.
 pub(crate) fn layering<L>(layer: L) -> Layering
 where
-    L: Layer<Posting, Service: Posts> + Send + Sync + 'static,
+    L: Layer<HttpClientService, Service: Posts> + Send + Sync + 'static,
 {
-    Arc::new(move |inner| Posting::through(layer.layer(inner)))
+    Arc::new(move |inner| HttpClientService::through(layer.layer(inner)))
 }
 
 /// What the requests of a client go through, where there are layers.
-pub(super) fn layered(layers: &[Layering], wire: &Arc<HttpWire>) -> Option<Posting> {
+pub(super) fn layered(layers: &[Layering], wire: &Arc<HttpWire>) -> Option<HttpClientService> {
     let posting = |wire: Arc<HttpWire>| {
-        Posting(Arc::new(move |request| {
+        HttpClientService(Arc::new(move |request| {
             let wire = wire.clone();
             Box::pin(async move { wire.exchange(request).await })
         }))
@@ -72,9 +72,9 @@ impl<S> Posts for S where
 
 /// The HTTP requests of a client as a service: the innermost of all layers around them.
 #[derive(Clone)]
-pub struct Posting(Arc<dyn Fn(Request<Bytes>) -> Exchanged + Send + Sync>);
+pub struct HttpClientService(Arc<dyn Fn(Request<Bytes>) -> Exchanged + Send + Sync>);
 
-impl Posting {
+impl HttpClientService {
     fn through(service: impl Posts) -> Self {
         Self(Arc::new(move |request| {
             let mut service = service.clone();
@@ -94,7 +94,7 @@ fn adopted<E: Into<BoxError>>(error: E) -> CallError {
     error.into().downcast().map_or_else(CallError::Layer, |error| *error)
 }
 
-impl Service<Request<Bytes>> for Posting {
+impl Service<Request<Bytes>> for HttpClientService {
     type Response = Response<Bytes>;
     type Error = CallError;
     type Future = Exchanged;
@@ -108,9 +108,9 @@ impl Service<Request<Bytes>> for Posting {
     }
 }
 
-impl fmt::Debug for Posting {
+impl fmt::Debug for HttpClientService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Posting").finish_non_exhaustive()
+        f.debug_struct("HttpClientService").finish_non_exhaustive()
     }
 }
 

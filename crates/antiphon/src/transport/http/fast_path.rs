@@ -17,8 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::activity::Busy;
 use super::answer::{self, Asked};
+use super::fast_path_head::{Head, MAX_HEAD, NotOnFastPath, read_head, read_headers};
 use super::service::HttpService;
-use super::usual_head::{Head, MAX_HEAD, NotUsual, read_head, read_headers};
 use crate::BoxFuture;
 use crate::connection::Headers;
 use crate::endpoint::HTTP;
@@ -35,7 +35,7 @@ const AHEAD: usize = 64 * 1024;
 const BURST: usize = 256;
 
 /// A connection on which nothing unusual has come yet.
-pub(super) struct Usual<S> {
+pub(super) struct FastPath<S> {
     stream: S,
     meter: Arc<Meter>,
     service: HttpService,
@@ -86,7 +86,7 @@ enum Next {
 /// The other side is gone.
 struct Gone;
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     pub(super) fn new(stream: S, meter: Arc<Meter>, service: HttpService) -> Self {
         Self {
             stream,
@@ -168,7 +168,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
             None => match read_head(buf, &self.service.inner) {
                 Ok(Some(head)) => *self.head.insert(head),
                 Ok(None) if buf.len() < MAX_HEAD => return Next::Partial(0),
-                Ok(None) | Err(NotUsual) => return Next::Unusual,
+                Ok(None) | Err(NotOnFastPath) => return Next::Unusual,
             },
         };
         let wanted = head.wanted(buf.len());
@@ -186,7 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Usual<S> {
         let text = if large { Bytes::copy_from_slice(&text) } else { text };
         let inner = &*self.service.inner;
         let headers = Headers::unread(text, read_headers);
-        let mut connection = self.service.asker.connection(HTTP, headers, Extensions::new());
+        let mut connection = self.service.remote.connection(HTTP, headers, Extensions::new());
         if inner.dispatcher.settings.complete(&mut connection).is_err() {
             answer::write_failed(&mut self.outgoing);
             self.over = true;

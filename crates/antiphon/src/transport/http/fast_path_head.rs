@@ -38,24 +38,24 @@ impl Head {
 }
 
 /// It is hyper's.
-pub(super) struct NotUsual;
+pub(super) struct NotOnFastPath;
 
 /// The head of a usual request, if it is all there.
-pub(super) fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotUsual> {
+pub(super) fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotOnFastPath> {
     const METHOD: &[u8] = b"POST ";
     let known = buf.len().min(METHOD.len());
     if buf[..known] != METHOD[..known] || inner.websocket_only {
-        return Err(NotUsual);
+        return Err(NotOnFastPath);
     }
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(buf, &mut headers) {
         Ok(httparse::Status::Partial) => Ok(None),
         Ok(httparse::Status::Complete(head)) => {
-            let body = usual_body(&request, inner).ok_or(NotUsual)?;
+            let body = usual_body(&request, inner).ok_or(NotOnFastPath)?;
             Ok(Some(Head { head, body }))
         }
-        Err(_) => Err(NotUsual),
+        Err(_) => Err(NotOnFastPath),
     }
 }
 

@@ -9,7 +9,7 @@ use antiphon_core::{ErrorObject, Outcome, RawJson};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::pass::Served;
+use super::pass::IncomingCall;
 use super::passage::Passage;
 use super::trace::short;
 use super::{BoxError, always_ready};
@@ -20,15 +20,15 @@ use crate::handler::Handler;
 
 /// A handler as a service: the innermost of all layers.
 #[derive(Clone)]
-pub struct Serving(Arc<dyn Handler>);
+pub struct HandlerService(Arc<dyn Handler>);
 
-impl Serving {
+impl HandlerService {
     pub(crate) fn new(handler: impl Handler) -> Self {
         Self(Arc::new(handler))
     }
 }
 
-impl Service<Served> for Serving {
+impl Service<IncomingCall> for HandlerService {
     type Response = RawJson;
     type Error = ErrorObject;
     type Future = Entered;
@@ -37,7 +37,7 @@ impl Service<Served> for Serving {
         always_ready(poller)
     }
 
-    fn call(&mut self, Served { call, cx }: Served) -> Entered {
+    fn call(&mut self, IncomingCall { call, cx }: IncomingCall) -> Entered {
         match cx.id() {
             Some(_) => Entered::Call(self.0.call(call, cx)),
             None => Entered::Notification(self.0.notify(call, cx)),
@@ -45,9 +45,9 @@ impl Service<Served> for Serving {
     }
 }
 
-impl fmt::Debug for Serving {
+impl fmt::Debug for HandlerService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving").finish_non_exhaustive()
+        f.debug_struct("HandlerService").finish_non_exhaustive()
     }
 }
 
@@ -95,17 +95,17 @@ impl<S> Layered<S> {
 
 impl<S> Handler for Layered<S>
 where
-    S: Service<Served, Response = RawJson> + Clone + Send + Sync + 'static,
+    S: Service<IncomingCall, Response = RawJson> + Clone + Send + Sync + 'static,
     S::Error: Into<BoxError> + 'static,
     S::Future: Send,
 {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
-        Box::pin(Passage::enter(&mut self.service.clone(), Served { call, cx }))
+        Box::pin(Passage::enter(&mut self.service.clone(), IncomingCall { call, cx }))
     }
 
     fn notify(&self, call: Invocation, cx: Context) -> BoxFuture<'static, ()> {
         let name = call.method.clone();
-        let done = Passage::enter(&mut self.service.clone(), Served { call, cx });
+        let done = Passage::enter(&mut self.service.clone(), IncomingCall { call, cx });
         Box::pin(async move {
             // Nobody is told (section 4.1), so the log is.
             if let Err(error) = done.await {

@@ -80,7 +80,7 @@ type Answered = BoxFuture<'static, Result<Response<HttpBody>, BoxError>>;
 
 /// The HTTP requests of a server as a service: the innermost of all layers around them.
 #[derive(Clone)]
-pub struct Answering(Arc<dyn Fn(Request<Incoming>) -> Answered + Send + Sync>);
+pub struct HttpServerService(Arc<dyn Fn(Request<Incoming>) -> Answered + Send + Sync>);
 
 /// The service of the connection that a request came by. It travels with the request: the layers are
 /// put up once, for all connections.
@@ -89,7 +89,7 @@ struct Carried(HttpService);
 
 const LOST: &str = "a layer has dropped the extensions of the request; it must pass them on";
 
-impl Answering {
+impl HttpServerService {
     /// The innermost of all layers: what a request carries answers it.
     fn carried() -> Self {
         Self(Arc::new(|mut request: Request<Incoming>| {
@@ -150,7 +150,7 @@ impl Answering {
     }
 }
 
-impl Service<Request<Incoming>> for Answering {
+impl Service<Request<Incoming>> for HttpServerService {
     type Response = Response<HttpBody>;
     type Error = BoxError;
     type Future = Answered;
@@ -164,8 +164,8 @@ impl Service<Request<Incoming>> for Answering {
     }
 }
 
-impl fmt::Debug for Answering {
+impl fmt::Debug for HttpServerService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Answering").finish_non_exhaustive()
+        f.debug_struct("HttpServerService").finish_non_exhaustive()
     }
 }

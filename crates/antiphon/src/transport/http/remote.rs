@@ -13,14 +13,14 @@ use crate::io::tls::PeerCertificates;
 
 /// The other side of an HTTP connection.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asker {
+pub(crate) struct Remote {
     remote: Option<SocketAddr>,
     /// What was shown, where there is TLS. In one word, since each request carries it.
     #[cfg(feature = "tls")]
     tls: Option<Arc<Option<PeerCertificates>>>,
 }
 
-impl Asker {
+impl Remote {
     pub(crate) fn new(remote: Option<SocketAddr>) -> Self {
         Self {
             remote,
