@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, ConnectError, Direction, Endpoint, Reconnect};
+use antiphon::{CallError, Client, ConnectError, Direction, Endpoint, Reconnect, TappedMessage};
 use clap::Args;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -101,12 +101,12 @@ impl Remote {
         }
         let tls = self.tls.client([&self.endpoint])?;
         let verbose = self.verbose;
-        let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).inspect(
-            move |direction, message| {
+        let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).tap(
+            move |message: &TappedMessage<'_>| {
                 if verbose {
-                    tell(direction, message);
+                    tell(message.direction, message.bytes);
                 }
-                see(direction, message);
+                see(message.direction, message.bytes);
             },
         );
         if let Some(reconnect) = reconnect {

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
-const ENDING: [Ending; 8] = [
+const ENDING: [Ending; 11] = [
     (
         "hello",
         cfg!(feature = "tcp"),
@@ -72,6 +72,28 @@ const ENDING: [Ending; 8] = [
         &["on https", "on wss", "is of nobody who is trusted here"],
     ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
+    (
+        "speak_first",
+        cfg!(feature = "tcp"),
+        &["what is your name?", "calls: 1", "calls: 2", "another connection: 1", "closed it"],
+    ),
+    (
+        "foreign_transport",
+        true,
+        &["192.0.2.7:4000 calls over length-prefixed", "ended with its transport"],
+    ),
+    (
+        "tap",
+        cfg!(feature = "http"),
+        &[
+            "tcp opened",
+            "tcp --> request 1: {",
+            r#"tcp <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+            "tcp closed: ",
+            "http --> request 1: {",
+            r#"http <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+        ],
+    ),
 ];
 
 /// Those that serve until they are stopped; each has a test of its own.

@@ -31,17 +31,13 @@ pub(super) enum Received {
 pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     let payload = decode(frame, &shared.settings.rules);
     if let Some(cancelled) = cancelled(&payload, shared) {
-        if let Some(tap) = &shared.settings.tap {
-            tap(Direction::Received, frame);
-        }
+        shared.settings.tap.message(Direction::Received, frame, &shared.facts);
         return cancelled.map_or(Received::Nothing, Received::Cancel);
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
         && shared.hear_progress(note.method.as_bytes(), note.params.as_ref())
     {
-        if let Some(tap) = &shared.settings.tap {
-            tap(Direction::Received, frame);
-        }
+        shared.settings.tap.message(Direction::Received, frame, &shared.facts);
         return Received::Nothing;
     }
     if holds_only_calls(&payload) && shared.settings.tap.is_none() {
@@ -54,9 +50,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     {
         return Received::Texts(texts(frame));
     }
-    if let Some(tap) = &shared.settings.tap {
-        tap(Direction::Received, frame);
-    }
+    shared.settings.tap.message(Direction::Received, frame, &shared.facts);
     match payload {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             let hint = framing_hint(frame);

@@ -93,8 +93,8 @@ impl Listener {
         Some(Self { name: name.to_owned(), connections })
     }
 
-    pub(crate) async fn accept(&mut self) -> Option<MemoryTransport> {
-        self.connections.recv().await
+    pub(crate) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<MemoryTransport>> {
+        self.connections.poll_recv(cx)
     }
 }
 

@@ -8,16 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::Limits;
-use antiphon_core::framing::Framing;
 use tokio::net::{UnixListener, UnixStream};
-
-use super::stream::FramedStream;
-use crate::connection::Connection;
-use crate::peer::{AtEof, Wire};
-
-/// Frames over a Unix socket.
-pub(crate) type UnixTransport = FramedStream<UnixStream>;
 
 /// A listener that removes its file when it is dropped.
 pub(crate) struct Listener {
@@ -37,10 +28,10 @@ impl Drop for Listener {
     }
 }
 
-impl Listener {
-    /// The same socket on another thread; the file is the first one's.
-    pub(crate) fn again(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
-        Ok(Self { socket: UnixListener::from_std(socket)?, path: PathBuf::new(), file: None })
+/// A socket that was bound elsewhere: its file is not removed here.
+impl From<UnixListener> for Listener {
+    fn from(socket: UnixListener) -> Self {
+        Self { socket, path: PathBuf::new(), file: None }
     }
 }
 
@@ -65,15 +56,4 @@ fn socket_at(path: &Path) -> Option<FileId> {
 async fn is_left_behind(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     socket_at(path).is_some() && UnixStream::connect(path).await.is_err_and(refused)
-}
-
-/// A wire of a connected stream.
-pub(crate) fn wire(
-    stream: UnixStream,
-    framing: Option<Framing>,
-    limits: &Limits,
-) -> Wire<UnixTransport> {
-    let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
-    FramedStream::new(stream, framing, limits.longest_frame())
-        .into_wire(Connection::new("unix"), at_eof)
 }

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use antiphon::transport::tls::TlsStream;
-use antiphon::{Client, Context, Direction, Limits, Router, Server};
+use antiphon::{Client, Context, Direction, Limits, Router, Server, TappedMessage};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
@@ -239,8 +239,9 @@ async fn messages_are_seen_as_they_are_without_tls() {
     for endpoint in SECURE {
         let address = serve(endpoint, Limits::default(), service()).await;
         let (see, mut seen) = mpsc::channel(8);
-        let builder = Client::builder().tls(trusting()).inspect(move |direction, message| {
-            let _ = see.try_send((direction, String::from_utf8_lossy(message).into_owned()));
+        let builder = Client::builder().tls(trusting()).tap(move |message: &TappedMessage<'_>| {
+            let text = String::from_utf8_lossy(message.bytes).into_owned();
+            let _ = see.try_send((message.direction, text));
         });
         let client = builder.connect(&address).await.unwrap();
         within(client.call::<String>("transport", ()).into_future()).await.unwrap();

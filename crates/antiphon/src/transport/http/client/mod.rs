@@ -39,10 +39,11 @@ use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::Watch;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
+use crate::connection::Connection;
 use crate::endpoint::Authority;
 use crate::layer::trace;
 use crate::subscription::Follower;
-use crate::tap::{Direction, Tap};
+use crate::tap::{Direction, Taps};
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 
@@ -67,7 +68,9 @@ pub(crate) struct HttpCaller {
     layered: Option<HttpClientService>,
     rules: Rules,
     next: AtomicU64,
-    tap: Option<Tap>,
+    tap: Taps,
+    /// The facts that the tap is shown.
+    facts: Connection,
 }
 
 /// The way there.
@@ -96,7 +99,7 @@ impl HttpCaller {
         authority: &Authority,
         path: &str,
         settings: &Settings<'_>,
-        tap: Option<Tap>,
+        tap: Taps,
     ) -> io::Result<Self> {
         let Settings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
@@ -104,11 +107,13 @@ impl HttpCaller {
         };
         let rules = limits.rules();
         let new = |version, uri: Uri| {
+            let uri_is_secure = uri.scheme_str() == Some("https");
             let has_host = headers.contains_key(HOST);
             let headers = with_defaults(&uri, headers);
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
             let layered = client_service::layered(layers, &wire);
-            Self { wire, layered, rules, next: AtomicU64::new(1), tap }
+            let facts = Connection::new(if uri_is_secure { "https" } else { "http" });
+            Self { wire, layered, rules, next: AtomicU64::new(1), tap, facts }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
@@ -131,9 +136,7 @@ impl HttpCaller {
     }
 
     fn see(&self, direction: Direction, message: &[u8]) {
-        if let Some(tap) = &self.tap {
-            tap(direction, message);
-        }
+        self.tap.message(direction, message, &self.facts);
     }
 
     /// A draft of a request, with headers of its own where these are some.
