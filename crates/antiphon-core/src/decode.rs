@@ -11,7 +11,7 @@ use crate::envelope::{Envelope, Span};
 use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::message::{Entry, Intent, Invalid, Payload};
-use crate::scan::{Fault, Kind, Scanner};
+use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// How much a payload may hold, and where it may bend the specification.
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +62,14 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
 
 /// Whether the places of a message this long can be told. `Limits::longest_frame` sees that no longer
 /// one is read.
-fn tellable(len: usize) -> Result<(), Fault> {
+fn tellable(len: usize) -> Result<(), SyntaxError> {
     match len {
         0..=Span::MAX => Ok(()),
-        _ => Err(Fault { at: Span::MAX, what: "a message of more than 4 GiB" }),
+        _ => Err(SyntaxError { at: Span::MAX, what: "a message of more than 4 GiB" }),
     }
 }
 
-fn no_json(fault: Fault) -> Payload {
+fn no_json(fault: SyntaxError) -> Payload {
     let error = ErrorObject::parse_error().with_data(&format_args!("{fault}"));
     Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
 }
@@ -146,7 +146,7 @@ fn skip_rest(scanner: &mut Scanner<'_>, mut at: usize, limit: usize) -> Option<(
 
 /// What is well-formed and no message.
 fn no_object(frame: &[u8], at: usize) -> Entry {
-    let kind = Kind::of(frame.get(at));
+    let kind = JsonKind::of(frame.get(at));
     invalid(Id::Null, &format_args!("a message must be an Object, found {kind}"))
 }
 

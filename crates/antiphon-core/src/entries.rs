@@ -114,12 +114,12 @@ impl CallAt {
 
 /// A Request that stands in a frame: its parts are made one by one, where they are wanted.
 #[derive(Clone, Copy)]
-pub struct RequestAt<'a> {
+pub struct LazyRequest<'a> {
     frame: &'a Bytes,
     call: CallAt,
 }
 
-impl RequestAt<'_> {
+impl LazyRequest<'_> {
     /// What the answer will carry.
     #[inline(always)]
     pub fn id(self) -> Id {
@@ -140,9 +140,9 @@ impl RequestAt<'_> {
 }
 
 /// Whose turn it is in a [`Entries`].
-pub enum Turn<'a> {
+pub enum LazyEntry<'a> {
     /// A Request.
-    Request(RequestAt<'a>),
+    Request(LazyRequest<'a>),
     /// Anything else.
     Other(Entry),
 }
@@ -154,12 +154,12 @@ impl Entries {
 
     /// Takes the next entry, and leaves the parts of a Request where they stand.
     #[inline(always)]
-    pub fn turn(&mut self) -> Option<Turn<'_>> {
+    pub fn next_lazy(&mut self) -> Option<LazyEntry<'_>> {
         match self.items.next()? {
             Item::Call(call) if !call.id.is_none() => {
-                Some(Turn::Request(RequestAt { frame: &self.frame, call }))
+                Some(LazyEntry::Request(LazyRequest { frame: &self.frame, call }))
             }
-            item => Some(Turn::Other(entry(item, &self.frame))),
+            item => Some(LazyEntry::Other(entry(item, &self.frame))),
         }
     }
 
@@ -256,12 +256,12 @@ mod tests {
     fn a_request_is_made_where_it_stands_or_at_once_the_same() {
         let mut lazy = entries(MIXED);
         assert!(lazy.next_is_request());
-        let Some(Turn::Request(request)) = lazy.turn() else { panic!("it is a Request") };
+        let Some(LazyEntry::Request(request)) = lazy.next_lazy() else { panic!("it is a Request") };
         let (id, method, params) = (request.id(), request.method(), request.params());
         let parts = Request { id, method, params, trace: None };
         assert_eq!(entries(MIXED).next(), Some(Ok(Message::Request(parts))));
         assert!(!lazy.next_is_request());
-        let Some(Turn::Other(entry)) = lazy.turn() else { panic!("it is none") };
+        let Some(LazyEntry::Other(entry)) = lazy.next_lazy() else { panic!("it is none") };
         assert!(matches!(entry, Ok(Message::Notification(_))));
         assert_eq!(lazy.len(), 4);
     }

@@ -12,7 +12,7 @@ use crate::escape::unescape;
 use crate::id::{Id, whole};
 use crate::json::RawJson;
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
-use crate::scan::{Kind, Scanner};
+use crate::scan::{JsonKind, Scanner};
 use crate::trace::TraceContext;
 
 /// Where in a frame a member's value stands; a value is never empty, so an empty span is none.
@@ -48,8 +48,8 @@ impl Span {
     }
 
     #[inline(always)]
-    pub(crate) fn kind(self, frame: &[u8]) -> Kind {
-        Kind::of(frame.get(self.range().start))
+    pub(crate) fn kind(self, frame: &[u8]) -> JsonKind {
+        JsonKind::of(frame.get(self.range().start))
     }
 
     #[inline(always)]
@@ -223,7 +223,7 @@ impl<'a> Envelope<'a> {
         !self.span(name).is_none()
     }
 
-    fn kind(&self, name: usize) -> Kind {
+    fn kind(&self, name: usize) -> JsonKind {
         self.span(name).kind(self.frame)
     }
 
@@ -285,21 +285,21 @@ impl<'a> Envelope<'a> {
 
     /// Where the parts of a Request or a Notification stand, or what disqualifies it.
     #[inline(always)]
-    fn call(&self, rules: &Rules) -> Result<CallAt, Fault> {
+    fn call(&self, rules: &Rules) -> Result<CallAt, EnvelopeError> {
         self.common_fault()?;
         if !self.has(METHOD) {
-            return Err(Fault::Missing(METHOD));
+            return Err(EnvelopeError::Missing(METHOD));
         }
         match self.kind(METHOD) {
-            Kind::String => {}
-            kind => return Err(Fault::Kind(METHOD, kind)),
+            JsonKind::String => {}
+            kind => return Err(EnvelopeError::Kind(METHOD, kind)),
         }
         let mut params = self.span(PARAMS);
         match self.kind(PARAMS) {
-            Kind::Array | Kind::Object => {}
+            JsonKind::Array | JsonKind::Object => {}
             _ if params.is_none() => {}
-            Kind::Null if rules.null_params => params = Span::NONE,
-            kind => return Err(Fault::Kind(PARAMS, kind)),
+            JsonKind::Null if rules.null_params => params = Span::NONE,
+            kind => return Err(EnvelopeError::Kind(PARAMS, kind)),
         }
         let (id, method, escaped) = (self.span(ID), self.span(METHOD), self.escaped);
         Ok(CallAt { id, method, params, escaped })
@@ -318,23 +318,23 @@ impl<'a> Envelope<'a> {
     }
 
     /// Whether a Response holds a result, and no error; or what disqualifies it.
-    fn holds_result(&self) -> Result<bool, Fault> {
+    fn holds_result(&self) -> Result<bool, EnvelopeError> {
         self.common_fault()?;
         if !self.has(ID) {
-            return Err(Fault::Missing(ID));
+            return Err(EnvelopeError::Missing(ID));
         }
         match (self.has(RESULT), self.has(ERROR)) {
-            (true, true) => Err(Fault::ResultAndError),
+            (true, true) => Err(EnvelopeError::ResultAndError),
             (is_result, _) => Ok(is_result),
         }
     }
 
-    fn outcome(&self) -> Result<Outcome, Fault> {
+    fn outcome(&self) -> Result<Outcome, EnvelopeError> {
         if self.holds_result()? {
             return Ok(Ok(self.json(RESULT)));
         }
         let error = error_object(&self.frame.slice(self.span(ERROR).range()));
-        error.map(Err).map_err(Fault::Error)
+        error.map(Err).map_err(EnvelopeError::Error)
     }
 
     /// The id to answer with: null where there is none, it is of a wrong type, or there are two.
@@ -348,20 +348,20 @@ impl<'a> Envelope<'a> {
 
     /// What disqualifies a Request and a Response alike.
     #[inline(always)]
-    fn common_fault(&self) -> Result<(), Fault> {
+    fn common_fault(&self) -> Result<(), EnvelopeError> {
         if let Some(name) = self.members.duplicate {
-            return Err(Fault::Twice(name));
+            return Err(EnvelopeError::Twice(name));
         }
         if !self.has(JSONRPC) {
-            return Err(Fault::Missing(JSONRPC));
+            return Err(EnvelopeError::Missing(JSONRPC));
         }
         let version = self.span(JSONRPC).of(self.frame);
         if version != b"\"2.0\"" && !self.is_escaped_version(version) {
-            return Err(Fault::Version);
+            return Err(EnvelopeError::Version);
         }
         match self.kind(ID) {
-            kind @ (Kind::Boolean | Kind::Array | Kind::Object) if self.has(ID) => {
-                Err(Fault::Kind(ID, kind))
+            kind @ (JsonKind::Boolean | JsonKind::Array | JsonKind::Object) if self.has(ID) => {
+                Err(EnvelopeError::Kind(ID, kind))
             }
             _ => Ok(()),
         }
@@ -369,21 +369,21 @@ impl<'a> Envelope<'a> {
 
     #[cold]
     fn is_escaped_version(&self, version: &[u8]) -> bool {
-        self.kind(JSONRPC) == Kind::String && *unescape(version) == *b"2.0"
+        self.kind(JSONRPC) == JsonKind::String && *unescape(version) == *b"2.0"
     }
 }
 
 /// What disqualifies an Object as a message.
-enum Fault {
+enum EnvelopeError {
     Missing(usize),
     Twice(usize),
-    Kind(usize, Kind),
+    Kind(usize, JsonKind),
     Version,
     ResultAndError,
     Error(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for EnvelopeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |name: usize| ENVELOPE.names[name];
         let wanted = |name| match name {
@@ -407,7 +407,7 @@ impl fmt::Display for Fault {
 
 /// Reads the `error` member of a Response (section 5.1).
 fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
-    if Kind::of(text.first()) != Kind::Object {
+    if JsonKind::of(text.first()) != JsonKind::Object {
         return Err("`error` must be an Object".to_owned());
     }
     let mut scanner = Scanner::new(text, usize::MAX);
@@ -422,7 +422,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     }
     let number = std::str::from_utf8(code.of(text)).unwrap_or_default();
     let code = whole(number).parse().map_err(|_| "`error.code` must be an integer")?;
-    if message.is_none() || message.kind(text) != Kind::String {
+    if message.is_none() || message.kind(text) != JsonKind::String {
         return Err("`error.message` must be a String".to_owned());
     }
     let message = String::from_utf8_lossy(&unescape(message.of(text))).into_owned();

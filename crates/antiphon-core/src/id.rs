@@ -12,7 +12,7 @@ use bytes::Bytes;
 use crate::envelope::Span;
 use crate::escape::unescape;
 use crate::json::RawJson;
-use crate::scan::Kind;
+use crate::scan::JsonKind;
 
 /// The `id` of a Request or Response (section 4).
 ///
@@ -47,10 +47,10 @@ impl Id {
     /// The id that this JSON value is, or `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
         match value.kind() {
-            Kind::Null => Some(Self::Null),
-            Kind::Number => Some(Self::Number(NumberId(value))),
-            Kind::String => Some(Self::String(StringId(value))),
-            Kind::Boolean | Kind::Array | Kind::Object => None,
+            JsonKind::Null => Some(Self::Null),
+            JsonKind::Number => Some(Self::Number(NumberId(value))),
+            JsonKind::String => Some(Self::String(StringId(value))),
+            JsonKind::Boolean | JsonKind::Array | JsonKind::Object => None,
         }
     }
 
@@ -58,9 +58,9 @@ impl Id {
     #[inline(always)]
     pub(crate) fn at(place: Span, frame: &Bytes) -> Self {
         match place.kind(frame) {
-            Kind::Number => Self::Number(NumberId(place.json(frame))),
-            Kind::String => Self::String(StringId(place.json(frame))),
-            Kind::Null | Kind::Boolean | Kind::Array | Kind::Object => Self::Null,
+            JsonKind::Number => Self::Number(NumberId(place.json(frame))),
+            JsonKind::String => Self::String(StringId(place.json(frame))),
+            JsonKind::Null | JsonKind::Boolean | JsonKind::Array | JsonKind::Object => Self::Null,
         }
     }
 

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::scan::{Fault, Kind, Scanner};
+use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// One JSON value exactly as it was written. Cloning shares the bytes.
 ///
@@ -81,7 +81,7 @@ impl RawJson {
     pub const NULL: Self = Self(Text::Shared(Bytes::from_static(b"null")));
 
     /// Checks that the text is one JSON value and keeps it as it is.
-    pub fn parse(text: impl Into<Bytes>) -> Result<Self, Fault> {
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, SyntaxError> {
         let text = text.into();
         let value = Scanner::new(&text, usize::MAX).text()?;
         Ok(Self::sliced(&text, value))
@@ -136,8 +136,8 @@ impl RawJson {
     }
 
     /// Which of the six JSON types it is.
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.as_bytes().first())
+    pub fn kind(&self) -> JsonKind {
+        JsonKind::of(self.as_bytes().first())
     }
 
     /// What a scanner has passed in this frame.
@@ -231,7 +231,7 @@ mod tests {
     fn keeps_the_text_and_drops_the_space_around_it() {
         let raw = RawJson::parse(" { \"a\" : 1.50 }\n").unwrap();
         assert_eq!(raw.as_str(), "{ \"a\" : 1.50 }");
-        assert_eq!(raw.kind(), Kind::Object);
+        assert_eq!(raw.kind(), JsonKind::Object);
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! let mut out = BytesMut::new();
 //! Response { id: ping.id, outcome: Ok(RawJson::parse("\"pong\"")?) }.encode(&mut out);
 //! assert_eq!(out, r#"{"jsonrpc":"2.0","result":"pong","id":18446744073709551616}"#);
-//! # Ok::<(), antiphon_core::Fault>(())
+//! # Ok::<(), antiphon_core::SyntaxError>(())
 //! ```
 
 mod decode;
@@ -34,7 +34,7 @@ mod session;
 mod trace;
 
 pub use decode::{Rules, decode};
-pub use entries::{Entries, RequestAt, Turn};
+pub use entries::{Entries, LazyEntry, LazyRequest};
 pub use error::{Code, ErrorObject};
 pub use id::{Id, NumberId, StringId};
 pub use json::RawJson;
@@ -43,6 +43,6 @@ pub use message::{
     Entry, Intent, Invalid, Message, Method, Notification, Outcome, Params, ParamsError, Payload,
     Request, Response,
 };
-pub use scan::{Fault, Kind};
+pub use scan::{JsonKind, SyntaxError};
 pub use session::{Answered, Refused, Session, Ticket};
 pub use trace::{Hex, TraceContext};

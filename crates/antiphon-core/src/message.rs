@@ -15,7 +15,7 @@ use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
-use crate::scan::{Fault, Kind, TOO_DEEP};
+use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace::TraceContext;
 
 /// A call that wants an answer (section 4).
@@ -126,7 +126,7 @@ impl Method {
 
     /// The name that this JSON value is, if it is a String.
     pub fn from_json(quoted: RawJson) -> Option<Self> {
-        if quoted.kind() != Kind::String {
+        if quoted.kind() != JsonKind::String {
             return None;
         }
         let unescaped = unescaped(quoted.as_bytes());
@@ -204,7 +204,7 @@ impl Params {
     /// The parameters that this JSON value is.
     pub fn from_json(value: RawJson) -> Result<Self, ParamsError> {
         match value.kind() {
-            Kind::Array | Kind::Object => Ok(Self(value)),
+            JsonKind::Array | JsonKind::Object => Ok(Self(value)),
             kind => Err(ParamsError::Unstructured(kind)),
         }
     }
@@ -224,7 +224,7 @@ impl Params {
     /// `()` and `None` mean that there are none.
     pub fn encode(params: &(impl Serialize + ?Sized)) -> Result<Option<Self>, ParamsError> {
         let value = RawJson::encode(params)?;
-        if value.kind() == Kind::Null { Ok(None) } else { Self::from_json(value).map(Some) }
+        if value.kind() == JsonKind::Null { Ok(None) } else { Self::from_json(value).map(Some) }
     }
 
     /// The parameters as JSON.
@@ -249,10 +249,10 @@ impl fmt::Debug for Params {
 pub enum ParamsError {
     /// Only an Array or an Object can.
     #[error("params must be an Array or an Object, found {0}; wrap a single value as `(value,)`")]
-    Unstructured(Kind),
+    Unstructured(JsonKind),
     /// The text is not JSON.
     #[error("params are not JSON")]
-    Syntax(#[from] Fault),
+    Syntax(#[from] SyntaxError),
     /// The value does not serialize.
     #[error("params do not serialize")]
     Serialize(#[from] serde_json::Error),

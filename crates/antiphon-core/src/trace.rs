@@ -10,7 +10,7 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 
 use crate::envelope::Span;
 use crate::escape::unescape;
-use crate::scan::Kind;
+use crate::scan::JsonKind;
 
 /// The most members of a `tracestate`.
 const MEMBERS: usize = 32;
@@ -127,7 +127,7 @@ impl TraceContext {
     #[cold]
     pub(crate) fn at(parent: Span, state: Span, frame: &Bytes) -> Option<Self> {
         let text = |span: Span| {
-            let is_text = !span.is_none() && span.kind(frame) == Kind::String;
+            let is_text = !span.is_none() && span.kind(frame) == JsonKind::String;
             is_text.then(|| unescape(span.of(frame)))
         };
         let context = Self::parse(std::str::from_utf8(&text(parent)?).ok()?)?;

@@ -136,9 +136,9 @@ fn resynchronise(buf: &mut BytesMut) -> bool {
 mod tests {
     use crate::framing::Framing::Header;
     use crate::framing::tests::{Feed, Frame, MAX_FRAME, expect, ok, too_large};
-    use crate::framing::{FrameError, HeaderFault};
+    use crate::framing::{FrameError, HeaderError};
 
-    fn fault(reason: HeaderFault) -> Frame {
+    fn fault(reason: HeaderError) -> Frame {
         Err(FrameError::Header { reason })
     }
 
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn the_landmark_is_found_behind_half_of_itself() {
         let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
-        let reason = HeaderFault::NotAHeader { line: "?".into() };
+        let reason = HeaderError::NotAHeader { line: "?".into() };
         expect(Header, 64, input, &[fault(reason), ok(b"[]")]);
     }
 

@@ -20,7 +20,7 @@ use std::str::FromStr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-pub use self::block::HeaderFault;
+pub use self::block::HeaderError;
 use self::header::HeaderDeframer;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
@@ -131,7 +131,7 @@ pub enum FrameError {
     #[error("malformed header block: {reason}")]
     Header {
         /// What is wrong with it.
-        reason: HeaderFault,
+        reason: HeaderError,
     },
     /// The stream ended inside a header block or a body.
     #[error("stream ended inside a frame; send all of the announced bytes before closing")]
@@ -264,7 +264,7 @@ impl Deframer {
     /// next read.
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
-            Mode::Header(header) => within_reason(header.wanted(buffered), buffered),
+            Mode::Header(header) => reserve_hint(header.wanted(buffered), buffered),
             Mode::Detecting | Mode::Line(_) | Mode::Values(_) => 0,
         }
     }
@@ -296,14 +296,14 @@ impl Deframer {
 /// lies, and to move it to more room costs more than room that is not touched.
 ///
 /// ```
-/// use antiphon_core::framing::within_reason;
+/// use antiphon_core::framing::reserve_hint;
 ///
-/// assert_eq!(within_reason(100, 0), 100);
-/// assert_eq!(within_reason(1 << 30, 100), 64 << 10);
-/// assert_eq!(within_reason(1 << 30, 100 << 10), 400 << 10);
-/// assert_eq!(within_reason(1 << 30, 1 << 20), 16 << 20);
+/// assert_eq!(reserve_hint(100, 0), 100);
+/// assert_eq!(reserve_hint(1 << 30, 100), 64 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 100 << 10), 400 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 1 << 20), 16 << 20);
 /// ```
-pub fn within_reason(missing: usize, buffered: usize) -> usize {
+pub fn reserve_hint(missing: usize, buffered: usize) -> usize {
     let times = if buffered < MUCH { 4 } else { 16 };
     missing.min(buffered.saturating_mul(times).max(MAX_WANTED))
 }

@@ -14,24 +14,24 @@ pub(crate) use words::{plain_run, special_in};
 
 /// Why a text is not JSON, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SyntaxError {
     /// The byte at which the text stopped being JSON.
     pub at: usize,
     /// What stood in the way.
     pub what: &'static str,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at byte {}", self.what, self.at)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for SyntaxError {}
 
 /// The six JSON types, named as the specification names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JsonKind {
     /// `null`
     Null,
     /// `true` or `false`
@@ -46,7 +46,7 @@ pub enum Kind {
     Object,
 }
 
-impl Kind {
+impl JsonKind {
     /// The kind of the well-formed value that starts with this byte.
     pub(crate) fn of(first: Option<&u8>) -> Self {
         match first {
@@ -60,7 +60,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JsonKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Null => "Null",
@@ -86,22 +86,24 @@ pub(crate) struct Scanner<'a> {
     /// All words of Strings, one upon the other: where no high bit is set, all was ASCII. Other bytes
     /// than those of Strings are no JSON if they are not.
     words: u64,
-    fault: Fault,
+    fault: SyntaxError,
 }
 
 impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Self {
-        let fault = Fault { at: 0, what: "" };
+        let fault = SyntaxError { at: 0, what: "" };
         Self { bytes, max_depth, escaped: false, words: 0, fault }
     }
 
     /// Why a step failed.
     #[cold]
-    pub(crate) fn why(&self) -> Fault {
+    pub(crate) fn why(&self) -> SyntaxError {
         match std::str::from_utf8(self.bytes) {
-            Err(error) => Fault { at: error.valid_up_to(), what: "invalid UTF-8" },
-            Ok(text) if text.starts_with('\u{FEFF}') => Fault { at: 0, what: "byte order mark" },
+            Err(error) => SyntaxError { at: error.valid_up_to(), what: "invalid UTF-8" },
+            Ok(text) if text.starts_with('\u{FEFF}') => {
+                SyntaxError { at: 0, what: "byte order mark" }
+            }
             Ok(_) => self.fault,
         }
     }
@@ -115,7 +117,7 @@ impl<'a> Scanner<'a> {
     #[cold]
     pub(crate) fn fail(&mut self, at: usize, what: &'static str) -> Option<usize> {
         let what = if at >= self.bytes.len() { "unexpected end" } else { what };
-        self.fault = Fault { at, what };
+        self.fault = SyntaxError { at, what };
         None
     }
 
@@ -142,7 +144,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Passes all of the text, which is one value, and says where that stands.
-    pub(crate) fn text(&mut self) -> Result<Range<usize>, Fault> {
+    pub(crate) fn text(&mut self) -> Result<Range<usize>, SyntaxError> {
         let start = self.space(0);
         match self.value(start, 0) {
             Some(end) if self.end(end).is_some() => Ok(start..end),

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn check(text: &[u8], max_depth: usize) -> Result<(), Fault> {
+fn check(text: &[u8], max_depth: usize) -> Result<(), SyntaxError> {
     let mut scanner = Scanner::new(text, max_depth);
     scanner.text().map(drop)
 }
@@ -138,7 +138,7 @@ fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
             let mut text = vec![b'x'; len + 4];
             (text[0], text[1], text[len + 2], text[len + 3]) = (b'[', b'"', b'"', b']');
             text[at + 2] = 0xFF;
-            let fault = Fault { at: at + 2, what: "invalid UTF-8" };
+            let fault = SyntaxError { at: at + 2, what: "invalid UTF-8" };
             assert_eq!(check(&text, 8), Err(fault), "{at} of {len}");
             text[at + 2] = b'\n';
             assert_eq!(check(&text, 8).unwrap_err().at, at + 2, "{at} of {len}");
