@@ -6,10 +6,11 @@
 
 use bytes::Bytes;
 
-use crate::entries::{Entries, Item};
-use crate::envelope::{Envelope, Span};
+use crate::batch::{Entries, ScannedEntry};
+use crate::envelope::Envelope;
 use crate::error::ErrorObject;
 use crate::id::Id;
+use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Invalid, Payload};
 use crate::scan::{JsonKind, Scanner, SyntaxError};
 
@@ -49,14 +50,15 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     let mut scanner = Scanner::new(frame, rules.depth);
     let start = scanner.space(0);
     if scanner.peek(start) != Some(b'{') {
-        return other(&mut scanner, start, frame, rules).unwrap_or_else(|| no_json(scanner.why()));
+        return other(&mut scanner, start, frame, rules)
+            .unwrap_or_else(|| no_json(scanner.error()));
     }
     // The usual payload: it is made where it is to be, once nothing can go wrong.
     let mut envelope = Envelope::of(frame);
     let read = envelope.read(&mut scanner, start, 0).and_then(|end| scanner.end(end));
     match read {
         Some(_) => Payload::One(envelope.to_entry(rules)),
-        None => no_json(scanner.why()),
+        None => no_json(scanner.error()),
     }
 }
 
@@ -64,8 +66,8 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
 /// one is read.
 fn tellable(len: usize) -> Result<(), SyntaxError> {
     match len {
-        0..=Span::MAX => Ok(()),
-        _ => Err(SyntaxError { at: Span::MAX, what: "a message of more than 4 GiB" }),
+        0..=ValueSpan::MAX => Ok(()),
+        _ => Err(SyntaxError { at: ValueSpan::MAX, what: "a message of more than 4 GiB" }),
     }
 }
 
@@ -101,7 +103,7 @@ fn batch(
     let mut items = Vec::new();
     loop {
         let limit = match items.first() {
-            Some(first) if Item::is_answer(first) => rules.batch_answers,
+            Some(first) if ScannedEntry::is_answer(first) => rules.batch_answers,
             _ => rules.batch_entries,
         };
         if items.len() >= limit {
@@ -115,7 +117,7 @@ fn batch(
             items.push(envelope.to_item(rules));
         } else {
             at = scanner.value(at, 1)?;
-            items.push(Item::Other(Box::new(no_object(frame, start))));
+            items.push(ScannedEntry::Other(Box::new(no_object(frame, start))));
         }
         if items.len() == 1 {
             // Entries are much alike: room for as many as the first would fit in what is there.
@@ -198,8 +200,8 @@ mod tests {
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn a_message_too_long_to_tell_places_in_is_no_message() {
-        assert!(tellable(Span::MAX).is_ok());
-        let Payload::One(Err(invalid)) = no_json(tellable(Span::MAX + 1).unwrap_err()) else {
+        assert!(tellable(ValueSpan::MAX).is_ok());
+        let Payload::One(Err(invalid)) = no_json(tellable(ValueSpan::MAX + 1).unwrap_err()) else {
             panic!("it is refused");
         };
         assert_eq!(invalid.error.code, Code::PARSE_ERROR);

@@ -9,9 +9,9 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 
-use crate::envelope::Span;
 use crate::escape::unescape;
 use crate::json::RawJson;
+use crate::members::ValueSpan;
 use crate::scan::JsonKind;
 
 /// The `id` of a Request or Response (section 4).
@@ -56,7 +56,7 @@ impl Id {
 
     /// The same for what stands in a frame; null for what cannot be one.
     #[inline(always)]
-    pub(crate) fn at(place: Span, frame: &Bytes) -> Self {
+    pub(crate) fn at(place: ValueSpan, frame: &Bytes) -> Self {
         match place.kind(frame) {
             JsonKind::Number => Self::Number(NumberId(place.json(frame))),
             JsonKind::String => Self::String(StringId(place.json(frame))),

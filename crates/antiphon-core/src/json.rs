@@ -28,11 +28,11 @@ use crate::scan::{JsonKind, Scanner, SyntaxError};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct RawJson(Text);
+pub struct RawJson(Repr);
 
 #[derive(Clone)]
-enum Text {
-    Short(Short),
+enum Repr {
+    Inline(InlineText),
     Shared(Bytes),
 }
 
@@ -40,15 +40,15 @@ enum Text {
 /// fits in the place of a `Bytes`. Made and moved as whole words, and what is behind the text is never
 /// looked at.
 #[derive(Clone, Copy)]
-struct Short([u8; SHORT + 1]);
+struct InlineText([u8; INLINE_CAPACITY + 1]);
 
-const SHORT: usize = 23;
+const INLINE_CAPACITY: usize = 23;
 
-impl Short {
+impl InlineText {
     /// The first bytes of these.
     #[inline(always)]
-    fn of(mut bytes: [u8; SHORT + 1], len: usize) -> Self {
-        let (_, last) = bytes.split_at_mut(SHORT - 7);
+    fn of(mut bytes: [u8; INLINE_CAPACITY + 1], len: usize) -> Self {
+        let (_, last) = bytes.split_at_mut(INLINE_CAPACITY - 7);
         if let Ok(word) = <[u8; 8]>::try_from(&*last) {
             let text = u64::from_le_bytes(word) & (u64::MAX >> 8);
             last.copy_from_slice(&(text | (len as u64) << 56).to_le_bytes());
@@ -57,14 +57,14 @@ impl Short {
     }
 
     fn copied(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SHORT + 1];
-        bytes[..SHORT].get_mut(..text.len())?.copy_from_slice(text);
+        let mut bytes = [0; INLINE_CAPACITY + 1];
+        bytes[..INLINE_CAPACITY].get_mut(..text.len())?.copy_from_slice(text);
         Some(Self::of(bytes, text.len()))
     }
 
     #[inline(always)]
     fn as_bytes(&self) -> &[u8] {
-        self.0.get(..usize::from(self.0[SHORT])).unwrap_or_default()
+        self.0.get(..usize::from(self.0[INLINE_CAPACITY])).unwrap_or_default()
     }
 }
 
@@ -78,7 +78,7 @@ thread_local! {
 
 impl RawJson {
     /// The value `null`.
-    pub const NULL: Self = Self(Text::Shared(Bytes::from_static(b"null")));
+    pub const NULL: Self = Self(Repr::Shared(Bytes::from_static(b"null")));
 
     /// Checks that the text is one JSON value and keeps it as it is.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, SyntaxError> {
@@ -94,16 +94,16 @@ impl RawJson {
         text.clear();
         serde_json::to_writer(&mut text, value)?;
         if text.len() > KEPT {
-            return Ok(Self(Text::Shared(text.into())));
+            return Ok(Self(Repr::Shared(text.into())));
         }
         let len = text.len();
-        let json = if len > SHORT {
-            Self(Text::Shared(Bytes::copy_from_slice(&text)))
+        let json = if len > INLINE_CAPACITY {
+            Self(Repr::Shared(Bytes::copy_from_slice(&text)))
         } else {
             // Some more, so that what is copied has a fixed length.
-            text.extend_from_slice(&[0; SHORT + 1]);
+            text.extend_from_slice(&[0; INLINE_CAPACITY + 1]);
             let bytes = text.first_chunk().copied().unwrap_or_default();
-            Self(Text::Short(Short::of(bytes, len)))
+            Self(Repr::Inline(InlineText::of(bytes, len)))
         };
         SERIALIZED.set(text);
         Ok(json)
@@ -122,16 +122,16 @@ impl RawJson {
     /// The text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Short(short) => short.as_bytes(),
-            Text::Shared(bytes) => bytes,
+            Repr::Inline(short) => short.as_bytes(),
+            Repr::Shared(bytes) => bytes,
         }
     }
 
     /// The text as shared bytes.
     pub fn into_bytes(self) -> Bytes {
         match self.0 {
-            Text::Short(short) => Bytes::copy_from_slice(short.as_bytes()),
-            Text::Shared(bytes) => bytes,
+            Repr::Inline(short) => Bytes::copy_from_slice(short.as_bytes()),
+            Repr::Shared(bytes) => bytes,
         }
     }
 
@@ -146,19 +146,21 @@ impl RawJson {
         let len = at.end - at.start;
         // A copy of a fixed length is cheaper.
         match frame.get(at.start..).and_then(<[u8]>::first_chunk) {
-            Some(bytes) if len <= SHORT => Self(Text::Short(Short::of(*bytes, len))),
+            Some(bytes) if len <= INLINE_CAPACITY => {
+                Self(Repr::Inline(InlineText::of(*bytes, len)))
+            }
             _ => match long_or_last(frame, at) {
-                Ok(short) => Self(Text::Short(short)),
-                Err(shared) => Self(Text::Shared(shared)),
+                Ok(short) => Self(Repr::Inline(short)),
+                Err(shared) => Self(Repr::Shared(shared)),
             },
         }
     }
 
     /// A copy of what a scanner has passed, or a serializer has written.
     pub(crate) fn copied(text: &[u8]) -> Self {
-        match Short::copied(text) {
-            Some(short) => Self(Text::Short(short)),
-            None => Self(Text::Shared(Bytes::copy_from_slice(text))),
+        match InlineText::copied(text) {
+            Some(short) => Self(Repr::Inline(short)),
+            None => Self(Repr::Shared(Bytes::copy_from_slice(text))),
         }
     }
 }
@@ -166,18 +168,18 @@ impl RawJson {
 /// What stands near the end of a frame, or is long. Not a `RawJson` yet: one that comes from here and
 /// from elsewhere would be kept in memory and moved there.
 #[inline(never)]
-fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<Short, Bytes> {
+fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<InlineText, Bytes> {
     let len = at.end - at.start;
     // The last text of a frame is an id more often than not: what is before it is there.
     if len <= 16
         && let Some(bytes) = frame.get(..at.end).and_then(<[u8]>::last_chunk)
     {
         let text = u128::from_le_bytes(*bytes).unbounded_shr(8 * (16 - len) as u32);
-        let mut bytes = [0; SHORT + 1];
+        let mut bytes = [0; INLINE_CAPACITY + 1];
         bytes[..16].copy_from_slice(&text.to_le_bytes());
-        return Ok(Short::of(bytes, len));
+        return Ok(InlineText::of(bytes, len));
     }
-    Short::copied(&frame[at.clone()]).ok_or_else(|| frame.slice(at))
+    InlineText::copied(&frame[at.clone()]).ok_or_else(|| frame.slice(at))
 }
 
 impl PartialEq for RawJson {
@@ -249,7 +251,16 @@ mod tests {
     #[test]
     fn short_and_long_texts_are_the_same_kind_of_thing() {
         assert_eq!(size_of::<RawJson>(), size_of::<Bytes>());
-        for len in [0, 1, SHORT - 3, SHORT - 2, SHORT - 1, SHORT, KEPT, KEPT + 1] {
+        for len in [
+            0,
+            1,
+            INLINE_CAPACITY - 3,
+            INLINE_CAPACITY - 2,
+            INLINE_CAPACITY - 1,
+            INLINE_CAPACITY,
+            KEPT,
+            KEPT + 1,
+        ] {
             let text = format!("\"{}\"", "x".repeat(len));
             let parsed = RawJson::parse(text.clone()).unwrap();
             let encoded = RawJson::encode(&"x".repeat(len)).unwrap();

@@ -18,9 +18,9 @@
 //! # Ok::<(), antiphon_core::SyntaxError>(())
 //! ```
 
+mod batch;
 mod decode;
 pub mod encode;
-mod entries;
 mod envelope;
 mod error;
 mod escape;
@@ -28,13 +28,14 @@ pub mod framing;
 mod id;
 mod json;
 mod limits;
+mod members;
 mod message;
 mod scan;
 mod session;
 mod trace;
 
+pub use batch::{Entries, LazyEntry, LazyRequest};
 pub use decode::{Rules, decode};
-pub use entries::{Entries, LazyEntry, LazyRequest};
 pub use error::{Code, ErrorObject};
 pub use id::{Id, NumberId, StringId};
 pub use json::RawJson;

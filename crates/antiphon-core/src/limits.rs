@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::decode::Rules;
-use crate::envelope::Span;
+use crate::members::ValueSpan;
 
 /// The bounds of a connection, a server or a client.
 ///
@@ -59,7 +59,7 @@ impl Limits {
     /// The longest message that is taken, in bytes: `frame_bytes`, and never more than 4 GiB, since
     /// places in a message are told in 32 bits.
     pub fn longest_frame(&self) -> usize {
-        self.frame_bytes.min(Span::MAX)
+        self.frame_bytes.min(ValueSpan::MAX)
     }
 
     /// What of this the decoder enforces, strictly by the specification.

@@ -9,12 +9,12 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::entries::Entries;
-use crate::envelope::Span;
+use crate::batch::Entries;
 use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
+use crate::members::ValueSpan;
 use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace::TraceContext;
 
@@ -135,7 +135,7 @@ impl Method {
 
     /// The same for a String that stands in a frame, and perhaps is known to be without escapes.
     #[inline(always)]
-    pub(crate) fn at(place: Span, frame: &Bytes, may_escape: bool) -> Self {
+    pub(crate) fn at(place: ValueSpan, frame: &Bytes, may_escape: bool) -> Self {
         let unescaped = if may_escape { unescaped(place.of(frame)) } else { None };
         Self { quoted: place.json(frame), unescaped }
     }

@@ -23,7 +23,7 @@ const MAX_ID: u64 = 1 << 63;
 pub struct Session<W, T> {
     next: u64,
     max_pending: usize,
-    pending: HashMap<u64, Pending<W>, BuildHasherDefault<Counted>>,
+    pending: HashMap<u64, PendingEntry<W>, BuildHasherDefault<SequentialHasher>>,
     /// Calls whose ids the caller chose.
     named: HashMap<Id, W>,
     running: HashMap<Id, Vec<(Ticket, T)>>,
@@ -33,9 +33,9 @@ pub struct Session<W, T> {
 
 /// Our ids are counted, and no peer chooses them: they need no secret to be spread.
 #[derive(Default)]
-struct Counted(u64);
+struct SequentialHasher(u64);
 
-impl Hasher for Counted {
+impl Hasher for SequentialHasher {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
     }
@@ -50,7 +50,7 @@ impl Hasher for Counted {
 }
 
 #[derive(Debug)]
-struct Pending<W> {
+struct PendingEntry<W> {
     /// The ids that went out in one frame: equal for the calls of one batch.
     exchange: Range<u64>,
     waiter: W,
@@ -106,7 +106,7 @@ impl<W, T> Session<W, T> {
         self.admit(1)?;
         let id = self.next;
         self.next += 1;
-        self.pending.insert(id, Pending { exchange: id..self.next, waiter });
+        self.pending.insert(id, PendingEntry { exchange: id..self.next, waiter });
         Ok(id)
     }
 
@@ -134,7 +134,7 @@ impl<W, T> Session<W, T> {
         let exchange = self.next..self.next + waiters.len() as u64;
         self.next = exchange.end;
         for (id, waiter) in exchange.clone().zip(waiters) {
-            self.pending.insert(id, Pending { exchange: exchange.clone(), waiter });
+            self.pending.insert(id, PendingEntry { exchange: exchange.clone(), waiter });
         }
         Ok(exchange)
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-use crate::envelope::Span;
 use crate::escape::unescape;
+use crate::members::ValueSpan;
 use crate::scan::JsonKind;
 
 /// The most members of a `tracestate`.
@@ -125,8 +125,8 @@ impl TraceContext {
 
     /// What these members of a frame say.
     #[cold]
-    pub(crate) fn at(parent: Span, state: Span, frame: &Bytes) -> Option<Self> {
-        let text = |span: Span| {
+    pub(crate) fn at(parent: ValueSpan, state: ValueSpan, frame: &Bytes) -> Option<Self> {
+        let text = |span: ValueSpan| {
             let is_text = !span.is_none() && span.kind(frame) == JsonKind::String;
             is_text.then(|| unescape(span.of(frame)))
         };

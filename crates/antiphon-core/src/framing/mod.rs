@@ -8,10 +8,10 @@
 //! [`Deframer::next`] has asked for more bytes, the buffer holds no more than the frame limit (or,
 //! for header framing, one capped header block).
 
-mod block;
 mod header;
+mod header_block;
+mod json_text;
 mod line;
-mod text;
 mod values;
 pub mod websocket;
 
@@ -20,8 +20,8 @@ use std::str::FromStr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-pub use self::block::HeaderError;
 use self::header::HeaderDeframer;
+pub use self::header_block::HeaderError;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
@@ -176,7 +176,7 @@ enum Mode {
 
 /// What one step of a deframer came to. Each step but the starved one consumes bytes or changes
 /// state, so that stepping ends.
-enum Step {
+enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
     Starved,
@@ -232,9 +232,9 @@ impl Deframer {
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         loop {
             match self.step(buf) {
-                Step::Emit(frame) => return Some(frame),
-                Step::Continue => {}
-                Step::Starved => return None,
+                DeframeStep::Emit(frame) => return Some(frame),
+                DeframeStep::Continue => {}
+                DeframeStep::Starved => return None,
             }
         }
     }
@@ -269,7 +269,7 @@ impl Deframer {
         }
     }
 
-    fn step(&mut self, buf: &mut BytesMut) -> Step {
+    fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.mode {
             Mode::Detecting => self.detect(buf),
             Mode::Line(line) => line.step(buf),
@@ -278,14 +278,14 @@ impl Deframer {
         }
     }
 
-    fn detect(&mut self, buf: &BytesMut) -> Step {
+    fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return Step::Starved,
+            None => return DeframeStep::Starved,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };
         self.begin(framing);
-        Step::Continue
+        DeframeStep::Continue
     }
 }
 

@@ -4,13 +4,15 @@
 //! nowhere and allocates only for nesting deeper than 64. The grammar is RFC 8259's, to the letter;
 //! what the grammar lets through and Rust cannot hold (a lone surrogate) stays as it was written.
 
-mod words;
+mod kind;
+mod swar;
 
 use std::fmt;
 use std::ops::Range;
 
-use words::{HIGHS, digits_in};
-pub(crate) use words::{plain_run, special_in};
+pub use kind::JsonKind;
+use swar::{HIGHS, digits_in};
+pub(crate) use swar::{plain_run, special_in};
 
 /// Why a text is not JSON, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,50 +31,6 @@ impl fmt::Display for SyntaxError {
 
 impl std::error::Error for SyntaxError {}
 
-/// The six JSON types, named as the specification names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JsonKind {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Boolean,
-    /// A number of any size and precision.
-    Number,
-    /// A string.
-    String,
-    /// An array.
-    Array,
-    /// An object.
-    Object,
-}
-
-impl JsonKind {
-    /// The kind of the well-formed value that starts with this byte.
-    pub(crate) fn of(first: Option<&u8>) -> Self {
-        match first {
-            Some(b'{') => Self::Object,
-            Some(b'[') => Self::Array,
-            Some(b'"') => Self::String,
-            Some(b't' | b'f') => Self::Boolean,
-            Some(b'n') | None => Self::Null,
-            Some(_) => Self::Number,
-        }
-    }
-}
-
-impl fmt::Display for JsonKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Null => "Null",
-            Self::Boolean => "a Boolean",
-            Self::Number => "a Number",
-            Self::String => "a String",
-            Self::Array => "an Array",
-            Self::Object => "an Object",
-        })
-    }
-}
-
 /// What a fault says of a text that may be JSON and is nested too deeply.
 pub(crate) const TOO_DEEP: &str = "nesting over the limit";
 
@@ -86,25 +44,25 @@ pub(crate) struct Scanner<'a> {
     /// All words of Strings, one upon the other: where no high bit is set, all was ASCII. Other bytes
     /// than those of Strings are no JSON if they are not.
     words: u64,
-    fault: SyntaxError,
+    error: SyntaxError,
 }
 
 impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Self {
-        let fault = SyntaxError { at: 0, what: "" };
-        Self { bytes, max_depth, escaped: false, words: 0, fault }
+        let error = SyntaxError { at: 0, what: "" };
+        Self { bytes, max_depth, escaped: false, words: 0, error }
     }
 
     /// Why a step failed.
     #[cold]
-    pub(crate) fn why(&self) -> SyntaxError {
+    pub(crate) fn error(&self) -> SyntaxError {
         match std::str::from_utf8(self.bytes) {
             Err(error) => SyntaxError { at: error.valid_up_to(), what: "invalid UTF-8" },
             Ok(text) if text.starts_with('\u{FEFF}') => {
                 SyntaxError { at: 0, what: "byte order mark" }
             }
-            Ok(_) => self.fault,
+            Ok(_) => self.error,
         }
     }
 
@@ -117,7 +75,7 @@ impl<'a> Scanner<'a> {
     #[cold]
     pub(crate) fn fail(&mut self, at: usize, what: &'static str) -> Option<usize> {
         let what = if at >= self.bytes.len() { "unexpected end" } else { what };
-        self.fault = SyntaxError { at, what };
+        self.error = SyntaxError { at, what };
         None
     }
 
@@ -148,7 +106,7 @@ impl<'a> Scanner<'a> {
         let start = self.space(0);
         match self.value(start, 0) {
             Some(end) if self.end(end).is_some() => Ok(start..end),
-            _ => Err(self.why()),
+            _ => Err(self.error()),
         }
     }
 

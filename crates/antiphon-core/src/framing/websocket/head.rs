@@ -33,7 +33,7 @@ pub enum Opcode {
 }
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) opcode: Opcode,
     pub(super) is_last: bool,
     pub(super) length: u64,
@@ -42,14 +42,14 @@ pub(super) struct Head {
 }
 
 /// A head, and how many bytes it takes.
-pub(super) struct Opened {
-    pub(super) head: Head,
+pub(super) struct ParsedHead {
+    pub(super) head: FrameHead,
     pub(super) size: usize,
 }
 
-impl Head {
+impl FrameHead {
     /// The head at the front of these bytes; `None` while it is not whole.
-    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<Opened>, WebSocketError> {
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<ParsedHead>, WebSocketError> {
         let [first, second, rest @ ..] = buf else { return Ok(None) };
         if first & RESERVED != 0 {
             return Err(WebSocketError::ReservedBits);
@@ -74,7 +74,7 @@ impl Head {
             },
         };
         let head = Self { opcode, is_last, length, mask };
-        Ok(Some(Opened { head, size: buf.len() - rest.len() }))
+        Ok(Some(ParsedHead { head, size: buf.len() - rest.len() }))
     }
 }
 

@@ -16,7 +16,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{Head, Opened};
+use self::head::{FrameHead, ParsedHead};
 use super::reserve_hint;
 
 /// Which end of the connection this is. A client masks what it sends, a server does not (5.1).
@@ -116,8 +116,10 @@ impl WebSocketDeframer {
 
     /// Takes the head of the next frame, if all of it is there.
     fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
-        let Some(Opened { head, size }) = Head::read(buf, self.role)? else { return Ok(None) };
-        let Head { opcode, is_last, length, mask } = head;
+        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+            return Ok(None);
+        };
+        let FrameHead { opcode, is_last, length, mask } = head;
         match (opcode, &self.message) {
             (Opcode::Continuation, None) => return Err(WebSocketError::NothingToContinue),
             (Opcode::Text | Opcode::Binary, Some(_)) => return Err(WebSocketError::Interrupted),

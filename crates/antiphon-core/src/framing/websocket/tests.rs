@@ -45,13 +45,13 @@ fn goodbye(code: Option<u16>, reason: &str) -> Result<Event, WebSocketError> {
 }
 
 /// A stream as its reader sees it: pieces go in, events come out.
-struct Feed {
+struct EventFeed {
     deframer: WebSocketDeframer,
     buf: BytesMut,
     events: Vec<Result<Event, WebSocketError>>,
 }
 
-impl Feed {
+impl EventFeed {
     fn new(role: Role, limit: usize) -> Self {
         let deframer = WebSocketDeframer::new(role, limit);
         Self { deframer, buf: BytesMut::new(), events: Vec::new() }
@@ -76,12 +76,12 @@ impl Feed {
 #[track_caller]
 fn expect_as(role: Role, limit: usize, input: &[u8], events: &[Result<Event, WebSocketError>]) {
     for cut in 0..=input.len() {
-        let mut feed = Feed::new(role, limit);
+        let mut feed = EventFeed::new(role, limit);
         feed.push(&input[..cut]);
         feed.push(&input[cut..]);
         assert_eq!(feed.events, events, "cut at {cut}");
     }
-    let mut feed = Feed::new(role, limit);
+    let mut feed = EventFeed::new(role, limit);
     input.iter().for_each(|byte| feed.push(&[*byte]));
     assert_eq!(feed.events, events, "by byte");
 }
@@ -140,7 +140,7 @@ fn lengths_are_written_in_as_few_bytes_as_they_need() {
             if role == Role::Server {
                 assert_eq!(wire, frame(LAST | TEXT, &payload), "{length} bytes");
             }
-            let mut feed = Feed::new(role, LIMIT);
+            let mut feed = EventFeed::new(role, LIMIT);
             wire.chunks(1_000).for_each(|piece| feed.push(piece));
             assert_eq!(feed.events, [message(payload.clone())], "{length} bytes");
             assert!(!feed.is_under_way());
@@ -170,7 +170,7 @@ fn the_limit_itself_is_allowed() {
 
 #[test]
 fn an_announcement_allocates_nothing() {
-    let mut feed = Feed::new(Role::Server, usize::MAX);
+    let mut feed = EventFeed::new(Role::Server, usize::MAX);
     feed.push(&[0x81, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 1, 2, 3, 4, b'{']);
     assert!(feed.events.is_empty() && feed.buf.capacity() < 4096);
     assert_eq!(feed.deframer.wanted(1), 64 * 1024);
@@ -235,7 +235,7 @@ fn a_close_says_why() {
 fn our_close_fits_into_its_frame() {
     let mut wire = BytesMut::new();
     encode_close(1002, &"é".repeat(100), None, &mut wire);
-    let mut feed = Feed::new(Role::Client, LIMIT);
+    let mut feed = EventFeed::new(Role::Client, LIMIT);
     feed.push(&wire);
     assert_eq!(feed.events, [goodbye(Some(1002), &"é".repeat(61))]);
 }
@@ -251,7 +251,7 @@ fn faults_have_the_codes_of_the_rfc() {
 
 #[test]
 fn what_has_begun_is_under_way_until_it_is_whole() {
-    let mut feed = Feed::new(Role::Server, LIMIT);
+    let mut feed = EventFeed::new(Role::Server, LIMIT);
     let input = [frame(TEXT, b"[1"), frame(LAST | CONTINUATION, b"]")].concat();
     assert!(!feed.is_under_way());
     for byte in &input[..input.len() - 1] {
@@ -266,7 +266,7 @@ fn what_has_begun_is_under_way_until_it_is_whole() {
 /// buffer after it was unmasked comes out as it was overwritten.
 #[test]
 fn what_was_unmasked_is_not_touched_again() {
-    let mut feed = Feed::new(Role::Server, LIMIT);
+    let mut feed = EventFeed::new(Role::Server, LIMIT);
     let input = frame(LAST | TEXT, &[b'x'; 10_000]);
     let (head, payload) = input.split_at(8);
     feed.push(head);
@@ -282,7 +282,7 @@ fn what_was_unmasked_is_not_touched_again() {
 
 #[test]
 fn a_message_in_one_frame_is_a_slice_of_the_buffer() {
-    let mut feed = Feed::new(Role::Server, LIMIT);
+    let mut feed = EventFeed::new(Role::Server, LIMIT);
     feed.buf.extend_from_slice(&frame(LAST | TEXT, b"[1]"));
     let memory = feed.buf.as_ptr_range();
     feed.push(b"");
@@ -292,7 +292,7 @@ fn a_message_in_one_frame_is_a_slice_of_the_buffer() {
 
 #[test]
 fn a_long_fragment_is_held_once() {
-    let mut feed = Feed::new(Role::Server, LIMIT);
+    let mut feed = EventFeed::new(Role::Server, LIMIT);
     let input = frame(TEXT, &[b'x'; 500_000]);
     for piece in input.chunks(4096) {
         feed.push(piece);
@@ -312,7 +312,7 @@ proptest! {
         let mut wire = BytesMut::new();
         payloads.iter().for_each(|payload| Opcode::Binary.encode(payload, mask, &mut wire));
         let role = if mask.is_some() { Role::Server } else { Role::Client };
-        let mut feed = Feed::new(role, LIMIT);
+        let mut feed = EventFeed::new(role, LIMIT);
         for size in sizes.iter().cycle() {
             if wire.is_empty() {
                 break;
@@ -334,7 +334,7 @@ proptest! {
         frames.insert(0, (BINARY, b""));
         frames.push((LAST | CONTINUATION, b""));
         let wire: Vec<u8> = frames.iter().flat_map(|(first, part)| frame(*first, part)).collect();
-        let mut feed = Feed::new(Role::Server, payload.len());
+        let mut feed = EventFeed::new(Role::Server, payload.len());
         wire.chunks(size).for_each(|piece| feed.push(piece));
         prop_assert_eq!(feed.events, [message(payload)]);
     }
@@ -346,9 +346,9 @@ proptest! {
         limit in 0..40usize,
     ) {
         let wire: Vec<u8> = frames.iter().flat_map(|(first, part)| frame(*first, part)).collect();
-        let mut whole = Feed::new(Role::Server, limit);
+        let mut whole = EventFeed::new(Role::Server, limit);
         whole.push(&wire);
-        let mut pieces = Feed::new(Role::Server, limit);
+        let mut pieces = EventFeed::new(Role::Server, limit);
         wire.chunks(size).for_each(|piece| pieces.push(piece));
         prop_assert_eq!(whole.events, pieces.events);
     }

@@ -9,8 +9,8 @@ use std::vec::IntoIter;
 
 use bytes::Bytes;
 
-use crate::envelope::Span;
 use crate::id::Id;
+use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Message, Method, Notification, Params, Request, Response};
 
 /// The entries of an Array (section 6), in their order. It is an iterator, from which they are taken.
@@ -28,21 +28,21 @@ use crate::message::{Entry, Intent, Message, Method, Notification, Params, Reque
 #[derive(Clone, Default)]
 pub struct Entries {
     frame: Bytes,
-    items: IntoIter<Item>,
+    items: IntoIter<ScannedEntry>,
 }
 
 /// What stands in one place of an Array.
 #[derive(Clone)]
-pub(crate) enum Item {
+pub(crate) enum ScannedEntry {
     /// A valid Request or Notification.
-    Call(CallAt),
+    Call(ScannedCall),
     /// A valid Response that is no error.
-    Result { id: Span, result: Span },
+    Result { id: ValueSpan, result: ValueSpan },
     /// Whatever else.
     Other(Box<Entry>),
 }
 
-impl Item {
+impl ScannedEntry {
     fn is_request(&self) -> bool {
         match self {
             Self::Call(call) => !call.id.is_none(),
@@ -82,15 +82,15 @@ impl Item {
 
 /// Where the parts of a valid Request or Notification stand.
 #[derive(Clone, Copy)]
-pub(crate) struct CallAt {
-    pub(crate) id: Span,
-    pub(crate) method: Span,
-    pub(crate) params: Span,
+pub(crate) struct ScannedCall {
+    pub(crate) id: ValueSpan,
+    pub(crate) method: ValueSpan,
+    pub(crate) params: ValueSpan,
     /// There may be an escape in the method's name.
     pub(crate) escaped: bool,
 }
 
-impl CallAt {
+impl ScannedCall {
     #[inline(always)]
     pub(crate) fn to_message(self, frame: &Bytes) -> Message {
         let (method, params) = (self.method(frame), self.params(frame));
@@ -116,7 +116,7 @@ impl CallAt {
 #[derive(Clone, Copy)]
 pub struct LazyRequest<'a> {
     frame: &'a Bytes,
-    call: CallAt,
+    call: ScannedCall,
 }
 
 impl LazyRequest<'_> {
@@ -148,7 +148,7 @@ pub enum LazyEntry<'a> {
 }
 
 impl Entries {
-    pub(crate) fn new(frame: &Bytes, items: Vec<Item>) -> Self {
+    pub(crate) fn new(frame: &Bytes, items: Vec<ScannedEntry>) -> Self {
         Self { frame: frame.clone(), items: items.into_iter() }
     }
 
@@ -156,7 +156,7 @@ impl Entries {
     #[inline(always)]
     pub fn next_lazy(&mut self) -> Option<LazyEntry<'_>> {
         match self.items.next()? {
-            Item::Call(call) if !call.id.is_none() => {
+            ScannedEntry::Call(call) if !call.id.is_none() => {
                 Some(LazyEntry::Request(LazyRequest { frame: &self.frame, call }))
             }
             item => Some(LazyEntry::Other(entry(item, &self.frame))),
@@ -166,7 +166,7 @@ impl Entries {
     /// Takes out all answers that are left, those that are no valid ones too.
     pub fn take_answers(&mut self) -> Vec<Entry> {
         let items = std::mem::take(&mut self.items);
-        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(Item::answers);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::answers);
         self.items = rest.into_iter();
         answers.into_iter().map(|item| entry(item, &self.frame)).collect()
     }
@@ -174,7 +174,7 @@ impl Entries {
     /// Whether the next entry is a Request.
     #[inline]
     pub fn next_is_request(&self) -> bool {
-        self.items.as_slice().first().is_some_and(Item::is_request)
+        self.items.as_slice().first().is_some_and(ScannedEntry::is_request)
     }
 
     /// Whether all that is left are valid Requests and Notifications.
@@ -184,13 +184,13 @@ impl Entries {
 
     /// Whether a Notification is left.
     pub fn holds_notifications(&self) -> bool {
-        self.items.as_slice().iter().any(Item::is_notification)
+        self.items.as_slice().iter().any(ScannedEntry::is_notification)
     }
 }
 
 impl FromIterator<Entry> for Entries {
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
-        let items = entries.into_iter().map(|entry| Item::Other(Box::new(entry)));
+        let items = entries.into_iter().map(|entry| ScannedEntry::Other(Box::new(entry)));
         Self::new(&Bytes::new(), items.collect())
     }
 }
@@ -209,14 +209,14 @@ impl Iterator for Entries {
 
 impl ExactSizeIterator for Entries {}
 
-fn entry(item: Item, frame: &Bytes) -> Entry {
+fn entry(item: ScannedEntry, frame: &Bytes) -> Entry {
     match item {
-        Item::Call(call) => Ok(call.to_message(frame)),
-        Item::Result { id, result } => {
+        ScannedEntry::Call(call) => Ok(call.to_message(frame)),
+        ScannedEntry::Result { id, result } => {
             let outcome = Ok(result.json(frame));
             Ok(Message::Response(Response { id: Id::at(id, frame), outcome }))
         }
-        Item::Other(entry) => *entry,
+        ScannedEntry::Other(entry) => *entry,
     }
 }
 

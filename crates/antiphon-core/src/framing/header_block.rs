@@ -51,14 +51,14 @@ pub enum HeaderError {
 /// A header block under way. Each line is consumed when it is complete, so that the buffer holds
 /// one line of it at most.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct HeaderBlock {
     length_so_far: usize,
     /// How much of the line at the front of the buffer is known to hold no newline.
     scanned: usize,
     content_length: Option<u64>,
 }
 
-impl Block {
+impl HeaderBlock {
     /// Reads to the end of the block, and gives the length of its body.
     pub(super) fn read(&mut self, buf: &mut BytesMut) -> Result<Option<u64>, HeaderError> {
         while let Some(end) = self.line_end(buf)? {
@@ -152,7 +152,7 @@ mod tests {
     use super::{HeaderError, MAX_BLOCK};
     use crate::framing::FrameError;
     use crate::framing::Framing::Header;
-    use crate::framing::tests::{Feed, Frame, expect, ok};
+    use crate::framing::tests::{Frame, FrameFeed, expect, ok};
 
     fn fault(reason: HeaderError) -> Frame {
         Err(FrameError::Header { reason })
@@ -199,9 +199,12 @@ mod tests {
     fn a_block_is_capped() {
         let long = fault(HeaderError::TooLong { limit: MAX_BLOCK });
         let lines = [b"X: y\r\n".repeat(MAX_BLOCK), b"Content-Length: 2\r\n\r\n[]".to_vec()];
-        assert_eq!(Feed::in_pieces(Header, 64, &lines.concat(), 100), [long.clone(), ok(b"[]")]);
+        assert_eq!(
+            FrameFeed::in_pieces(Header, 64, &lines.concat(), 100),
+            [long.clone(), ok(b"[]")]
+        );
 
-        let mut feed = Feed::new(Header, 64);
+        let mut feed = FrameFeed::new(Header, 64);
         for _ in 0..MAX_BLOCK {
             feed.push(&[b'x'; 100]);
             assert!(feed.buf.len() < MAX_BLOCK);
@@ -213,9 +216,9 @@ mod tests {
     fn a_block_of_the_cap_itself_is_allowed() {
         let filler = MAX_BLOCK - "Content-Length: 2\r\nX: \r\n\r\n".len();
         let block = format!("Content-Length: 2\r\nX: {}\r\n\r\n{{}}", "y".repeat(filler));
-        assert_eq!(Feed::in_pieces(Header, 64, block.as_bytes(), 7), [ok(b"{}")]);
+        assert_eq!(FrameFeed::in_pieces(Header, 64, block.as_bytes(), 7), [ok(b"{}")]);
         let over = format!("Content-Length: 2\r\nX: {}\r\n\r\n{{}}", "y".repeat(filler + 1));
         let long = fault(HeaderError::TooLong { limit: MAX_BLOCK });
-        assert_eq!(Feed::in_pieces(Header, 64, over.as_bytes(), 7), [long]);
+        assert_eq!(FrameFeed::in_pieces(Header, 64, over.as_bytes(), 7), [long]);
     }
 }
