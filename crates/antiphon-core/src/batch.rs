@@ -1,8 +1,10 @@
-//! The entries of an Array, each made when it is its turn.
+//! The entries of a batch, built one by one as they are taken.
 //!
-//! Nothing in an Array may run before all of it has been scanned: a text that is no JSON is one Parse
-//! error. Until then it is only kept where the parts of each entry stand. Rejected: a list of entries,
-//! of which each is three times as large, and is written and moved before anybody wants it.
+//! It never runs anything: no entry may run before the whole Array has been scanned, since a text that
+//! is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected: a list
+//! of finished entries, each three times as large, written and moved before it is used.
+//!
+//! Invariant: entries keep the order of the Array (section 6).
 
 use std::fmt;
 use std::vec::IntoIter;
@@ -13,7 +15,7 @@ use crate::id::Id;
 use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Message, Method, Notification, Params, Request, Response};
 
-/// The entries of an Array (section 6), in their order. It is an iterator, from which they are taken.
+/// Iterator over the entries of a batch (section 6), in their order.
 ///
 /// ```
 /// use antiphon_core::{Message, Payload, decode};
@@ -31,14 +33,14 @@ pub struct Entries {
     items: IntoIter<ScannedEntry>,
 }
 
-/// What stands in one place of an Array.
+/// One scanned entry of a batch.
 #[derive(Clone)]
 pub(crate) enum ScannedEntry {
     /// A valid Request or Notification.
     Call(ScannedCall),
-    /// A valid Response that is no error.
+    /// A valid Response with a result.
     Result { id: ValueSpan, result: ValueSpan },
-    /// Whatever else.
+    /// Everything else: error responses, calls with a trace context, invalid entries.
     Other(Box<Entry>),
 }
 
@@ -68,8 +70,8 @@ impl ScannedEntry {
         }
     }
 
-    /// Whether it is a Response, or tries to be one.
-    fn answers(&self) -> bool {
+    /// Whether it is a Response, valid or not.
+    fn is_any_answer(&self) -> bool {
         match self {
             Self::Other(entry) => match &**entry {
                 Ok(message) => matches!(message, Message::Response(_)),
@@ -80,13 +82,13 @@ impl ScannedEntry {
     }
 }
 
-/// Where the parts of a valid Request or Notification stand.
+/// The spans of a valid Request or Notification.
 #[derive(Clone, Copy)]
 pub(crate) struct ScannedCall {
     pub(crate) id: ValueSpan,
     pub(crate) method: ValueSpan,
     pub(crate) params: ValueSpan,
-    /// There may be an escape in the method's name.
+    /// The method's name may have an escape.
     pub(crate) escaped: bool,
 }
 
@@ -112,7 +114,7 @@ impl ScannedCall {
     }
 }
 
-/// A Request that stands in a frame: its parts are made one by one, where they are wanted.
+/// A Request whose parts are built from the frame on demand.
 #[derive(Clone, Copy)]
 pub struct LazyRequest<'a> {
     frame: &'a Bytes,
@@ -120,30 +122,30 @@ pub struct LazyRequest<'a> {
 }
 
 impl LazyRequest<'_> {
-    /// What the answer will carry.
+    /// The id, which the Response repeats.
     #[inline(always)]
     pub fn id(self) -> Id {
         Id::at(self.call.id, self.frame)
     }
 
-    /// What to do.
+    /// The method to call.
     #[inline(always)]
     pub fn method(self) -> Method {
         self.call.method(self.frame)
     }
 
-    /// With what.
+    /// The parameters, if there are any.
     #[inline(always)]
     pub fn params(self) -> Option<Params> {
         self.call.params(self.frame)
     }
 }
 
-/// Whose turn it is in a [`Entries`].
+/// An entry as [`Entries::next_lazy`] returns it.
 pub enum LazyEntry<'a> {
-    /// A Request.
+    /// A Request whose parts are not built yet.
     Request(LazyRequest<'a>),
-    /// Anything else.
+    /// Any other entry.
     Other(Entry),
 }
 
@@ -152,7 +154,7 @@ impl Entries {
         Self { frame: frame.clone(), items: items.into_iter() }
     }
 
-    /// Takes the next entry, and leaves the parts of a Request where they stand.
+    /// Takes the next entry without building the parts of a Request.
     #[inline(always)]
     pub fn next_lazy(&mut self) -> Option<LazyEntry<'_>> {
         match self.items.next()? {
@@ -163,10 +165,10 @@ impl Entries {
         }
     }
 
-    /// Takes out all answers that are left, those that are no valid ones too.
+    /// Removes and returns the remaining Responses, invalid ones included.
     pub fn take_answers(&mut self) -> Vec<Entry> {
         let items = std::mem::take(&mut self.items);
-        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::answers);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_answer);
         self.items = rest.into_iter();
         answers.into_iter().map(|item| entry(item, &self.frame)).collect()
     }
@@ -177,12 +179,12 @@ impl Entries {
         self.items.as_slice().first().is_some_and(ScannedEntry::is_request)
     }
 
-    /// Whether all that is left are valid Requests and Notifications.
+    /// Whether all remaining entries are valid Requests and Notifications.
     pub fn holds_only_calls(&self) -> bool {
         self.items.as_slice().iter().all(|item| item.is_request() || item.is_notification())
     }
 
-    /// Whether a Notification is left.
+    /// Whether a Notification is among the remaining entries.
     pub fn holds_notifications(&self) -> bool {
         self.items.as_slice().iter().any(ScannedEntry::is_notification)
     }
@@ -243,7 +245,7 @@ mod tests {
     fn entries(text: &'static str) -> Entries {
         match decode(&text.into(), &Rules::default()) {
             Payload::Batch(entries) => entries,
-            Payload::One(entry) => panic!("no batch: {entry:?}"),
+            Payload::One(entry) => panic!("not a batch: {entry:?}"),
         }
     }
 
@@ -253,7 +255,7 @@ mod tests {
         {"jsonrpc":"2.0","result":2,"error":3,"id":9}]"#;
 
     #[test]
-    fn a_request_is_made_where_it_stands_or_at_once_the_same() {
+    fn a_lazy_request_equals_the_decoded_one() {
         let mut lazy = entries(MIXED);
         assert!(lazy.next_is_request());
         let Some(LazyEntry::Request(request)) = lazy.next_lazy() else { panic!("it is a Request") };
@@ -261,7 +263,7 @@ mod tests {
         let parts = Request { id, method, params, trace: None };
         assert_eq!(entries(MIXED).next(), Some(Ok(Message::Request(parts))));
         assert!(!lazy.next_is_request());
-        let Some(LazyEntry::Other(entry)) = lazy.next_lazy() else { panic!("it is none") };
+        let Some(LazyEntry::Other(entry)) = lazy.next_lazy() else { panic!("not a Request") };
         assert!(matches!(entry, Ok(Message::Notification(_))));
         assert_eq!(lazy.len(), 4);
     }

@@ -13,7 +13,7 @@ use crate::batch::{ScannedCall, ScannedEntry};
 use crate::decode::{Rules, invalid};
 use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
-use crate::id::{Id, whole};
+use crate::id::{Id, trim_zero_fraction};
 use crate::json::RawJson;
 use crate::members::{MemberNames, Members, ValueSpan};
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
@@ -274,7 +274,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
         return Err("a member of `error` is there twice".to_owned());
     }
     let number = std::str::from_utf8(code.of(text)).unwrap_or_default();
-    let code = whole(number).parse().map_err(|_| "`error.code` must be an integer")?;
+    let code = trim_zero_fraction(number).parse().map_err(|_| "`error.code` must be an integer")?;
     if message.is_none() || message.kind(text) != JsonKind::String {
         return Err("`error.message` must be a String".to_owned());
     }

@@ -1,8 +1,9 @@
-//! What a JSON-RPC message is.
+//! The sans-IO core of `antiphon`: JSON-RPC messages, their bytes, and the calls in flight.
 //!
-//! Messages, exact ids, one-pass decode, encode, framings, limits, and who waits for what. There is
-//! no socket, no clock and no runtime in here: bytes come in, messages go out, and the reverse.
-//! Most people want the `antiphon` crate, which gives all this a wire.
+//! It has messages, exact ids, a one-pass decoder, an encoder, framings, limits, and the session
+//! table of pending calls. It never opens a socket, reads a clock or needs a runtime: bytes become
+//! messages, and messages become bytes. Most users want the `antiphon` crate, which adds the
+//! transports.
 //!
 //! ```
 //! use antiphon_core::{Message, Payload, RawJson, Response, Rules, decode};
