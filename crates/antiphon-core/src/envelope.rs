@@ -247,12 +247,12 @@ impl fmt::Display for EnvelopeError {
         match self {
             Self::Missing(JSONRPC) => f.write_str("`jsonrpc` is missing; it must be \"2.0\""),
             Self::Missing(member) => write!(f, "`{}` is missing", name(*member)),
-            Self::Twice(member) => write!(f, "`{}` is there twice", name(*member)),
+            Self::Twice(member) => write!(f, "`{}` occurs twice", name(*member)),
             Self::Kind(member, kind) => {
                 write!(f, "`{}` must be {}, found {kind}", name(*member), wanted(*member))
             }
             Self::Version => f.write_str("`jsonrpc` must be \"2.0\""),
-            Self::ResultAndError => f.write_str("both `result` and `error` are there"),
+            Self::ResultAndError => f.write_str("`result` and `error` must not occur together"),
             Self::Error(reason) => f.write_str(reason),
         }
     }
@@ -271,7 +271,7 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     }
     let Members { spans: [code, message, data], duplicate, .. } = members;
     if duplicate.is_some() {
-        return Err("a member of `error` is there twice".to_owned());
+        return Err("a member of `error` occurs twice".to_owned());
     }
     let number = std::str::from_utf8(code.of(text)).unwrap_or_default();
     let code = trim_zero_fraction(number).parse().map_err(|_| "`error.code` must be an integer")?;

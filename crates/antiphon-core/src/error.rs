@@ -116,7 +116,7 @@ impl ErrorObject {
     /// -32006
     pub fn too_many_subscriptions(limit: usize) -> Self {
         Self::of(Code::TOO_MANY_SUBSCRIPTIONS, "Too many subscriptions")
-            .with_data(&format_args!("the limit is {limit} a connection"))
+            .with_data(&format_args!("the limit is {limit} per connection"))
     }
 
     /// -32007

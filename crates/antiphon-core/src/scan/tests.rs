@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
+fn invalid_utf8_is_found_at_every_position() {
     for len in [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 72, 255, 256, 257, 330, 700] {
         for at in 0..len {
             let mut text = vec![b'x'; len + 4];
@@ -153,7 +153,7 @@ fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn no_utf8_is_reported_before_any_other_fault() {
+fn invalid_utf8_is_reported_before_other_errors() {
     for text in [&b"\xFF"[..], b"[1,\xFF]", b"{\"a\":x \xC3(}", b"[1] \x80", b"nul\xED\xA0\x80"] {
         assert_eq!(check(text, 8).unwrap_err().what, "invalid UTF-8", "{text:?}");
     }
