@@ -8,14 +8,14 @@
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
-use super::text::{Shape, Structure, Text, is_space, skip};
-use super::{FrameError, Step};
+use super::json_text::{BracketCounter, Delimiter, PartialText, is_space, skip};
+use super::{DeframeStep, FrameError};
 
 /// Takes texts from lines.
 #[derive(Debug)]
 pub(super) struct LineDeframer {
     max_frame: usize,
-    text: Text,
+    text: PartialText,
     line_has_text: bool,
     /// A line that is there is taken without a look at what is in it.
     whole: bool,
@@ -25,10 +25,16 @@ pub(super) struct LineDeframer {
 
 impl LineDeframer {
     pub(super) fn new(max_frame: usize, whole: bool) -> Self {
-        Self { max_frame, text: Text::new(max_frame), line_has_text: false, whole, searched: 0 }
+        Self {
+            max_frame,
+            text: PartialText::new(max_frame),
+            line_has_text: false,
+            whole,
+            searched: 0,
+        }
     }
 
-    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         let before = buf.len();
         if self.text.is_under_way() {
             let step = self.text.step(buf);
@@ -38,7 +44,7 @@ impl LineDeframer {
         let first = skip(buf, |byte| is_space(byte) && byte != b'\n');
         self.forget(before - buf.len());
         match first {
-            None => Step::Starved,
+            None => DeframeStep::Starved,
             Some(b'\n') => self.end_line(buf),
             Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
@@ -50,7 +56,7 @@ impl LineDeframer {
     }
 
     /// The rest of the line, where it is all there and may be one text.
-    fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<Step> {
+    fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<DeframeStep> {
         if !self.whole || !matches!(first, b'{' | b'[') {
             return None;
         }
@@ -63,7 +69,7 @@ impl LineDeframer {
         line.truncate(newline);
         self.line_has_text = false;
         self.searched = 0;
-        Some(Step::Emit(Ok(line.freeze())))
+        Some(DeframeStep::Emit(Ok(line.freeze())))
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -77,23 +83,23 @@ impl LineDeframer {
     }
 
     /// A line without a text is an empty message, and gets the answer of one.
-    fn end_line(&mut self, buf: &mut BytesMut) -> Step {
+    fn end_line(&mut self, buf: &mut BytesMut) -> DeframeStep {
         buf.advance(1);
         self.forget(1);
         if std::mem::take(&mut self.line_has_text) {
-            Step::Continue
+            DeframeStep::Continue
         } else {
-            Step::Emit(Ok(Bytes::new()))
+            DeframeStep::Emit(Ok(Bytes::new()))
         }
     }
 
-    fn begin(&mut self, first: u8) -> Step {
+    fn begin(&mut self, first: u8) -> DeframeStep {
         self.line_has_text = true;
         self.text.begin(match first {
-            b'{' | b'[' => Shape::Enclosed(Structure::new(true)),
-            _ => Shape::Line,
+            b'{' | b'[' => Delimiter::Enclosed(BracketCounter::new(true)),
+            _ => Delimiter::Line,
         });
-        Step::Continue
+        DeframeStep::Continue
     }
 }
 
@@ -102,7 +108,7 @@ mod tests {
     use bytes::BytesMut;
 
     use crate::framing::Framing::Line;
-    use crate::framing::tests::{Feed, expect, ok, too_large};
+    use crate::framing::tests::{FrameFeed, expect, ok, too_large};
     use crate::framing::{Deframer, texts};
 
     #[test]
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_closed_text_needs_no_newline() {
-        let mut feed = Feed::new(Line, 64);
+        let mut feed = FrameFeed::new(Line, 64);
         feed.push(b" {\"a\":[]}");
         assert_eq!(feed.frames, [ok(b"{\"a\":[]}")]);
     }
@@ -218,7 +224,7 @@ mod tests {
     #[test]
     fn an_endless_line_is_not_buffered() {
         for piece in [&[b'['; 1024][..], &[b'1'; 1024], &[b'"'; 1023], &[b' '; 1024]] {
-            let mut feed = Feed::new(Line, 4096);
+            let mut feed = FrameFeed::new(Line, 4096);
             for _ in 0..1024 {
                 feed.push(piece);
                 assert!(feed.buf.len() <= 4096);

@@ -8,10 +8,10 @@
 //! [`Deframer::next`] has asked for more bytes, the buffer holds no more than the frame limit (or,
 //! for header framing, one capped header block).
 
-mod block;
 mod header;
+mod header_block;
+mod json_text;
 mod line;
-mod text;
 mod values;
 pub mod websocket;
 
@@ -20,8 +20,8 @@ use std::str::FromStr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-pub use self::block::HeaderFault;
 use self::header::HeaderDeframer;
+pub use self::header_block::HeaderError;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
@@ -131,7 +131,7 @@ pub enum FrameError {
     #[error("malformed header block: {reason}")]
     Header {
         /// What is wrong with it.
-        reason: HeaderFault,
+        reason: HeaderError,
     },
     /// The stream ended inside a header block or a body.
     #[error("stream ended inside a frame; send all of the announced bytes before closing")]
@@ -176,7 +176,7 @@ enum Mode {
 
 /// What one step of a deframer came to. Each step but the starved one consumes bytes or changes
 /// state, so that stepping ends.
-enum Step {
+enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
     Starved,
@@ -232,9 +232,9 @@ impl Deframer {
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         loop {
             match self.step(buf) {
-                Step::Emit(frame) => return Some(frame),
-                Step::Continue => {}
-                Step::Starved => return None,
+                DeframeStep::Emit(frame) => return Some(frame),
+                DeframeStep::Continue => {}
+                DeframeStep::Starved => return None,
             }
         }
     }
@@ -264,12 +264,12 @@ impl Deframer {
     /// next read.
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
-            Mode::Header(header) => within_reason(header.wanted(buffered), buffered),
+            Mode::Header(header) => reserve_hint(header.wanted(buffered), buffered),
             Mode::Detecting | Mode::Line(_) | Mode::Values(_) => 0,
         }
     }
 
-    fn step(&mut self, buf: &mut BytesMut) -> Step {
+    fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.mode {
             Mode::Detecting => self.detect(buf),
             Mode::Line(line) => line.step(buf),
@@ -278,14 +278,14 @@ impl Deframer {
         }
     }
 
-    fn detect(&mut self, buf: &BytesMut) -> Step {
+    fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return Step::Starved,
+            None => return DeframeStep::Starved,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };
         self.begin(framing);
-        Step::Continue
+        DeframeStep::Continue
     }
 }
 
@@ -296,14 +296,14 @@ impl Deframer {
 /// lies, and to move it to more room costs more than room that is not touched.
 ///
 /// ```
-/// use antiphon_core::framing::within_reason;
+/// use antiphon_core::framing::reserve_hint;
 ///
-/// assert_eq!(within_reason(100, 0), 100);
-/// assert_eq!(within_reason(1 << 30, 100), 64 << 10);
-/// assert_eq!(within_reason(1 << 30, 100 << 10), 400 << 10);
-/// assert_eq!(within_reason(1 << 30, 1 << 20), 16 << 20);
+/// assert_eq!(reserve_hint(100, 0), 100);
+/// assert_eq!(reserve_hint(1 << 30, 100), 64 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 100 << 10), 400 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 1 << 20), 16 << 20);
 /// ```
-pub fn within_reason(missing: usize, buffered: usize) -> usize {
+pub fn reserve_hint(missing: usize, buffered: usize) -> usize {
     let times = if buffered < MUCH { 4 } else { 16 };
     missing.min(buffered.saturating_mul(times).max(MAX_WANTED))
 }

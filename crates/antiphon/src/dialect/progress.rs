@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use antiphon_core::{Id, Kind, Method, Params, RawJson, encode};
+use antiphon_core::{Id, JsonKind, Method, Params, RawJson, encode};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// The notification that tells how far a call has come, and how it says which call.
@@ -118,7 +118,7 @@ fn put_name(name: &str, out: &mut BytesMut) {
 fn put_members(value: &RawJson, out: &mut BytesMut) {
     let text = value.as_str();
     match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
-        Some(members) if value.kind() == Kind::Object => {
+        Some(members) if value.kind() == JsonKind::Object => {
             if !members.trim().is_empty() {
                 out.put_u8(b',');
                 out.extend_from_slice(members.as_bytes());
@@ -135,7 +135,7 @@ fn put_members(value: &RawJson, out: &mut BytesMut) {
 fn insert(object: &str, path: &[String], value: &str) -> Option<String> {
     let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
     let mut members: BTreeMap<String, RawJson> = serde_json::from_str(object).ok()?;
-    let inner = members.remove(name).filter(|inner| inner.kind() == Kind::Object);
+    let inner = members.remove(name).filter(|inner| inner.kind() == JsonKind::Object);
     let inner = inner.as_ref().map_or("{}", RawJson::as_str);
     let mut out = format!("{{{}:{}", Method::new(name).as_json(), insert(inner, rest, value)?);
     for (other, value) in members {

@@ -4,7 +4,7 @@
 //! to say, and who does not know them loses nothing: `lost`, how many items went before this one, and
 //! in the last message of all `closed`, a reason, or `error`, an error object.
 
-use antiphon_core::{ErrorObject, Id, Kind, Method, Params, RawJson};
+use antiphon_core::{ErrorObject, Id, JsonKind, Method, Params, RawJson};
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Deserialize;
 
@@ -104,7 +104,7 @@ impl Arrived {
     pub(crate) fn read(params: Option<&Params>) -> Option<Self> {
         // A derived struct would take an Array too.
         let params = params?.as_json();
-        (params.kind() == Kind::Object).then(|| params.decode().ok()).flatten()
+        (params.kind() == JsonKind::Object).then(|| params.decode().ok()).flatten()
     }
 }
 

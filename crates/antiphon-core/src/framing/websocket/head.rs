@@ -2,7 +2,7 @@
 
 use bytes::{BufMut, BytesMut};
 
-use super::{Fault, Role};
+use super::{Role, WebSocketError};
 
 /// The longest head: opcode, length in nine bytes, mask.
 pub(super) const MAX_SIZE: usize = 14;
@@ -33,7 +33,7 @@ pub enum Opcode {
 }
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) opcode: Opcode,
     pub(super) is_last: bool,
     pub(super) length: u64,
@@ -42,27 +42,27 @@ pub(super) struct Head {
 }
 
 /// A head, and how many bytes it takes.
-pub(super) struct Opened {
-    pub(super) head: Head,
+pub(super) struct ParsedHead {
+    pub(super) head: FrameHead,
     pub(super) size: usize,
 }
 
-impl Head {
+impl FrameHead {
     /// The head at the front of these bytes; `None` while it is not whole.
-    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<Opened>, Fault> {
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<ParsedHead>, WebSocketError> {
         let [first, second, rest @ ..] = buf else { return Ok(None) };
         if first & RESERVED != 0 {
-            return Err(Fault::ReservedBits);
+            return Err(WebSocketError::ReservedBits);
         }
         let opcode = Opcode::read(first & 0x0f)?;
         let is_last = first & LAST != 0;
         let short = second & !MASKED;
         if opcode.is_control() && (!is_last || usize::from(short) > MAX_CONTROL) {
-            return Err(Fault::Control);
+            return Err(WebSocketError::Control);
         }
         match role {
-            Role::Server if second & MASKED == 0 => return Err(Fault::NotMasked),
-            Role::Client if second & MASKED != 0 => return Err(Fault::Masked),
+            Role::Server if second & MASKED == 0 => return Err(WebSocketError::NotMasked),
+            Role::Client if second & MASKED != 0 => return Err(WebSocketError::Masked),
             Role::Server | Role::Client => {}
         }
         let Some((length, rest)) = length(short, rest)? else { return Ok(None) };
@@ -74,12 +74,12 @@ impl Head {
             },
         };
         let head = Self { opcode, is_last, length, mask };
-        Ok(Some(Opened { head, size: buf.len() - rest.len() }))
+        Ok(Some(ParsedHead { head, size: buf.len() - rest.len() }))
     }
 }
 
 /// The length, and what follows it.
-fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
+fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, WebSocketError> {
     let (found, least) = match short {
         IN_TWO_BYTES => {
             let found = rest.split_first_chunk();
@@ -93,13 +93,15 @@ fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
     };
     match found {
         // In as few bytes as it takes, and the highest bit is none of it.
-        Some((length, _)) if length < least || length >> 63 == 1 => Err(Fault::Length { length }),
+        Some((length, _)) if length < least || length >> 63 == 1 => {
+            Err(WebSocketError::Length { length })
+        }
         found => Ok(found),
     }
 }
 
 impl Opcode {
-    fn read(bits: u8) -> Result<Self, Fault> {
+    fn read(bits: u8) -> Result<Self, WebSocketError> {
         match bits {
             0x0 => Ok(Self::Continuation),
             0x1 => Ok(Self::Text),
@@ -107,7 +109,7 @@ impl Opcode {
             0x8 => Ok(Self::Close),
             0x9 => Ok(Self::Ping),
             0xa => Ok(Self::Pong),
-            opcode => Err(Fault::Opcode { opcode }),
+            opcode => Err(WebSocketError::Opcode { opcode }),
         }
     }
 

@@ -2,22 +2,22 @@
 //! closes, and messages become frames.
 //!
 //! It never reads, writes, answers a ping, or makes a mask: who holds the socket does. It never
-//! allocates for a length that a peer has only announced, and never resumes after a [`Fault`]: the
+//! allocates for a length that a peer has only announced, and never resumes after a [`WebSocketError`]: the
 //! place where the next frame starts is not known any more.
 //!
 //! Invariant: each byte is unmasked once, where it was read, however many pieces it comes in; a
 //! message in one frame is given out from there without a copy.
 
-mod fault;
+mod error;
 mod head;
 mod mask;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-pub use self::fault::Fault;
+pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{Head, Opened};
-use super::within_reason;
+use self::head::{FrameHead, ParsedHead};
+use super::reserve_hint;
 
 /// Which end of the connection this is. A client masks what it sends, a server does not (5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum Event {
 
 /// Takes events from the front of a buffer, resuming where the last call ran out of bytes.
 #[derive(Debug)]
-pub struct Deframer {
+pub struct WebSocketDeframer {
     role: Role,
     max_message: usize,
     frame: Option<Frame>,
@@ -73,7 +73,7 @@ struct Fragments {
     payload: BytesMut,
 }
 
-impl Deframer {
+impl WebSocketDeframer {
     /// A deframer for this end that refuses messages of more than `max_message` bytes.
     pub fn new(role: Role, max_message: usize) -> Self {
         Self { role, max_message, frame: None, message: None }
@@ -82,7 +82,7 @@ impl Deframer {
     /// The next event in `buf`; `None` when more bytes are needed. After an error there is none.
     ///
     /// Between calls `buf` may only grow at its end.
-    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, Fault>> {
+    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, WebSocketError>> {
         self.take(buf).transpose()
     }
 
@@ -95,10 +95,10 @@ impl Deframer {
     /// 64 KiB or four times what has come: a hint for the size of the next read.
     pub fn wanted(&self, buffered: usize) -> usize {
         let length = self.frame.as_ref().map_or(0, |frame| frame.length);
-        within_reason(length.saturating_sub(buffered), buffered)
+        reserve_hint(length.saturating_sub(buffered), buffered)
     }
 
-    fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+    fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, WebSocketError> {
         loop {
             let frame = match self.frame.take() {
                 Some(frame) => frame,
@@ -115,12 +115,14 @@ impl Deframer {
     }
 
     /// Takes the head of the next frame, if all of it is there.
-    fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, Fault> {
-        let Some(Opened { head, size }) = Head::read(buf, self.role)? else { return Ok(None) };
-        let Head { opcode, is_last, length, mask } = head;
+    fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
+        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+            return Ok(None);
+        };
+        let FrameHead { opcode, is_last, length, mask } = head;
         match (opcode, &self.message) {
-            (Opcode::Continuation, None) => return Err(Fault::NothingToContinue),
-            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(Fault::Interrupted),
+            (Opcode::Continuation, None) => return Err(WebSocketError::NothingToContinue),
+            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(WebSocketError::Interrupted),
             _ => {}
         }
         let length = self.admit(opcode, length)?;
@@ -129,12 +131,12 @@ impl Deframer {
     }
 
     /// The limit is for whole messages, so what has come of this one counts.
-    fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, Fault> {
+    fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, WebSocketError> {
         let before = match &self.message {
             Some(message) if opcode == Opcode::Continuation => message.payload.len(),
             _ => 0,
         };
-        let too_large = Fault::TooLarge { limit: self.max_message };
+        let too_large = WebSocketError::TooLarge { limit: self.max_message };
         let length = usize::try_from(length).map_err(|_| too_large)?;
         if !opcode.is_control() && length > self.max_message.saturating_sub(before) {
             return Err(too_large);
@@ -143,7 +145,11 @@ impl Deframer {
     }
 
     /// Takes what has come of a frame, and keeps the frame while more is to come.
-    fn receive(&mut self, mut frame: Frame, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+    fn receive(
+        &mut self,
+        mut frame: Frame,
+        buf: &mut BytesMut,
+    ) -> Result<Option<Event>, WebSocketError> {
         frame.unmask(buf);
         if !frame.is_fragment() {
             if frame.is_whole() {
@@ -190,16 +196,16 @@ impl Frame {
 }
 
 impl Fragments {
-    fn join(self) -> Result<Event, Fault> {
+    fn join(self) -> Result<Event, WebSocketError> {
         let opcode = if self.is_text { Opcode::Text } else { Opcode::Binary };
         event(opcode, self.payload.freeze())
     }
 }
 
 /// What a frame, or a message of fragments, says.
-fn event(opcode: Opcode, payload: Bytes) -> Result<Event, Fault> {
+fn event(opcode: Opcode, payload: Bytes) -> Result<Event, WebSocketError> {
     match opcode {
-        Opcode::Text if !is_utf8(&payload) => Err(Fault::NotUtf8),
+        Opcode::Text if !is_utf8(&payload) => Err(WebSocketError::NotUtf8),
         Opcode::Text | Opcode::Binary | Opcode::Continuation => Ok(Event::Message(payload)),
         Opcode::Ping => Ok(Event::Ping(payload)),
         Opcode::Pong => Ok(Event::Pong),
@@ -212,16 +218,16 @@ fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()
 }
 
-fn close(payload: &[u8]) -> Result<Event, Fault> {
+fn close(payload: &[u8]) -> Result<Event, WebSocketError> {
     let (code, reason) = match payload.split_first_chunk() {
         Some((code, reason)) => (Some(u16::from_be_bytes(*code)), reason),
         None if payload.is_empty() => (None, payload),
-        None => return Err(Fault::HalfACloseCode),
+        None => return Err(WebSocketError::HalfACloseCode),
     };
     if let Some(code) = code.filter(|code| !may_be_sent(*code)) {
-        return Err(Fault::CloseCode { code });
+        return Err(WebSocketError::CloseCode { code });
     }
-    let reason = std::str::from_utf8(reason).map_err(|_| Fault::NotUtf8)?;
+    let reason = std::str::from_utf8(reason).map_err(|_| WebSocketError::NotUtf8)?;
     Ok(Event::Close { code, reason: reason.to_owned() })
 }
 

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::Limits;
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
+use antiphon_core::framing::websocket::{
+    Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
+};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
@@ -40,7 +42,7 @@ const MAX_UNSENT_PONGS: usize = 1_024;
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
     io: S,
-    deframer: Deframer,
+    deframer: WebSocketDeframer,
     /// A client masks what it sends.
     masks: Option<Masks>,
     incoming: ReadBuffer,
@@ -133,7 +135,7 @@ fn wire<S>(
     let meter = Arc::<Meter>::default();
     let transport = WsTransport {
         io,
-        deframer: Deframer::new(role, limits.longest_frame()),
+        deframer: WebSocketDeframer::new(role, limits.longest_frame()),
         masks: None,
         incoming: ReadBuffer::new(unread),
         outgoing: WriteBuffer::default(),
@@ -167,9 +169,9 @@ fn complaint(code: Option<u16>, reason: &str) -> Option<String> {
     Some(format!("the other side closed the WebSocket with {code}: {reason}"))
 }
 
-fn reason(fault: &Fault) -> String {
+fn reason(fault: &WebSocketError) -> String {
     match fault {
-        Fault::TooLarge { .. } => fault.to_string(),
+        WebSocketError::TooLarge { .. } => fault.to_string(),
         other => format!("the other side broke the WebSocket protocol: {other}"),
     }
 }
@@ -301,7 +303,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
     }
 
     /// Tells the other side what it did wrong.
-    fn close_for(&mut self, fault: &Fault) {
+    fn close_for(&mut self, fault: &WebSocketError) {
         let mut linger = None;
         if self.state == State::Open {
             self.say_goodbye(fault.close_code(), &fault.to_string());

@@ -1,14 +1,15 @@
-//! Texts eight bytes at a time.
+//! Search in text eight bytes at a time (SIMD within a register).
+//!
+//! It never judges JSON: it reports positions of bytes that the scanner must look at.
 
-/// The bit that no ASCII byte has.
+/// The high bit of each byte, which no ASCII byte has.
 pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 
-/// How many bytes at the front need no second look inside a String: no quote, no backslash, no
-/// control character.
+/// Returns the number of bytes before the first quote, backslash or control character.
 ///
-/// Short texts are told eight bytes at a time; long ones 256 at a time, in a loop that the compiler
-/// makes into vector instructions. What was looked at is laid upon `seen`, bit by bit.
+/// The first 64 bytes are searched eight at a time, the rest 256 at a time in a loop that the compiler
+/// vectorises. The searched bytes are added to `seen` by a bitwise OR.
 pub(crate) fn plain_run(bytes: &[u8], seen: &mut u64) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
     let words = &words[..words.len().min(8)];
@@ -34,7 +35,7 @@ fn first_special(words: &[[u8; 8]], seen: &mut u64) -> Option<usize> {
     })
 }
 
-/// Where among eight bytes the first special one is.
+/// Returns the position of the first special byte of eight: quote, backslash or control character.
 #[inline]
 pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
     let word = u64::from_le_bytes(*word);
@@ -43,24 +44,23 @@ pub(crate) fn special_in(word: &[u8; 8]) -> Option<usize> {
     let backslash = zero_byte(word ^ (ONES * u64::from(b'\\')));
     let control = word.wrapping_sub(ONES * 0x20) & !word & HIGHS;
     let special = quote | backslash | control;
-    // The lowest marked byte is exact; borrows can only mark bytes above a true one.
+    // The lowest marked byte is exact: a borrow can only mark bytes above a true match.
     (special != 0).then(|| (special.trailing_zeros() / 8) as usize)
 }
 
-/// How many digits eight bytes begin with, where something else follows in them.
+/// Returns the number of leading digits of eight bytes; `None` if all eight are digits.
 #[inline]
 pub(super) fn digits_in(word: &[u8; 8]) -> Option<usize> {
-    // A digit is now a value below ten: it takes 0x76 without a carry into the high bit.
+    // A digit is now a value below ten, so adding 0x76 does not carry into the high bit.
     let values = u64::from_le_bytes(*word) ^ (ONES * 0x30);
     let others = (((values & (ONES * 0x7F)) + ONES * 0x76) | values) & (ONES * 0x80);
     (others != 0).then(|| (others.trailing_zeros() / 8) as usize)
 }
 
-/// Whether there is a special byte among these.
+/// Whether the block has a special byte.
 ///
-/// With one bit flipped, a quote and the control characters are the bytes up to a space, and no other
-/// is: so the least byte tells of both, and another one of backslashes. Minima are what vectors do
-/// best.
+/// With one bit flipped, the quote and the control characters are exactly the bytes up to 0x20. So one
+/// minimum finds both, and a second minimum finds backslashes. Minima vectorise well.
 fn holds_special(block: &[u8; 256], seen: &mut u64) -> bool {
     const QUOTE_OR_CONTROL: u8 = b'"' ^ FLIP;
     const FLIP: u8 = 0x02;

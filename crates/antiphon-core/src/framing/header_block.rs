@@ -16,7 +16,7 @@ const CONTENT_LENGTH: &[u8] = b"content-length";
 
 /// What is wrong with a header block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HeaderFault {
+pub enum HeaderError {
     /// A line that is no header.
     #[error("{line:?} is no header; send lines of the form \"Name: value\"")]
     NotAHeader {
@@ -51,16 +51,16 @@ pub enum HeaderFault {
 /// A header block under way. Each line is consumed when it is complete, so that the buffer holds
 /// one line of it at most.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct HeaderBlock {
     length_so_far: usize,
     /// How much of the line at the front of the buffer is known to hold no newline.
     scanned: usize,
     content_length: Option<u64>,
 }
 
-impl Block {
+impl HeaderBlock {
     /// Reads to the end of the block, and gives the length of its body.
-    pub(super) fn read(&mut self, buf: &mut BytesMut) -> Result<Option<u64>, HeaderFault> {
+    pub(super) fn read(&mut self, buf: &mut BytesMut) -> Result<Option<u64>, HeaderError> {
         while let Some(end) = self.line_end(buf)? {
             let outcome = self.line(trim_newline(buf.get(..end).unwrap_or_default()), end);
             buf.advance(end);
@@ -75,7 +75,7 @@ impl Block {
         self.length_so_far > 0
     }
 
-    fn line_end(&mut self, buf: &mut BytesMut) -> Result<Option<usize>, HeaderFault> {
+    fn line_end(&mut self, buf: &mut BytesMut) -> Result<Option<usize>, HeaderError> {
         let room = MAX_BLOCK - self.length_so_far;
         let seen = buf.len().min(room);
         if let Some(at) = memchr(b'\n', buf.get(self.scanned..seen).unwrap_or_default()) {
@@ -83,7 +83,7 @@ impl Block {
         }
         if seen == room {
             buf.advance(room);
-            return Err(HeaderFault::TooLong { limit: MAX_BLOCK });
+            return Err(HeaderError::TooLong { limit: MAX_BLOCK });
         }
         self.scanned = seen;
         Ok(None)
@@ -91,28 +91,28 @@ impl Block {
 
     /// Takes in one line, which with its newline has `size` bytes; the empty one ends the block,
     /// unless the block has not begun.
-    fn line(&mut self, line: &[u8], size: usize) -> Result<Option<u64>, HeaderFault> {
+    fn line(&mut self, line: &[u8], size: usize) -> Result<Option<u64>, HeaderError> {
         if !line.is_empty() {
             self.length_so_far += size;
             self.header(line)?;
             Ok(None)
         } else if self.has_begun() {
-            self.content_length.map(Some).ok_or(HeaderFault::NoLength)
+            self.content_length.map(Some).ok_or(HeaderError::NoLength)
         } else {
             Ok(None)
         }
     }
 
-    fn header(&mut self, line: &[u8]) -> Result<(), HeaderFault> {
+    fn header(&mut self, line: &[u8]) -> Result<(), HeaderError> {
         let (name, value) =
-            split_header(line).ok_or_else(|| HeaderFault::NotAHeader { line: excerpt(line) })?;
+            split_header(line).ok_or_else(|| HeaderError::NotAHeader { line: excerpt(line) })?;
         if !name.eq_ignore_ascii_case(CONTENT_LENGTH) {
             return Ok(());
         }
         let second =
-            parse_length(value).ok_or_else(|| HeaderFault::BadLength { value: excerpt(value) })?;
+            parse_length(value).ok_or_else(|| HeaderError::BadLength { value: excerpt(value) })?;
         match self.content_length.replace(second) {
-            Some(first) if first != second => Err(HeaderFault::TwoLengths { first, second }),
+            Some(first) if first != second => Err(HeaderError::TwoLengths { first, second }),
             _ => Ok(()),
         }
     }
@@ -149,17 +149,17 @@ fn excerpt(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeaderFault, MAX_BLOCK};
+    use super::{HeaderError, MAX_BLOCK};
     use crate::framing::FrameError;
     use crate::framing::Framing::Header;
-    use crate::framing::tests::{Feed, Frame, expect, ok};
+    use crate::framing::tests::{Frame, FrameFeed, expect, ok};
 
-    fn fault(reason: HeaderFault) -> Frame {
+    fn fault(reason: HeaderError) -> Frame {
         Err(FrameError::Header { reason })
     }
 
     fn bad_length(value: &str) -> Frame {
-        fault(HeaderFault::BadLength { value: value.into() })
+        fault(HeaderError::BadLength { value: value.into() })
     }
 
     #[test]
@@ -180,9 +180,9 @@ mod tests {
     #[test]
     fn a_length_must_be_there_and_unambiguous() {
         let missing = b"Content-Type: a\r\n\r\n{}CONTENT-length: 2\r\n\r\n[]";
-        expect(Header, 64, missing, &[fault(HeaderFault::NoLength), ok(b"[]")]);
+        expect(Header, 64, missing, &[fault(HeaderError::NoLength), ok(b"[]")]);
         let two = b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}Content-Length: 2\r\n\r\n[]";
-        let reason = HeaderFault::TwoLengths { first: 1, second: 2 };
+        let reason = HeaderError::TwoLengths { first: 1, second: 2 };
         expect(Header, 64, two, &[fault(reason), ok(b"[]")]);
     }
 
@@ -190,18 +190,21 @@ mod tests {
     fn a_line_of_json_is_no_header() {
         for line in ["{\"jsonrpc\": \"2.0\"}", "hello", ": 5", "Content-Length : 5"] {
             let input = format!("{line}\r\n\r\ncContent-Length:2\r\n\r\n[]");
-            let reason = HeaderFault::NotAHeader { line: line.into() };
+            let reason = HeaderError::NotAHeader { line: line.into() };
             expect(Header, 64, input.as_bytes(), &[fault(reason), ok(b"[]")]);
         }
     }
 
     #[test]
     fn a_block_is_capped() {
-        let long = fault(HeaderFault::TooLong { limit: MAX_BLOCK });
+        let long = fault(HeaderError::TooLong { limit: MAX_BLOCK });
         let lines = [b"X: y\r\n".repeat(MAX_BLOCK), b"Content-Length: 2\r\n\r\n[]".to_vec()];
-        assert_eq!(Feed::in_pieces(Header, 64, &lines.concat(), 100), [long.clone(), ok(b"[]")]);
+        assert_eq!(
+            FrameFeed::in_pieces(Header, 64, &lines.concat(), 100),
+            [long.clone(), ok(b"[]")]
+        );
 
-        let mut feed = Feed::new(Header, 64);
+        let mut feed = FrameFeed::new(Header, 64);
         for _ in 0..MAX_BLOCK {
             feed.push(&[b'x'; 100]);
             assert!(feed.buf.len() < MAX_BLOCK);
@@ -213,9 +216,9 @@ mod tests {
     fn a_block_of_the_cap_itself_is_allowed() {
         let filler = MAX_BLOCK - "Content-Length: 2\r\nX: \r\n\r\n".len();
         let block = format!("Content-Length: 2\r\nX: {}\r\n\r\n{{}}", "y".repeat(filler));
-        assert_eq!(Feed::in_pieces(Header, 64, block.as_bytes(), 7), [ok(b"{}")]);
+        assert_eq!(FrameFeed::in_pieces(Header, 64, block.as_bytes(), 7), [ok(b"{}")]);
         let over = format!("Content-Length: 2\r\nX: {}\r\n\r\n{{}}", "y".repeat(filler + 1));
-        let long = fault(HeaderFault::TooLong { limit: MAX_BLOCK });
-        assert_eq!(Feed::in_pieces(Header, 64, over.as_bytes(), 7), [long]);
+        let long = fault(HeaderError::TooLong { limit: MAX_BLOCK });
+        assert_eq!(FrameFeed::in_pieces(Header, 64, over.as_bytes(), 7), [long]);
     }
 }

@@ -9,23 +9,23 @@
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
-use super::{FrameError, Step};
+use super::{DeframeStep, FrameError};
 use crate::scan::{plain_run, special_in};
 
 /// The text under way, if there is one, at the front of the buffer.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct PartialText {
     max_frame: usize,
-    shape: Option<Shape>,
+    delimiter: Option<Delimiter>,
     scanned: usize,
     dropping: bool,
 }
 
 /// What decides where a text ends.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum Delimiter {
     /// At the bracket or quote that closes its first byte.
-    Enclosed(Structure),
+    Enclosed(BracketCounter),
     /// Before the next newline.
     Line,
     /// Before whitespace, or before a byte that opens an enclosed text.
@@ -34,7 +34,7 @@ pub(super) enum Shape {
 
 /// How deep a scan stands in brackets and strings.
 #[derive(Debug)]
-pub(super) struct Structure {
+pub(super) struct BracketCounter {
     newline_ends: bool,
     // A skipped text has no bound, and a u64 cannot overflow by one a byte.
     depth: u64,
@@ -42,26 +42,26 @@ pub(super) struct Structure {
     escaped: bool,
 }
 
-impl Text {
+impl PartialText {
     pub(super) fn new(max_frame: usize) -> Self {
-        Self { max_frame, shape: None, scanned: 0, dropping: false }
+        Self { max_frame, delimiter: None, scanned: 0, dropping: false }
     }
 
     pub(super) fn is_under_way(&self) -> bool {
-        self.shape.is_some()
+        self.delimiter.is_some()
     }
 
     /// Starts a text at the front of the buffer.
-    pub(super) fn begin(&mut self, shape: Shape) {
-        *self = Self { shape: Some(shape), ..Self::new(self.max_frame) };
+    pub(super) fn begin(&mut self, delimiter: Delimiter) {
+        *self = Self { delimiter: Some(delimiter), ..Self::new(self.max_frame) };
     }
 
     /// Scans what is new in `buf`.
-    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
-        let Some(shape) = &mut self.shape else {
-            return Step::Continue;
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
+        let Some(delimiter) = &mut self.delimiter else {
+            return DeframeStep::Continue;
         };
-        match shape.end(buf.get(self.scanned..).unwrap_or_default()) {
+        match delimiter.end(buf.get(self.scanned..).unwrap_or_default()) {
             Some(end) => self.close(self.scanned + end, buf),
             None => self.suspend(buf),
         }
@@ -74,43 +74,43 @@ impl Text {
         (!rest.is_empty()).then(|| Ok(rest.freeze()))
     }
 
-    fn close(&mut self, length: usize, buf: &mut BytesMut) -> Step {
+    fn close(&mut self, length: usize, buf: &mut BytesMut) -> DeframeStep {
         let dropping = self.dropping;
         *self = Self::new(self.max_frame);
         if dropping || length > self.max_frame {
             buf.advance(length);
-            return if dropping { Step::Continue } else { self.too_large() };
+            return if dropping { DeframeStep::Continue } else { self.too_large() };
         }
-        Step::Emit(Ok(buf.split_to(length).freeze()))
+        DeframeStep::Emit(Ok(buf.split_to(length).freeze()))
     }
 
-    fn suspend(&mut self, buf: &mut BytesMut) -> Step {
+    fn suspend(&mut self, buf: &mut BytesMut) -> DeframeStep {
         self.scanned = buf.len();
         if !self.dropping && self.scanned <= self.max_frame {
-            return Step::Starved;
+            return DeframeStep::Starved;
         }
         buf.clear();
         self.scanned = 0;
         let reported = std::mem::replace(&mut self.dropping, true);
-        if reported { Step::Starved } else { self.too_large() }
+        if reported { DeframeStep::Starved } else { self.too_large() }
     }
 
-    fn too_large(&self) -> Step {
-        Step::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
+    fn too_large(&self) -> DeframeStep {
+        DeframeStep::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
     }
 }
 
-impl Shape {
+impl Delimiter {
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         match self {
-            Self::Enclosed(structure) => structure.end(bytes),
+            Self::Enclosed(brackets) => brackets.end(bytes),
             Self::Line => memchr(b'\n', bytes),
             Self::Run => bytes.iter().position(|&byte| is_space(byte) || opens(byte)),
         }
     }
 }
 
-impl Structure {
+impl BracketCounter {
     /// For a text that starts with `{`, `[` or `"`. A raw newline always ends it inside a string,
     /// where JSON allows none: that is how the stream recovers from a lost quote. `newline_ends`
     /// makes it end the text everywhere.
@@ -144,7 +144,7 @@ impl Structure {
         }
     }
 
-    /// Takes in a byte that may change the structure; whether the text ends there.
+    /// Takes in a byte that may change the brackets; whether the text ends there.
     fn ends_with(&mut self, byte: u8) -> bool {
         match byte {
             b'\n' => return self.in_string || self.newline_ends,
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn end(text: &[u8]) -> Option<usize> {
-        Structure::new(false).end(text)
+        BracketCounter::new(false).end(text)
     }
 
     #[test]
@@ -230,17 +230,17 @@ mod tests {
 
     #[test]
     fn a_newline_between_tokens_ends_the_text_only_on_request() {
-        assert_eq!(Structure::new(false).end(b"[\n]"), Some(3));
-        assert_eq!(Structure::new(true).end(b"[\n]"), Some(1));
+        assert_eq!(BracketCounter::new(false).end(b"[\n]"), Some(3));
+        assert_eq!(BracketCounter::new(true).end(b"[\n]"), Some(1));
     }
 
     #[test]
     fn a_scan_resumes_at_every_byte() {
         let text = br#"{"a\\":["\"}\u005d",{"b":"]"}]}"#;
         for cut in 0..text.len() {
-            let mut structure = Structure::new(true);
-            assert_eq!(structure.end(&text[..cut]), None, "cut at {cut}");
-            assert_eq!(structure.end(&text[cut..]), Some(text.len() - cut), "cut at {cut}");
+            let mut brackets = BracketCounter::new(true);
+            assert_eq!(brackets.end(&text[..cut]), None, "cut at {cut}");
+            assert_eq!(brackets.end(&text[cut..]), Some(text.len() - cut), "cut at {cut}");
         }
     }
 }

@@ -1,19 +1,21 @@
-//! The entries of an Array, each made when it is its turn.
+//! The entries of a batch, built one by one as they are taken.
 //!
-//! Nothing in an Array may run before all of it has been scanned: a text that is no JSON is one Parse
-//! error. Until then it is only kept where the parts of each entry stand. Rejected: a list of entries,
-//! of which each is three times as large, and is written and moved before anybody wants it.
+//! It never runs anything: no entry may run before the whole Array has been scanned, since a text that
+//! is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected: a list
+//! of finished entries, each three times as large, written and moved before it is used.
+//!
+//! Invariant: entries keep the order of the Array (section 6).
 
 use std::fmt;
 use std::vec::IntoIter;
 
 use bytes::Bytes;
 
-use crate::envelope::Span;
 use crate::id::Id;
+use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Message, Method, Notification, Params, Request, Response};
 
-/// The entries of an Array (section 6), in their order. It is an iterator, from which they are taken.
+/// Iterator over the entries of a batch (section 6), in their order.
 ///
 /// ```
 /// use antiphon_core::{Message, Payload, decode};
@@ -28,21 +30,21 @@ use crate::message::{Entry, Intent, Message, Method, Notification, Params, Reque
 #[derive(Clone, Default)]
 pub struct Entries {
     frame: Bytes,
-    items: IntoIter<Item>,
+    items: IntoIter<ScannedEntry>,
 }
 
-/// What stands in one place of an Array.
+/// One scanned entry of a batch.
 #[derive(Clone)]
-pub(crate) enum Item {
+pub(crate) enum ScannedEntry {
     /// A valid Request or Notification.
-    Call(CallAt),
-    /// A valid Response that is no error.
-    Result { id: Span, result: Span },
-    /// Whatever else.
+    Call(ScannedCall),
+    /// A valid Response with a result.
+    Result { id: ValueSpan, result: ValueSpan },
+    /// Everything else: error responses, calls with a trace context, invalid entries.
     Other(Box<Entry>),
 }
 
-impl Item {
+impl ScannedEntry {
     fn is_request(&self) -> bool {
         match self {
             Self::Call(call) => !call.id.is_none(),
@@ -68,8 +70,8 @@ impl Item {
         }
     }
 
-    /// Whether it is a Response, or tries to be one.
-    fn answers(&self) -> bool {
+    /// Whether it is a Response, valid or not.
+    fn is_any_answer(&self) -> bool {
         match self {
             Self::Other(entry) => match &**entry {
                 Ok(message) => matches!(message, Message::Response(_)),
@@ -80,17 +82,17 @@ impl Item {
     }
 }
 
-/// Where the parts of a valid Request or Notification stand.
+/// The spans of a valid Request or Notification.
 #[derive(Clone, Copy)]
-pub(crate) struct CallAt {
-    pub(crate) id: Span,
-    pub(crate) method: Span,
-    pub(crate) params: Span,
-    /// There may be an escape in the method's name.
+pub(crate) struct ScannedCall {
+    pub(crate) id: ValueSpan,
+    pub(crate) method: ValueSpan,
+    pub(crate) params: ValueSpan,
+    /// The method's name may have an escape.
     pub(crate) escaped: bool,
 }
 
-impl CallAt {
+impl ScannedCall {
     #[inline(always)]
     pub(crate) fn to_message(self, frame: &Bytes) -> Message {
         let (method, params) = (self.method(frame), self.params(frame));
@@ -112,61 +114,61 @@ impl CallAt {
     }
 }
 
-/// A Request that stands in a frame: its parts are made one by one, where they are wanted.
+/// A Request whose parts are built from the frame on demand.
 #[derive(Clone, Copy)]
-pub struct RequestAt<'a> {
+pub struct LazyRequest<'a> {
     frame: &'a Bytes,
-    call: CallAt,
+    call: ScannedCall,
 }
 
-impl RequestAt<'_> {
-    /// What the answer will carry.
+impl LazyRequest<'_> {
+    /// The id, which the Response repeats.
     #[inline(always)]
     pub fn id(self) -> Id {
         Id::at(self.call.id, self.frame)
     }
 
-    /// What to do.
+    /// The method to call.
     #[inline(always)]
     pub fn method(self) -> Method {
         self.call.method(self.frame)
     }
 
-    /// With what.
+    /// The parameters, if there are any.
     #[inline(always)]
     pub fn params(self) -> Option<Params> {
         self.call.params(self.frame)
     }
 }
 
-/// Whose turn it is in a [`Entries`].
-pub enum Turn<'a> {
-    /// A Request.
-    Request(RequestAt<'a>),
-    /// Anything else.
+/// An entry as [`Entries::next_lazy`] returns it.
+pub enum LazyEntry<'a> {
+    /// A Request whose parts are not built yet.
+    Request(LazyRequest<'a>),
+    /// Any other entry.
     Other(Entry),
 }
 
 impl Entries {
-    pub(crate) fn new(frame: &Bytes, items: Vec<Item>) -> Self {
+    pub(crate) fn new(frame: &Bytes, items: Vec<ScannedEntry>) -> Self {
         Self { frame: frame.clone(), items: items.into_iter() }
     }
 
-    /// Takes the next entry, and leaves the parts of a Request where they stand.
+    /// Takes the next entry without building the parts of a Request.
     #[inline(always)]
-    pub fn turn(&mut self) -> Option<Turn<'_>> {
+    pub fn next_lazy(&mut self) -> Option<LazyEntry<'_>> {
         match self.items.next()? {
-            Item::Call(call) if !call.id.is_none() => {
-                Some(Turn::Request(RequestAt { frame: &self.frame, call }))
+            ScannedEntry::Call(call) if !call.id.is_none() => {
+                Some(LazyEntry::Request(LazyRequest { frame: &self.frame, call }))
             }
-            item => Some(Turn::Other(entry(item, &self.frame))),
+            item => Some(LazyEntry::Other(entry(item, &self.frame))),
         }
     }
 
-    /// Takes out all answers that are left, those that are no valid ones too.
+    /// Removes and returns the remaining Responses, invalid ones included.
     pub fn take_answers(&mut self) -> Vec<Entry> {
         let items = std::mem::take(&mut self.items);
-        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(Item::answers);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_answer);
         self.items = rest.into_iter();
         answers.into_iter().map(|item| entry(item, &self.frame)).collect()
     }
@@ -174,23 +176,23 @@ impl Entries {
     /// Whether the next entry is a Request.
     #[inline]
     pub fn next_is_request(&self) -> bool {
-        self.items.as_slice().first().is_some_and(Item::is_request)
+        self.items.as_slice().first().is_some_and(ScannedEntry::is_request)
     }
 
-    /// Whether all that is left are valid Requests and Notifications.
+    /// Whether all remaining entries are valid Requests and Notifications.
     pub fn holds_only_calls(&self) -> bool {
         self.items.as_slice().iter().all(|item| item.is_request() || item.is_notification())
     }
 
-    /// Whether a Notification is left.
+    /// Whether a Notification is among the remaining entries.
     pub fn holds_notifications(&self) -> bool {
-        self.items.as_slice().iter().any(Item::is_notification)
+        self.items.as_slice().iter().any(ScannedEntry::is_notification)
     }
 }
 
 impl FromIterator<Entry> for Entries {
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
-        let items = entries.into_iter().map(|entry| Item::Other(Box::new(entry)));
+        let items = entries.into_iter().map(|entry| ScannedEntry::Other(Box::new(entry)));
         Self::new(&Bytes::new(), items.collect())
     }
 }
@@ -209,14 +211,14 @@ impl Iterator for Entries {
 
 impl ExactSizeIterator for Entries {}
 
-fn entry(item: Item, frame: &Bytes) -> Entry {
+fn entry(item: ScannedEntry, frame: &Bytes) -> Entry {
     match item {
-        Item::Call(call) => Ok(call.to_message(frame)),
-        Item::Result { id, result } => {
+        ScannedEntry::Call(call) => Ok(call.to_message(frame)),
+        ScannedEntry::Result { id, result } => {
             let outcome = Ok(result.json(frame));
             Ok(Message::Response(Response { id: Id::at(id, frame), outcome }))
         }
-        Item::Other(entry) => *entry,
+        ScannedEntry::Other(entry) => *entry,
     }
 }
 
@@ -243,7 +245,7 @@ mod tests {
     fn entries(text: &'static str) -> Entries {
         match decode(&text.into(), &Rules::default()) {
             Payload::Batch(entries) => entries,
-            Payload::One(entry) => panic!("no batch: {entry:?}"),
+            Payload::One(entry) => panic!("not a batch: {entry:?}"),
         }
     }
 
@@ -253,15 +255,15 @@ mod tests {
         {"jsonrpc":"2.0","result":2,"error":3,"id":9}]"#;
 
     #[test]
-    fn a_request_is_made_where_it_stands_or_at_once_the_same() {
+    fn a_lazy_request_equals_the_decoded_one() {
         let mut lazy = entries(MIXED);
         assert!(lazy.next_is_request());
-        let Some(Turn::Request(request)) = lazy.turn() else { panic!("it is a Request") };
+        let Some(LazyEntry::Request(request)) = lazy.next_lazy() else { panic!("it is a Request") };
         let (id, method, params) = (request.id(), request.method(), request.params());
         let parts = Request { id, method, params, trace: None };
         assert_eq!(entries(MIXED).next(), Some(Ok(Message::Request(parts))));
         assert!(!lazy.next_is_request());
-        let Some(Turn::Other(entry)) = lazy.turn() else { panic!("it is none") };
+        let Some(LazyEntry::Other(entry)) = lazy.next_lazy() else { panic!("not a Request") };
         assert!(matches!(entry, Ok(Message::Notification(_))));
         assert_eq!(lazy.len(), 4);
     }

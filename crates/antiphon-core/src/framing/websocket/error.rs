@@ -3,7 +3,7 @@
 /// Why the connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum WebSocketError {
     /// The message, or what has come of its fragments, is over the limit.
     #[error("a message is over the limit of {limit} bytes; raise the frame limit or send less")]
     TooLarge {
@@ -54,7 +54,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl WebSocketError {
     /// The code to close with (7.4.1).
     pub fn close_code(&self) -> u16 {
         match self {
