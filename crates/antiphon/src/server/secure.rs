@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::service::{Busy, REFUSAL, Service, accepted};
 use super::{Endpoint, Listener, Server};
-use crate::io::tls::{Acceptor, HTTP1, HTTP2, SERVED, TlsStream, Unsecured};
+use crate::io::tls::{Acceptor, HTTP1, HTTP2, HandshakeError, SERVED, TlsStream};
 use crate::peer::connect;
 #[cfg(feature = "http")]
 use crate::transport::http::{HttpService, listener, remote::Remote};
@@ -116,18 +116,18 @@ impl Secure {
         };
         match shaken {
             Ok(stream) => Some(stream),
-            Err(unsecured) => {
-                self.tell(unsecured).await;
+            Err(error) => {
+                self.reply_without_tls(error).await;
                 None
             }
         }
     }
 
-    async fn tell(&self, unsecured: Unsecured) {
+    async fn reply_without_tls(&self, error: HandshakeError) {
         match &self.above {
-            Above::Stream(framing) => unsecured.tell(&speak_tls(*framing)).await,
+            Above::Stream(framing) => error.reply_and_close(&speak_tls(*framing)).await,
             #[cfg(feature = "http")]
-            Above::Http(_) => unsecured.tell(SPEAK_HTTPS).await,
+            Above::Http(_) => error.reply_and_close(SPEAK_HTTPS).await,
         }
     }
 

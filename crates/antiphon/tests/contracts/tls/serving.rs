@@ -80,7 +80,7 @@ async fn a_client_of_a_port_without_tls_is_told() {
     for secure in ["https", "wss", "tls"] {
         let address = address.replace("http", secure);
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("does not speak TLS there; use http://"), "{refused}");
+        assert!(refused.contains("does not speak TLS on this port; use http://"), "{refused}");
     }
     // One that only closes.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
