@@ -64,11 +64,11 @@ enum Listener {
     #[cfg(feature = "tcp")]
     Tcp { socket: tokio::net::TcpListener, framing: Option<Framing> },
     #[cfg(all(feature = "unix", unix))]
-    Unix { listener: transport::unix::Listener, framing: Option<Framing> },
+    Unix { listener: transport::unix::UnixSocket, framing: Option<Framing> },
     #[cfg(feature = "stdio")]
     Stdio { framing: Option<Framing> },
     #[cfg(feature = "memory")]
-    Memory { listener: transport::memory::Listener },
+    Memory { listener: transport::memory::MemoryListener },
 }
 
 impl Listener {
@@ -101,7 +101,7 @@ impl Listener {
                 let framing = *framing;
                 again(&listener.socket).map(|socket| {
                     Shared::new(move || {
-                        let listener = transport::unix::Listener::again(socket.into())?;
+                        let listener = transport::unix::UnixSocket::from_std(socket.into())?;
                         Ok(Self::Unix { listener, framing })
                     })
                 })
@@ -328,7 +328,7 @@ async fn listen(endpoint: &Endpoint) -> io::Result<(Endpoint, Listener)> {
         Endpoint::Memory { name } => {
             let taken =
                 || io::Error::new(io::ErrorKind::AddrInUse, "somebody listens under this name");
-            let listener = transport::memory::Listener::bind(name).ok_or_else(taken)?;
+            let listener = transport::memory::MemoryListener::bind(name).ok_or_else(taken)?;
             (endpoint.clone(), Listener::Memory { listener })
         }
         Endpoint::Exec { .. } => {

@@ -20,7 +20,7 @@ use crate::peer::{AtEof, Wire};
 pub(crate) type UnixTransport = FramedStream<UnixStream>;
 
 /// A listener that removes its file when it is dropped.
-pub(crate) struct Listener {
+pub(crate) struct UnixSocket {
     pub(crate) socket: UnixListener,
     path: PathBuf,
     file: Option<FileId>,
@@ -29,7 +29,7 @@ pub(crate) struct Listener {
 /// Device and inode: what tells our file from one that has taken its place.
 type FileId = (u64, u64);
 
-impl Drop for Listener {
+impl Drop for UnixSocket {
     fn drop(&mut self) {
         if self.file.is_some() && self.file == socket_at(&self.path) {
             let _ = fs::remove_file(&self.path);
@@ -37,15 +37,15 @@ impl Drop for Listener {
     }
 }
 
-impl Listener {
+impl UnixSocket {
     /// The same socket on another thread; the file is the first one's.
-    pub(crate) fn again(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
+    pub(crate) fn from_std(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
         Ok(Self { socket: UnixListener::from_std(socket)?, path: PathBuf::new(), file: None })
     }
 }
 
 /// Listens on a path.
-pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
+pub(crate) async fn listen(path: &Path) -> io::Result<UnixSocket> {
     let socket = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
             fs::remove_file(path)?;
@@ -53,7 +53,7 @@ pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
         }
         other => other?,
     };
-    Ok(Listener { socket, path: path.to_owned(), file: socket_at(path) })
+    Ok(UnixSocket { socket, path: path.to_owned(), file: socket_at(path) })
 }
 
 fn socket_at(path: &Path) -> Option<FileId> {
