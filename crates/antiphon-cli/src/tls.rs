@@ -55,7 +55,7 @@ impl ClientTls {
         failure
             .hint_where("trust its authority", trust)
             .hint_where("is for another name", "-k believes it all the same")
-            .hint_where("asks for a client certificate", "--cert FILE --key FILE shows one")
+            .hint_where("requires a client certificate", "--cert FILE --key FILE shows one")
     }
 }
 

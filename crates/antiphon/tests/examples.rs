@@ -69,7 +69,7 @@ const ENDING: [Ending; 11] = [
     (
         "tls",
         cfg!(all(feature = "tls", feature = "ws")),
-        &["on https", "on wss", "is of nobody who is trusted here"],
+        &["on https", "on wss", "is not from a trusted authority"],
     ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
     (

@@ -1,7 +1,7 @@
 //! Calls held against what the other side says about itself: before they are sent where it is asked
 //! for, and after they were refused, for a better hint.
 
-use antiphon::openrpc::{Document, MisfitError};
+use antiphon::openrpc::{Document, InvalidCallError};
 use antiphon::{CallError, Client, Code, Params};
 use tokio::time::{Duration, Instant, timeout_at};
 
@@ -24,8 +24,8 @@ pub(crate) fn hold(
         return Ok(());
     }
     document.check_call(method, params).map_err(|misfit| match misfit {
-        MisfitError::Method(_) => unknown(document, method),
-        MisfitError::Params { .. } => {
+        InvalidCallError::Method(_) => unknown(document, method),
+        InvalidCallError::Params { .. } => {
             let failure = Failure::usage(format!("{misfit}; nothing was sent"));
             match takes(document, method) {
                 Some(hint) => failure.hint(hint),

@@ -177,7 +177,7 @@ async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
         #[cfg(feature = "memory")]
         Endpoint::Memory { name } => {
             let taken = || io::Error::new(io::ErrorKind::AddrInUse, "the name is already in use");
-            Listener::Memory(transport::memory::Listener::bind(name).ok_or_else(taken)?)
+            Listener::Memory(transport::memory::MemoryListener::bind(name).ok_or_else(taken)?)
         }
         other => return Err(not_listened_on(other)),
     };

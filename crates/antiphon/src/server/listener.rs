@@ -55,7 +55,7 @@ pub(super) enum SourceKind {
     #[cfg(feature = "tcp")]
     Tcp(tokio::net::TcpListener),
     #[cfg(all(feature = "unix", unix))]
-    Unix(transport::unix::Listener),
+    Unix(transport::unix::UnixSocket),
     Foreign(Box<dyn AcceptBoxed>),
 }
 
@@ -93,7 +93,7 @@ impl Accept for tokio::net::UnixListener {
 
     /// Its file stays when the server ends: the server has not made it.
     fn into_source(self) -> Source {
-        Source(SourceKind::Unix(transport::unix::Listener::from(self)))
+        Source(SourceKind::Unix(transport::unix::UnixSocket::from(self)))
     }
 }
 
@@ -144,7 +144,7 @@ pub(super) enum Protocol {
 pub(super) enum Listener {
     Streams(SourceKind, Protocol),
     #[cfg(feature = "memory")]
-    Memory(transport::memory::Listener),
+    Memory(transport::memory::MemoryListener),
     /// Transports that the application accepts.
     Transports(Pin<Box<dyn Stream<Item = Connected> + Send>>),
     /// The one connection of an endpoint that has no more, such as `stdio:`.
@@ -203,7 +203,7 @@ impl SharedListener {
             #[cfg(all(unix, feature = "unix"))]
             Self::Unix(fd, protocol) => {
                 let socket = tokio::net::UnixListener::from_std(fd.into())?;
-                let listener = transport::unix::Listener::from(socket);
+                let listener = transport::unix::UnixSocket::from(socket);
                 Ok(Listener::Streams(SourceKind::Unix(listener), protocol))
             }
             #[allow(unreachable_patterns, reason = "depends on the features")]

@@ -13,7 +13,7 @@ use super::service::Service;
 use crate::BoxFuture;
 use crate::connection::Connection;
 #[cfg(feature = "tls")]
-use crate::io::tls::{Acceptor, TlsStream, Unsecured};
+use crate::io::tls::{Acceptor, HandshakeError, TlsStream};
 use crate::peer::{ConnectionPermit, Wire};
 #[cfg(feature = "http")]
 use crate::transport::http::{HttpService, listener::HttpServer, remote::Remote};
@@ -174,19 +174,21 @@ impl Port {
         };
         match done {
             Ok(stream) => Some(stream),
-            Err(unsecured) => {
-                self.require_tls(unsecured).await;
+            Err(error) => {
+                self.require_tls(error).await;
                 None
             }
         }
     }
 
     #[cfg(feature = "tls")]
-    async fn require_tls(&self, unsecured: Unsecured) {
+    async fn require_tls(&self, error: HandshakeError) {
         match &self.speaks {
-            Speaks::Framed(framing) => unsecured.tell(&super::tls::requires_tls(*framing)).await,
+            Speaks::Framed(framing) => {
+                error.reply_and_close(&super::tls::requires_tls(*framing)).await
+            }
             #[cfg(feature = "http")]
-            Speaks::Http(_) => unsecured.tell(super::tls::REQUIRES_HTTPS).await,
+            Speaks::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
         }
     }
 }

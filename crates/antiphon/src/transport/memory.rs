@@ -76,12 +76,12 @@ impl Sink<Bytes> for MemoryTransport {
 static LISTENERS: LazyLock<Mutex<HashMap<String, mpsc::Sender<MemoryTransport>>>> =
     LazyLock::new(Mutex::default);
 
-pub(crate) struct Listener {
+pub(crate) struct MemoryListener {
     name: String,
     connections: mpsc::Receiver<MemoryTransport>,
 }
 
-impl Listener {
+impl MemoryListener {
     /// Takes a name that nobody listens on.
     pub(crate) fn bind(name: &str) -> Option<Self> {
         let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,7 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+impl Drop for MemoryListener {
     fn drop(&mut self) {
         LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use tokio::net::{UnixListener, UnixStream};
 
 /// A listener that removes its file when it is dropped.
-pub(crate) struct Listener {
+pub(crate) struct UnixSocket {
     pub(crate) socket: UnixListener,
     path: PathBuf,
     file: Option<FileId>,
@@ -20,7 +20,7 @@ pub(crate) struct Listener {
 /// Device and inode: what tells our file from one that has taken its place.
 type FileId = (u64, u64);
 
-impl Drop for Listener {
+impl Drop for UnixSocket {
     fn drop(&mut self) {
         if self.file.is_some() && self.file == socket_at(&self.path) {
             let _ = fs::remove_file(&self.path);
@@ -29,14 +29,14 @@ impl Drop for Listener {
 }
 
 /// A socket that was bound elsewhere: its file is not removed here.
-impl From<UnixListener> for Listener {
+impl From<UnixListener> for UnixSocket {
     fn from(socket: UnixListener) -> Self {
         Self { socket, path: PathBuf::new(), file: None }
     }
 }
 
 /// Listens on a path.
-pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
+pub(crate) async fn listen(path: &Path) -> io::Result<UnixSocket> {
     let socket = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
             fs::remove_file(path)?;
@@ -44,7 +44,7 @@ pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
         }
         other => other?,
     };
-    Ok(Listener { socket, path: path.to_owned(), file: socket_at(path) })
+    Ok(UnixSocket { socket, path: path.to_owned(), file: socket_at(path) })
 }
 
 fn socket_at(path: &Path) -> Option<FileId> {

@@ -44,7 +44,10 @@ async fn nothing_is_served_without_a_certificate() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().and("tcp://127.0.0.1:0").await.unwrap();
         let refused = within(server.serve(service())).await.unwrap_err().to_string();
-        assert!(refused.contains("no certificate") && refused.contains("`tls`"), "{refused}");
+        assert!(
+            refused.contains("no certificate") && refused.contains("`Server::tls`"),
+            "{refused}"
+        );
         assert!(refused.contains(endpoint.split("://").next().unwrap()), "{refused}");
     }
 }
@@ -80,7 +83,7 @@ async fn a_client_of_a_port_without_tls_is_told() {
     for secure in ["https", "wss", "tls"] {
         let address = address.replace("http", secure);
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("does not speak TLS there; use http://"), "{refused}");
+        assert!(refused.contains("does not speak TLS on this port; use http://"), "{refused}");
     }
     // One that only closes.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

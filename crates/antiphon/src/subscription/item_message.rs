@@ -64,14 +64,14 @@ pub(super) fn encode_closing(head: &Bytes, lost: u64, closing: &Closing, out: &m
 
 /// What a message says about a subscription.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Arrived {
+pub(crate) struct ItemParams {
     pub(crate) subscription: RawJson,
     #[serde(default)]
     pub(super) lost: u64,
     #[serde(default, deserialize_with = "present")]
     pub(super) result: Option<RawJson>,
     #[serde(default)]
-    pub(super) error: Option<Failure>,
+    pub(super) error: Option<ItemError>,
     #[serde(default)]
     pub(super) closed: Option<String>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Arrived {
 /// An error object, or whatever a server puts in its place.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Failure {
+pub(super) enum ItemError {
     Object {
         code: i64,
         message: String,
@@ -94,7 +94,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<R
     RawJson::deserialize(deserializer).map(Some)
 }
 
-impl Arrived {
+impl ItemParams {
     /// Whether nothing follows.
     pub(crate) fn is_last(&self) -> bool {
         self.error.is_some() || self.closed.is_some()
@@ -108,14 +108,14 @@ impl Arrived {
     }
 }
 
-impl From<Failure> for ErrorObject {
-    fn from(failure: Failure) -> Self {
+impl From<ItemError> for ErrorObject {
+    fn from(failure: ItemError) -> Self {
         match failure {
-            Failure::Object { code, message, data } => {
+            ItemError::Object { code, message, data } => {
                 let error = Self::new(code, message);
                 data.map_or(error.clone(), |data| error.with_data(&data))
             }
-            Failure::Other(text) => Self::new(-32000, "the subscription failed").with_data(&text),
+            ItemError::Other(text) => Self::new(-32000, "the subscription failed").with_data(&text),
         }
     }
 }
@@ -124,7 +124,7 @@ impl From<Failure> for ErrorObject {
 mod tests {
     use super::*;
 
-    fn read(message: &BytesMut) -> Arrived {
+    fn read(message: &BytesMut) -> ItemParams {
         let rules = antiphon_core::Rules::default();
         let message = antiphon_core::decode(&message.clone().freeze(), &rules);
         let antiphon_core::Payload::One(Ok(antiphon_core::Message::Notification(item))) = message
@@ -132,7 +132,7 @@ mod tests {
             panic!("{message:?}");
         };
         assert_eq!(item.method.as_str(), "a\"b");
-        Arrived::read(item.params.as_ref()).unwrap()
+        ItemParams::read(item.params.as_ref()).unwrap()
     }
 
     #[test]
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn params_of_other_notifications_are_none() {
         for params in ["[1]", "{}", r#"{"result":1}"#, r#"{"subscription":1,"lost":-1}"#] {
-            assert!(Arrived::read(Some(&Params::parse(params).unwrap())).is_none(), "{params}");
+            assert!(ItemParams::read(Some(&Params::parse(params).unwrap())).is_none(), "{params}");
         }
-        assert!(Arrived::read(None).is_none());
+        assert!(ItemParams::read(None).is_none());
     }
 }

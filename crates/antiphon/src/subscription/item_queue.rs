@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use antiphon_core::RawJson;
 
 #[derive(Debug)]
-pub(super) struct Ring {
+pub(super) struct ItemQueue {
     items: VecDeque<RawJson>,
     bytes: usize,
     max_items: usize,
@@ -14,7 +14,7 @@ pub(super) struct Ring {
     lost: u64,
 }
 
-impl Ring {
+impl ItemQueue {
     pub(super) fn new(max_items: usize, max_bytes: usize) -> Self {
         Self { items: VecDeque::new(), bytes: 0, max_items: max_items.max(1), max_bytes, lost: 0 }
     }
@@ -83,26 +83,26 @@ mod tests {
 
     #[test]
     fn it_is_bounded_by_number_and_by_bytes() {
-        let mut ring = Ring::new(2, 10);
-        assert!(ring.has_room(&item("\"far more than ten bytes\"")));
-        ring.push(item("11111111"));
-        assert!(ring.has_room(&item("22")) && !ring.has_room(&item("333")));
-        ring.push(item("22"));
-        assert!(!ring.has_room(&item("0")));
-        assert_eq!(ring.pop(), Some(item("11111111")));
-        assert!(ring.has_room(&item("0")));
+        let mut queue = ItemQueue::new(2, 10);
+        assert!(queue.has_room(&item("\"far more than ten bytes\"")));
+        queue.push(item("11111111"));
+        assert!(queue.has_room(&item("22")) && !queue.has_room(&item("333")));
+        queue.push(item("22"));
+        assert!(!queue.has_room(&item("0")));
+        assert_eq!(queue.pop(), Some(item("11111111")));
+        assert!(queue.has_room(&item("0")));
     }
 
     #[test]
     fn the_oldest_go_and_are_counted() {
-        let mut ring = Ring::new(2, 10);
+        let mut queue = ItemQueue::new(2, 10);
         for n in 0..5 {
-            ring.push_over(item(&n.to_string()));
+            queue.push_over(item(&n.to_string()));
         }
-        assert_eq!((ring.front(), ring.lost()), (Some(&item("3")), 3));
-        ring.take_lost();
-        ring.push_over(item("1234567890"));
-        assert_eq!((ring.pop(), ring.lost()), (Some(item("1234567890")), 2));
-        assert!(ring.is_empty());
+        assert_eq!((queue.front(), queue.lost()), (Some(&item("3")), 3));
+        queue.take_lost();
+        queue.push_over(item("1234567890"));
+        assert_eq!((queue.pop(), queue.lost()), (Some(item("1234567890")), 2));
+        assert!(queue.is_empty());
     }
 }

@@ -3,7 +3,7 @@
 use antiphon_core::Params;
 use serde_json::Value;
 
-use super::check::{Check, Fault, SchemaError, is_repeated};
+use super::check::{ParamsCheck, ParamsFault, SchemaError, is_repeated};
 use super::document::{Content, Document, Method, ParamStructure};
 
 impl Document {
@@ -11,7 +11,7 @@ impl Document {
     /// many, and that each is as its schema has it.
     ///
     /// ```
-    /// use antiphon::openrpc::{Document, MisfitError};
+    /// use antiphon::openrpc::{Document, InvalidCallError};
     /// use antiphon::{Params, RawJson};
     ///
     /// let text = r#"{"openrpc": "1.4.1", "info": {"title": "Pages", "version": "1"}, "methods": [
@@ -21,21 +21,26 @@ impl Document {
     /// let params = |text: &'static str| Params::from_json(RawJson::parse(text).unwrap()).unwrap();
     /// assert!(document.check_call("page", Some(&params("[10]"))).is_ok());
     /// let misfit = document.check_call("page", Some(&params(r#"{"limit": "ten"}"#)));
-    /// assert!(matches!(misfit, Err(MisfitError::Params { path, .. }) if path == "limit"));
+    /// assert!(matches!(misfit, Err(InvalidCallError::Params { path, .. }) if path == "limit"));
     /// # Ok::<(), antiphon::openrpc::DocumentError>(())
     /// ```
-    pub fn check_call(&self, method: &str, params: Option<&Params>) -> Result<(), MisfitError> {
-        let found = self.method(method).ok_or_else(|| MisfitError::Method(method.to_owned()))?;
+    pub fn check_call(
+        &self,
+        method: &str,
+        params: Option<&Params>,
+    ) -> Result<(), InvalidCallError> {
+        let found =
+            self.method(method).ok_or_else(|| InvalidCallError::Method(method.to_owned()))?;
         counted(found, params)?;
         let Some(params) = params else { return Ok(()) };
-        Ok(Check::new(found, &self.components)?.look(params)?)
+        Ok(ParamsCheck::new(found, &self.components)?.check(params)?)
     }
 }
 
 /// Why a call does not fit a document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum MisfitError {
+pub enum InvalidCallError {
     /// There is no such method.
     #[error("there is no method `{0}`")]
     Method(String),
@@ -59,14 +64,14 @@ fn worded(path: &str, reason: &str) -> String {
     }
 }
 
-impl From<Fault> for MisfitError {
-    fn from(Fault { path, reason }: Fault) -> Self {
+impl From<ParamsFault> for InvalidCallError {
+    fn from(ParamsFault { path, reason }: ParamsFault) -> Self {
         Self::Params { path, reason }
     }
 }
 
 /// Whether as many are given as are taken, and in a way in which they are taken.
-fn counted(method: &Method, params: Option<&Params>) -> Result<(), MisfitError> {
+fn counted(method: &Method, params: Option<&Params>) -> Result<(), InvalidCallError> {
     let given = match params {
         Some(params) => params.as_json().decode::<Value>(),
         None => Ok(Value::Null),
@@ -80,7 +85,7 @@ fn counted(method: &Method, params: Option<&Params>) -> Result<(), MisfitError> 
     }
 }
 
-fn by_position(method: &Method, given: usize) -> Result<(), MisfitError> {
+fn by_position(method: &Method, given: usize) -> Result<(), InvalidCallError> {
     if method.param_structure == ParamStructure::ByName {
         return Err(fault("", "they are taken by name"));
     }
@@ -91,7 +96,7 @@ fn by_position(method: &Method, given: usize) -> Result<(), MisfitError> {
     present(method, |place, _| place < given)
 }
 
-fn by_name(method: &Method, given: &[&str]) -> Result<(), MisfitError> {
+fn by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
     if method.param_structure == ParamStructure::ByPosition {
         return Err(fault("", "they are taken by position"));
     }
@@ -107,7 +112,10 @@ fn by_name(method: &Method, given: &[&str]) -> Result<(), MisfitError> {
 }
 
 /// Whether every param that must be given is.
-fn present(method: &Method, is_given: impl Fn(usize, &Content) -> bool) -> Result<(), MisfitError> {
+fn present(
+    method: &Method,
+    is_given: impl Fn(usize, &Content) -> bool,
+) -> Result<(), InvalidCallError> {
     let mut required = method.params.iter().enumerate().filter(|(_, param)| param.required);
     match required.find(|(place, param)| !is_given(*place, param)) {
         Some((_, missing)) => Err(fault("", format!("`{}` is missing", missing.name))),
@@ -115,6 +123,6 @@ fn present(method: &Method, is_given: impl Fn(usize, &Content) -> bool) -> Resul
     }
 }
 
-fn fault(path: &str, reason: impl Into<String>) -> MisfitError {
-    MisfitError::Params { path: path.to_owned(), reason: reason.into() }
+fn fault(path: &str, reason: impl Into<String>) -> InvalidCallError {
+    InvalidCallError::Params { path: path.to_owned(), reason: reason.into() }
 }

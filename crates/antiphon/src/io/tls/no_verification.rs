@@ -1,4 +1,4 @@
-//! A verifier that believes everybody, for those who ask for it by its name.
+//! A verifier that accepts any server certificate. Off by default.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{verify_tls12_signature, verify_tls13_signature};
@@ -7,12 +7,12 @@ use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
 use super::provider;
 
-/// Any certificate is taken. That the other side owns the key to it is still proven, which tells a
-/// broken server from one that nobody vouches for.
+/// Accepts any certificate. The server must still prove that it owns the private key: this
+/// distinguishes a broken server from one whose certificate is not trusted.
 #[derive(Debug)]
-pub(super) struct AnyCertificate;
+pub(super) struct NoCertificateVerification;
 
-impl ServerCertVerifier for AnyCertificate {
+impl ServerCertVerifier for NoCertificateVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -4,36 +4,36 @@ use crate::subscription::Topic;
 
 /// A method by its name, or a subscription by its topic.
 #[derive(Clone, Debug)]
-pub struct Called(Form);
+pub struct MethodOrTopic(MethodOrTopicKind);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum MethodOrTopicKind {
     /// The method's name, and then others that it answers to.
     Names(Vec<String>),
     Topic(Box<Topic>),
 }
 
-impl Called {
+impl MethodOrTopic {
     /// The method's own name: of a subscription, the one that begins it.
     pub(crate) fn name(&self) -> &str {
         match &self.0 {
-            Form::Names(names) => names.first().map_or("", |name| name),
-            Form::Topic(topic) => &topic.subscribe,
+            MethodOrTopicKind::Names(names) => names.first().map_or("", |name| name),
+            MethodOrTopicKind::Topic(topic) => &topic.subscribe,
         }
     }
 
     /// The other names that it answers to.
     pub(crate) fn aliases(&self) -> &[String] {
         match &self.0 {
-            Form::Names(names) => names.get(1..).unwrap_or_default(),
-            Form::Topic(_) => &[],
+            MethodOrTopicKind::Names(names) => names.get(1..).unwrap_or_default(),
+            MethodOrTopicKind::Topic(_) => &[],
         }
     }
 
     pub(crate) fn topic(&self) -> Option<&Topic> {
         match &self.0 {
-            Form::Names(_) => None,
-            Form::Topic(topic) => Some(topic),
+            MethodOrTopicKind::Names(_) => None,
+            MethodOrTopicKind::Topic(topic) => Some(topic),
         }
     }
 
@@ -46,28 +46,30 @@ impl Called {
     /// The same under a prefix.
     pub(crate) fn prefixed(&self, prefix: &str) -> Self {
         Self(match &self.0 {
-            Form::Names(names) => {
-                Form::Names(names.iter().map(|name| format!("{prefix}{name}")).collect())
+            MethodOrTopicKind::Names(names) => MethodOrTopicKind::Names(
+                names.iter().map(|name| format!("{prefix}{name}")).collect(),
+            ),
+            MethodOrTopicKind::Topic(topic) => {
+                MethodOrTopicKind::Topic(Box::new(topic.prefixed(prefix)))
             }
-            Form::Topic(topic) => Form::Topic(Box::new(topic.prefixed(prefix))),
         })
     }
 }
 
-impl From<&str> for Called {
+impl From<&str> for MethodOrTopic {
     fn from(name: &str) -> Self {
         Self::from(&[name][..])
     }
 }
 
-impl From<&[&str]> for Called {
+impl From<&[&str]> for MethodOrTopic {
     fn from(names: &[&str]) -> Self {
-        Self(Form::Names(names.iter().map(|name| (*name).to_owned()).collect()))
+        Self(MethodOrTopicKind::Names(names.iter().map(|name| (*name).to_owned()).collect()))
     }
 }
 
-impl From<Topic> for Called {
+impl From<Topic> for MethodOrTopic {
     fn from(topic: Topic) -> Self {
-        Self(Form::Topic(Box::new(topic)))
+        Self(MethodOrTopicKind::Topic(Box::new(topic)))
     }
 }

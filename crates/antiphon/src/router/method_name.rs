@@ -1,27 +1,27 @@
-//! How methods are found by their names.
+//! The keys of the method table, and their hash.
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 /// A method's name, looked up by its bytes.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Name(pub(super) Box<str>);
+pub(super) struct MethodName(pub(super) Box<str>);
 
-impl Hash for Name {
+impl Hash for MethodName {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.0.as_bytes().hash(state);
     }
 }
 
-impl Borrow<[u8]> for Name {
+impl Borrow<[u8]> for MethodName {
     fn borrow(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
 
-/// Names are hashed fast and not secretly: the author of a service chooses them, and no peer adds
+/// BuildNameHasher are hashed fast and not secretly: the author of a service chooses them, and no peer adds
 /// any.
-pub(super) type Names = BuildHasherDefault<NameHasher>;
+pub(super) type BuildNameHasher = BuildHasherDefault<NameHasher>;
 
 /// A multiplicative hash, eight bytes at a time.
 #[derive(Default)]
@@ -40,13 +40,13 @@ impl Hasher for NameHasher {
         self.0 = (self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 
-    /// The length, which tells names apart that only differ in zeros at the end.
+    /// Hashes the length, which distinguishes names that differ only in trailing zeros.
     fn write_usize(&mut self, len: usize) {
         self.write_u64(len as u64);
     }
 
     fn finish(&self) -> u64 {
-        // The table takes its bits from both ends.
+        // The hash table uses bits of both ends.
         self.0 ^ (self.0 >> 32)
     }
 }
