@@ -17,7 +17,7 @@ use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
-use crate::layer::{CallerService, Places};
+use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;
 
 pub use builder::ClientBuilder;
@@ -118,7 +118,9 @@ impl Client {
     /// The same connection with a `tower` layer around each call, entry of a batch, notification and
     /// subscription of this handle and its clones. The layer added last is the outermost.
     ///
-    /// A batch whose entries pass is sent as one; an entry that a layer refuses is not in it.
+    /// The entries of a batch pass the layers concurrently. Entries that reach the connection in the
+    /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
+    /// sent later, and an entry that a layer rejects is not sent.
     ///
     /// ```
     /// use antiphon::layer::Concurrency;
@@ -129,7 +131,7 @@ impl Client {
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn layer(self, layer: impl Layer<CallerService, Service: Places>) -> Self {
+    pub fn layer(self, layer: impl Layer<CallerService, Service: OutgoingService>) -> Self {
         Self { caller: layered(&layer, self.caller), ..self }
     }
 

@@ -40,9 +40,9 @@ use crate::BoxFuture;
 use crate::call::Watch;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::endpoint::Authority;
-use crate::layer::trace;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Tap};
+use crate::trace;
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 
