@@ -1,5 +1,6 @@
 //! The facts of a connection or of an HTTP request.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap};
-
-use crate::layer::session::Session;
 
 /// The facts of a connection.
 #[derive(Clone, Debug)]
@@ -23,8 +22,8 @@ pub struct Connection {
     pub(crate) headers: Headers,
     /// Assigned on first use, so that requests whose number nobody needs do not pay for it.
     pub(crate) id: OnceLock<u64>,
-    /// Who is on the other side, where it said so after connecting; made by who asks.
-    pub(crate) session: OnceLock<Arc<Session>>,
+    /// The state of the layer that authenticates callers. Created on first use.
+    pub(crate) session: OnceLock<Arc<dyn AuthState>>,
 }
 
 impl Connection {
@@ -46,12 +45,30 @@ impl Connection {
         self.headers.map()
     }
 
+    /// Whether each of this many calls was refused for lack of valid credentials.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(crate) fn is_unauthorized(&self, calls: usize) -> bool {
+        self.session.get().is_some_and(|session| {
+            let refused = session.refused_calls();
+            refused > 0 && refused >= calls
+        })
+    }
+
     /// Names the other side.
     #[must_use]
     pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
     }
+}
+
+/// The state that an authenticating layer keeps for a connection or an HTTP request.
+///
+/// The layer owns the meaning of it. A transport reads only the number of refused calls.
+pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
+    /// The number of calls that were refused for lack of valid credentials.
+    fn refused_calls(&self) -> usize;
 }
 
 /// The headers of a request.

@@ -8,7 +8,7 @@ use tower_layer::Layer;
 use crate::BoxFuture;
 use crate::call::{Invocation, Peer};
 use crate::context::Context;
-use crate::layer::{HandlerService, Layered};
+use crate::service::{HandlerService, Layered};
 
 /// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
 /// message before any routing.

@@ -15,8 +15,8 @@ use bytes::BytesMut;
 use http::{Extensions, HeaderMap};
 
 use crate::BoxFuture;
-use crate::layer::trace;
 use crate::subscription::Follower;
+use crate::trace;
 
 pub use batch::{Batch, Replies, Slot};
 pub use peer::Peer;

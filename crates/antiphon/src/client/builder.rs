@@ -18,8 +18,8 @@ use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::engine::Settings;
 use crate::handler::Handler;
-use crate::layer::{CallerService, LayeredCaller, Places};
 use crate::peer::{self, Side, Wire};
+use crate::service::{CallerService, LayeredCaller, OutgoingService};
 use crate::tap::{Tap, Taps};
 use crate::transport::{self, Transport};
 
@@ -46,7 +46,7 @@ pub struct ClientBuilder {
 pub(super) type Layering = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
 
 pub(super) fn layered(
-    layer: &impl Layer<CallerService, Service: Places>,
+    layer: &impl Layer<CallerService, Service: OutgoingService>,
     inner: Arc<dyn Caller>,
 ) -> Arc<dyn Caller> {
     Arc::new(LayeredCaller::new(layer.layer(CallerService::new(inner.clone())), inner))
@@ -126,7 +126,7 @@ impl ClientBuilder {
     /// Puts a `tower` layer around each call, as [`Client::layer`] does.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<CallerService, Service: Places> + Send + Sync + 'static,
+        L: Layer<CallerService, Service: OutgoingService> + Send + Sync + 'static,
     {
         self.layers.push(Arc::new(move |inner| layered(&layer, inner)));
         self

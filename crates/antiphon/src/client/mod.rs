@@ -18,7 +18,7 @@ use tower_layer::Layer;
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
 use crate::handler::Handler;
-use crate::layer::{CallerService, Places};
+use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;
 use crate::transport::Transport;
 
@@ -143,7 +143,9 @@ impl Client {
     /// The same connection with a `tower` layer around each call, entry of a batch, notification and
     /// subscription of this handle and its clones. The layer added last is the outermost.
     ///
-    /// A batch whose entries pass is sent as one; an entry that a layer refuses is not in it.
+    /// The entries of a batch pass the layers concurrently. Entries that reach the connection in the
+    /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
+    /// sent later, and an entry that a layer rejects is not sent.
     ///
     /// ```
     /// use antiphon::layer::Concurrency;
@@ -154,7 +156,7 @@ impl Client {
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn layer(self, layer: impl Layer<CallerService, Service: Places>) -> Self {
+    pub fn layer(self, layer: impl Layer<CallerService, Service: OutgoingService>) -> Self {
         Self { caller: layered(&layer, self.caller), ..self }
     }
 

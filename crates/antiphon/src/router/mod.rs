@@ -23,7 +23,7 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
 use crate::handler::Handler;
-use crate::layer::trace::short;
+use crate::log_excerpt::log_excerpt;
 use crate::params;
 use crate::same_type::same_type;
 use method_name::{BuildNameHasher, MethodName};
@@ -254,7 +254,7 @@ impl Handler for Router {
         Box::pin(async move {
             // A notification gets no response (section 4.1), so the error goes to the log.
             if let Err(error) = done.await {
-                tracing::debug!(method = short(name.as_str()), %error, "notification failed");
+                tracing::debug!(method = log_excerpt(name.as_str()), %error, "notification failed");
             }
         })
     }

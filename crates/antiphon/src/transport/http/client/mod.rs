@@ -41,9 +41,9 @@ use crate::call::Watch;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 use crate::connection::Connection;
 use crate::endpoint::Authority;
-use crate::layer::trace;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
+use crate::trace;
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 

@@ -1,4 +1,4 @@
-//! From a handler to a `tower` service, and back.
+//! A handler as a `tower` service, and a service with its layers as a handler.
 
 use std::fmt;
 use std::pin::Pin;
@@ -9,16 +9,14 @@ use antiphon_core::{ErrorObject, Outcome, RawJson};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::pass::IncomingCall;
-use super::passage::Passage;
-use super::trace::short;
-use super::{BoxError, always_ready};
+use super::{CallService, IncomingCall, ReadyCall};
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
 use crate::handler::Handler;
+use crate::log_excerpt::log_excerpt;
 
-/// A handler as a service: the innermost of all layers.
+/// A handler as a service: the innermost service of a server's layers.
 #[derive(Clone)]
 pub struct HandlerService(Arc<dyn Handler>);
 
@@ -31,16 +29,16 @@ impl HandlerService {
 impl Service<IncomingCall> for HandlerService {
     type Response = RawJson;
     type Error = ErrorObject;
-    type Future = Entered;
+    type Future = HandlerFuture;
 
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), ErrorObject>> {
-        always_ready(poller)
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), ErrorObject>> {
+        Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, IncomingCall { call, cx }: IncomingCall) -> Entered {
+    fn call(&mut self, IncomingCall { call, cx }: IncomingCall) -> HandlerFuture {
         match cx.id() {
-            Some(_) => Entered::Call(self.0.call(call, cx)),
-            None => Entered::Notification(self.0.notify(call, cx)),
+            Some(_) => HandlerFuture::Call(self.0.call(call, cx)),
+            None => HandlerFuture::Notification(self.0.notify(call, cx)),
         }
     }
 }
@@ -51,15 +49,15 @@ impl fmt::Debug for HandlerService {
     }
 }
 
-/// The handler's own future: nothing is boxed again.
-pub enum Entered {
-    /// It ends with its outcome.
+/// The future of a handler, without a second allocation.
+pub enum HandlerFuture {
+    /// Returns the outcome of a request.
     Call(BoxFuture<'static, Outcome>),
-    /// It ends with null.
+    /// Returns null when a notification is handled.
     Notification(BoxFuture<'static, ()>),
 }
 
-impl Future for Entered {
+impl Future for HandlerFuture {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Outcome> {
@@ -70,13 +68,13 @@ impl Future for Entered {
     }
 }
 
-impl fmt::Debug for Entered {
+impl fmt::Debug for HandlerFuture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entered").finish_non_exhaustive()
+        f.debug_struct("HandlerFuture").finish_non_exhaustive()
     }
 }
 
-/// A service with its layers as a handler. Each call passes through a clone of them.
+/// A service with its layers, as a handler. Each call goes to a clone of the service.
 #[derive(Clone, Debug)]
 pub struct Layered<S> {
     service: S,
@@ -87,7 +85,7 @@ impl<S> Layered<S> {
         Self { service }
     }
 
-    /// One more layer, around those that are there: it costs no further allocation.
+    /// Adds a layer around the existing ones, without a further allocation per call.
     pub fn layer<L: Layer<S>>(self, layer: L) -> Layered<L::Service> {
         Layered { service: layer.layer(self.service) }
     }
@@ -95,21 +93,21 @@ impl<S> Layered<S> {
 
 impl<S> Handler for Layered<S>
 where
-    S: Service<IncomingCall, Response = RawJson> + Clone + Send + Sync + 'static,
-    S::Error: Into<BoxError> + 'static,
+    S: CallService<IncomingCall> + Send + Sync + 'static,
     S::Future: Send,
 {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
-        Box::pin(Passage::enter(&mut self.service.clone(), IncomingCall { call, cx }))
+        Box::pin(ReadyCall::new(&mut self.service.clone(), IncomingCall { call, cx }))
     }
 
     fn notify(&self, call: Invocation, cx: Context) -> BoxFuture<'static, ()> {
-        let name = call.method.clone();
-        let done = Passage::enter(&mut self.service.clone(), IncomingCall { call, cx });
+        let method = call.method.clone();
+        let done = ReadyCall::new(&mut self.service.clone(), IncomingCall { call, cx });
         Box::pin(async move {
-            // Nobody is told (section 4.1), so the log is.
+            // A notification has no response (section 4.1), so the error goes to the log.
             if let Err(error) = done.await {
-                tracing::debug!(method = short(name.as_str()), %error, "a layer ended a notification");
+                let method = log_excerpt(method.as_str());
+                tracing::debug!(method, %error, "a layer rejected a notification");
             }
         })
     }

@@ -1,21 +1,21 @@
-//! How counts are written for Prometheus: its text format, version 0.0.4.
+//! The text format of Prometheus, version 0.0.4.
 
 use std::fmt::{Display, Write as _};
 
-/// A page of series, family by family.
-pub(super) struct Page {
+/// A text of series, written family by family.
+pub(super) struct MetricsText {
     prefix: String,
-    /// The family that is being written.
+    /// The full name of the current family.
     family: String,
     text: String,
 }
 
-impl Page {
+impl MetricsText {
     pub(super) fn new(prefix: &str) -> Self {
         Self { prefix: prefix.to_owned(), family: String::new(), text: String::new() }
     }
 
-    /// Begins the next family.
+    /// Starts the next family.
     pub(super) fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.family = format!("{}_{name}", self.prefix);
         let family = &self.family;
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn labels_are_escaped() {
-        let mut page = Page::new("p");
-        page.family("f", "counter", "Help.");
-        page.line(&[("method", "a\"b\\c\nd"), ("k", "")], 1);
+        let mut text = MetricsText::new("p");
+        text.family("f", "counter", "Help.");
+        text.line(&[("method", "a\"b\\c\nd"), ("k", "")], 1);
         let expected =
             "# HELP p_f Help.\n# TYPE p_f counter\np_f{method=\"a\\\"b\\\\c\\nd\",k=\"\"} 1\n";
-        assert_eq!(page.finish(), expected);
+        assert_eq!(text.finish(), expected);
     }
 }
