@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
-const ENDING: [Ending; 11] = [
+const ENDING: &[Ending] = &[
     (
         "hello",
         cfg!(feature = "tcp"),
@@ -70,6 +70,16 @@ const ENDING: [Ending; 11] = [
         "tls",
         cfg!(all(feature = "tls", feature = "ws")),
         &["on https", "on wss", "is not from a trusted authority"],
+    ),
+    (
+        "request_reply",
+        true,
+        &[
+            "42 - 23 = 19",
+            "the server logs: a notification expects no reply",
+            "in a batch: 2",
+            "and an error: Invalid params (-32602)",
+        ],
     ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
     (

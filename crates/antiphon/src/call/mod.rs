@@ -5,6 +5,7 @@
 //! alike: see [`CallError`].
 
 mod batch;
+pub(crate) mod exchange;
 mod peer;
 mod progress;
 mod subscription;

@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod open;
 mod reconnect;
+mod request_reply;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

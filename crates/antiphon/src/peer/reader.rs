@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::Shared;
 use crate::call::CallError;
+use crate::call::exchange::missing_reply;
 use crate::tap::Direction;
 
 /// What is left of a frame when the answers in it are delivered.
@@ -178,8 +179,7 @@ impl AnsweredBatch {
             self.0.into_iter().flatten().filter_map(|id| state.session.abandon(id)).collect()
         };
         for waiter in missing {
-            let reason = "the answer to the batch lacks this call".to_owned();
-            waiter.send(Err(CallError::Protocol(reason)));
+            waiter.send(Err(missing_reply()));
         }
     }
 }
