@@ -23,9 +23,9 @@ pub enum Severity {
 }
 
 impl Severity {
-    pub fn of(judged: &CaseResult) -> Self {
-        match judged.status {
-            CaseStatus::Failed if judged.fault == Some(FailureKind::Crashed) => Self::Crashed,
+    pub fn of(outcome: &CaseResult) -> Self {
+        match outcome.status {
+            CaseStatus::Failed if outcome.fault == Some(FailureKind::Crashed) => Self::Crashed,
             CaseStatus::Failed => Self::Failed,
             CaseStatus::Warned => Self::Warned,
             CaseStatus::Passed | CaseStatus::Differs | CaseStatus::NotRun => Self::Fine,
@@ -105,12 +105,12 @@ impl Baseline {
     }
 
     /// Writes what was found now. A case that was not run keeps what was known of it.
-    pub fn write(&self, path: &Path, judged: &[CaseResult]) -> Result<(), CheckError> {
+    pub fn write(&self, path: &Path, outcome: &[CaseResult]) -> Result<(), CheckError> {
         let mut known = self.0.clone();
-        for judged in judged.iter().filter(|judged| judged.status != CaseStatus::NotRun) {
-            match Severity::of(judged) {
-                Severity::Fine => known.remove(&judged.name),
-                grade => known.insert(judged.name.clone(), grade),
+        for outcome in outcome.iter().filter(|outcome| outcome.status != CaseStatus::NotRun) {
+            match Severity::of(outcome) {
+                Severity::Fine => known.remove(&outcome.name),
+                grade => known.insert(outcome.name.clone(), grade),
             };
         }
         let mut text =
@@ -124,13 +124,13 @@ impl Baseline {
     }
 
     /// What is not as it was, in the order of the run.
-    pub fn compare(&self, judged: &[CaseResult]) -> Vec<BaselineChange> {
-        let run = judged.iter().filter(|judged| judged.status != CaseStatus::NotRun);
-        let changes = run.map(|judged| BaselineChange {
-            name: judged.name.clone(),
-            was: self.0.get(&judged.name).copied().unwrap_or(Severity::Fine),
-            is: Severity::of(judged),
-            status: judged.status,
+    pub fn compare(&self, outcome: &[CaseResult]) -> Vec<BaselineChange> {
+        let run = outcome.iter().filter(|outcome| outcome.status != CaseStatus::NotRun);
+        let changes = run.map(|outcome| BaselineChange {
+            name: outcome.name.clone(),
+            was: self.0.get(&outcome.name).copied().unwrap_or(Severity::Fine),
+            is: Severity::of(outcome),
+            status: outcome.status,
         });
         changes.filter(|change| change.was != change.is).collect()
     }
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
     use crate::transcript::RequirementLevel;
 
-    fn judged(name: &str, status: CaseStatus) -> CaseResult {
+    fn outcome(name: &str, status: CaseStatus) -> CaseResult {
         CaseResult {
             group: "g".into(),
             name: name.into(),
@@ -160,12 +160,12 @@ mod tests {
     fn worse_and_better_are_told_apart() {
         let known = Baseline::parse("# known\n\nfailed a\nwarned b\nfailed c\nwarned d\n").unwrap();
         let now = [
-            judged("a", CaseStatus::Failed),
-            judged("b", CaseStatus::Failed),
-            judged("c", CaseStatus::Passed),
-            judged("d", CaseStatus::NotRun),
-            judged("e", CaseStatus::Warned),
-            judged("f", CaseStatus::Differs),
+            outcome("a", CaseStatus::Failed),
+            outcome("b", CaseStatus::Failed),
+            outcome("c", CaseStatus::Passed),
+            outcome("d", CaseStatus::NotRun),
+            outcome("e", CaseStatus::Warned),
+            outcome("f", CaseStatus::Differs),
         ];
         let changes = known.compare(&now);
         let told: Vec<_> = changes.iter().map(|c| (&*c.name, c.is_worse())).collect();
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn a_known_failure_that_becomes_a_crash_is_worse() {
-        let mut died = judged("a", CaseStatus::Failed);
+        let mut died = outcome("a", CaseStatus::Failed);
         died.fault = Some(FailureKind::Crashed);
         let changes = Baseline::parse("failed a\n").unwrap().compare(&[died.clone()]);
         assert!(changes[0].is_worse(), "{changes:?}");
         assert!(Baseline::parse("crashed a\n").unwrap().compare(&[died]).is_empty());
-        let wrong = [judged("a", CaseStatus::Failed)];
+        let wrong = [outcome("a", CaseStatus::Failed)];
         assert!(!Baseline::parse("crashed a\n").unwrap().compare(&wrong)[0].is_worse());
     }
 
@@ -207,9 +207,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("antiphon-baseline-{}", std::process::id()));
         let known = Baseline::parse("failed a\nfailed b\n").unwrap();
         let now = [
-            judged("a", CaseStatus::NotRun),
-            judged("b", CaseStatus::Passed),
-            judged("c", CaseStatus::Warned),
+            outcome("a", CaseStatus::NotRun),
+            outcome("b", CaseStatus::Passed),
+            outcome("c", CaseStatus::Warned),
         ];
         known.write(&path, &now).unwrap();
         let again = Baseline::read(&path).unwrap();

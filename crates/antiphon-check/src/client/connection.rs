@@ -29,7 +29,7 @@ const MAX_WAITING: usize = 1024;
 
 /// A connection, both ways.
 pub(super) struct ClientConnection {
-    play: Arc<ScenarioState>,
+    state: Arc<ScenarioState>,
     input: Box<dyn AsyncRead + Send + Unpin>,
     output: ConnectionOutput,
     reader: ClientReader,
@@ -55,43 +55,43 @@ enum ReadEnd {
 }
 
 impl ClientConnection {
-    pub(super) fn tcp(play: Arc<ScenarioState>, socket: TcpStream) -> Self {
+    pub(super) fn tcp(state: Arc<ScenarioState>, socket: TcpStream) -> Self {
         let _ = socket.set_nodelay(true);
         let (input, output) = socket.into_split();
-        Self::new(play, Box::new(input), ConnectionOutput::Tcp(output))
+        Self::new(state, Box::new(input), ConnectionOutput::Tcp(output))
     }
 
-    pub(super) fn unix(play: Arc<ScenarioState>, socket: UnixStream) -> Self {
+    pub(super) fn unix(state: Arc<ScenarioState>, socket: UnixStream) -> Self {
         let (input, output) = socket.into_split();
-        Self::new(play, Box::new(input), ConnectionOutput::Other(Box::new(output)))
+        Self::new(state, Box::new(input), ConnectionOutput::Other(Box::new(output)))
     }
 
-    pub(super) fn pipes(play: Arc<ScenarioState>, stdin: ChildStdin, stdout: ChildStdout) -> Self {
-        Self::new(play, Box::new(stdout), ConnectionOutput::Other(Box::new(stdin)))
+    pub(super) fn pipes(state: Arc<ScenarioState>, stdin: ChildStdin, stdout: ChildStdout) -> Self {
+        Self::new(state, Box::new(stdout), ConnectionOutput::Other(Box::new(stdin)))
     }
 
     fn new(
-        play: Arc<ScenarioState>,
+        state: Arc<ScenarioState>,
         input: Box<dyn AsyncRead + Send + Unpin>,
         output: ConnectionOutput,
     ) -> Self {
-        let reader = play.wire.reader();
+        let reader = state.wire.reader();
         let (buffer, waiting, owed) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { play, input, output, reader, buffer, waiting, owed, is_closing: false }
+        Self { state, input, output, reader, buffer, waiting, owed, is_closing: false }
     }
 
     /// Serves until either side leaves.
     pub(super) async fn serve(mut self) {
-        if !matches!(self.play.script, ServerScript::Leaves) {
+        if !matches!(self.state.script, ServerScript::Leaves) {
             let Err(_) = self.answer().await;
         }
     }
 
     async fn answer(&mut self) -> Result<std::convert::Infallible, ReadEnd> {
         loop {
-            let asked = self.gather().await?;
-            self.play.record().under_way(&asked);
-            for act in self.play.script.acts(&asked, self.play.wire) {
+            let received = self.gather().await?;
+            self.state.record().under_way(&received);
+            for act in self.state.script.acts(&received, self.state.wire) {
                 self.act(act).await?;
             }
             if self.reader.is_last() {
@@ -102,26 +102,27 @@ impl ClientConnection {
 
     /// The next message with calls, and those that join it while it is held.
     async fn gather(&mut self) -> Result<Vec<ReceivedCalls>, ReadEnd> {
-        let first = self.asked().await?;
-        let Some(time) = self.play.script.hold(self.play.wire).filter(|_| self.play.is_patient())
+        let first = self.received().await?;
+        let Some(time) =
+            self.state.script.hold(self.state.wire).filter(|_| self.state.is_patient())
         else {
             return Ok(vec![first]);
         };
-        match timeout(time, self.asked()).await {
+        match timeout(time, self.received()).await {
             Ok(Ok(second)) => Ok(vec![first, second]),
             // Who sends no more may still read.
             Ok(Err(_)) => Ok(vec![first]),
             Err(_) => {
-                self.play.held_in_vain(time);
+                self.state.held_in_vain(time);
                 Ok(vec![first])
             }
         }
     }
 
-    async fn asked(&mut self) -> Result<ReceivedCalls, ReadEnd> {
+    async fn received(&mut self) -> Result<ReceivedCalls, ReadEnd> {
         loop {
-            if let Some(asked) = self.waiting.pop_front() {
-                return Ok(asked);
+            if let Some(received) = self.waiting.pop_front() {
+                return Ok(received);
             }
             self.take_next().await?;
         }
@@ -130,15 +131,15 @@ impl ClientConnection {
     /// Reads one thing that the client did, and writes it down; gives whether it is a reaction, and
     /// not something that the client wants. It may be given up at any time.
     async fn take_next(&mut self) -> Result<bool, ReadEnd> {
-        let came = self.came().await?;
-        let is_reaction = matches!(came, ClientEvent::Pong(_));
-        match came {
+        let event = self.event().await?;
+        let is_reaction = matches!(event, ClientEvent::Pong(_));
+        match event {
             ClientEvent::Message(message) => return self.message(&message).await,
             ClientEvent::Upgrade(key) => {
-                self.play.record().came(b"(the handshake of a WebSocket)");
-                let opening = self.play.script.opening(&key);
+                self.state.record().event(b"(the handshake of a WebSocket)");
+                let opening = self.state.script.opening(&key);
                 let status = opening.split(|byte| *byte == b'\r').next().unwrap_or_default();
-                self.play.record().sent(status);
+                self.state.record().sent(status);
                 self.write(&opening).await?;
                 if !opening.starts_with(b"HTTP/1.1 101") {
                     return Err(ReadEnd::Whole);
@@ -146,16 +147,16 @@ impl ClientConnection {
             }
             ClientEvent::Hesitation => self.write(&http::response("100 Continue", &[], "")).await?,
             ClientEvent::Stray => {
-                self.play.record().came(b"(an HTTP request that is no POST)");
+                self.state.record().event(b"(an HTTP request that is no POST)");
                 let headers = ["allow: POST", "content-length: 0"];
                 self.send(&http::response("405 Method Not Allowed", &headers, "")).await?;
             }
             ClientEvent::Ping(payload) => {
                 self.write(&websocket::frame(websocket::LAST | websocket::PONG, &payload)).await?
             }
-            ClientEvent::Pong(payload) => self.play.record().pong(payload),
+            ClientEvent::Pong(payload) => self.state.record().pong(payload),
             ClientEvent::Close(payload) => {
-                self.play.record().goodbye();
+                self.state.record().goodbye();
                 if !self.is_closing {
                     let _ = self
                         .write(&websocket::frame(websocket::LAST | websocket::CLOSE, &payload))
@@ -168,19 +169,19 @@ impl ClientConnection {
     }
 
     async fn message(&mut self, message: &[u8]) -> Result<bool, ReadEnd> {
-        let heard = ReceivedMessage::read(message, self.play.result.as_deref());
+        let parsed = ReceivedMessage::read(message, self.state.result.as_deref());
         let is_first = {
-            let mut record = self.play.record();
+            let mut record = self.state.record();
             let calls_before = record.calls;
-            record.message(message, &heard);
+            record.message(message, &parsed);
             calls_before == 0
         };
-        let is_reaction = !heard.replies.is_empty();
-        let is_readable = heard.is_readable();
-        match heard.asked {
-            Some(asked) => self.waiting.push_back(ReceivedCalls { is_first, ..asked }),
+        let is_reaction = !parsed.replies.is_empty();
+        let is_readable = parsed.is_readable();
+        match parsed.received {
+            Some(received) => self.waiting.push_back(ReceivedCalls { is_first, ..received }),
             None if !is_readable => self.tell(UNREADABLE).await?,
-            None if self.play.wire == ClientWire::Http => {
+            None if self.state.wire == ClientWire::Http => {
                 self.send(&http::response("204 No Content", &[], "")).await?;
             }
             None => {}
@@ -188,7 +189,7 @@ impl ClientConnection {
         Ok(is_reaction)
     }
 
-    async fn came(&mut self) -> Result<ClientEvent, ReadEnd> {
+    async fn event(&mut self) -> Result<ClientEvent, ReadEnd> {
         loop {
             let mut faults = Vec::new();
             let next = self.reader.next(&mut self.buffer, &mut faults);
@@ -198,11 +199,11 @@ impl ClientConnection {
                 None
             });
             for (check, reason) in faults {
-                self.play.record().fault(check, reason, None);
+                self.state.record().fault(check, reason, None);
             }
-            self.play.record().is_old |= self.reader.is_old();
+            self.state.record().is_old |= self.reader.is_old();
             match next {
-                Some(came) => return Ok(came),
+                Some(event) => return Ok(event),
                 None if is_broken => return Err(ReadEnd::Whole),
                 None => {}
             }
@@ -214,7 +215,7 @@ impl ClientConnection {
 
     /// Reads more. Gives a message where only the end of its line is missing, for good.
     async fn read(&mut self) -> Result<Option<ClientEvent>, ReadEnd> {
-        let is_line = self.play.wire == ClientWire::Line && !self.buffer.trim_ascii().is_empty();
+        let is_line = self.state.wire == ClientWire::Line && !self.buffer.trim_ascii().is_empty();
         let limit = if is_line { LINE_END } else { Duration::MAX };
         match timeout(limit, self.input.read_buf(&mut self.buffer)).await {
             Ok(Ok(1..)) => Ok(None),
@@ -222,7 +223,7 @@ impl ClientConnection {
             Ok(Ok(0)) | Err(_) if is_line => {
                 let message = std::mem::take(&mut self.buffer);
                 let reason = "a message does not end with a newline";
-                self.play.record().fault("line-ended", reason, Some(&message));
+                self.state.record().fault("line-ended", reason, Some(&message));
                 Ok(Some(ClientEvent::Message(message)))
             }
             _ => Err(ReadEnd::Half),
@@ -230,11 +231,11 @@ impl ClientConnection {
     }
 
     async fn act(&mut self, act: ServerAction) -> Result<(), ReadEnd> {
-        let wire = self.play.wire;
+        let wire = self.state.wire;
         match act {
             ServerAction::Tell(message) => self.tell(&message).await,
             ServerAction::Dribble(message) => {
-                self.play.record().sent(message.as_bytes());
+                self.state.record().sent(message.as_bytes());
                 self.dribble(&wire.framed(&message)).await
             }
             ServerAction::Half(message) => {
@@ -244,7 +245,7 @@ impl ClientConnection {
             }
             ServerAction::Send(bytes) => self.send(&bytes).await,
             ServerAction::Wait(time) => {
-                let over = Arc::clone(&self.play).is_over();
+                let over = Arc::clone(&self.state).is_over();
                 tokio::select! {
                     over = self.read_until(Instant::now() + time, false) => over,
                     () = over => Err(ReadEnd::Whole),
@@ -253,7 +254,7 @@ impl ClientConnection {
             ServerAction::Listen(time) => self.read_until(Instant::now() + time, true).await,
             ServerAction::Close(code) => {
                 self.is_closing = true;
-                self.play.record().sent(format!("(a close frame with {code})").as_bytes());
+                self.state.record().sent(format!("(a close frame with {code})").as_bytes());
                 self.write(&websocket::frame(
                     websocket::LAST | websocket::CLOSE,
                     &code.to_be_bytes(),
@@ -302,12 +303,12 @@ impl ClientConnection {
     }
 
     async fn tell(&mut self, message: &str) -> Result<(), ReadEnd> {
-        self.play.record().sent(message.as_bytes());
-        self.write(&self.play.wire.framed(message)).await
+        self.state.record().sent(message.as_bytes());
+        self.write(&self.state.wire.framed(message)).await
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
-        self.play.record().sent(&self.play.wire.shown(bytes));
+        self.state.record().sent(&self.state.wire.shown(bytes));
         self.write(bytes).await
     }
 
@@ -328,7 +329,7 @@ impl ClientConnection {
     }
 
     fn leave(&mut self) -> Result<(), ReadEnd> {
-        self.play.record().sent(b"(the server leaves)");
+        self.state.record().sent(b"(the server leaves)");
         Err(ReadEnd::Whole)
     }
 
@@ -339,7 +340,7 @@ impl ClientConnection {
             // Dropped, it would say goodbye first.
             output.forget();
         }
-        self.play.record().sent(b"(the server resets the connection)");
+        self.state.record().sent(b"(the server resets the connection)");
         Err(ReadEnd::Whole)
     }
 }

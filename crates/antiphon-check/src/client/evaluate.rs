@@ -18,37 +18,41 @@ pub(super) enum ScenarioOutcome {
 }
 
 /// Judges what was seen of a scenario.
-pub(super) fn judge(
+pub(super) fn evaluate(
     scenario: &Scenario,
-    seen: &ScenarioObservation,
+    observation: &ScenarioObservation,
     limit: Duration,
 ) -> CaseResult {
-    let mut finding = find(scenario, seen, limit);
+    let mut finding = find(scenario, observation, limit);
     let mut dialogue = Vec::new();
     if let ScenarioOutcome::Wrong(_, reason) = &mut finding {
-        dialogue.clone_from(&seen.record.lines);
-        dialogue.push(DialogueLine::Received(format!("(the client {})", seen.ending)));
-        if let Some(words) = &seen.last_words {
+        dialogue.clone_from(&observation.record.lines);
+        dialogue.push(DialogueLine::Received(format!("(the client {})", observation.ending)));
+        if let Some(words) = &observation.last_words {
             reason.push_str(&format!("\nits last words: {words}"));
         }
     }
-    CaseResult { dialogue, ..scenario.about.judged(finding) }
+    CaseResult { dialogue, ..scenario.about.outcome(finding) }
 }
 
 /// Why nothing else need be tried; nothing, where an ordinary call gets its result.
 pub(super) fn obstacle(
     scenario: &Scenario,
-    seen: &ScenarioObservation,
+    observation: &ScenarioObservation,
     limit: Duration,
 ) -> Option<String> {
-    match find(scenario, seen, limit) {
+    match find(scenario, observation, limit) {
         ScenarioOutcome::Fine => None,
         ScenarioOutcome::Wrong(_, reason) | ScenarioOutcome::NotRun(reason) => Some(reason),
     }
 }
 
-fn find(scenario: &Scenario, seen: &ScenarioObservation, limit: Duration) -> ScenarioOutcome {
-    let code = match seen.ending {
+fn find(
+    scenario: &Scenario,
+    observation: &ScenarioObservation,
+    limit: Duration,
+) -> ScenarioOutcome {
+    let code = match observation.ending {
         ClientExit::Signal(signal) => {
             return ScenarioOutcome::Wrong(
                 FailureKind::Crashed,
@@ -64,13 +68,13 @@ fn find(scenario: &Scenario, seen: &ScenarioObservation, limit: Duration) -> Sce
         }
         ClientExit::Code(code) => code,
     };
-    if let Some(reason) = unmet(scenario.needs, &seen.record) {
+    if let Some(reason) = unmet(scenario.needs, &observation.record) {
         return ScenarioOutcome::NotRun(reason.to_owned());
     }
-    if let Some(reason) = disappointed(scenario.expect, code, &seen.record) {
+    if let Some(reason) = disappointed(scenario.expect, code, &observation.record) {
         return ScenarioOutcome::Wrong(FailureKind::Wrong, reason);
     }
-    match scenario.proof.map(|proof| proof(&seen.record)) {
+    match scenario.proof.map(|proof| proof(&observation.record)) {
         Some(Err(reason)) => ScenarioOutcome::Wrong(FailureKind::Wrong, reason),
         _ => ScenarioOutcome::Fine,
     }
@@ -120,7 +124,7 @@ fn disappointed(expect: ExpectedExit, code: i32, record: &ScenarioRecord) -> Opt
 
 impl CaseInfo {
     /// The verdict, without a dialogue.
-    pub(super) fn judged(&self, finding: ScenarioOutcome) -> CaseResult {
+    pub(super) fn outcome(&self, finding: ScenarioOutcome) -> CaseResult {
         let (status, reason, fault) = match finding {
             ScenarioOutcome::Fine => (CaseStatus::Passed, None, None),
             ScenarioOutcome::NotRun(reason) => (CaseStatus::NotRun, Some(reason), None),

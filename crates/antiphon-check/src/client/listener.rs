@@ -91,8 +91,8 @@ impl ClientTransport {
                 let directory = scratch()?;
                 let path = directory.join("s");
                 let socket = UnixListener::bind(&path)?;
-                let place = ListenAddress::of(&scheme, &path.to_string_lossy(), String::new());
-                Ok((ScenarioListener::Unix(socket, directory), place))
+                let address = ListenAddress::of(&scheme, &path.to_string_lossy(), String::new());
+                Ok((ScenarioListener::Unix(socket, directory), address))
             }
             Self::Http | Self::Ws | Self::Tcp | Self::TcpHeader => {
                 let socket = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -150,9 +150,9 @@ impl ListenAddress {
 
 impl ScenarioListener {
     /// The next connection; never, where the client comes with its own.
-    pub(super) async fn next(&self, play: &Arc<ScenarioState>) -> ClientConnection {
+    pub(super) async fn next(&self, state: &Arc<ScenarioState>) -> ClientConnection {
         loop {
-            match self.accept(Arc::clone(play)).await {
+            match self.accept(Arc::clone(state)).await {
                 Ok(connection) => return connection,
                 // It was gone before it was taken in, or this process has no more room: both pass.
                 Err(_) => sleep(PAUSE).await,
@@ -160,10 +160,10 @@ impl ScenarioListener {
         }
     }
 
-    async fn accept(&self, play: Arc<ScenarioState>) -> io::Result<ClientConnection> {
+    async fn accept(&self, state: Arc<ScenarioState>) -> io::Result<ClientConnection> {
         match self {
-            Self::Tcp(socket) => Ok(ClientConnection::tcp(play, socket.accept().await?.0)),
-            Self::Unix(socket, _) => Ok(ClientConnection::unix(play, socket.accept().await?.0)),
+            Self::Tcp(socket) => Ok(ClientConnection::tcp(state, socket.accept().await?.0)),
+            Self::Unix(socket, _) => Ok(ClientConnection::unix(state, socket.accept().await?.0)),
             Self::Stdio => std::future::pending().await,
         }
     }

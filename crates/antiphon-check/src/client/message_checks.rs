@@ -206,20 +206,20 @@ impl MessageCheck {
     }
 
     /// Holds what was sent against it.
-    pub(super) fn judge(&self, observed: &Observations) -> CaseResult {
+    pub(super) fn evaluate(&self, observed: &Observations) -> CaseResult {
         let broken = observed.faults.iter().find(|(_, fault)| fault.check == self.about.name);
         let Some((scenario, fault)) = broken else {
             let finding = observed
                 .lack(self.subject)
                 .map_or(ScenarioOutcome::Fine, |reason| ScenarioOutcome::NotRun(reason.to_owned()));
-            return self.about.judged(finding);
+            return self.about.outcome(finding);
         };
         let reason = format!("{}, in {scenario}", fault.reason);
         let dialogue =
             fault.shown.iter().map(|shown| DialogueLine::Received(shown.clone())).collect();
         CaseResult {
             dialogue,
-            ..self.about.judged(ScenarioOutcome::Wrong(FailureKind::Wrong, reason))
+            ..self.about.outcome(ScenarioOutcome::Wrong(FailureKind::Wrong, reason))
         }
     }
 }

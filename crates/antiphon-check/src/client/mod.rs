@@ -149,8 +149,8 @@ pub async fn run(
     on_event: impl Fn(RunEvent<'_>),
 ) -> Result<ClientRun, CheckError> {
     let deadline = check.budget.and_then(|budget| Instant::now().checked_add(budget));
-    let run = ClientRunner { stage: check.runner()?, deadline, jobs: check.jobs };
+    let run = ClientRunner { runner: check.runner()?, deadline, jobs: check.jobs };
     let on_case = |done, group: &str| on_event(RunEvent::Case { done, group });
-    let (results, is_late) = run.judge(&suite.entries, on_case).await?;
+    let (results, is_late) = run.evaluate(&suite.entries, on_case).await?;
     Ok(ClientRun { results, is_late })
 }

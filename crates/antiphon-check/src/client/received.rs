@@ -26,7 +26,7 @@ pub(super) struct ReceivedCalls {
 /// Everything that one message holds.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedMessage {
-    pub(super) asked: Option<ReceivedCalls>,
+    pub(super) received: Option<ReceivedCalls>,
     /// Responses to what the server asked.
     pub(super) replies: Vec<Json>,
     /// Which check a fault breaks, and how.
@@ -70,23 +70,23 @@ impl ReceivedCalls {
 impl ReceivedMessage {
     /// Reads a message; an ordinary answer gives `result`, or else the call's own params.
     pub(super) fn read(message: &[u8], result: Option<&str>) -> Self {
-        let mut heard = Self::default();
+        let mut parsed = Self::default();
         match parse(message) {
-            Ok(json) => heard.message(&json, result),
+            Ok(json) => parsed.message(&json, result),
             Err(reason) if reason.contains("twice") => {
-                heard.fault("members-once", reason);
-                heard.leniently(message, result);
+                parsed.fault("members-once", reason);
+                parsed.leniently(message, result);
             }
-            Err(reason) => heard.fault("request-json", reason),
+            Err(reason) => parsed.fault("request-json", reason),
         }
-        heard
+        parsed
     }
 
     /// Whether it could be made out what it holds.
     pub(super) fn is_readable(&self) -> bool {
         let is_broken =
             |(check, _): &(&str, String)| ["request-json", "request-object"].contains(check);
-        self.asked.is_some() || !self.replies.is_empty() || !self.faults.iter().any(is_broken)
+        self.received.is_some() || !self.replies.is_empty() || !self.faults.iter().any(is_broken)
     }
 
     fn fault(&mut self, check: &'static str, reason: impl Into<String>) {
@@ -104,7 +104,7 @@ impl ReceivedMessage {
         let calls: Vec<ReceivedCall> =
             entries.iter().filter_map(|entry| self.entry(entry, result)).collect();
         if !calls.is_empty() {
-            self.asked = Some(ReceivedCalls { calls, is_batch, is_first: false });
+            self.received = Some(ReceivedCalls { calls, is_batch, is_first: false });
         }
     }
 
@@ -207,8 +207,8 @@ mod tests {
     use super::*;
 
     fn faults(message: &str) -> Vec<&'static str> {
-        let heard = ReceivedMessage::read(message.as_bytes(), None);
-        heard.faults.into_iter().map(|(check, _)| check).collect()
+        let parsed = ReceivedMessage::read(message.as_bytes(), None);
+        parsed.faults.into_iter().map(|(check, _)| check).collect()
     }
 
     #[test]
@@ -256,13 +256,13 @@ mod tests {
             None,
         );
         let expected = r#"{"jsonrpc":"2.0","result":[1.50],"id":18446744073709551616}"#;
-        assert_eq!(one.asked.unwrap().ordinary(), expected);
+        assert_eq!(one.received.unwrap().ordinary(), expected);
         let batch =
             ReceivedMessage::read(br#"[{"method":"a","id":"x"},{"method":"b"}]"#, Some("7"));
         let expected = r#"[{"jsonrpc":"2.0","result":7,"id":"x"}]"#;
-        assert_eq!(batch.asked.unwrap().ordinary(), expected);
+        assert_eq!(batch.received.unwrap().ordinary(), expected);
         let twice = ReceivedMessage::read(br#"{"method":"a","id":1,"id":2}"#, None);
-        assert_eq!(twice.asked.unwrap().calls[0].id, "2");
-        assert!(ReceivedMessage::read(br#"[{"method":"a"}]"#, None).asked.is_none());
+        assert_eq!(twice.received.unwrap().calls[0].id, "2");
+        assert!(ReceivedMessage::read(br#"[{"method":"a"}]"#, None).received.is_none());
     }
 }

@@ -51,7 +51,7 @@ impl ScenarioRecord {
         self.line(DialogueLine::sent(what.trim_ascii_end()));
     }
 
-    pub(super) fn came(&mut self, what: &[u8]) {
+    pub(super) fn event(&mut self, what: &[u8]) {
         self.line(DialogueLine::came(what.trim_ascii_end()));
     }
 
@@ -61,30 +61,30 @@ impl ScenarioRecord {
         }
     }
 
-    pub(super) fn message(&mut self, message: &[u8], heard: &ReceivedMessage) {
-        self.came(message);
+    pub(super) fn message(&mut self, message: &[u8], parsed: &ReceivedMessage) {
+        self.event(message);
         self.messages += 1;
-        if let Some(asked) = &heard.asked {
-            self.calls += asked.calls.len();
-            self.batches += usize::from(asked.is_batch);
-            self.singles += usize::from(!asked.is_batch);
+        if let Some(received) = &parsed.received {
+            self.calls += received.calls.len();
+            self.batches += usize::from(received.is_batch);
+            self.singles += usize::from(!received.is_batch);
         }
-        for (check, reason) in &heard.faults {
+        for (check, reason) in &parsed.faults {
             self.fault(check, reason.clone(), Some(message));
         }
         let room = MAX_LINES.saturating_sub(self.replies.len());
-        self.replies.extend(heard.replies.iter().take(room).cloned());
+        self.replies.extend(parsed.replies.iter().take(room).cloned());
     }
 
     pub(super) fn pong(&mut self, payload: Vec<u8>) {
-        self.came(b"(a pong)");
+        self.event(b"(a pong)");
         if self.pongs.len() < MAX_LINES {
             self.pongs.push(payload);
         }
     }
 
     pub(super) fn goodbye(&mut self) {
-        self.came(b"(a close frame)");
+        self.event(b"(a close frame)");
         self.said_goodbye = true;
     }
 
@@ -105,10 +105,10 @@ impl ScenarioRecord {
     }
 
     /// These are all under way at once.
-    pub(super) fn under_way(&mut self, asked: &[ReceivedCalls]) {
-        let calls = asked.iter().flat_map(|asked| &asked.calls);
+    pub(super) fn under_way(&mut self, received: &[ReceivedCalls]) {
+        let calls = received.iter().flat_map(|received| &received.calls);
         let ids: Vec<&str> = calls.map(|call| call.id.as_str()).collect();
-        self.in_flight = self.in_flight.max(asked.len());
+        self.in_flight = self.in_flight.max(received.len());
         self.calls_in_flight = self.calls_in_flight.max(ids.len());
         for (at, id) in ids.iter().enumerate() {
             if ids[..at].contains(id) {

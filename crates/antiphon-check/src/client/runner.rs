@@ -5,7 +5,7 @@ use futures_util::stream;
 use tokio::time::{Instant, timeout_at};
 
 use super::codec::ClientWire;
-use super::evaluate::{ScenarioOutcome, judge, obstacle};
+use super::evaluate::{ScenarioOutcome, evaluate, obstacle};
 use super::message_checks::Observations;
 use super::scenario::{CaseInfo, ExpectedExit};
 use super::scenario_run::{ScenarioObservation, ScenarioRunner};
@@ -15,7 +15,7 @@ use crate::result::CaseResult;
 
 /// A run under way.
 pub(super) struct ClientRunner {
-    pub(super) stage: ScenarioRunner,
+    pub(super) runner: ScenarioRunner,
     pub(super) deadline: Option<Instant>,
     /// Scenarios at once.
     pub(super) jobs: usize,
@@ -34,20 +34,20 @@ enum EntryState {
 }
 
 impl ClientRunner {
-    /// Puts each on; `told` hears how many are done. Gives the verdicts, and whether the time was up
+    /// Puts each on; `on_progress` hears how many are done. Gives the verdicts, and whether the time was up
     /// before all was run. What is only looked at is judged when all is seen.
-    pub(super) async fn judge(
+    pub(super) async fn evaluate(
         &self,
         entries: &[SuiteEntry],
-        told: impl Fn(usize, &str),
+        on_progress: impl Fn(usize, &str),
     ) -> Result<(Vec<CaseResult>, bool), CheckError> {
         let mut observed = Observations::default();
         let (ordinary, calls) = self.begin(&mut observed).await?;
         let each = entries.iter().map(|entry| Box::pin(self.entry(entry)));
         let mut all = stream::iter(each).buffered(self.jobs);
-        let (mut judged, mut is_late) = (Vec::with_capacity(entries.len()), false);
+        let (mut outcome, mut is_late) = (Vec::with_capacity(entries.len()), false);
         for (index, entry) in entries.iter().enumerate() {
-            told(index, entry.about().group);
+            on_progress(index, entry.about().group);
             let Some(played) = all.next().await else { break };
             let played = played?;
             is_late |= matches!(played, EntryState::Late);
@@ -56,27 +56,29 @@ impl ClientRunner {
                     if scenario.expect == ExpectedExit::ResultOfOne && calls > 1 =>
                 {
                     let reason = "the client makes more than one call".to_owned();
-                    Some(entry.about().judged(ScenarioOutcome::NotRun(reason)))
+                    Some(entry.about().outcome(ScenarioOutcome::NotRun(reason)))
                 }
                 _ => self.status(entry, played, &ordinary, &mut observed),
             };
-            judged.push(status);
+            outcome.push(status);
         }
-        let judged = entries.iter().zip(judged).filter_map(|(entry, judged)| match entry {
-            SuiteEntry::Check(check) => judged.or_else(|| Some(check.judge(&observed))),
-            SuiteEntry::Scenario(_) => judged,
+        let outcome = entries.iter().zip(outcome).filter_map(|(entry, outcome)| match entry {
+            SuiteEntry::Check(check) => outcome.or_else(|| Some(check.evaluate(&observed))),
+            SuiteEntry::Scenario(_) => outcome,
         });
-        Ok((judged.collect(), is_late))
+        Ok((outcome.collect(), is_late))
     }
 
     /// An ordinary call must get its result, or nothing can be judged.
     async fn begin(&self, observed: &mut Observations) -> Result<(CaseResult, usize), CheckError> {
         let scenario = scenarios::ordinary();
-        let seen = self.stage.play(&scenario).await?;
-        observed.add(scenario.about.name, &seen.record);
-        match obstacle(&scenario, &seen, self.stage.limit) {
-            None => Ok((judge(&scenario, &seen, self.stage.limit), seen.record.calls)),
-            Some(reason) => Err(refused(&reason, &seen)),
+        let observation = self.runner.state(&scenario).await?;
+        observed.add(scenario.about.name, &observation.record);
+        match obstacle(&scenario, &observation, self.runner.limit) {
+            None => {
+                Ok((evaluate(&scenario, &observation, self.runner.limit), observation.record.calls))
+            }
+            Some(reason) => Err(refused(&reason, &observation)),
         }
     }
 
@@ -93,9 +95,9 @@ impl ClientRunner {
                 Ok(EntryState::Late)
             }
             SuiteEntry::Scenario(scenario) => match self.deadline {
-                None => self.stage.play(scenario).await.map(EntryState::Seen),
-                Some(end) => match timeout_at(end, self.stage.play(scenario)).await {
-                    Ok(seen) => seen.map(EntryState::Seen),
+                None => self.runner.state(scenario).await.map(EntryState::Seen),
+                Some(end) => match timeout_at(end, self.runner.state(scenario)).await {
+                    Ok(observation) => observation.map(EntryState::Seen),
                     Err(_) => Ok(EntryState::Late),
                 },
             },
@@ -110,16 +112,16 @@ impl ClientRunner {
         ordinary: &CaseResult,
         observed: &mut Observations,
     ) -> Option<CaseResult> {
-        let not_run = |reason: String| entry.about().judged(ScenarioOutcome::NotRun(reason));
+        let not_run = |reason: String| entry.about().outcome(ScenarioOutcome::NotRun(reason));
         match (entry, played) {
             (_, EntryState::Ordinary) => Some(ordinary.clone()),
             (_, EntryState::NotRun(reason)) => Some(not_run(reason)),
             (_, EntryState::Late) => {
                 Some(not_run("the time was up: --budget gives more".to_owned()))
             }
-            (SuiteEntry::Scenario(scenario), EntryState::Seen(seen)) => {
-                observed.add(scenario.about.name, &seen.record);
-                Some(judge(scenario, &seen, self.stage.limit))
+            (SuiteEntry::Scenario(scenario), EntryState::Seen(observation)) => {
+                observed.add(scenario.about.name, &observation.record);
+                Some(evaluate(scenario, &observation, self.runner.limit))
             }
             (_, EntryState::Looked | EntryState::Seen(_)) => None,
         }
@@ -129,10 +131,10 @@ impl ClientRunner {
     fn elsewhere(&self, about: &CaseInfo) -> Option<String> {
         let has_own_result =
             about.name.starts_with("result-") || ["escapes", "byte-by-byte"].contains(&about.name);
-        if self.stage.result.is_some() && has_own_result {
+        if self.runner.result.is_some() && has_own_result {
             return Some("it has a result of its own, and --result names another".to_owned());
         }
-        if about.wires.contains(&self.stage.wire) {
+        if about.wires.contains(&self.runner.wire) {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(ClientWire::name).collect();
@@ -141,11 +143,11 @@ impl ClientRunner {
 }
 
 /// Says what was seen of a client that does not do the least.
-fn refused(reason: &str, seen: &ScenarioObservation) -> CheckError {
-    let fault = seen.record.faults.iter().take(3).map(|fault| format!("; {}", fault.reason));
-    let words = seen.last_words.iter().map(|words| format!("; its last words: {words}"));
+fn refused(reason: &str, observation: &ScenarioObservation) -> CheckError {
+    let fault = observation.record.faults.iter().take(3).map(|fault| format!("; {}", fault.reason));
+    let words = observation.last_words.iter().map(|words| format!("; its last words: {words}"));
     let more: String = fault.chain(words).collect();
     CheckError::new(CheckErrorKind::Protocol, format!("no ordinary call succeeds: {reason}{more}")).hint(
         "the client must make a call and exit with 0 when it has a result; --result gives it another",
-    ).with_dialogue(seen.record.lines.iter().take(6).cloned().collect())
+    ).with_dialogue(observation.record.lines.iter().take(6).cloned().collect())
 }

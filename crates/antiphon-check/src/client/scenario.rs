@@ -217,19 +217,21 @@ impl ServerScript {
     }
 
     /// What is done about these messages.
-    pub(super) fn acts(self, asked: &[ReceivedCalls], wire: ClientWire) -> Vec<ServerAction> {
+    pub(super) fn acts(self, received: &[ReceivedCalls], wire: ClientWire) -> Vec<ServerAction> {
         let each = |act: &dyn Fn(&ReceivedCalls) -> Vec<ServerAction>| {
-            asked.iter().flat_map(act).collect()
+            received.iter().flat_map(act).collect()
         };
         match self {
-            Self::Says(answer) => each(&|asked| vec![ServerAction::Tell(asked.answered(answer))]),
-            Self::Lies(answer) => {
-                each(&|asked| ServerAction::lie(ServerAction::Tell(asked.answered(answer))))
+            Self::Says(answer) => {
+                each(&|received| vec![ServerAction::Tell(received.answered(answer))])
             }
-            Self::Does(acts) => each(&|asked| acts(asked, wire)),
-            Self::Holds(_, acts) => acts(asked, wire),
+            Self::Lies(answer) => {
+                each(&|received| ServerAction::lie(ServerAction::Tell(received.answered(answer))))
+            }
+            Self::Does(acts) => each(&|received| acts(received, wire)),
+            Self::Holds(_, acts) => acts(received, wire),
             Self::Opens(_) | Self::Leaves => {
-                each(&|asked| vec![ServerAction::Tell(asked.ordinary())])
+                each(&|received| vec![ServerAction::Tell(received.ordinary())])
             }
         }
     }

@@ -44,24 +44,24 @@ pub(super) struct ScenarioObservation {
 
 impl ScenarioRunner {
     /// Serves the scenario to the client; an error where it does not even begin.
-    pub(super) async fn play(
+    pub(super) async fn state(
         &self,
         scenario: &Scenario,
     ) -> Result<ScenarioObservation, CheckError> {
-        let play = Arc::new(ScenarioState::new(scenario.script, self.wire, self.result.clone()));
-        let (door, place) = self.over.open(self.wire).await.map_err(|error| {
+        let state = Arc::new(ScenarioState::new(scenario.script, self.wire, self.result.clone()));
+        let (listener, address) = self.over.open(self.wire).await.map_err(|error| {
             let over = self.over.name();
             CheckError::new(
                 CheckErrorKind::Unreachable,
                 format!("nothing can be served over {over}: {error}"),
             )
         })?;
-        let (argv, is_wire) = (place.filled_in(&self.argv), self.over == ClientTransport::Stdio);
+        let (argv, is_wire) = (address.filled_in(&self.argv), self.over == ClientTransport::Stdio);
         let mut client = ClientProcess::start(&argv, scenario.about.name, is_wire)
             .map_err(|error| absent(&argv, &error))?;
         let mut connections = JoinSet::new();
         if let Some((stdin, stdout)) = client.pipes() {
-            connections.spawn(ClientConnection::pipes(Arc::clone(&play), stdin, stdout).serve());
+            connections.spawn(ClientConnection::pipes(Arc::clone(&state), stdin, stdout).serve());
         }
         let ending = {
             let ended = client.ended(self.limit);
@@ -69,17 +69,17 @@ impl ScenarioRunner {
             loop {
                 tokio::select! {
                     ending = &mut ended => break ending,
-                    connection = door.next(&play), if connections.len() < CONNECTIONS => {
+                    connection = listener.next(&state), if connections.len() < CONNECTIONS => {
                         connections.spawn(connection.serve());
                     }
                     Some(_) = connections.join_next() => {}
                 }
             }
         };
-        play.end();
+        state.end();
         let _ = timeout(AFTER, async { while connections.join_next().await.is_some() {} }).await;
         connections.shutdown().await;
-        let record = std::mem::take(&mut *play.record());
+        let record = std::mem::take(&mut *state.record());
         Ok(ScenarioObservation { record, ending, last_words: client.last_words().await })
     }
 }

@@ -131,7 +131,7 @@ impl RawSocket {
 
     /// Acknowledges at once what comes next. A server that writes head and body apart waits for that,
     /// 40 ms each time.
-    pub(crate) fn hurry(&self) {
+    pub(crate) fn acknowledge_now(&self) {
         #[cfg(target_os = "linux")]
         if let Self::Tcp(socket) = self {
             let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
@@ -139,10 +139,10 @@ impl RawSocket {
     }
 
     /// Says what is left to say if it can be said at once, and closes. A child is waited for.
-    pub async fn leave(mut self, goodbye: &[u8]) {
-        if !goodbye.is_empty() {
+    pub async fn close(mut self, close_message: &[u8]) {
+        if !close_message.is_empty() {
             poll_fn(|cx| {
-                let _ = self.poll_write(cx, &[IoSlice::new(goodbye)]);
+                let _ = self.poll_write(cx, &[IoSlice::new(close_message)]);
                 Poll::Ready(())
             })
             .await;

@@ -30,25 +30,25 @@ fn change(change: &BaselineChange) -> Value {
     json!({ "name": change.name, "was": change.was.to_string(), "is": change.now() })
 }
 
-fn case(judged: &CaseResult) -> Value {
+fn case(outcome: &CaseResult) -> Value {
     let mut case = Map::new();
     let mut add = |name: &str, value: Option<Value>| {
         value.and_then(|value| case.insert(name.into(), value));
     };
-    add("group", Some(judged.group.clone().into()));
-    add("name", Some(judged.name.clone().into()));
-    add("title", Some(judged.title.clone().into()));
-    add("level", Some(judged.level.to_string().into()));
-    add("section", Some(judged.section.clone().into()));
-    add("link", spec_links::link(&judged.section).map(Value::from));
-    add("why", judged.why.clone().map(Value::from));
-    add("verdict", Some(judged.status.to_string().into()));
-    add("reason", judged.reason.clone().map(Value::from));
-    add("fault", judged.fault.map(|fault| fault.to_string().into()));
-    let dialogue = judged.dialogue.iter().map(|said| match said {
+    add("group", Some(outcome.group.clone().into()));
+    add("name", Some(outcome.name.clone().into()));
+    add("title", Some(outcome.title.clone().into()));
+    add("level", Some(outcome.level.to_string().into()));
+    add("section", Some(outcome.section.clone().into()));
+    add("link", spec_links::link(&outcome.section).map(Value::from));
+    add("why", outcome.why.clone().map(Value::from));
+    add("verdict", Some(outcome.status.to_string().into()));
+    add("reason", outcome.reason.clone().map(Value::from));
+    add("fault", outcome.fault.map(|fault| fault.to_string().into()));
+    let dialogue = outcome.dialogue.iter().map(|said| match said {
         DialogueLine::Sent(text) => json!({ "sent": text }),
         DialogueLine::Received(text) => json!({ "came": text }),
     });
-    add("dialogue", (!judged.dialogue.is_empty()).then(|| dialogue.collect()));
+    add("dialogue", (!outcome.dialogue.is_empty()).then(|| dialogue.collect()));
     case.into()
 }

@@ -17,8 +17,8 @@ pub(super) fn report(report: &CheckReport) -> String {
     for group in report.groups() {
         let name = escaped(&group[0].group);
         let _ = writeln!(out, "  <testsuite name=\"{name}\" {}>", counts(report, group));
-        for judged in group {
-            case(report, judged, &mut out);
+        for outcome in group {
+            case(report, outcome, &mut out);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -28,22 +28,22 @@ pub(super) fn report(report: &CheckReport) -> String {
 
 fn counts(report: &CheckReport, cases: &[CaseResult]) -> String {
     let count = |wanted: &[CiStatus]| {
-        cases.iter().filter(|judged| wanted.contains(&report.colour(judged))).count()
+        cases.iter().filter(|outcome| wanted.contains(&report.colour(outcome))).count()
     };
     let (failures, skipped) =
         (count(&[CiStatus::Red]), count(&[CiStatus::Known, CiStatus::Skipped]));
     format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", cases.len())
 }
 
-fn case(report: &CheckReport, judged: &CaseResult, out: &mut String) {
-    let (group, name) = (escaped(&judged.group), escaped(&judged.name));
+fn case(report: &CheckReport, outcome: &CaseResult, out: &mut String) {
+    let (group, name) = (escaped(&outcome.group), escaped(&outcome.name));
     let _ = write!(out, "    <testcase classname=\"{group}\" name=\"{name}\"");
-    let change = report.told_change(judged).map(|change| escaped(&change));
-    let title = escaped(&judged.title);
-    let told = || escaped(&text::details(judged));
-    let _ = match report.colour(judged) {
+    let change = report.told_change(outcome).map(|change| escaped(&change));
+    let title = escaped(&outcome.title);
+    let told = || escaped(&text::details(outcome));
+    let _ = match report.colour(outcome) {
         CiStatus::Skipped => {
-            let reason = escaped(judged.reason.as_deref().unwrap_or_default());
+            let reason = escaped(outcome.reason.as_deref().unwrap_or_default());
             writeln!(out, "><skipped message=\"{reason}\"/></testcase>")
         }
         CiStatus::Known => writeln!(
@@ -58,8 +58,8 @@ fn case(report: &CheckReport, judged: &CaseResult, out: &mut String) {
         }
         CiStatus::Green => {
             let mut said: Vec<String> = change.into_iter().collect();
-            if judged.status != CaseStatus::Passed {
-                said.push(format!("{}: {}", judged.status, told()));
+            if outcome.status != CaseStatus::Passed {
+                said.push(format!("{}: {}", outcome.status, told()));
             }
             match &said[..] {
                 [] => writeln!(out, "/>"),

@@ -57,29 +57,29 @@ impl CheckReport {
     }
 
     pub fn count(&self, status: CaseStatus) -> usize {
-        self.results.iter().filter(|judged| judged.status == status).count()
+        self.results.iter().filter(|outcome| outcome.status == status).count()
     }
 
     /// How it compares with the baseline, if there is one and it is not as it was.
-    fn change(&self, judged: &CaseResult) -> Option<&BaselineChange> {
-        self.changes.as_ref()?.iter().find(|change| change.name == judged.name)
+    fn change(&self, outcome: &CaseResult) -> Option<&BaselineChange> {
+        self.changes.as_ref()?.iter().find(|change| change.name == outcome.name)
     }
 
     /// What it is to those who only see red and green: with a baseline red is what is worse.
-    fn colour(&self, judged: &CaseResult) -> CiStatus {
-        let is_worse = self.change(judged).is_some_and(BaselineChange::is_worse);
-        match judged.status {
+    fn colour(&self, outcome: &CaseResult) -> CiStatus {
+        let is_worse = self.change(outcome).is_some_and(BaselineChange::is_worse);
+        match outcome.status {
             CaseStatus::NotRun => CiStatus::Skipped,
             _ if is_worse => CiStatus::Red,
-            _ if Severity::of(judged) < Severity::Failed => CiStatus::Green,
+            _ if Severity::of(outcome) < Severity::Failed => CiStatus::Green,
             _ if self.changes.is_some() => CiStatus::Known,
             _ => CiStatus::Red,
         }
     }
 
     /// The change in words, as machines' formats carry it.
-    fn told_change(&self, judged: &CaseResult) -> Option<String> {
-        let change = self.change(judged)?;
+    fn told_change(&self, outcome: &CaseResult) -> Option<String> {
+        let change = self.change(outcome)?;
         let which = if change.is_worse() { "worse" } else { "better" };
         Some(format!("{which} than the baseline: {} before, now {}", change.was, change.now()))
     }

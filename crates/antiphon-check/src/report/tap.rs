@@ -8,29 +8,29 @@ use crate::result::{CaseResult, CaseStatus};
 
 pub(super) fn report(report: &CheckReport) -> String {
     let mut out = format!("TAP version 14\n1..{}\n", report.results.len());
-    for (index, judged) in report.results.iter().enumerate() {
-        line(report, index + 1, judged, &mut out);
+    for (index, outcome) in report.results.iter().enumerate() {
+        line(report, index + 1, outcome, &mut out);
     }
     out
 }
 
-fn line(report: &CheckReport, number: usize, judged: &CaseResult, out: &mut String) {
-    let colour = report.colour(judged);
+fn line(report: &CheckReport, number: usize, outcome: &CaseResult, out: &mut String) {
+    let colour = report.colour(outcome);
     let ok = if matches!(colour, CiStatus::Red | CiStatus::Known) { "not ok" } else { "ok" };
-    let CaseResult { group, name, title, .. } = judged;
+    let CaseResult { group, name, title, .. } = outcome;
     let title = title.replace('\\', "\\\\").replace('#', "\\#");
-    let directive = match (colour, &judged.reason) {
+    let directive = match (colour, &outcome.reason) {
         (CiStatus::Known, _) => " # TODO known".to_owned(),
         (CiStatus::Skipped, Some(reason)) => format!(" # SKIP {}", reason.replace('\n', " ")),
         _ => String::new(),
     };
     let _ = writeln!(out, "{ok} {number} - {group}/{name}: {title}{directive}");
-    if let Some(change) = report.told_change(judged) {
+    if let Some(change) = report.told_change(outcome) {
         let _ = writeln!(out, "# {change}");
     }
-    if matches!(judged.status, CaseStatus::Failed | CaseStatus::Warned | CaseStatus::Differs) {
-        let _ = writeln!(out, "# {}", judged.status);
-        for line in text::details(judged).lines() {
+    if matches!(outcome.status, CaseStatus::Failed | CaseStatus::Warned | CaseStatus::Differs) {
+        let _ = writeln!(out, "# {}", outcome.status);
+        for line in text::details(outcome).lines() {
             let _ = writeln!(out, "# {line}");
         }
     }

@@ -30,10 +30,10 @@ pub(super) fn report(report: &CheckReport, is_coloured: bool) -> String {
 }
 
 /// What is told of one finding, without colours.
-pub(super) fn details(judged: &CaseResult) -> String {
+pub(super) fn details(outcome: &CaseResult) -> String {
     let page = TextStyle { is_coloured: false, is_verbose: false };
     let mut out = String::new();
-    page.details(judged, "", &mut out);
+    page.details(outcome, "", &mut out);
     out.trim_end().to_owned()
 }
 
@@ -71,85 +71,88 @@ impl TextStyle {
         let counts: Vec<String> = CaseStatus::ALL
             .into_iter()
             .filter_map(|status| {
-                let count = group.iter().filter(|judged| judged.status == status).count();
+                let count = group.iter().filter(|outcome| outcome.status == status).count();
                 (count > 0).then(|| format!("{count} {}", self.status(status)))
             })
             .collect();
         let name = self.bold(&format!("{:<14}", group[0].group));
         let _ = writeln!(out, "{name} {}", counts.join(", "));
-        let with = |wanted: CaseStatus| group.iter().filter(move |judged| judged.status == wanted);
-        for judged in with(CaseStatus::Failed).chain(with(CaseStatus::Warned)) {
-            self.finding(judged, out);
+        let with =
+            |wanted: CaseStatus| group.iter().filter(move |outcome| outcome.status == wanted);
+        for outcome in with(CaseStatus::Failed).chain(with(CaseStatus::Warned)) {
+            self.finding(outcome, out);
         }
-        for judged in with(CaseStatus::Differs) {
-            self.choice(judged, out);
+        for outcome in with(CaseStatus::Differs) {
+            self.choice(outcome, out);
         }
         if self.is_verbose {
-            for judged in with(CaseStatus::Passed).chain(with(CaseStatus::NotRun)) {
-                self.plain(judged, out);
+            for outcome in with(CaseStatus::Passed).chain(with(CaseStatus::NotRun)) {
+                self.plain(outcome, out);
             }
         }
     }
 
     /// A case with nothing against it.
-    fn plain(&self, judged: &CaseResult, out: &mut String) {
-        let reason = judged.reason.as_deref().map(|reason| format!(" ({reason})"));
+    fn plain(&self, outcome: &CaseResult, out: &mut String) {
+        let reason = outcome.reason.as_deref().map(|reason| format!(" ({reason})"));
         let reason = self.dim(&reason.unwrap_or_default());
-        let (status, CaseResult { name, title, .. }) = (self.status(judged.status), judged);
+        let (status, CaseResult { name, title, .. }) = (self.status(outcome.status), outcome);
         let _ = writeln!(out, "  {status} {name}: {title}{reason}");
     }
 
-    fn finding(&self, judged: &CaseResult, out: &mut String) {
-        let CaseResult { name, title, .. } = judged;
-        let _ = writeln!(out, "\n  {} {}: {title}", self.status(judged.status), self.bold(name));
-        self.details(judged, "    ", out);
+    fn finding(&self, outcome: &CaseResult, out: &mut String) {
+        let CaseResult { name, title, .. } = outcome;
+        let _ = writeln!(out, "\n  {} {}: {title}", self.status(outcome.status), self.bold(name));
+        self.details(outcome, "    ", out);
     }
 
-    fn details(&self, judged: &CaseResult, indent: &str, out: &mut String) {
-        for said in &judged.dialogue {
+    fn details(&self, outcome: &CaseResult, indent: &str, out: &mut String) {
+        for said in &outcome.dialogue {
             let (mark, text) = match said {
                 DialogueLine::Sent(text) => ("-->", text),
                 DialogueLine::Received(text) => ("<--", text),
             };
             let _ = writeln!(out, "{indent}{} {}", self.dim(mark), visible(text));
         }
-        for line in judged.reason.as_deref().unwrap_or_default().lines() {
+        for line in outcome.reason.as_deref().unwrap_or_default().lines() {
             let _ = writeln!(out, "{indent}    {}", visible(line));
         }
-        if let Some(why) = &judged.why {
+        if let Some(why) = &outcome.why {
             let _ = writeln!(out, "{indent}{} {why}", self.dim("why"));
         }
         let link =
-            spec_links::link(&judged.section).map(|link| format!(": {link}")).unwrap_or_default();
-        let crash = if judged.fault == Some(FailureKind::Crashed) {
+            spec_links::link(&outcome.section).map(|link| format!(": {link}")).unwrap_or_default();
+        let crash = if outcome.fault == Some(FailureKind::Crashed) {
             "a crash, whatever is sent; "
         } else {
             ""
         };
-        let place = format!("{crash}{}, {}{link}", judged.level, spec_links::name(&judged.section));
+        let place =
+            format!("{crash}{}, {}{link}", outcome.level, spec_links::name(&outcome.section));
         let _ = writeln!(out, "{indent}{} {place}", self.dim("see"));
     }
 
     /// What it does where it is free to.
-    fn choice(&self, judged: &CaseResult, out: &mut String) {
-        let CaseResult { name, title, .. } = judged;
-        let what = match judged.dialogue.last() {
+    fn choice(&self, outcome: &CaseResult, out: &mut String) {
+        let CaseResult { name, title, .. } = outcome;
+        let what = match outcome.dialogue.last() {
             Some(DialogueLine::Received(text)) => visible(text),
-            _ => {
-                visible(judged.reason.as_deref().and_then(|r| r.lines().next()).unwrap_or_default())
-            }
+            _ => visible(
+                outcome.reason.as_deref().and_then(|r| r.lines().next()).unwrap_or_default(),
+            ),
         };
-        let _ = writeln!(out, "  {} {name}: {title}", self.status(judged.status));
+        let _ = writeln!(out, "  {} {name}: {title}", self.status(outcome.status));
         let _ = writeln!(out, "    {} {what}", self.dim("<--"));
         if self.is_verbose {
-            self.details(judged, "    ", out);
+            self.details(outcome, "    ", out);
         }
     }
 
     fn not_run(&self, report: &CheckReport, out: &mut String) {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for judged in report.results.iter().filter(|judged| judged.status == CaseStatus::NotRun) {
-            *reasons.entry(judged.reason.as_deref().unwrap_or_default()).or_default() += 1;
+        for outcome in report.results.iter().filter(|outcome| outcome.status == CaseStatus::NotRun)
+        {
+            *reasons.entry(outcome.reason.as_deref().unwrap_or_default()).or_default() += 1;
         }
         if reasons.is_empty() {
             return;

@@ -131,11 +131,11 @@ impl Dialer {
 
     /// Connects, and says what the dialect says first.
     pub(crate) async fn dial(&self) -> Result<ServerConnection, String> {
-        let mut talk = self.connect(false).await?;
+        let mut connection = self.connect(false).await?;
         if self.profile == Profile::Lsp {
-            self.initialize(&mut talk).await?;
+            self.initialize(&mut connection).await?;
         }
-        Ok(talk)
+        Ok(connection)
     }
 
     /// Connects, and says nothing.
@@ -154,11 +154,11 @@ impl Dialer {
         timeout(patience, ServerConnection::connect(&self.target, bare)).await.map_err(late)?
     }
 
-    async fn initialize(&self, talk: &mut ServerConnection) -> Result<(), String> {
+    async fn initialize(&self, connection: &mut ServerConnection) -> Result<(), String> {
         const PARAMS: &str = r#"{"processId":null,"rootUri":null,"capabilities":{}}"#;
-        self.ask(talk, "initialize", PARAMS).await?;
+        self.ask(connection, "initialize", PARAMS).await?;
         let initialized = br#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
-        let _ = timeout(self.patience(), talk.send(initialized)).await;
+        let _ = timeout(self.patience(), connection.send(initialized)).await;
         Ok(())
     }
 
@@ -170,38 +170,39 @@ impl Dialer {
     /// Calls a method and gives its answer, whatever else comes meanwhile.
     pub(crate) async fn ask(
         &self,
-        talk: &mut ServerConnection,
+        connection: &mut ServerConnection,
         method: &str,
         params: &str,
     ) -> Result<Json, String> {
-        self.asked(talk, self.call(&quoted(method), params)).await
+        self.asked(connection, self.call(&quoted(method), params)).await
     }
 
     /// The same, with no params at all.
     pub(crate) async fn ask_without_params(
         &self,
-        talk: &mut ServerConnection,
+        connection: &mut ServerConnection,
         method: &str,
     ) -> Result<Json, String> {
         let id = self.id();
         let call = format!(r#"{{"jsonrpc":"2.0","method":{},"id":{id}}}"#, quoted(method));
-        self.asked(talk, (call, id)).await
+        self.asked(connection, (call, id)).await
     }
 
     async fn asked(
         &self,
-        talk: &mut ServerConnection,
+        connection: &mut ServerConnection,
         (call, id): (String, String),
     ) -> Result<Json, String> {
         let asked = async {
             if self.is_http() {
-                let answer = self.post(talk, call.as_bytes()).await.map_err(|end| end.what)?;
+                let answer =
+                    self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
                 let told = || format!("HTTP status {} {}", answer.status, shortened(&answer.body));
                 return answer_to(&answer.body, &id).ok_or_else(told);
             }
-            talk.send(call.as_bytes()).await;
+            connection.send(call.as_bytes()).await;
             loop {
-                let message = match talk.next().await {
+                let message = match connection.next().await {
                     ServerEvent::Message(message) => message,
                     ServerEvent::Control(8, _) => return Err("a close frame".to_owned()),
                     ServerEvent::Control(..) | ServerEvent::Answer(_) => continue,
@@ -210,7 +211,7 @@ impl Dialer {
                 if let Some(answer) = answer_to(&message, &id) {
                     return Ok(answer);
                 }
-                self.refuse(talk, &message).await;
+                self.refuse(connection, &message).await;
             }
         };
         let patience = self.full_patience();
@@ -220,7 +221,7 @@ impl Dialer {
     }
 
     /// Answers a Request of the server's, which may wait for that: we have no such method.
-    pub(crate) async fn refuse(&self, talk: &mut ServerConnection, message: &[u8]) {
+    pub(crate) async fn refuse(&self, connection: &mut ServerConnection, message: &[u8]) {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
             return;
@@ -230,7 +231,7 @@ impl Dialer {
         if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
             let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
-            let _ = timeout(self.patience(), talk.send(answer.as_bytes())).await;
+            let _ = timeout(self.patience(), connection.send(answer.as_bytes())).await;
         }
     }
 
@@ -242,18 +243,18 @@ impl Dialer {
     /// says that it ended without an answer.
     pub(crate) async fn post(
         &self,
-        talk: &mut ServerConnection,
+        connection: &mut ServerConnection,
         message: &[u8],
     ) -> Result<HttpResponse, ConnectionEnd> {
-        let mut is_fresh = talk.is_over();
+        let mut is_fresh = connection.is_over();
         if is_fresh {
-            *talk = self.connect(false).await.map_err(ConnectionEnd::closed)?;
+            *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
         }
         loop {
-            talk.send(message).await;
-            match final_answer(talk).await {
+            connection.send(message).await;
+            match final_answer(connection).await {
                 Err(end) if !is_fresh && !end.is_nonsense => {
-                    *talk = self.connect(false).await.map_err(ConnectionEnd::closed)?;
+                    *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
                     is_fresh = true;
                 }
                 answer => return answer,
@@ -269,22 +270,22 @@ impl Dialer {
     }
 
     /// The call that asks whether the server lives, and its id.
-    pub(crate) fn probe(&self, subject: &ServerMethods) -> (String, String) {
-        self.call(&quoted(&subject.method), &subject.params)
+    pub(crate) fn probe(&self, methods: &ServerMethods) -> (String, String) {
+        self.call(&quoted(&methods.method), &methods.params)
     }
 
     /// Whether the server answers an ordinary call on a connection of its own.
-    pub(crate) async fn is_alive(&self, subject: &ServerMethods) -> Result<(), String> {
-        let mut talk = self.dial().await?;
-        let answer = self.ask(&mut talk, &subject.method, &subject.params).await?;
-        subject.recognises(&answer)
+    pub(crate) async fn is_alive(&self, methods: &ServerMethods) -> Result<(), String> {
+        let mut connection = self.dial().await?;
+        let answer = self.ask(&mut connection, &methods.method, &methods.params).await?;
+        methods.recognises(&answer)
     }
 }
 
 /// The next HTTP answer that is not only a sign of life.
-async fn final_answer(talk: &mut ServerConnection) -> Result<HttpResponse, ConnectionEnd> {
+async fn final_answer(connection: &mut ServerConnection) -> Result<HttpResponse, ConnectionEnd> {
     loop {
-        match talk.next().await {
+        match connection.next().await {
             ServerEvent::Answer(answer) if answer.status < 200 && answer.status != 101 => {}
             ServerEvent::Answer(answer) => return Ok(answer),
             ServerEvent::End(end) => return Err(end),

@@ -78,7 +78,7 @@ impl ServerMethods {
         dialer: &Dialer,
         named: Option<(String, String)>,
     ) -> Result<Self, String> {
-        let mut talk = Some(dialer.dial().await?);
+        let mut connection = Some(dialer.dial().await?);
         let is_named = named.is_some();
         let mut has = BTreeSet::new();
         let mut heard = false;
@@ -93,10 +93,10 @@ impl ServerMethods {
             if *name == "whoami" && !has.contains("echo") {
                 break;
             }
-            let answer = ask(dialer, &mut talk, name, params).await;
+            let answer = ask(dialer, &mut connection, name, params).await;
             heard |= answer.is_ok();
             let is_ours = answer.is_ok_and(|answer| sign.is_in(&answer));
-            if is_ours && (*name != "echo" || echoes(dialer, &mut talk).await) {
+            if is_ours && (*name != "echo" || echoes(dialer, &mut connection).await) {
                 has.insert(*name);
             }
             // Who does not answer the first is asked for what it is known to have.
@@ -106,11 +106,11 @@ impl ServerMethods {
         }
         let ordinary = match named {
             Some(named) => Some(named),
-            None => ordinary(dialer, &mut talk, &has).await,
+            None => ordinary(dialer, &mut connection, &has).await,
         };
-        let found = Self::with(dialer, &mut talk, ordinary, is_named, has).await;
-        if let Some(talk) = talk {
-            talk.leave().await;
+        let found = Self::with(dialer, &mut connection, ordinary, is_named, has).await;
+        if let Some(connection) = connection {
+            connection.close().await;
         }
         found
     }
@@ -118,7 +118,7 @@ impl ServerMethods {
     /// Calls the method some times, to see what it gives and how long it takes.
     async fn with(
         dialer: &Dialer,
-        talk: &mut Option<ServerConnection>,
+        connection: &mut Option<ServerConnection>,
         ordinary: Option<(String, String)>,
         is_named: bool,
         has: BTreeSet<&'static str>,
@@ -130,7 +130,7 @@ impl ServerMethods {
         let mut first = None;
         for _ in 0..2 {
             let called = Instant::now();
-            let answer = ask(dialer, talk, &method, &params).await?;
+            let answer = ask(dialer, connection, &method, &params).await?;
             took = took.max(called.elapsed());
             first.get_or_insert(answer);
         }
@@ -197,10 +197,10 @@ impl ServerMethods {
 
 /// Whether it gives named params back too, and null for none: a method of the same name may do
 /// something else.
-async fn echoes(dialer: &Dialer, talk: &mut Option<ServerConnection>) -> bool {
-    let named = ask(dialer, talk, "echo", "{}").await;
+async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> bool {
+    let named = ask(dialer, connection, "echo", "{}").await;
     let named = named.is_ok_and(|answer| ExpectedReply::Result("{}").is_in(&answer));
-    let mut open = match talk.take() {
+    let mut open = match connection.take() {
         Some(open) => open,
         None => match dialer.dial().await {
             Ok(open) => open,
@@ -208,7 +208,7 @@ async fn echoes(dialer: &Dialer, talk: &mut Option<ServerConnection>) -> bool {
         },
     };
     let none = dialer.ask_without_params(&mut open, "echo").await;
-    *talk = none.is_ok().then_some(open);
+    *connection = none.is_ok().then_some(open);
     // That a null result is left out is for a case to say.
     let is_null = |answer: &Json| match answer.member("result") {
         Some(result) => result.text() == "null",
@@ -220,12 +220,12 @@ async fn echoes(dialer: &Dialer, talk: &mut Option<ServerConnection>) -> bool {
 /// Asks, on another connection where the last one is gone.
 async fn ask(
     dialer: &Dialer,
-    talk: &mut Option<ServerConnection>,
+    connection: &mut Option<ServerConnection>,
     method: &str,
     params: &str,
 ) -> Result<Json, String> {
-    let was_used = talk.is_some();
-    let mut open = match talk.take() {
+    let was_used = connection.is_some();
+    let mut open = match connection.take() {
         Some(open) => open,
         None => dialer.dial().await?,
     };
@@ -236,7 +236,7 @@ async fn ask(
         answer = dialer.ask(&mut open, method, params).await;
     }
     if answer.is_ok() {
-        *talk = Some(open);
+        *connection = Some(open);
     }
     answer
 }
@@ -244,14 +244,14 @@ async fn ask(
 /// A method that gives a result, and its params.
 async fn ordinary(
     dialer: &Dialer,
-    talk: &mut Option<ServerConnection>,
+    connection: &mut Option<ServerConnection>,
     has: &BTreeSet<&'static str>,
 ) -> Option<(String, String)> {
     if let Some((name, params, _)) = KNOWN.iter().take(4).find(|(name, ..)| has.contains(name)) {
         return Some(((*name).to_owned(), (*params).to_owned()));
     }
     let custom = match dialer.profile {
-        Profile::Plain => described(dialer, talk).await?,
+        Profile::Plain => described(dialer, connection).await?,
         Profile::Lsp => {
             vec![("workspace/symbol", r#"{"query":""}"#)].into_iter().map(owned).collect()
         }
@@ -261,7 +261,7 @@ async fn ordinary(
         }
     };
     for (name, params) in custom {
-        let answer = ask(dialer, talk, &name, &params).await;
+        let answer = ask(dialer, connection, &name, &params).await;
         if answer.is_ok_and(|answer| answer.member("result").is_some()) {
             return Some((name, params));
         }
@@ -276,9 +276,9 @@ fn owned((name, params): (&str, &str)) -> (String, String) {
 /// The methods that the server describes, need no params, and sound as if they only told something.
 async fn described(
     dialer: &Dialer,
-    talk: &mut Option<ServerConnection>,
+    connection: &mut Option<ServerConnection>,
 ) -> Option<Vec<(String, String)>> {
-    let answer = ask(dialer, talk, DISCOVER, "[]").await.ok()?;
+    let answer = ask(dialer, connection, DISCOVER, "[]").await.ok()?;
     let document = answer.member("result")?;
     let JsonValue::Array(methods) = &document.member("methods")?.value else { return None };
     let names = methods.iter().filter_map(|method| {
@@ -348,7 +348,7 @@ mod tests {
     use super::*;
     use crate::transcript::parse;
 
-    fn subject(has: &[&'static str]) -> ServerMethods {
+    fn methods(has: &[&'static str]) -> ServerMethods {
         ServerMethods {
             method: "eth_chainId".into(),
             params: "[]".into(),
@@ -364,7 +364,7 @@ mod tests {
     fn what_a_case_needs_is_seen_in_what_it_sends() {
         let lacks = |has: &[&'static str], steps: &str| {
             let case = &parse("g", &format!("@ section 4\n== a: b\n{steps}\n")).unwrap()[0];
-            subject(has).lacks(case)
+            methods(has).lacks(case)
         };
         let echo = "--> {\"method\" : \"echo\",\"id\":1}\n<-- {\"result\":1}";
         assert_eq!(lacks(&[], echo), Some("`echo`".into()));
@@ -380,7 +380,7 @@ mod tests {
             lacks(&[], "@ needs nothing\n--> {\"method\":\"sum\"}\n<-- {\"result\":1}"),
             None
         );
-        let mut nothing = subject(&[]);
+        let mut nothing = methods(&[]);
         nothing.has_method = false;
         let case =
             &parse("g", "@ section 4\n== a: b\n--> {\"method\":\"<method>\"}\n<-!\n").unwrap()[0];

@@ -28,7 +28,7 @@ const UP: &str = "the time was up: --budget gives more";
 /// A run under way.
 pub(super) struct SuiteRun {
     pub(super) dialer: Dialer,
-    pub(super) subject: ServerMethods,
+    pub(super) methods: ServerMethods,
     pub(super) wire: WireKind,
     pub(super) is_hostile: bool,
     pub(super) server: Option<SpawnedServer>,
@@ -48,18 +48,18 @@ pub(super) struct SuiteRun {
 impl SuiteRun {
     pub(super) fn new(
         dialer: Dialer,
-        subject: ServerMethods,
+        methods: ServerMethods,
         wire: WireKind,
         server: Option<SpawnedServer>,
         is_hostile: bool,
     ) -> Self {
         let (spare, over) = (None, None);
         let (is_gone, is_late, is_cut) = (false, false, false);
-        Self { dialer, subject, wire, is_hostile, server, spare, over, is_gone, is_late, is_cut }
+        Self { dialer, methods, wire, is_hostile, server, spare, over, is_gone, is_late, is_cut }
     }
 
     /// Runs each case in turn; `seen` is told how many are done.
-    pub(super) async fn judge(
+    pub(super) async fn evaluate(
         &mut self,
         cases: &[TranscriptCase],
         seen: impl Fn(usize, &TranscriptCase),
@@ -69,7 +69,7 @@ impl SuiteRun {
             seen(index, case);
             let obstacle = self.obstacle(case);
             let mut found = match obstacle {
-                Some(reason) => judged(case, CaseStatus::NotRun, Some(reason)),
+                Some(reason) => result_of(case, CaseStatus::NotRun, Some(reason)),
                 None => {
                     self.dialer.attacks(case.facts.is_hostile);
                     self.case(cases, index, &mut all).await
@@ -79,12 +79,12 @@ impl SuiteRun {
                 && self.is_cut
             {
                 self.is_late = true;
-                found = judged(case, CaseStatus::NotRun, Some(UP.to_owned()));
+                found = result_of(case, CaseStatus::NotRun, Some(UP.to_owned()));
             }
             all.push(found);
         }
-        if let Some((talk, _)) = self.spare.take() {
-            talk.leave().await;
+        if let Some((connection, _)) = self.spare.take() {
+            connection.close().await;
         }
         all
     }
@@ -118,7 +118,7 @@ impl SuiteRun {
         if self.is_child() && case.steps.iter().any(crowds) {
             return Some("it needs a server that takes many connections".to_owned());
         }
-        if let Some(lacking) = self.subject.lacks(case) {
+        if let Some(lacking) = self.methods.lacks(case) {
             return Some(format!("the server lacks {lacking}"));
         }
         if self.is_up() { Some(UP.to_owned()) } else { self.over.clone() }
@@ -140,9 +140,9 @@ impl SuiteRun {
         let case = &cases[index];
         let is_fresh = case.facts.is_alone || case.is_raw();
         let spare = if is_fresh { None } else { self.spare.take() };
-        let Some((talk, last)) = spare else { return self.afresh(case, index, before).await };
-        let (outcome, dialogue) = self.attempt(case, index, talk).await;
-        let Err(finding) = outcome else { return judged(case, CaseStatus::Passed, None) };
+        let Some((connection, last)) = spare else { return self.afresh(case, index, before).await };
+        let (passed, dialogue) = self.attempt(case, index, connection).await;
+        let Err(finding) = passed else { return result_of(case, CaseStatus::Passed, None) };
         if finding.fault == FailureKind::Silent {
             return self.found(case, finding, dialogue).await;
         }
@@ -166,7 +166,7 @@ impl SuiteRun {
             // It may have ended by itself meanwhile.
             FailureKind::Closed | FailureKind::Silent => {}
             FailureKind::Wrong => {
-                let last = before.get(last).map_or_else(String::new, |judged| judged.name.clone());
+                let last = before.get(last).map_or_else(String::new, |result| result.name.clone());
                 let how = format!(
                     "only on a connection that was used before, the last time by {last}: on one of its own it is right"
                 );
@@ -185,32 +185,32 @@ impl SuiteRun {
     ) -> CaseResult {
         // Some serve one connection at a time.
         if !self.is_child()
-            && let Some((talk, _)) = self.spare.take()
+            && let Some((connection, _)) = self.spare.take()
         {
-            talk.leave().await;
+            connection.close().await;
         }
         let bare = self.wire == WireKind::Ws && begins_with_a_handshake(case);
-        let mut talk = self.dial(bare).await;
-        if let Err(fault) = &talk
+        let mut connection = self.dial(bare).await;
+        if let Err(fault) = &connection
             && let Err(how) = self.revive().await
         {
             // Nothing of this case was sent: it is the fault of what was sent before.
             blame_crash(before, &format!("{how}\nno connection: {fault}"));
             if let Some(over) = &self.over {
-                return judged(case, CaseStatus::NotRun, Some(over.clone()));
+                return result_of(case, CaseStatus::NotRun, Some(over.clone()));
             }
-            talk = self.dial(bare).await;
+            connection = self.dial(bare).await;
         }
-        let talk = match talk {
-            Ok(talk) => talk,
+        let connection = match connection {
+            Ok(connection) => connection,
             Err(fault) => {
                 self.is_cut = Instant::now() >= self.dialer.deadline;
                 let finding = Finding::new(FailureKind::Closed, format!("no connection: {fault}"));
                 return self.found(case, finding, Vec::new()).await;
             }
         };
-        match self.attempt(case, index, talk).await {
-            (Ok(()), _) => judged(case, CaseStatus::Passed, None),
+        match self.attempt(case, index, connection).await {
+            (Ok(()), _) => result_of(case, CaseStatus::Passed, None),
             (Err(finding), dialogue) => self.found(case, finding, dialogue).await,
         }
     }
@@ -224,27 +224,27 @@ impl SuiteRun {
         &mut self,
         case: &TranscriptCase,
         index: usize,
-        mut talk: ServerConnection,
+        mut connection: ServerConnection,
     ) -> (Result<(), Finding>, Vec<DialogueLine>) {
-        let mut trial = CaseRun::new(case, &self.dialer, &self.subject, &mut talk);
-        let outcome = trial.run().await;
-        let dialogue = DialogueLine::abridged(std::mem::take(&mut trial.dialogue));
-        drop(trial);
+        let mut case_run = CaseRun::new(case, &self.dialer, &self.methods, &mut connection);
+        let outcome = case_run.run().await;
+        let dialogue = DialogueLine::abridged(std::mem::take(&mut case_run.dialogue));
+        drop(case_run);
         self.is_cut = Instant::now() >= self.dialer.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
                 if !case.is_raw() {
-                    self.spare = Some((talk, index));
+                    self.spare = Some((connection, index));
                 }
                 Ok(())
             }
             Ok(ConnectionAfter::ProbeElsewhere) => {
-                talk.leave().await;
-                self.dialer.is_alive(&self.subject).await.map_err(|fault| {
+                connection.close().await;
+                self.dialer.is_alive(&self.methods).await.map_err(|fault| {
                     Finding::new(FailureKind::Silent, format!("on the next connection: {fault}"))
                 })
             }
-            Err(finding) => Err(self.aftermath(case, index, talk, finding).await),
+            Err(finding) => Err(self.aftermath(case, index, connection, finding).await),
         };
         (outcome, dialogue)
     }
@@ -254,19 +254,23 @@ impl SuiteRun {
         &mut self,
         case: &TranscriptCase,
         index: usize,
-        mut talk: ServerConnection,
+        mut connection: ServerConnection,
         finding: Finding,
     ) -> Finding {
         // A process of its own is costly to start: what still answers is used again.
         if matches!(finding.fault, FailureKind::Wrong | FailureKind::Silent)
             && self.is_child()
             && !case.is_raw()
-            && self.dialer.ask(&mut talk, &self.subject.method, &self.subject.params).await.is_ok()
+            && self
+                .dialer
+                .ask(&mut connection, &self.methods.method, &self.methods.params)
+                .await
+                .is_ok()
         {
-            self.spare = Some((talk, index));
+            self.spare = Some((connection, index));
             return finding;
         }
-        match talk.exit_status().await {
+        match connection.exit_status().await {
             Some(status) if finding.fault == FailureKind::Closed && !status.success() => {
                 let how = format!("the process ended: {status}");
                 Finding { fault: FailureKind::Crashed, ..finding.because(&how) }
@@ -308,14 +312,14 @@ impl SuiteRun {
         {
             return self.restart(ended).await;
         }
-        let Err(fault) = self.dialer.is_alive(&self.subject).await else { return Ok(()) };
+        let Err(fault) = self.dialer.is_alive(&self.methods).await else { return Ok(()) };
         if self.server.is_some() {
             return self.restart(format!("the server no longer answers: {fault}")).await;
         }
         let deadline = Instant::now() + COMEBACK;
         while Instant::now() < deadline {
             sleep(STEP).await;
-            if self.dialer.is_alive(&self.subject).await.is_ok() {
+            if self.dialer.is_alive(&self.methods).await.is_ok() {
                 return Err(format!("the server was gone for a while: {fault}"));
             }
         }
@@ -346,7 +350,7 @@ fn blame(before: &mut [CaseResult], last: usize, finding: &Finding) {
 
 /// The last case that was run has killed the server, though it was answered.
 fn blame_crash(before: &mut [CaseResult], how: &str) {
-    let Some(last) = before.iter_mut().rev().find(|judged| judged.status != CaseStatus::NotRun)
+    let Some(last) = before.iter_mut().rev().find(|result| result.status != CaseStatus::NotRun)
     else {
         return;
     };
@@ -369,11 +373,11 @@ fn crashed(
 
 fn against(case: &TranscriptCase, finding: Finding, dialogue: Vec<DialogueLine>) -> CaseResult {
     let status = CaseStatus::of(case.facts.level, finding.fault);
-    let judged = judged(case, status, Some(finding.reason));
-    CaseResult { fault: Some(finding.fault), dialogue, ..judged }
+    let result = result_of(case, status, Some(finding.reason));
+    CaseResult { fault: Some(finding.fault), dialogue, ..result }
 }
 
-fn judged(case: &TranscriptCase, status: CaseStatus, reason: Option<String>) -> CaseResult {
+fn result_of(case: &TranscriptCase, status: CaseStatus, reason: Option<String>) -> CaseResult {
     CaseResult {
         group: case.group.clone(),
         name: case.name.clone(),

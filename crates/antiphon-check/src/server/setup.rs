@@ -75,8 +75,8 @@ impl ServerCheck {
         if !is_child {
             self.reach(&dialer).await?;
         }
-        let subject = match ServerMethods::find(&dialer, self.method.clone()).await {
-            Ok(subject) => subject,
+        let methods = match ServerMethods::find(&dialer, self.method.clone()).await {
+            Ok(methods) => methods,
             Err(fault) => {
                 // A process is started for nothing only where nothing could be judged.
                 if is_child {
@@ -85,13 +85,13 @@ impl ServerCheck {
                 return Err(mute(&fault, wire));
             }
         };
-        dialer.set_pace(subject.took);
-        if !subject.has_method {
+        dialer.set_pace(methods.took);
+        if !methods.has_method {
             on_event(RunEvent::Note(
                 "no method is known that gives a result: --method NAME runs more cases",
             ));
         }
-        Ok(SuiteRun::new(dialer, subject, wire, server, self.hostile))
+        Ok(SuiteRun::new(dialer, methods, wire, server, self.hostile))
     }
 
     /// Whether there is anybody, and speaks TLS and WebSocket where that is due.

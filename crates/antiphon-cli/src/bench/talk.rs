@@ -100,9 +100,9 @@ impl<'a> Talk<'a> {
         let end = std::future::poll_fn(|cx| self.poll(cx)).await;
         let mut goodbye = Vec::new();
         if end == End::Done {
-            self.codec.goodbye(&mut goodbye);
+            self.codec.close_message(&mut goodbye);
         }
-        self.socket.leave(&goodbye).await;
+        self.socket.close(&goodbye).await;
         (end, self.ledger.answers > 0)
     }
 

@@ -75,9 +75,9 @@ impl HttpRequestReader {
                 if !chunks(input, body)? {
                     return Ok(None);
                 }
-                let came = message(std::mem::take(body), *is_post);
+                let event = message(std::mem::take(body), *is_post);
                 self.state = RequestPhase::Head;
-                Ok(Some(came))
+                Ok(Some(event))
             }
         }
     }
@@ -278,7 +278,7 @@ mod tests {
         for byte in input.bytes() {
             buffer.push(byte);
             match http.next(&mut buffer, &mut faults) {
-                Ok(came) => all.extend(came),
+                Ok(event) => all.extend(event),
                 Err(fault) => faults.push(fault),
             }
         }
@@ -294,9 +294,9 @@ mod tests {
              {HEAD}Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n\
              1\r\nc\r\n2;x=y\r\nde\r\n0\r\nt: 1\r\n\r\n"
         );
-        let (came, faults) = found(&input);
+        let (event, faults) = found(&input);
         let message = |text: &str| ClientEvent::Message(text.into());
-        assert_eq!(came, [message("ab"), ClientEvent::Hesitation, message("cde")]);
+        assert_eq!(event, [message("ab"), ClientEvent::Hesitation, message("cde")]);
         assert!(faults.is_empty(), "{faults:?}");
     }
 

@@ -101,8 +101,8 @@ impl WsRequestReader {
                 Some(mask) => unmask(&mut payload, mask),
                 None => faults.push(("ws-masked", "a frame of the client has no mask".to_owned())),
             }
-            if let Some(came) = self.frame(head.first, payload, faults)? {
-                return Ok(Some(came));
+            if let Some(event) = self.frame(head.first, payload, faults)? {
+                return Ok(Some(event));
             }
         }
     }
@@ -238,7 +238,7 @@ mod tests {
         for byte in OPENING.bytes().chain(frames.concat()) {
             buffer.push(byte);
             match ws.next(&mut buffer, &mut faults) {
-                Ok(came) => all.extend(came),
+                Ok(event) => all.extend(event),
                 Err(fault) => {
                     faults.push(fault);
                     break;
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn messages_come_whole_and_in_fragments() {
         let long = "x".repeat(300);
-        let (came, faults) = found(&[
+        let (event, faults) = found(&[
             of_client(0x81, "one"),
             of_client(0x01, "t"),
             of_client(0x89, "p"),
@@ -269,7 +269,7 @@ mod tests {
         let key = ClientEvent::Upgrade("dGhlIHNhbXBsZSBub25jZQ==".to_owned());
         let ping = ClientEvent::Ping(b"p".to_vec());
         let close = ClientEvent::Close(Vec::new());
-        assert_eq!(came, [key, message("one"), ping, message("two"), message(&long), close]);
+        assert_eq!(event, [key, message("one"), ping, message("two"), message(&long), close]);
         assert!(faults.is_empty(), "{faults:?}");
     }
 

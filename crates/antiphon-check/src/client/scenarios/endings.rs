@@ -19,7 +19,7 @@ fn late() -> Vec<Scenario> {
     vec![
         Scenario::survives("answer-late", "an answer after 1.5 seconds is taken, or was given up")
             .why("Either is fine; to crash, or never to end, is not.")
-            .does(|asked, _| vec![late_once(asked), ServerAction::Tell(asked.ordinary())]),
+            .does(|received, _| vec![late_once(received), ServerAction::Tell(received.ordinary())]),
         Scenario::survives(
             "answer-given-up",
             "a late answer may come before that of the next call",
@@ -27,8 +27,8 @@ fn late() -> Vec<Scenario> {
         .over(DUPLEX)
         .needs(Precondition::TwoInFlight)
         .why("The first call waits until there is a second one; then both are answered.")
-        .script(ServerScript::Holds(VERY_LATE, |asked, _| {
-            asked.iter().map(|asked| ServerAction::Tell(asked.ordinary())).collect()
+        .script(ServerScript::Holds(VERY_LATE, |received, _| {
+            received.iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
         })),
     ]
 }
@@ -48,16 +48,16 @@ fn gone() -> Vec<Scenario> {
             .does(|_, _| vec![ServerAction::Reset]),
         Scenario::refuses("closed-within-answer", "half an answer is no result")
             .why("The connection ends in the middle: what has come may even look like an answer.")
-            .does(|asked, _| vec![ServerAction::Half(asked.ordinary())]),
+            .does(|received, _| vec![ServerAction::Half(received.ordinary())]),
         Scenario::refuses("silent-then-closed", "a server that goes away later has given no result")
             .why(why)
-            .does(|asked, _| vec![late_once(asked), ServerAction::Leave]),
+            .does(|received, _| vec![late_once(received), ServerAction::Leave]),
         Scenario::takes("closed-after-answer", "an answer counts though the server then goes away")
             .over(DUPLEX)
             .expect(ExpectedExit::ResultOfOne)
             .why("What came before the end was said.")
-            .script(ServerScript::Holds(GRACE, |asked, _| {
-                let answers = asked.iter().map(|asked| ServerAction::Tell(asked.ordinary()));
+            .script(ServerScript::Holds(GRACE, |received, _| {
+                let answers = received.iter().map(|received| ServerAction::Tell(received.ordinary()));
                 // A call that comes now finds nobody: that it was made has to be seen.
                 answers.chain([ServerAction::Wait(GRACE), ServerAction::Leave]).collect()
             })),
@@ -65,6 +65,6 @@ fn gone() -> Vec<Scenario> {
 }
 
 /// A client with many calls waits once: it must have the time to make them all.
-fn late_once(asked: &ReceivedCalls) -> ServerAction {
-    ServerAction::Wait(if asked.is_first { LATE } else { Duration::ZERO })
+fn late_once(received: &ReceivedCalls) -> ServerAction {
+    ServerAction::Wait(if received.is_first { LATE } else { Duration::ZERO })
 }

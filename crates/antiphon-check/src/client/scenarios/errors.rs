@@ -53,9 +53,11 @@ fn errors() -> Vec<Scenario> {
         .over(DUPLEX)
         .needs(Precondition::OneInFlight)
         .why("A client that passes it over waits until its time is up.")
-        .script(ServerScript::Holds(GRACE, |asked, _| match asked {
+        .script(ServerScript::Holds(GRACE, |received, _| match received {
             [one] => vec![ServerAction::Tell(one.calls[0].under("null").with_error(UNREADABLE))],
-            several => several.iter().map(|asked| ServerAction::Tell(asked.ordinary())).collect(),
+            several => {
+                several.iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
+            }
         })),
     ]
 }
@@ -130,8 +132,8 @@ fn texts() -> Vec<Scenario> {
         Scenario::refuses("answer-cut-short", "half a Response is no result")
             .section("RFC 8259 2")
             .why("A server that ran out of memory or time ends in the middle of its words.")
-            .does(|asked, _| {
-                let whole = asked.ordinary();
+            .does(|received, _| {
+                let whole = received.ordinary();
                 lie(&whole[..whole.rfind("\"id\"").unwrap_or(1)])
             }),
         Scenario::refuses("answer-is-a-scalar", "null is no Response")
@@ -143,7 +145,7 @@ fn texts() -> Vec<Scenario> {
             .needs(Precondition::SingleCall)
             .section("6")
             .why("Only a batch is answered with one.")
-            .does(|asked, _| lie(&format!("[{}]", asked.ordinary()))),
+            .does(|received, _| lie(&format!("[{}]", received.ordinary()))),
         Scenario::refuses("answer-empty", "an empty message is no result")
             .section("RFC 8259 2")
             .why("There is nothing in it to read.")

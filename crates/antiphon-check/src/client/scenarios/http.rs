@@ -17,15 +17,15 @@ fn bodies() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9112 7.1")
             .why("Servers that write as they go send no length.")
-            .does(|asked, _| vec![ServerAction::Send(chunked(&asked.ordinary()))]),
+            .does(|received, _| vec![ServerAction::Send(chunked(&received.ordinary()))]),
         Scenario::takes("http-until-close", "a body may end with the connection")
             .over(HTTP)
             .section("RFC 9112 6.3")
             .why("Servers of HTTP/1.0 and scripts do it.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let headers = ["content-type: application/json", "connection: close"];
                 vec![
-                    ServerAction::Send(response("200 OK", &headers, &asked.ordinary())),
+                    ServerAction::Send(response("200 OK", &headers, &received.ordinary())),
                     ServerAction::Leave,
                 ]
             }),
@@ -33,8 +33,8 @@ fn bodies() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9112 9.6")
             .why("A client that uses the connection again finds nobody.")
-            .does(|asked, _| {
-                let body = asked.ordinary();
+            .does(|received, _| {
+                let body = received.ordinary();
                 let length = format!("content-length: {}", body.len());
                 let headers = ["content-type: application/json", "connection: close", &length];
                 vec![ServerAction::Send(response("200 OK", &headers, &body)), ServerAction::Leave]
@@ -48,19 +48,19 @@ fn heads() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9110 8.3.1")
             .why("`application/json; charset=utf-8` is what many frameworks send.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 vec![ServerAction::Send(whole(
                     "200 OK",
                     "application/json; charset=utf-8",
-                    &asked.ordinary(),
+                    &received.ordinary(),
                 ))]
             }),
         Scenario::takes("http-header-names", "header names are the same in any case")
             .over(HTTP)
             .section("RFC 9110 5.1")
             .why("A client that looks for `Content-Length` letter by letter finds no body.")
-            .does(|asked, _| {
-                let body = asked.ordinary();
+            .does(|received, _| {
+                let body = received.ordinary();
                 let length = format!("CONTENT-length:{}", body.len());
                 let headers = ["coNtent-TYPE:application/json", "X-Empty:", &length];
                 vec![ServerAction::Send(response("200 Fine", &headers, &body))]
@@ -70,25 +70,29 @@ fn heads() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9110 15.2")
             .why("A client must read 1xx responses even if it did not ask for one.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let interim = response("100 Continue", &[], "");
-                vec![ServerAction::Send(interim), ServerAction::Tell(asked.ordinary())]
+                vec![ServerAction::Send(interim), ServerAction::Tell(received.ordinary())]
             }),
         Scenario::takes("http-type-json-rpc", "application/json-rpc is taken")
             .choice()
             .over(HTTP)
             .section("RFC 9110 8.3")
             .why("The proposal for JSON-RPC over HTTP names it first.")
-            .does(|asked, _| {
-                vec![ServerAction::Send(whole("200 OK", "application/json-rpc", &asked.ordinary()))]
+            .does(|received, _| {
+                vec![ServerAction::Send(whole(
+                    "200 OK",
+                    "application/json-rpc",
+                    &received.ordinary(),
+                ))]
             }),
         Scenario::takes("http-type-plain", "a Response counts though its type is text/plain")
             .choice()
             .over(HTTP)
             .section("RFC 9110 8.3")
             .why("Small servers send no better type.")
-            .does(|asked, _| {
-                vec![ServerAction::Send(whole("200 OK", "text/plain", &asked.ordinary()))]
+            .does(|received, _| {
+                vec![ServerAction::Send(whole("200 OK", "text/plain", &received.ordinary()))]
             }),
     ]
 }
@@ -104,8 +108,8 @@ fn refusals() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9110 15.6.1")
             .why(why)
-            .does(|asked, _| {
-                let body = asked.answered(|call| call.with_error(ERROR));
+            .does(|received, _| {
+                let body = received.answered(|call| call.with_error(ERROR));
                 vec![ServerAction::Send(whole("500 Internal Server Error", JSON, &body))]
             }),
         Scenario::refuses("http-500-text", "status 500 with a page is no result")
@@ -137,11 +141,11 @@ fn refusals() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9110 15.6.1")
             .why("The status is of HTTP, the answer of JSON-RPC; which one counts is open.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 vec![ServerAction::Send(whole(
                     "500 Internal Server Error",
                     JSON,
-                    &asked.ordinary(),
+                    &received.ordinary(),
                 ))]
             }),
     ]
@@ -171,26 +175,26 @@ fn broken() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9112 6.3")
             .why("A client that makes room for what a server announces can be ended by it.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let headers = ["content-type: application/json", "content-length: 999999999999999"];
-                let head = response("200 OK", &headers, &asked.ordinary());
+                let head = response("200 OK", &headers, &received.ordinary());
                 ServerAction::lie(ServerAction::Send(head))
             }),
         Scenario::refuses("http-chunk-malformed", "a chunk without a size is no body")
             .over(HTTP)
             .section("RFC 9112 7.1")
             .why("Where the body ends cannot be known, and what follows is another answer.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let headers = ["content-type: application/json", "transfer-encoding: chunked"];
-                let body = format!("size\r\n{}\r\n0\r\n\r\n", asked.ordinary());
+                let body = format!("size\r\n{}\r\n0\r\n\r\n", received.ordinary());
                 ServerAction::lie(ServerAction::Send(response("200 OK", &headers, &body)))
             }),
         Scenario::refuses("http-chunks-unended", "chunks without the last one are half a body")
             .over(HTTP)
             .section("RFC 9112 8")
             .why("The text may be whole by chance; the server did not end it.")
-            .does(|asked, _| {
-                let whole = chunked(&asked.ordinary());
+            .does(|received, _| {
+                let whole = chunked(&received.ordinary());
                 let unended = whole[..whole.len() - b"0\r\n\r\n".len()].to_vec();
                 vec![ServerAction::Send(unended), ServerAction::Leave]
             }),
@@ -198,7 +202,9 @@ fn broken() -> Vec<Scenario> {
             .over(HTTP)
             .section("RFC 9112 2")
             .why("Another service may listen on the port.")
-            .does(|asked, _| ServerAction::lie(ServerAction::Send(asked.ordinary().into_bytes()))),
+            .does(|received, _| {
+                ServerAction::lie(ServerAction::Send(received.ordinary().into_bytes()))
+            }),
     ]
 }
 

@@ -28,11 +28,11 @@ const APART: Duration = Duration::from_millis(50);
 /// What all others rest on: a call, and its result. Calls are held for a moment, to see how many a
 /// client has in flight.
 pub(super) fn ordinary() -> Scenario {
-    let hold = ServerScript::Holds(Duration::from_millis(300), |asked, _| {
-        let apart = |asked: &ReceivedCalls| {
-            [ServerAction::Tell(asked.ordinary()), ServerAction::Wait(APART)]
+    let hold = ServerScript::Holds(Duration::from_millis(300), |received, _| {
+        let apart = |received: &ReceivedCalls| {
+            [ServerAction::Tell(received.ordinary()), ServerAction::Wait(APART)]
         };
-        asked.iter().flat_map(apart).collect()
+        received.iter().flat_map(apart).collect()
     });
     let scenario = Scenario::takes(ORDINARY, "a call gets its result")
         .script(hold)
@@ -66,8 +66,9 @@ pub(super) fn entries() -> Vec<SuiteEntry> {
     let scenarios = std::iter::once(ordinary()).chain(all()).map(SuiteEntry::Scenario);
     let mut entries: Vec<SuiteEntry> = scenarios.collect();
     entries.extend(message_checks::all().into_iter().map(SuiteEntry::Check));
-    let place = |entry: &SuiteEntry| GROUPS.iter().position(|group| *group == entry.about().group);
-    entries.sort_by_key(place);
+    let address =
+        |entry: &SuiteEntry| GROUPS.iter().position(|group| *group == entry.about().group);
+    entries.sort_by_key(address);
     entries
 }
 

@@ -20,14 +20,14 @@ fn in_flight() -> Vec<Scenario> {
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .why("The fast call is answered before the slow one; only the id says which is which.")
-            .script(ServerScript::Holds(GRACE, |asked, _| tell(asked.iter().rev()))),
+            .script(ServerScript::Holds(GRACE, |received, _| tell(received.iter().rev()))),
         Scenario::takes("answers-joined", "two answers may come in one piece")
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .section("RFC 9293 3.8")
             .why("A client that takes one read for one answer loses the second.")
-            .script(ServerScript::Holds(GRACE, |asked, wire| {
-                vec![ServerAction::Send(joined(asked, wire))]
+            .script(ServerScript::Holds(GRACE, |received, wire| {
+                vec![ServerAction::Send(joined(received, wire))]
             })),
         Scenario::takes("answers-interleaved", "notifications may come between answers")
             .should()
@@ -35,16 +35,16 @@ fn in_flight() -> Vec<Scenario> {
             .needs(Precondition::TwoInFlight)
             .section("4.1")
             .why("A server that notifies does so at any time.")
-            .script(ServerScript::Holds(GRACE, |asked, _| {
+            .script(ServerScript::Holds(GRACE, |received, _| {
                 let note = || ServerAction::Tell(NOTE.to_owned());
-                let answers = tell(asked.iter().rev());
+                let answers = tell(received.iter().rev());
                 answers.into_iter().flat_map(|answer| [note(), answer, note()]).collect()
             })),
         Scenario::takes("answered-twice", "a second answer to the same call changes nothing")
             .should()
             .over(DUPLEX)
             .why("A server that sends a message twice must not end a client that has its answer.")
-            .does(|asked, _| tell([asked, asked])),
+            .does(|received, _| tell([received, received])),
     ]
 }
 
@@ -54,9 +54,9 @@ fn batches() -> Vec<Scenario> {
             .needs(Precondition::Batch)
             .section("6")
             .why("The Server may process a batch as a set of concurrent tasks.")
-            .does(|asked, _| {
-                let calls = asked.calls.iter().rev().cloned().collect();
-                tell([&ReceivedCalls { calls, ..asked.clone() }])
+            .does(|received, _| {
+                let calls = received.calls.iter().rev().cloned().collect();
+                tell([&ReceivedCalls { calls, ..received.clone() }])
             }),
         Scenario::refuses(
             "batch-answer-missing",
@@ -65,11 +65,11 @@ fn batches() -> Vec<Scenario> {
         .needs(Precondition::Batch)
         .section("6")
         .why("A call whose answer is missing must not wait for ever, or pass for answered.")
-        .does(|asked, _| match asked.is_batch {
-            false => tell([asked]),
+        .does(|received, _| match received.is_batch {
+            false => tell([received]),
             true => {
-                let calls = asked.calls.iter().skip(1).cloned().collect();
-                let some = ReceivedCalls { calls, ..asked.clone() };
+                let calls = received.calls.iter().skip(1).cloned().collect();
+                let some = ReceivedCalls { calls, ..received.clone() };
                 vec![
                     ServerAction::Tell(some.ordinary()),
                     ServerAction::Wait(GRACE),
@@ -81,10 +81,10 @@ fn batches() -> Vec<Scenario> {
             .needs(Precondition::Batch)
             .section("6")
             .why("So a server refuses a batch that it cannot read, or does not want.")
-            .does(|asked, _| match asked.is_batch {
-                false => tell([asked]),
+            .does(|received, _| match received.is_batch {
+                false => tell([received]),
                 true => {
-                    let error = asked.calls[0].under("null").with_error(ERROR);
+                    let error = received.calls[0].under("null").with_error(ERROR);
                     vec![ServerAction::Tell(error), ServerAction::Wait(GRACE), ServerAction::Leave]
                 }
             }),
@@ -96,27 +96,28 @@ fn strangers() -> Vec<Scenario> {
         Scenario::refuses("answer-of-another", "an answer with another id is not the answer")
             .over(DUPLEX)
             .why("The first answer has another id; the call itself gets an error behind it.")
-            .script(ServerScript::Holds(GRACE, |asked, _| {
-                let stranger = |asked: &ReceivedCalls| {
-                    asked.answered(|call| call.under(&another(&call.id)).ordinary())
+            .script(ServerScript::Holds(GRACE, |received, _| {
+                let stranger = |received: &ReceivedCalls| {
+                    received.answered(|call| call.under(&another(&call.id)).ordinary())
                 };
-                let own = |asked: &ReceivedCalls| asked.answered(|call| call.with_error(ERROR));
-                let strangers = asked.iter().map(stranger).map(ServerAction::Tell);
+                let own =
+                    |received: &ReceivedCalls| received.answered(|call| call.with_error(ERROR));
+                let strangers = received.iter().map(stranger).map(ServerAction::Tell);
                 // Who takes a stranger's answer asks on, and gets another stranger's.
-                let owns = asked.iter().map(own).map(ServerAction::Owe);
+                let owns = received.iter().map(own).map(ServerAction::Owe);
                 strangers.chain([ServerAction::Wait(GRACE)]).chain(owns).collect()
             })),
         Scenario::takes("stranger-first", "an answer that nobody waits for is passed over")
             .should()
             .over(DUPLEX)
             .why("It may be late, for a call that was given up; the next answer is the right one.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let stranger =
-                    asked.answered(|call| call.under(&another(&call.id)).with_error(ERROR));
+                    received.answered(|call| call.under(&another(&call.id)).with_error(ERROR));
                 vec![
                     ServerAction::Tell(stranger),
                     ServerAction::Wait(GRACE),
-                    ServerAction::Tell(asked.ordinary()),
+                    ServerAction::Tell(received.ordinary()),
                 ]
             }),
         Scenario::refuses("wrong-id", "an answer with another id is not the answer")
@@ -144,12 +145,12 @@ fn ids() -> Vec<Scenario> {
     ]
 }
 
-fn tell<'a>(asked: impl IntoIterator<Item = &'a ReceivedCalls>) -> Vec<ServerAction> {
-    asked.into_iter().map(|asked| ServerAction::Tell(asked.ordinary())).collect()
+fn tell<'a>(received: impl IntoIterator<Item = &'a ReceivedCalls>) -> Vec<ServerAction> {
+    received.into_iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
 }
 
-fn joined(asked: &[ReceivedCalls], wire: ClientWire) -> Vec<u8> {
-    asked.iter().flat_map(|asked| wire.framed(&asked.ordinary())).collect()
+fn joined(received: &[ReceivedCalls], wire: ClientWire) -> Vec<u8> {
+    received.iter().flat_map(|received| wire.framed(&received.ordinary())).collect()
 }
 
 /// The text of an id that is not this one.

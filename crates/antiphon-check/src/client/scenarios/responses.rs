@@ -24,8 +24,8 @@ fn shapes() -> Vec<Scenario> {
         Scenario::takes("white-space", "a Response may hold white space between its tokens")
             .section("RFC 8259 2")
             .why("Servers pretty-print.")
-            .does(|asked, wire| {
-                vec![ServerAction::Tell(asked.answered(|call| spaced(call, wire)))]
+            .does(|received, wire| {
+                vec![ServerAction::Tell(received.answered(|call| spaced(call, wire)))]
             }),
         Scenario::takes("escapes", "Strings mean the same however they are escaped")
             .section("RFC 8259 7")
@@ -90,8 +90,8 @@ fn pieces() -> Vec<Scenario> {
         Scenario::takes("byte-by-byte", "an answer may come in as many pieces as it has bytes")
             .section("RFC 9293 3.8")
             .why("A stream has no messages: what one read gives is not one answer.")
-            .does(|asked, _| {
-                let text = asked.answered(|call| call.with_result("\"é€😀\""));
+            .does(|received, _| {
+                let text = received.answered(|call| call.with_result("\"é€😀\""));
                 vec![ServerAction::Dribble(text)]
             }),
     ]

@@ -25,22 +25,22 @@ fn notifications() -> Vec<Scenario> {
             .over(DUPLEX)
             .section("4.1")
             .why("Servers tell news at any time; who does not want it passes it over.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 vec![
                     ServerAction::Tell(NOTE.to_owned()),
                     ServerAction::Wait(MOMENT),
-                    ServerAction::Tell(asked.ordinary()),
+                    ServerAction::Tell(received.ordinary()),
                 ]
             }),
         Scenario::survives("notification-unanswered", "a Notification is never answered")
             .over(DUPLEX)
             .section("4.1")
             .why("Who answers, even with an error, sends what nobody waits for.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 vec![
                     ServerAction::Tell(NOTE.to_owned()),
                     ServerAction::Listen(MOMENT),
-                    ServerAction::Tell(asked.ordinary()),
+                    ServerAction::Tell(received.ordinary()),
                 ]
             })
             .proof(|record| match record.replies.first() {
@@ -60,11 +60,11 @@ fn requests() -> Vec<Scenario> {
         .over(DUPLEX)
         .section("4")
         .why("Language servers ask their clients before they answer.")
-        .does(|asked, _| {
+        .does(|received, _| {
             vec![
                 ServerAction::Tell(request(&quoted())),
                 ServerAction::Wait(MOMENT),
-                ServerAction::Tell(asked.ordinary()),
+                ServerAction::Tell(received.ordinary()),
             ]
         }),
         Scenario::survives(
@@ -75,11 +75,11 @@ fn requests() -> Vec<Scenario> {
         .over(DUPLEX)
         .section("5")
         .why("A server that waits for the answer waits for ever.")
-        .does(|asked, _| {
+        .does(|received, _| {
             vec![
                 ServerAction::Tell(request(&quoted())),
                 ServerAction::Listen(ANSWER),
-                ServerAction::Tell(asked.ordinary()),
+                ServerAction::Tell(received.ordinary()),
             ]
         })
         .proof(is_answered),
@@ -90,11 +90,11 @@ fn requests() -> Vec<Scenario> {
         .over(DUPLEX)
         .section("4")
         .why("Each side counts its own ids, so they meet: clangd begins with 0, as others do.")
-        .script(ServerScript::Holds(GRACE, |asked, _| {
-            let calls = asked.iter().flat_map(|asked| &asked.calls);
+        .script(ServerScript::Holds(GRACE, |received, _| {
+            let calls = received.iter().flat_map(|received| &received.calls);
             let requests = calls.map(|call| ServerAction::Tell(request(&call.id)));
-            let own = |asked: &ReceivedCalls| asked.answered(|call| call.with_error(ERROR));
-            let owns = asked.iter().map(own).map(ServerAction::Tell);
+            let own = |received: &ReceivedCalls| received.answered(|call| call.with_error(ERROR));
+            let owns = received.iter().map(own).map(ServerAction::Tell);
             requests.chain([ServerAction::Wait(MOMENT)]).chain(owns).collect()
         })),
     ]

@@ -9,24 +9,24 @@ pub(super) fn responses() -> Vec<Scenario> {
             .over(LINE)
             .section("RFC 8259 2")
             .why("A carriage return is white space; servers on Windows write it.")
-            .does(|asked, _| {
-                vec![ServerAction::Send(format!("{}\r\n", asked.ordinary()).into_bytes())]
+            .does(|received, _| {
+                vec![ServerAction::Send(format!("{}\r\n", received.ordinary()).into_bytes())]
             }),
         Scenario::takes("header-content-type", "a header block may have a Content-Type")
             .over(HEADER)
             .section("LSP headerPart")
             .why("It may stand before the length, and behind it.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let kind = "Content-Type: application/vscode-jsonrpc; charset=utf-8";
-                vec![ServerAction::Send(block(&[kind], "Content-Length", &asked.ordinary()))]
+                vec![ServerAction::Send(block(&[kind], "Content-Length", &received.ordinary()))]
             }),
         Scenario::takes("header-names", "header names are the same in any case")
             .should()
             .over(HEADER)
             .section("LSP headerPart")
             .why("The header part follows the rules of HTTP.")
-            .does(|asked, _| {
-                vec![ServerAction::Send(block(&[], "content-length", &asked.ordinary()))]
+            .does(|received, _| {
+                vec![ServerAction::Send(block(&[], "content-length", &received.ordinary()))]
             }),
     ]
 }
@@ -37,16 +37,17 @@ pub(super) fn endings() -> Vec<Scenario> {
             .over(HEADER)
             .section("LSP headerPart")
             .why("Where the message ends cannot be known.")
-            .does(|asked, _| {
-                let text = format!("Content-Type: application/json\r\n\r\n{}", asked.ordinary());
+            .does(|received, _| {
+                let text = format!("Content-Type: application/json\r\n\r\n{}", received.ordinary());
                 ServerAction::lie(ServerAction::Send(text.into_bytes()))
             }),
         Scenario::refuses("header-length-huge", "a length that is announced may never come")
             .over(HEADER)
             .section("LSP headerPart")
             .why("A client that makes room for what a server announces can be ended by it.")
-            .does(|asked, _| {
-                let text = format!("Content-Length: 999999999999999\r\n\r\n{}", asked.ordinary());
+            .does(|received, _| {
+                let text =
+                    format!("Content-Length: 999999999999999\r\n\r\n{}", received.ordinary());
                 ServerAction::lie(ServerAction::Send(text.into_bytes()))
             }),
     ]

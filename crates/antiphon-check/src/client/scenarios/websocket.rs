@@ -18,8 +18,8 @@ pub(super) fn responses() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.4")
             .why("Proxies split large messages, even within a character.")
-            .does(|asked, _| {
-                let text = asked.answered(|call| call.with_result("\"é\""));
+            .does(|received, _| {
+                let text = received.answered(|call| call.with_result("\"é\""));
                 let at = text.find('é').map_or(1, |at| at + 1);
                 let (head, tail) = text.as_bytes().split_at(at);
                 let frames =
@@ -31,8 +31,8 @@ pub(super) fn responses() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.6")
             .why("Some servers send nothing else.")
-            .does(|asked, _| {
-                vec![ServerAction::Send(frame(LAST | BINARY, asked.ordinary().as_bytes()))]
+            .does(|received, _| {
+                vec![ServerAction::Send(frame(LAST | BINARY, received.ordinary().as_bytes()))]
             }),
     ]
 }
@@ -90,18 +90,20 @@ fn frames() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.1")
             .why("A client must close the connection when it sees one.")
-            .does(|asked, _| broken(masked(&asked.ordinary()))),
+            .does(|received, _| broken(masked(&received.ordinary()))),
         Scenario::refuses("ws-reserved-bits", "a bit that was not agreed on ends the connection")
             .over(WS)
             .section("RFC 6455 5.2")
             .why("It says that the payload is not what it seems, such as compressed.")
-            .does(|asked, _| broken(frame(LAST | TEXT | RESERVED, asked.ordinary().as_bytes()))),
+            .does(|received, _| {
+                broken(frame(LAST | TEXT | RESERVED, received.ordinary().as_bytes()))
+            }),
         Scenario::refuses("ws-not-utf8", "a text that is not UTF-8 ends the connection")
             .over(WS)
             .section("RFC 6455 8.1")
             .why("A client that mends it hands on what was never said.")
-            .does(|asked, _| {
-                let text = asked.answered(|call| call.with_result("\"x\""));
+            .does(|received, _| {
+                let text = received.answered(|call| call.with_result("\"x\""));
                 let mut payload = text.into_bytes();
                 let at =
                     payload.windows(3).position(|part| part == b"\"x\"").map_or(0, |at| at + 1);
@@ -117,12 +119,12 @@ pub(super) fn reverse() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.5.2")
             .why("A server takes a client that stays silent for gone, and leaves it.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 let ping = frame(LAST | PING, PAYLOAD);
                 vec![
                     ServerAction::Send(ping),
                     ServerAction::Listen(ANSWER),
-                    ServerAction::Tell(asked.ordinary()),
+                    ServerAction::Tell(received.ordinary()),
                 ]
             })
             .proof(|record| match record.pongs.iter().any(|pong| pong == PAYLOAD) {
@@ -133,10 +135,10 @@ pub(super) fn reverse() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.5.3")
             .why("It is a heartbeat in one direction.")
-            .does(|asked, _| {
+            .does(|received, _| {
                 vec![
                     ServerAction::Send(frame(LAST | PONG, PAYLOAD)),
-                    ServerAction::Tell(asked.ordinary()),
+                    ServerAction::Tell(received.ordinary()),
                 ]
             }),
     ]

@@ -97,9 +97,9 @@ impl Codec {
     }
 
     /// What to say before leaving.
-    pub fn goodbye(&mut self, out: &mut Vec<u8>) {
+    pub fn close_message(&mut self, out: &mut Vec<u8>) {
         if let Self::Ws(ws) = self {
-            ws.goodbye(out);
+            ws.close_message(out);
         }
     }
 }

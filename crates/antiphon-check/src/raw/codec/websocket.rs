@@ -144,7 +144,7 @@ impl WsCodec {
     }
 
     /// A close with 1000: all is well.
-    pub(crate) fn goodbye(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn close_message(&mut self, out: &mut Vec<u8>) {
         self.control(CLOSE, &1000_u16.to_be_bytes(), out);
     }
 }

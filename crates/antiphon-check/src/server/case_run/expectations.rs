@@ -28,7 +28,7 @@ impl CaseRun<'_> {
         let mut passed = 0;
         let mut is_overtaken = false;
         loop {
-            match timeout_at(deadline, self.talk.next()).await {
+            match timeout_at(deadline, self.connection.next()).await {
                 Ok(ServerEvent::Message(message)) if self.is_early(&message) => {
                     self.early = None;
                     is_overtaken = true;
@@ -44,7 +44,7 @@ impl CaseRun<'_> {
                         }
                         return Ok(message);
                     }
-                    self.dialer.refuse(self.talk, &message).await;
+                    self.dialer.refuse(self.connection, &message).await;
                     passed += 1;
                     if passed > MAX_PASSED {
                         return Err(flood());
@@ -84,9 +84,9 @@ impl CaseRun<'_> {
     }
 
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
-        let (call, id) = self.dialer.probe(self.subject);
+        let (call, id) = self.dialer.probe(self.methods);
         self.early = Some(id);
-        let sent = timeout(self.dialer.patience(), self.talk.send(call.as_bytes())).await;
+        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())
     }
 
@@ -113,19 +113,19 @@ impl CaseRun<'_> {
         if let Some(left) = self.arrived.pop_front() {
             return Err(extra(&left));
         }
-        let (call, id) = self.dialer.probe(self.subject);
+        let (call, id) = self.dialer.probe(self.methods);
         if self.dialer.is_http() {
             let answer = self.post(call.as_bytes()).await?;
             return self.probed(&answer.body, &id);
         }
-        let sent = timeout(self.dialer.patience(), self.talk.send(call.as_bytes())).await;
+        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())?;
         let deadline = Instant::now() + self.dialer.full_patience();
         for _ in 0..MAX_PASSED {
-            let came = timeout_at(deadline, self.talk.next()).await.map_err(|_| {
+            let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case was not answered")
             })?;
-            let message = match came {
+            let message = match event {
                 ServerEvent::Message(message) => message,
                 ServerEvent::Control(8, payload) => return Err(self.close_frame(&payload)),
                 ServerEvent::Control(..) | ServerEvent::Answer(_) => continue,
@@ -141,7 +141,7 @@ impl CaseRun<'_> {
             if !self.is_own_accord(&message, &[]) {
                 return Err(extra(&message));
             }
-            self.dialer.refuse(self.talk, &message).await;
+            self.dialer.refuse(self.connection, &message).await;
         }
         Err(flood())
     }
@@ -149,10 +149,10 @@ impl CaseRun<'_> {
     pub(super) fn probed(&mut self, message: &[u8], id: &str) -> Result<(), Finding> {
         let wrong = |fault| Finding::new(FailureKind::Wrong, format!("after this case: {fault}"));
         match answer_to(message, id) {
-            Some(answer) => self.subject.recognises(&answer).map_err(wrong),
+            Some(answer) => self.methods.recognises(&answer).map_err(wrong),
             None => {
                 let found = shortened(message);
-                Err(wrong(format!("{} now gives {found}", self.subject.method)))
+                Err(wrong(format!("{} now gives {found}", self.methods.method)))
             }
         }
     }

@@ -42,8 +42,8 @@ pub(super) enum ConnectionAfter {
 pub(super) struct CaseRun<'a> {
     case: &'a TranscriptCase,
     dialer: &'a Dialer,
-    subject: &'a ServerMethods,
-    talk: &'a mut ServerConnection,
+    methods: &'a ServerMethods,
+    connection: &'a mut ServerConnection,
     bindings: Bindings,
     /// What came in HTTP bodies and was not asked for yet.
     arrived: VecDeque<Vec<u8>>,
@@ -65,15 +65,15 @@ impl<'a> CaseRun<'a> {
     pub(super) fn new(
         case: &'a TranscriptCase,
         dialer: &'a Dialer,
-        subject: &'a ServerMethods,
-        talk: &'a mut ServerConnection,
+        methods: &'a ServerMethods,
+        connection: &'a mut ServerConnection,
     ) -> Self {
         Self {
             case,
             dialer,
-            subject,
-            talk,
-            bindings: subject.bindings(),
+            methods,
+            connection,
+            bindings: methods.bindings(),
             arrived: VecDeque::new(),
             is_free: false,
             posted: None,
@@ -97,7 +97,7 @@ impl<'a> CaseRun<'a> {
         if self.is_free {
             self.arrived.clear();
         }
-        if self.is_closed || (self.case.is_raw() && self.talk.speaks_http()) {
+        if self.is_closed || (self.case.is_raw() && self.connection.speaks_http()) {
             return Ok(ConnectionAfter::ProbeElsewhere);
         }
         match self.probe().await {
@@ -122,7 +122,7 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.places(&text.bytes()));
                 self.say(&bytes);
-                let sent = timeout(self.dialer.patience(), self.talk.line(&bytes)).await;
+                let sent = timeout(self.dialer.patience(), self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -131,7 +131,8 @@ impl<'a> CaseRun<'a> {
                     "frame {first:#04x} {}",
                     shortened(&payload)
                 )));
-                let sent = timeout(self.dialer.patience(), self.talk.frame(*first, &payload)).await;
+                let sent =
+                    timeout(self.dialer.patience(), self.connection.frame(*first, &payload)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Answer(expected) => match self.answer(expected).await {
@@ -176,7 +177,7 @@ impl<'a> CaseRun<'a> {
             self.posted = Some(answer);
             return Ok(());
         }
-        let sent = timeout(self.dialer.patience(), self.talk.send(message)).await;
+        let sent = timeout(self.dialer.patience(), self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 
@@ -252,8 +253,8 @@ impl<'a> CaseRun<'a> {
     }
 
     fn nothing(&mut self) -> Result<(), Finding> {
-        if let Some(came) = self.arrived.pop_front() {
-            return Err(extra(&came));
+        if let Some(event) = self.arrived.pop_front() {
+            return Err(extra(&event));
         }
         match &self.posted {
             Some(answer) if !(200..300).contains(&answer.status) => {

@@ -27,17 +27,18 @@ impl CaseRun<'_> {
     /// Asks by HTTP.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
         let (begun, patience) = (Instant::now(), self.dialer.patience());
-        let posted = timeout(patience, self.dialer.post(self.talk, message)).await;
+        let posted = timeout(patience, self.dialer.post(self.connection, message)).await;
         let answer = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
         self.dialogue.push(told(&answer));
         Ok(answer)
     }
 
     /// What comes next, before the patience that began then is over.
-    pub(super) async fn came(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
+    pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
         let deadline = begun + self.dialer.patience();
-        let came = timeout_at(deadline, self.talk.next()).await.map_err(|_| self.silence(begun))?;
-        match &came {
+        let event =
+            timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
+        match &event {
             ServerEvent::Answer(answer) => self.dialogue.push(told(answer)),
             ServerEvent::Message(message) => self.hear(&message.clone()),
             ServerEvent::Control(opcode, payload) => {
@@ -46,7 +47,7 @@ impl CaseRun<'_> {
             }
             ServerEvent::End(_) => {}
         }
-        Ok(came)
+        Ok(event)
     }
 
     pub(super) async fn answer(&mut self, expected: &ExpectedResponse) -> Result<(), Finding> {
@@ -60,7 +61,7 @@ impl CaseRun<'_> {
         let mut passed = 0..MAX_PASSED;
         let answer = loop {
             passed.next().ok_or_else(flood)?;
-            match self.came(begun).await? {
+            match self.event(begun).await? {
                 ServerEvent::Answer(answer)
                     if is_aside(answer.status) && !expected.statuses.has(answer.status) => {}
                 ServerEvent::Answer(answer) => break answer,
@@ -83,8 +84,8 @@ impl CaseRun<'_> {
     pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
         let begun = Instant::now();
         for _ in 0..MAX_PASSED {
-            let came = self.came(begun).await.map_err(|finding| f_due(&finding, expected))?;
-            match (came, expected) {
+            let event = self.event(begun).await.map_err(|finding| f_due(&finding, expected))?;
+            match (event, expected) {
                 (ServerEvent::Message(message), _)
                     if is_ours(&message) || self.is_own_accord(&message, &[]) => {}
                 (ServerEvent::Control(10, payload), ExpectedFrame::Pong(wanted))
@@ -121,7 +122,7 @@ impl CaseRun<'_> {
         let begun = Instant::now();
         self.is_closed = true;
         for _ in 0..MAX_PASSED {
-            match self.came(begun).await {
+            match self.event(begun).await {
                 Ok(ServerEvent::End(end)) if end.is_nonsense => return Err(ended(end)),
                 Ok(ServerEvent::End(_) | ServerEvent::Control(8, _)) => return Ok(()),
                 Ok(_) => {}
@@ -144,10 +145,10 @@ impl CaseRun<'_> {
             shortened(&bytes)
         )));
         for _ in 0..crowd.count {
-            let Ok(mut talk) = self.dialer.connect(true).await else { continue };
-            let _ = timeout(PACE, talk.raw(&bytes)).await;
+            let Ok(mut connection) = self.dialer.connect(true).await else { continue };
+            let _ = timeout(PACE, connection.raw(&bytes)).await;
             if crowd.stays {
-                self.crowd.push(talk);
+                self.crowd.push(connection);
             }
         }
     }

@@ -144,7 +144,7 @@ impl ServerConnection {
         }
         // What TLS has kept goes out.
         let _ = self.socket.write_all(&[]).await;
-        self.socket.hurry();
+        self.socket.acknowledge_now();
     }
 
     /// Takes what is there, while there is room for it.
@@ -163,7 +163,7 @@ impl ServerConnection {
     pub(crate) async fn next(&mut self) -> ServerEvent {
         loop {
             match self.find() {
-                Ok(Some(came)) => return came,
+                Ok(Some(event)) => return event,
                 Ok(None) => {}
                 Err(fault) => return ServerEvent::End(ConnectionEnd::nonsense(fault)),
             }
@@ -185,19 +185,19 @@ impl ServerConnection {
 
     /// Looks for something whole in what came.
     fn find(&mut self) -> Result<Option<ServerEvent>, String> {
-        let (came, used) = match &mut self.speech {
+        let (event, used) = match &mut self.speech {
             ConnectionProtocol::Http(http) => http.next(&self.input, self.end.is_some())?,
             ConnectionProtocol::Ws(ws) => ws.next(&self.input)?,
             ConnectionProtocol::Stream(stream) => in_stream(stream, &self.input)?,
         };
         self.input.drain(..used);
-        if let Some(ServerEvent::Answer(answer)) = &came {
+        if let Some(ServerEvent::Answer(answer)) = &event {
             self.is_last = answer.closes();
             if answer.status == 101 {
                 self.speech = ConnectionProtocol::Ws(websocket::WsFrameReader::default());
             }
         }
-        Ok(came)
+        Ok(event)
     }
 
     /// Whether answers are HTTP's: also of a WebSocket's, as long as its handshake is not done.
@@ -220,12 +220,12 @@ impl ServerConnection {
     }
 
     /// Says goodbye where that is the custom, and closes. A child is waited for.
-    pub(crate) async fn leave(self) {
-        let goodbye = match self.speech {
+    pub(crate) async fn close(self) {
+        let close_message = match self.speech {
             ConnectionProtocol::Ws(_) => websocket::frame(0x88, &1000_u16.to_be_bytes()),
             _ => Vec::new(),
         };
-        self.socket.leave(&goodbye).await;
+        self.socket.close(&close_message).await;
     }
 
     /// How the child process ended that it was a connection to, if it did.

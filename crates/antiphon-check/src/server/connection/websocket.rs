@@ -28,8 +28,8 @@ impl WsFrameReader {
         while let Some((first, payload)) = frame_at(&input[at..])? {
             at += payload.end;
             let payload = &input[at - (payload.end - payload.start)..at];
-            if let Some(came) = self.take(first, payload)? {
-                return Ok((Some(came), at));
+            if let Some(event) = self.take(first, payload)? {
+                return Ok((Some(event), at));
             }
         }
         Ok((None, at))

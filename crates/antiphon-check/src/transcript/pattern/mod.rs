@@ -226,19 +226,19 @@ fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Re
     }
 }
 
-/// Compares the members whose names are `judged`.
+/// Compares the members whose names are `outcome`.
 fn object(
     expected: &Json,
     found: &Json,
     at: &str,
-    judged: &dyn Fn(&str) -> bool,
+    outcome: &dyn Fn(&str) -> bool,
     bindings: &mut Bindings,
 ) -> Result<(), String> {
     let (JsonValue::Object(wanted), JsonValue::Object(members)) = (&expected.value, &found.value)
     else {
         return Ok(());
     };
-    for (name, json) in wanted.written().filter(|(name, _)| judged(&name.lossy())) {
+    for (name, json) in wanted.written().filter(|(name, _)| outcome(&name.lossy())) {
         let at = join(at, &name.lossy());
         let absent = matches!(hole(json), Some(Placeholder::Absent));
         match members.like(name) {
@@ -248,8 +248,8 @@ fn object(
             None => return Err(format!("at `{at}`: expected {json}, found no such member")),
         }
     }
-    let mut judged = members.written().filter(|(name, _)| judged(&name.lossy()));
-    match judged.find(|(name, _)| wanted.like(name).is_none()) {
+    let mut outcome = members.written().filter(|(name, _)| outcome(&name.lossy()));
+    match outcome.find(|(name, _)| wanted.like(name).is_none()) {
         Some((name, json)) => Err(unwanted(&join(at, &name.lossy()), json)),
         None => Ok(()),
     }
