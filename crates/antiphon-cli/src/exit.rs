@@ -83,11 +83,6 @@ impl Failure {
         self
     }
 
-    /// What happened, in words.
-    pub(crate) fn text(&self) -> &str {
-        &self.what
-    }
-
     /// Says it on stderr, and gives the code to exit with.
     pub(crate) fn report(self) -> Exit {
         let code = self.code.map(|code| format!(" {code}")).unwrap_or_default();

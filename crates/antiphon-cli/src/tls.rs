@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use antiphon::Endpoint;
 use antiphon::transport::tls::{SelfSigned, TlsClient, TlsError, TlsServer};
+use antiphon_check::raw::TlsOptions;
 use clap::Args;
 
 use crate::exit::Failure;
@@ -32,11 +33,7 @@ impl ClientTls {
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
     ) -> Result<TlsClient, Failure> {
-        let is_said = self.insecure || self.cacert.is_some() || self.cert.is_some();
-        if is_said && !endpoints.into_iter().any(Endpoint::is_secure) {
-            return Err(Failure::usage("--cacert, --cert and -k are for TLS")
-                .hint("call https://, wss:// or tls://"));
-        }
+        self.applies_to(endpoints)?;
         let mut tls = TlsClient::new();
         if let Some(path) = &self.cacert {
             tls = tls.extra_roots(read(path)?).map_err(|error| unusable(path, &error))?;
@@ -47,6 +44,38 @@ impl ClientTls {
             tls = shown.map_err(|error| unusable(path, &error))?;
         }
         Ok(if self.insecure { tls.dangerously_accept_any_certificate() } else { tls })
+    }
+
+    /// Like `client`, for `check` and `bench`, which do without the library.
+    pub(crate) fn raw<'a>(
+        &self,
+        endpoints: impl IntoIterator<Item = &'a Endpoint>,
+    ) -> Result<TlsOptions, Failure> {
+        self.applies_to(endpoints)?;
+        let unusable =
+            |path: &Path, reason: String| Failure::usage(format!("{}: {reason}", path.display()));
+        let mut tls = TlsOptions::default();
+        if let Some(path) = &self.cacert {
+            tls = tls.extra_roots(&read(path)?).map_err(|reason| unusable(path, reason))?;
+        }
+        if let Some(path) = &self.cert {
+            let key = read(self.key.as_ref().unwrap_or(path))?;
+            let shown = tls.client_certificate(&read(path)?, &key);
+            tls = shown.map_err(|reason| unusable(path, reason))?;
+        }
+        Ok(if self.insecure { tls.accept_any_certificate() } else { tls })
+    }
+
+    fn applies_to<'a>(
+        &self,
+        endpoints: impl IntoIterator<Item = &'a Endpoint>,
+    ) -> Result<(), Failure> {
+        let is_said = self.insecure || self.cacert.is_some() || self.cert.is_some();
+        if is_said && !endpoints.into_iter().any(Endpoint::is_secure) {
+            return Err(Failure::usage("--cacert, --cert and -k are for TLS")
+                .hint("call https://, wss:// or tls://"));
+        }
+        Ok(())
     }
 
     /// Adds the flag that helps to a failure that TLS is the reason of.

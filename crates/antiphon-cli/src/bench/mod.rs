@@ -8,6 +8,7 @@ mod check;
 mod input;
 mod ledger;
 mod live;
+mod named_endpoint;
 mod outgoing;
 mod pace;
 mod plan;
@@ -23,12 +24,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::RawJson;
+use antiphon_check::raw::{RemoteHosts, Target};
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::check::Expected;
 use self::live::Live;
+use self::named_endpoint::{NamedEndpoint, named_endpoint};
 use self::plan::Plan;
 use self::report::{Figures, Report};
 use self::request::Request;
@@ -37,7 +40,6 @@ use self::tally::Window;
 use crate::exit::{Exit, Failure};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
-use crate::raw::target::{Named, Remote, Target, named};
 use crate::tls::ClientTls;
 use crate::{endpoint, output, remote};
 
@@ -82,8 +84,8 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N")]
     rounds: Option<Count>,
     /// Another endpoint to compare with, in turns; may be repeated
-    #[arg(long, value_name = "[NAME=]ENDPOINT", value_parser = named)]
-    vs: Vec<Named>,
+    #[arg(long, value_name = "[NAME=]ENDPOINT", value_parser = named_endpoint)]
+    vs: Vec<NamedEndpoint>,
     /// What to call the first endpoint in the results
     #[arg(long)]
     name: Option<String>,
@@ -239,17 +241,19 @@ impl BenchArgs {
 
     async fn targets(&self) -> Result<Vec<Arc<Target>>, Failure> {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
-        let tls = self.tls.client(all)?;
-        let first = Named { name: self.name.clone(), endpoint: self.endpoint.clone() };
+        let tls = self.tls.raw(all)?;
+        let first = NamedEndpoint { name: self.name.clone(), endpoint: self.endpoint.clone() };
         let remote = match self.allow_remote {
-            true => Remote::Allowed,
-            false => Remote::Refused(
+            true => RemoteHosts::Allowed,
+            false => RemoteHosts::Refused(
                 "load is for servers of your own: --allow-remote sends it there all the same",
             ),
         };
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
-            let target = Target::find(named, &self.headers, &tls, remote).await?;
+            let address = named.endpoint.to_string().parse()?;
+            let mut target = Target::resolve(address, &self.headers, &tls, remote).await?;
+            target.name = named.name.unwrap_or(target.name);
             targets.push(Arc::new(target));
         }
         Ok(targets)
@@ -264,7 +268,7 @@ impl BenchArgs {
     ) -> Report {
         let mut figures: Vec<Figures> = Vec::new();
         for (target, measured) in targets.iter().zip(measured) {
-            let names = (target.name.clone(), target.endpoint.to_string());
+            let names = (target.name.clone(), target.address.to_string());
             figures.push(Figures::new(names, measured, figures.first()));
         }
         Report {

@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use crate::raw::socket::Socket;
+use antiphon_check::raw::RawSocket;
 
 /// What gathers before it is written.
 const GATHER: usize = 256 << 10;
@@ -35,7 +35,7 @@ impl Outgoing {
     pub(super) fn send(
         &mut self,
         shared: &[u8],
-        socket: &mut Socket,
+        socket: &mut RawSocket,
         cx: &mut Context<'_>,
     ) -> io::Result<bool> {
         loop {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use antiphon_check::raw::{AddressProtocol, Target};
+
 use super::check::Expected;
 use super::pace::{Pace, Schedule};
 use super::request::Request;
 use super::tally::Window;
-use crate::raw::target::{Speech, Target};
 
 /// The most messages in flight on a connection of an open loop, where no number is given. Over HTTP
 /// it is one: pipelining is for servers that are known to bear it.
@@ -49,7 +50,8 @@ impl Plan {
 
     /// The most messages in flight on a connection.
     pub(super) fn cap(&self, target: &Target) -> usize {
-        let open = self.rate.is_some() && !matches!(target.speech, Speech::Http { .. });
+        let open =
+            self.rate.is_some() && !matches!(target.address.protocol, AddressProtocol::Http { .. });
         self.in_flight.unwrap_or(if open { OPEN_IN_FLIGHT } else { 1 })
     }
 }

@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use antiphon::CancellationToken;
+use antiphon_check::raw::Target;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -18,7 +19,6 @@ use super::talk::lock;
 use super::tally::Tally;
 use super::worker::Worker;
 use crate::exit::{Exit, Failure};
-use crate::raw::target::Target;
 
 /// How often the live line is drawn.
 const TICK: Duration = Duration::from_millis(200);
@@ -103,7 +103,7 @@ impl<'a> Round<'a> {
     async fn connected(&mut self, is_first: bool) -> Result<(), Failure> {
         for _ in 0..self.plan.connections {
             match self.readiness.recv().await {
-                Some(Err(error)) if is_first => return Err(self.target.unreachable(&error)),
+                Some(Err(error)) if is_first => return Err(self.target.unreachable(&error).into()),
                 _ => {}
             }
         }

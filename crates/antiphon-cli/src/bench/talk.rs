@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use antiphon_check::raw::codec::{Codec, Decoded, ProtocolViolation};
+use antiphon_check::raw::{RawConnection, RawSocket};
 use tokio::time::{Sleep, sleep_until};
 
 use super::check::Checker;
@@ -20,9 +22,6 @@ use super::pace::Pace;
 use super::plan::Plan;
 use super::request::Ids;
 use super::tally::{Fault, Kind, Tally};
-use crate::raw::codec::{Broken, Codec, Step};
-use crate::raw::link::Link;
-use crate::raw::socket::Socket;
 
 /// A timer is a millisecond late at times: before a call is due, this long is spent looking at the
 /// clock instead.
@@ -50,7 +49,7 @@ pub(super) struct Talk<'a> {
     tally: &'a Mutex<Tally>,
     /// Times are nanoseconds from here.
     epoch: Instant,
-    socket: Socket,
+    socket: RawSocket,
     codec: Codec,
     ledger: Ledger,
     ids: Ids,
@@ -65,13 +64,13 @@ pub(super) struct Talk<'a> {
 
 impl<'a> Talk<'a> {
     pub(super) fn new(
-        link: Link,
+        link: RawConnection,
         plan: &'a Plan,
         pace: &'a mut Pace,
         tally: &'a Mutex<Tally>,
         epoch: Instant,
     ) -> Self {
-        let Link { socket, codec, early } = link;
+        let RawConnection { socket, codec, early } = link;
         let request = &plan.request;
         let checker = Checker::new(request.calls, request.is_batch, plan.expected.clone());
         let ledger = Ledger::new(checker, request.calls, codec.is_ordered());
@@ -101,9 +100,9 @@ impl<'a> Talk<'a> {
         let end = std::future::poll_fn(|cx| self.poll(cx)).await;
         let mut goodbye = Vec::new();
         if end == End::Done {
-            self.codec.goodbye(&mut goodbye);
+            self.codec.close_message(&mut goodbye);
         }
-        self.socket.leave(&goodbye).await;
+        self.socket.close(&goodbye).await;
         (end, self.ledger.answers > 0)
     }
 
@@ -149,23 +148,23 @@ impl<'a> Talk<'a> {
         let answers = self.ledger.answers;
         let fault = loop {
             match self.codec.next(self.input.unused(), &mut self.outgoing.bytes) {
-                Ok(Step::Starved) => break None,
-                Ok(Step::Pass(used)) => {
+                Ok(Decoded::Starved) => break None,
+                Ok(Decoded::Pass(used)) => {
                     self.input.pass(used);
                     continue;
                 }
-                Ok(Step::Reply(text, used)) => {
+                Ok(Decoded::Reply(text, used)) => {
                     if let Err(fault) = self.ledger.reply(text, now, &mut tally) {
                         break Some(fault);
                     }
                     self.input.pass(used);
                 }
-                Ok(Step::Refusal(status, body, used)) => {
+                Ok(Decoded::Refusal(status, body, used)) => {
                     self.ledger.refusal(refusal(status, body), now, &mut tally);
                     self.input.pass(used);
                 }
-                Ok(Step::Goodbye(why)) => break Some(Fault::new(Kind::Lost, 0, why)),
-                Err(Broken(why)) => {
+                Ok(Decoded::Goodbye(why)) => break Some(Fault::new(Kind::Lost, 0, why)),
+                Err(ProtocolViolation(why)) => {
                     break Some(Fault::new(Kind::Protocol, self.plan.request.calls, why));
                 }
             }
@@ -201,8 +200,8 @@ impl<'a> Talk<'a> {
         let now = self.now();
         let mut tally = lock(self.tally);
         let last = match self.codec.last(self.input.unused()) {
-            Some(Step::Reply(text, _)) => self.ledger.reply(text, now, &mut tally),
-            Some(Step::Refusal(status, body, _)) => {
+            Some(Decoded::Reply(text, _)) => self.ledger.reply(text, now, &mut tally),
+            Some(Decoded::Refusal(status, body, _)) => {
                 self.ledger.refusal(refusal(status, body), now, &mut tally);
                 Ok(())
             }

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use antiphon_check::raw::{self, RawConnection, Target};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -12,8 +13,6 @@ use super::pace::Pace;
 use super::plan::Plan;
 use super::talk::{End, Talk, lock};
 use super::tally::{Fault, Kind, Tally};
-use crate::raw::link::{self, Link};
-use crate::raw::target::Target;
 
 /// The first wait before a connection is made again; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -35,7 +34,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) async fn run(mut self) {
-        let mut link = link::connect(&self.target, self.plan.patience).await;
+        let mut link = raw::connect(&self.target, self.plan.patience).await;
         let ready = link
             .as_ref()
             .map(|_| ())
@@ -60,14 +59,14 @@ impl Worker {
             }
             let patience = self.time_left(epoch);
             let patience = self.plan.patience.map_or(patience, |most| most.min(patience));
-            link = link::connect(&self.target, Some(patience)).await;
+            link = raw::connect(&self.target, Some(patience)).await;
         }
         self.count_missed(epoch);
     }
 
     /// Calls as long as the connection lasts. None when all is done; else whether the next one may
     /// follow at once.
-    async fn use_up(&mut self, link: io::Result<Link>, epoch: Instant) -> Option<bool> {
+    async fn use_up(&mut self, link: io::Result<RawConnection>, epoch: Instant) -> Option<bool> {
         let link = match link {
             Ok(link) => link,
             Err(error) => {
