@@ -13,8 +13,9 @@ use crate::call::exchange::{
     no_reply,
 };
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
+use crate::connection::Connection;
 use crate::subscription::Follower;
-use crate::tap::{Direction, Tap};
+use crate::tap::{Direction, Taps};
 
 /// A wire that sends one message and returns its reply.
 ///
@@ -71,13 +72,16 @@ pub(crate) struct RequestReplyCaller<W> {
     rules: Rules,
     /// The largest reply, in bytes.
     max_reply: usize,
-    tap: Option<Tap>,
+    tap: Taps,
+    /// The facts that the tap is shown.
+    facts: Connection,
 }
 
 impl<W: RequestReply> RequestReplyCaller<W> {
-    pub(crate) fn new(wire: W, limits: &Limits, tap: Option<Tap>) -> Self {
+    pub(crate) fn new(wire: W, limits: &Limits, tap: Taps) -> Self {
+        let facts = Connection::new(wire.name());
         let (rules, max_reply) = (limits.rules(), limits.longest_frame());
-        Self { wire, ids: RequestIds::default(), rules, max_reply, tap }
+        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, facts }
     }
 
     /// Checks that the wire can send the headers of these calls, and returns them together. Of one
@@ -127,9 +131,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
     }
 
     fn see(&self, direction: Direction, message: &[u8]) {
-        if let Some(tap) = &self.tap {
-            tap(direction, message);
-        }
+        self.tap.message(direction, message, &self.facts);
     }
 }
 
