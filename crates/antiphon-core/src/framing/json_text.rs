@@ -144,7 +144,7 @@ impl BracketCounter {
         }
     }
 
-    /// Takes in a byte that may change the brackets; whether the text ends there.
+    /// Counts a structural byte, and returns whether the text ends there.
     fn ends_with(&mut self, byte: u8) -> bool {
         match byte {
             b'\n' => return self.in_string || self.newline_ends,
