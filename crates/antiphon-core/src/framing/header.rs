@@ -1,10 +1,10 @@
-//! How long is the body that the header block announces?
+//! Header framing: bodies of the length that a `Content-Length` header announces (LSP).
 //!
-//! It never trusts the announcement: nothing is allocated for it, and a body over the limit is
-//! skipped as it arrives. It never guesses after a malformed block, where the body has no known end.
+//! It never trusts the announced length: it allocates nothing for it, and skips a body over the limit
+//! as it arrives. It never guesses the length of a body behind a malformed block.
 //!
-//! Invariant: one error a fault. After a malformed block everything is discarded up to the next
-//! `Content-Length:`, holding at most the part of that name that has arrived.
+//! Invariant: each malformed block is reported once. Behind it, everything up to the next
+//! `Content-Length:` is discarded, and at most a partial match of that name stays in the buffer.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
@@ -12,11 +12,11 @@ use memchr::memchr2;
 use super::header_block::HeaderBlock;
 use super::{DeframeStep, FrameError};
 
-/// What ends a resynchronisation. Its first byte occurs in it only once, so a failed match can be
-/// given up whole.
+/// The bytes that end a resynchronisation. The first byte occurs only once in it, so a failed match
+/// can be discarded as a whole.
 const LANDMARK: &[u8] = b"content-length:";
 
-/// Takes bodies that `Content-Length` announces.
+/// Takes the bodies that `Content-Length` announces.
 #[derive(Debug)]
 pub(super) struct HeaderDeframer {
     max_frame: usize,
@@ -29,11 +29,11 @@ enum HeaderState {
     Body {
         length: usize,
     },
-    /// Inside a body over the limit, which has been reported.
+    /// Inside a body over the limit that has been reported.
     Skipping {
         left: u64,
     },
-    /// Behind a malformed block, which has been reported.
+    /// Behind a malformed block that has been reported.
     Lost,
 }
 
@@ -115,8 +115,8 @@ fn skip(left: &mut u64, buf: &mut BytesMut) {
     *left -= count as u64;
 }
 
-/// Discards up to the landmark; whether it has been found. What stays while it has not is a
-/// beginning of it.
+/// Discards bytes up to the landmark, and returns whether it was found. If not, only a partial match
+/// at the end of the buffer stays.
 fn resynchronise(buf: &mut BytesMut) -> bool {
     while let Some(at) = memchr2(b'c', b'C', buf) {
         buf.advance(at);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_landmark_is_found_behind_half_of_itself() {
+    fn the_landmark_is_found_behind_a_partial_match() {
         let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
         let reason = HeaderError::NotAHeader { line: "?".into() };
         expect(Header, 64, input, &[fault(reason), ok(b"[]")]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_allocates_nothing() {
+    fn an_announced_length_allocates_nothing() {
         let mut feed = FrameFeed::new(Header, usize::MAX);
         feed.push(b"Content-Length: 1073741824\r\n\r\n{");
         assert!(feed.frames.is_empty() && feed.buf.capacity() < 4096);

@@ -1,65 +1,65 @@
-//! What does a header block say? One thing counts: the length of the body behind it.
+//! One header block, and the length of the body that it announces.
 //!
-//! It never looks past the block, and ignores every header but `Content-Length`.
+//! It never reads past the block, and ignores every header except `Content-Length`.
 //!
-//! Invariant: a block is consumed line by line and never grows over its cap, so that the buffer
-//! holds one line of it at most.
+//! Invariant: a block is consumed line by line and never exceeds its cap, so the buffer holds at most
+//! one line of it.
 
 use bytes::{Buf, BytesMut};
 use memchr::memchr;
 
-/// A block is a few dozen bytes; one of this size is a peer that speaks something else.
+/// The cap of a block. A block has a few dozen bytes; a peer that sends more speaks another protocol.
 const MAX_BLOCK: usize = 8 * 1024;
-/// How much of a faulty line an error quotes.
+/// The most bytes of a line that an error quotes.
 const MAX_EXCERPT: usize = 40;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 
-/// What is wrong with a header block.
+/// Why a header block is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// A line that is no header.
-    #[error("{line:?} is no header; send lines of the form \"Name: value\"")]
+    /// A line is not a header.
+    #[error("{line:?} is not a header; send lines of the form \"Name: value\"")]
     NotAHeader {
         /// The beginning of the line.
         line: String,
     },
-    /// A length that is no number of bytes.
+    /// The length is not a number of bytes.
     #[error("Content-Length is {value:?}; send decimal digits, below 2^64")]
     BadLength {
         /// The beginning of the value.
         value: String,
     },
-    /// Two lengths for one body.
+    /// The block has two different lengths.
     #[error("Content-Length is both {first} and {second}; send it once")]
     TwoLengths {
-        /// The length that came first.
+        /// The first length.
         first: u64,
-        /// The length that contradicts it.
+        /// The second length.
         second: u64,
     },
-    /// No length at all.
+    /// The block has no length.
     #[error("Content-Length is missing; send it in every block")]
     NoLength,
-    /// A block that does not end.
+    /// The block is longer than its cap.
     #[error("the block is longer than {limit} bytes; end it with an empty line")]
     TooLong {
-        /// The most bytes that a block may have.
+        /// The cap in bytes.
         limit: usize,
     },
 }
 
-/// A header block under way. Each line is consumed when it is complete, so that the buffer holds
-/// one line of it at most.
+/// A header block in progress. Each line is consumed as soon as it is complete.
 #[derive(Debug, Default)]
 pub(super) struct HeaderBlock {
     length_so_far: usize,
-    /// How much of the line at the front of the buffer is known to hold no newline.
+    /// The number of bytes at the front of the buffer that are known to have no newline.
     scanned: usize,
     content_length: Option<u64>,
 }
 
 impl HeaderBlock {
-    /// Reads to the end of the block, and gives the length of its body.
+    /// Reads to the end of the block, and returns the length of its body; `None` if more bytes are
+    /// needed.
     pub(super) fn read(&mut self, buf: &mut BytesMut) -> Result<Option<u64>, HeaderError> {
         while let Some(end) = self.line_end(buf)? {
             let outcome = self.line(trim_newline(buf.get(..end).unwrap_or_default()), end);
@@ -89,8 +89,8 @@ impl HeaderBlock {
         Ok(None)
     }
 
-    /// Takes in one line, which with its newline has `size` bytes; the empty one ends the block,
-    /// unless the block has not begun.
+    /// Reads one line, which has `size` bytes with its newline. An empty line ends the block, unless
+    /// the block has not begun.
     fn line(&mut self, line: &[u8], size: usize) -> Result<Option<u64>, HeaderError> {
         if !line.is_empty() {
             self.length_so_far += size;
@@ -123,8 +123,8 @@ fn trim_newline(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Name and value; `None` where the name is no token (RFC 9110, section 5.6.2), as when a peer
-/// sends bare JSON.
+/// Splits a line into name and value; `None` if the name is not a token (RFC 9110, section 5.6.2), for
+/// example when a peer sends bare JSON.
 fn split_header(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, value) = line.split_at_checked(memchr(b':', line)?)?;
     let is_token = !name.is_empty() && name.iter().all(|&byte| is_token_byte(byte));
@@ -135,7 +135,7 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Digits only: Rust's own parser would also take a sign.
+/// Parses digits only. Rust's own parser would also accept a sign.
 fn parse_length(value: &[u8]) -> Option<u64> {
     if !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_must_be_there_and_unambiguous() {
+    fn a_length_is_required_and_unambiguous() {
         let missing = b"Content-Type: a\r\n\r\n{}CONTENT-length: 2\r\n\r\n[]";
         expect(Header, 64, missing, &[fault(HeaderError::NoLength), ok(b"[]")]);
         let two = b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}Content-Length: 2\r\n\r\n[]";
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_is_no_header() {
+    fn a_line_of_json_is_not_a_header() {
         for line in ["{\"jsonrpc\": \"2.0\"}", "hello", ": 5", "Content-Length : 5"] {
             let input = format!("{line}\r\n\r\ncContent-Length:2\r\n\r\n[]");
             let reason = HeaderError::NotAHeader { line: line.into() };

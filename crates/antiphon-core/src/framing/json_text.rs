@@ -1,10 +1,10 @@
-//! Where does one JSON text end? The one rule that line and value framing share.
+//! The end of one JSON text in a buffer: the rule that line and value framing share.
 //!
-//! It never validates: brackets are counted and not matched, and what stands between them is not
-//! looked at. That is enough to find the end of every valid text, and the decoder judges the rest.
+//! It never validates: it counts brackets without matching them, and ignores the bytes between them.
+//! That finds the end of every valid text. The decoder rejects invalid texts.
 //!
-//! Invariant: each byte is scanned once. A text starts at the front of the buffer, `scanned` bytes
-//! of it are behind us, and nothing before that offset is looked at again.
+//! Invariant: each byte is scanned once. A text starts at the front of the buffer, and its first
+//! `scanned` bytes are never read again.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
@@ -12,7 +12,7 @@ use memchr::memchr;
 use super::{DeframeStep, FrameError};
 use crate::scan::{plain_run, special_in};
 
-/// The text under way, if there is one, at the front of the buffer.
+/// The unfinished text at the front of the buffer, if there is one.
 #[derive(Debug)]
 pub(super) struct PartialText {
     max_frame: usize,
@@ -21,22 +21,22 @@ pub(super) struct PartialText {
     dropping: bool,
 }
 
-/// What decides where a text ends.
+/// The rule for the end of a text.
 #[derive(Debug)]
 pub(super) enum Delimiter {
-    /// At the bracket or quote that closes its first byte.
+    /// Ends at the bracket or quote that closes its first byte.
     Enclosed(BracketCounter),
-    /// Before the next newline.
+    /// Ends before the next newline.
     Line,
-    /// Before whitespace, or before a byte that opens an enclosed text.
+    /// Ends before white space, or before a byte that opens an enclosed text.
     Run,
 }
 
-/// How deep a scan stands in brackets and strings.
+/// The depth of a scan in brackets, and whether it is inside a string.
 #[derive(Debug)]
 pub(super) struct BracketCounter {
     newline_ends: bool,
-    // A skipped text has no bound, and a u64 cannot overflow by one a byte.
+    // A skipped text has no limit, and a u64 cannot overflow by one per byte.
     depth: u64,
     in_string: bool,
     escaped: bool,
@@ -56,7 +56,7 @@ impl PartialText {
         *self = Self { delimiter: Some(delimiter), ..Self::new(self.max_frame) };
     }
 
-    /// Scans what is new in `buf`.
+    /// Scans the new bytes in `buf`.
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         let Some(delimiter) = &mut self.delimiter else {
             return DeframeStep::Continue;
@@ -67,7 +67,7 @@ impl PartialText {
         }
     }
 
-    /// The unfinished text at the end of the stream. One that is being dropped was reported.
+    /// Returns the unfinished text at the end of the stream. A text that is being dropped was reported.
     pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         *self = Self::new(self.max_frame);
         let rest = buf.split();
@@ -111,19 +111,19 @@ impl Delimiter {
 }
 
 impl BracketCounter {
-    /// For a text that starts with `{`, `[` or `"`. A raw newline always ends it inside a string,
-    /// where JSON allows none: that is how the stream recovers from a lost quote. `newline_ends`
-    /// makes it end the text everywhere.
+    /// Creates a counter for a text that starts with `{`, `[` or `"`. A raw newline inside a string,
+    /// where JSON allows none, always ends the text: so the stream recovers from a missing quote. With
+    /// `newline_ends`, a newline ends the text everywhere.
     pub(super) fn new(newline_ends: bool) -> Self {
         Self { newline_ends, depth: 0, in_string: false, escaped: false }
     }
 
-    /// Goes on over `bytes`, and gives the length up to the end of the text where that is in them.
+    /// Continues with `bytes`, and returns the length up to the end of the text if they contain it.
     fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         loop {
             if self.escaped {
-                // Even behind a backslash a raw newline ends the text, so it is left to be found.
+                // A raw newline ends the text even behind a backslash, so it is not skipped.
                 at += usize::from(*bytes.get(at)? != b'\n');
                 self.escaped = false;
             }
@@ -144,7 +144,7 @@ impl BracketCounter {
         }
     }
 
-    /// Takes in a byte that may change the brackets; whether the text ends there.
+    /// Counts a structural byte, and returns whether the text ends there.
     fn ends_with(&mut self, byte: u8) -> bool {
         match byte {
             b'\n' => return self.in_string || self.newline_ends,
@@ -153,17 +153,17 @@ impl BracketCounter {
                 self.escaped = true;
                 return false;
             }
-            // A control character: the decoder's matter.
+            // A control character: the decoder rejects it.
             _ if self.in_string => return false,
             b'{' | b'[' => self.depth += 1,
-            // Depth 0 outside a string is the end of the text, so there is one to take off.
+            // Depth 0 outside a string is the end of the text, so the depth is positive here.
             _ => self.depth -= 1,
         }
         self.depth == 0 && !self.in_string
     }
 }
 
-/// What a scan stops at outside strings.
+/// The bytes that a scan stops at outside strings.
 const STRUCTURAL: [bool; 256] = {
     let mut table = [false; 256];
     let mut rest: &[u8] = b"{}[]\"\n";
@@ -174,7 +174,7 @@ const STRUCTURAL: [bool; 256] = {
     table
 };
 
-/// Whitespace as RFC 8259, section 2, has it.
+/// White space as RFC 8259, section 2, defines it.
 pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
@@ -183,7 +183,7 @@ fn opens(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"')
 }
 
-/// Drops the bytes at the front that `blank` accepts, and gives the first that it does not.
+/// Drops the bytes at the front that `blank` accepts, and returns the first that it does not.
 pub(super) fn skip(buf: &mut BytesMut, blank: impl Fn(u8) -> bool) -> Option<u8> {
     let count = buf.iter().take_while(|&&byte| blank(byte)).count();
     if count > 0 {

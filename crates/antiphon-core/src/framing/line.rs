@@ -1,9 +1,9 @@
-//! Which texts does a line hold? Usually one; some peers (geth's IPC) send several without newlines.
+//! Line framing: one JSON text per line. Some peers (geth's IPC) send several texts without newlines.
 //!
-//! It never waits for the newline of a text whose brackets have closed: a peer that sends none
-//! would wait for its answer for ever.
+//! It never waits for the newline behind a text whose brackets are closed: a peer that sends no
+//! newline would wait for its response forever.
 //!
-//! Invariant: a newline ends whatever stands before it, so one malformed line costs one line.
+//! Invariant: a newline ends the text before it, so one malformed line costs one line.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
@@ -17,9 +17,9 @@ pub(super) struct LineDeframer {
     max_frame: usize,
     text: PartialText,
     line_has_text: bool,
-    /// A line that is there is taken without a look at what is in it.
+    /// Complete lines are returned without a scan for their texts.
     whole: bool,
-    /// So many bytes at the front of the buffer are known to hold no newline.
+    /// The number of bytes at the front of the buffer that are known to have no newline.
     searched: usize,
 }
 
@@ -50,17 +50,17 @@ impl LineDeframer {
         }
     }
 
-    /// So many bytes have left the front of the buffer.
+    /// Adjusts `searched` after this many bytes have left the front of the buffer.
     fn forget(&mut self, bytes: usize) {
         self.searched = self.searched.saturating_sub(bytes);
     }
 
-    /// The rest of the line, where it is all there and may be one text.
+    /// Returns the rest of the line if it is complete and may be one text.
     fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<DeframeStep> {
         if !self.whole || !matches!(first, b'{' | b'[') {
             return None;
         }
-        // What was searched is not searched again: many texts may come without any newline.
+        // Bytes are searched once: many texts may arrive without any newline.
         let searched = self.searched.min(buf.len());
         let found = memchr(b'\n', &buf[searched..]).map(|at| searched + at);
         self.searched = found.unwrap_or(buf.len());
@@ -82,7 +82,7 @@ impl LineDeframer {
         self.text.rest(buf)
     }
 
-    /// A line without a text is an empty message, and gets the answer of one.
+    /// Ends a line. A line without a text is an empty message, and is answered as one.
     fn end_line(&mut self, buf: &mut BytesMut) -> DeframeStep {
         buf.advance(1);
         self.forget(1);
@@ -112,12 +112,12 @@ mod tests {
     use crate::framing::{Deframer, texts};
 
     #[test]
-    fn one_text_a_line() {
+    fn one_text_per_line() {
         expect(Line, 64, b"{\"a\":1}\n[2]\r\n{}\n", &[ok(b"{\"a\":1}"), ok(b"[2]"), ok(b"{}")]);
     }
 
     #[test]
-    fn a_whole_line_and_its_texts_are_the_texts_of_the_line() {
+    fn splitting_a_whole_line_gives_the_texts_of_the_line() {
         let lines: [&[u8]; 6] = [
             b"{\"a\":1}{\"b\":2} [3]",
             b"{}",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_not_taken_whole() {
+    fn a_line_over_the_limit_is_scanned_for_texts() {
         let mut buf = BytesMut::from(&b"[1][2]\n[3]\n"[..]);
         let mut deframer = Deframer::new(Line, 5).whole_lines();
         for text in [b"[1]", b"[2]", b"[3]"] {
@@ -147,9 +147,9 @@ mod tests {
         assert_eq!(deframer.next(&mut buf), None);
     }
 
-    /// More may come while texts that are there have not been taken yet.
+    /// More bytes may arrive before all buffered texts are taken.
     #[test]
-    fn a_newline_is_found_behind_spaces_that_were_searched() {
+    fn a_newline_is_found_behind_searched_spaces() {
         let mut buf = BytesMut::from(&b"{}  [1,"[..]);
         let mut deframer = Deframer::new(Line, 64).whole_lines();
         assert_eq!(deframer.next(&mut buf), Some(ok(b"{}")));

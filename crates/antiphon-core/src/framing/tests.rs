@@ -1,4 +1,4 @@
-//! The feed that the tests of each framing use, and the properties that hold for all of them.
+//! Properties that hold for all framings, and the feed that the tests of each framing use.
 
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -60,7 +60,8 @@ impl FrameFeed {
     }
 }
 
-/// The same frames come out however the input is cut: in two at every byte, and into single bytes.
+/// Asserts that the frames do not depend on how the input is cut: in two at every byte, and into
+/// single bytes.
 pub(super) fn expect(framing: Framing, max_frame: usize, input: &[u8], frames: &[Frame]) {
     for cut in 0..=input.len() {
         let mut feed = FrameFeed::new(framing, max_frame);
@@ -73,7 +74,7 @@ pub(super) fn expect(framing: Framing, max_frame: usize, input: &[u8], frames: &
 }
 
 #[test]
-fn encode_writes_what_the_wire_expects() {
+fn encode_writes_each_framing() {
     let mut out = BytesMut::from("x");
     Framing::Line.encode(b"[1]", &mut out);
     Framing::Header.encode("\"é\"".as_bytes(), &mut out);
@@ -82,7 +83,7 @@ fn encode_writes_what_the_wire_expects() {
 }
 
 #[test]
-fn a_framing_is_its_name() {
+fn a_framing_parses_from_its_name() {
     for framing in ALL {
         assert_eq!(framing.to_string().parse(), Ok(framing));
     }
@@ -106,7 +107,7 @@ fn errors_name_the_value_and_the_remedy() {
 }
 
 #[test]
-fn the_first_byte_decides() {
+fn the_first_byte_selects_the_framing() {
     let cases: [(&[u8], Framing, &'static [u8]); 5] = [
         (b"Content-Length: 2\r\n\r\n{}", Framing::Header, b"{}"),
         (b"content-type: a\nContent-Length: 2\n\n{}", Framing::Header, b"{}"),
@@ -126,10 +127,10 @@ fn the_first_byte_decides() {
     assert_eq!(FrameFeed::with(Deframer::detecting(MAX_FRAME)).finish(), []);
 }
 
-/// Work is linear because no byte is looked at again in a later call. To prove it, whatever stays
-/// in the buffer is overwritten with newlines after each call: a second look would end the frame.
+/// Work is linear because no byte is read again in a later call. To prove it, the buffer is
+/// overwritten with newlines after each call: a second scan would end the frame.
 #[test]
-fn what_was_scanned_is_never_scanned_again() {
+fn scanned_bytes_are_never_scanned_again() {
     let body = "\\\"{[ ".repeat(200_000);
     for (framing, open, close) in [
         (Framing::Line, "{\"a\":\"", "\"}"),
@@ -190,7 +191,7 @@ fn json() -> impl Strategy<Value = String> {
     value.prop_map(|value| value.to_string())
 }
 
-/// Bytes that reach the states of every framing more often than chance would.
+/// Bytes that reach the states of every framing more often than random bytes.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         prop::sample::select(&b"{}[]\"\\\n\r c1"[..]).prop_map(|byte| vec![byte]),
@@ -205,7 +206,7 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_was_encoded_comes_back(
+    fn encoded_messages_are_deframed_unchanged(
         texts in vec(json(), 0..8),
         sizes in vec(1..40usize, 1..8),
     ) {
@@ -226,7 +227,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_frames_however_they_are_cut(
+    fn the_frames_of_any_bytes_do_not_depend_on_the_cuts(
         input in noise(),
         size in 1..20usize,
         max_frame in 0..24usize,

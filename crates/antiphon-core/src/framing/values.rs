@@ -1,9 +1,9 @@
-//! Which values follow each other, where a newline is only whitespace?
+//! Value framing: JSON values that follow each other, with newlines as white space.
 //!
-//! It never gives an empty frame: between values there is nothing that could be answered.
+//! It never returns an empty frame: between values there is nothing to answer.
 //!
-//! Invariant: garbage costs no valid value behind it, since a run of garbage ends at whitespace and
-//! at whatever opens an object, an array or a string.
+//! Invariant: garbage does not swallow a valid value behind it. A run of garbage ends at white space,
+//! and before the start of an Object, an Array or a String.
 
 use bytes::{Bytes, BytesMut};
 

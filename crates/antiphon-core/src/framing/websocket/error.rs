@@ -1,10 +1,10 @@
-//! How can the other side break the protocol, and which close code tells it so?
+//! The protocol errors of a peer, and the close code for each of them.
 
-/// Why the connection must be closed.
+/// A protocol error of the peer. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebSocketError {
-    /// The message, or what has come of its fragments, is over the limit.
+    /// The message, or the sum of its fragments, is over the limit.
     #[error("a message is over the limit of {limit} bytes; raise the frame limit or send less")]
     TooLarge {
         /// The limit that it exceeds.
@@ -13,13 +13,13 @@ pub enum WebSocketError {
     /// A text message or the reason of a close is not UTF-8 (8.1).
     #[error("a text is not UTF-8; send it as a binary message")]
     NotUtf8,
-    /// Bits are set that only an extension gives a meaning (5.2).
+    /// Bits are set that are reserved for extensions (5.2).
     #[error("reserved bits are set; no extension was agreed on")]
     ReservedBits,
     /// The opcode has no meaning (5.2).
     #[error("opcode {opcode:#x} is unknown")]
     Opcode {
-        /// As it was sent.
+        /// The received opcode.
         opcode: u8,
     },
     /// A client's frame has no mask (5.1).
@@ -31,25 +31,25 @@ pub enum WebSocketError {
     /// The length is written in more bytes than it needs (5.2).
     #[error("the length {length} is written in more bytes than it needs")]
     Length {
-        /// As it was sent.
+        /// The received length.
         length: u64,
     },
-    /// A control frame came in fragments, or is longer than 125 bytes (5.5).
+    /// A control frame is fragmented, or is longer than 125 bytes (5.5).
     #[error("a control frame is fragmented or longer than 125 bytes")]
     Control,
-    /// A continuation without a message (5.4).
-    #[error("a fragment continues no message")]
+    /// A continuation frame without a first fragment (5.4).
+    #[error("a continuation frame has no message to continue")]
     NothingToContinue,
     /// A new message inside the fragments of another (5.4).
-    #[error("a message began before the last one had ended")]
+    #[error("a message began before the last fragment of another")]
     Interrupted,
-    /// A close of one byte (5.5.1).
-    #[error("a close holds half a code")]
+    /// A close with a payload of one byte (5.5.1).
+    #[error("a close frame has one byte; a close code has two")]
     HalfACloseCode,
     /// A close code that must not be sent (7.4).
     #[error("close code {code} must not be sent")]
     CloseCode {
-        /// As it was sent.
+        /// The received code.
         code: u16,
     },
 }

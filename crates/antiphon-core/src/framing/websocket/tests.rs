@@ -1,4 +1,4 @@
-//! Every rule of the protocol, however the bytes are cut.
+//! The rules of the protocol, with the bytes cut at every position.
 
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -17,7 +17,7 @@ const PING: u8 = 0x9;
 const PONG: u8 = 0xA;
 const LAST: u8 = 0x80;
 
-/// A frame as a client sends it, by hand: nothing here is shared with the encoder.
+/// A frame as a client sends it, built by hand: it shares no code with the encoder.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![first];
     match payload.len() {
@@ -40,7 +40,7 @@ fn message(payload: impl Into<Bytes>) -> Result<Event, WebSocketError> {
     Ok(Event::Message(payload.into()))
 }
 
-fn goodbye(code: Option<u16>, reason: &str) -> Result<Event, WebSocketError> {
+fn closed(code: Option<u16>, reason: &str) -> Result<Event, WebSocketError> {
     Ok(Event::Close { code, reason: reason.to_owned() })
 }
 
@@ -57,7 +57,7 @@ impl EventFeed {
         Self { deframer, buf: BytesMut::new(), events: Vec::new() }
     }
 
-    /// Nothing is asked for after a fault.
+    /// Stops after an error.
     fn push(&mut self, piece: &[u8]) {
         self.buf.extend_from_slice(piece);
         while !matches!(self.events.last(), Some(Err(_)))
@@ -72,7 +72,8 @@ impl EventFeed {
     }
 }
 
-/// The same events come out however the input is cut: in two at every byte, and into single bytes.
+/// Asserts that the events do not depend on how the input is cut: in two at every byte, and into single
+/// bytes.
 #[track_caller]
 fn expect_as(role: Role, limit: usize, input: &[u8], events: &[Result<Event, WebSocketError>]) {
     for cut in 0..=input.len() {
@@ -92,8 +93,8 @@ fn expect(input: &[u8], events: &[Result<Event, WebSocketError>]) {
 }
 
 #[track_caller]
-fn refuse(input: &[u8], fault: WebSocketError) {
-    expect(input, &[Err(fault)]);
+fn refuse(input: &[u8], error: WebSocketError) {
+    expect(input, &[Err(error)]);
 }
 
 #[test]
@@ -104,7 +105,7 @@ fn messages_are_text_or_binary() {
 }
 
 #[test]
-fn the_example_of_the_rfc_is_hello() {
+fn the_examples_of_the_rfc_decode_to_hello() {
     // Section 5.7.
     let masked = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
     expect(&masked, &[message("Hello")]);
@@ -164,12 +165,12 @@ fn the_limit_itself_is_allowed() {
     over(vec![frame(TEXT, b"12"), frame(LAST | CONTINUATION, b"345")]);
     over(vec![frame(TEXT, b"1234"), frame(CONTINUATION, b"5")]);
     over(vec![frame(TEXT, b"12345")]);
-    // What is no message is not measured by it.
+    // Control frames do not count towards the limit.
     limit(vec![frame(LAST | PING, b"12345")], &[Ok(Event::Ping("12345".into()))]);
 }
 
 #[test]
-fn an_announcement_allocates_nothing() {
+fn an_announced_length_allocates_nothing() {
     let mut feed = EventFeed::new(Role::Server, usize::MAX);
     feed.push(&[0x81, 0xff, 0, 0, 0, 0, 0x40, 0, 0, 0, 1, 2, 3, 4, b'{']);
     assert!(feed.events.is_empty() && feed.buf.capacity() < 4096);
@@ -183,7 +184,7 @@ fn an_announcement_allocates_nothing() {
 }
 
 #[test]
-fn what_a_frame_may_not_be() {
+fn malformed_frames_are_rejected() {
     refuse(&[0xc1, 0x80], WebSocketError::ReservedBits);
     refuse(&[0x91, 0x80], WebSocketError::ReservedBits);
     for opcode in [3, 7, 0xb, 0xf] {
@@ -216,18 +217,18 @@ fn a_text_is_utf8_as_a_whole() {
 }
 
 #[test]
-fn a_close_says_why() {
+fn a_close_has_a_code_and_a_reason() {
     let close = |payload: &[u8]| frame(LAST | CLOSE, payload);
-    expect(&close(b""), &[goodbye(None, "")]);
-    expect(&close(b"\x03\xe8"), &[goodbye(Some(1000), "")]);
-    expect(&close(b"\x03\xf1too big"), &[goodbye(Some(1009), "too big")]);
+    expect(&close(b""), &[closed(None, "")]);
+    expect(&close(b"\x03\xe8"), &[closed(Some(1000), "")]);
+    expect(&close(b"\x03\xf1too big"), &[closed(Some(1009), "too big")]);
     refuse(&close(b"\x03"), WebSocketError::HalfACloseCode);
     refuse(&close(b"\x03\xe8\xff"), WebSocketError::NotUtf8);
     for code in [0u16, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, u16::MAX] {
         refuse(&close(&code.to_be_bytes()), WebSocketError::CloseCode { code });
     }
     for code in [1000u16, 1003, 1007, 1014, 3000, 4999] {
-        expect(&close(&code.to_be_bytes()), &[goodbye(Some(code), "")]);
+        expect(&close(&code.to_be_bytes()), &[closed(Some(code), "")]);
     }
 }
 
@@ -237,11 +238,11 @@ fn our_close_fits_into_its_frame() {
     encode_close(1002, &"é".repeat(100), None, &mut wire);
     let mut feed = EventFeed::new(Role::Client, LIMIT);
     feed.push(&wire);
-    assert_eq!(feed.events, [goodbye(Some(1002), &"é".repeat(61))]);
+    assert_eq!(feed.events, [closed(Some(1002), &"é".repeat(61))]);
 }
 
 #[test]
-fn faults_have_the_codes_of_the_rfc() {
+fn errors_have_the_close_codes_of_the_rfc() {
     assert_eq!(WebSocketError::TooLarge { limit: 1 }.close_code(), 1009);
     assert_eq!(WebSocketError::NotUtf8.close_code(), 1007);
     assert_eq!(WebSocketError::Masked.close_code(), 1002);
@@ -250,7 +251,7 @@ fn faults_have_the_codes_of_the_rfc() {
 }
 
 #[test]
-fn what_has_begun_is_under_way_until_it_is_whole() {
+fn a_message_is_under_way_until_its_last_byte() {
     let mut feed = EventFeed::new(Role::Server, LIMIT);
     let input = [frame(TEXT, b"[1"), frame(LAST | CONTINUATION, b"]")].concat();
     assert!(!feed.is_under_way());
@@ -262,10 +263,10 @@ fn what_has_begun_is_under_way_until_it_is_whole() {
     assert!(!feed.is_under_way() && feed.events == [message("[1]")]);
 }
 
-/// Work is linear because no byte is turned again in a later call: what is overwritten in the
-/// buffer after it was unmasked comes out as it was overwritten.
+/// Work is linear because no byte is unmasked again in a later call: bytes that are overwritten in the
+/// buffer after they were unmasked come out as overwritten.
 #[test]
-fn what_was_unmasked_is_not_touched_again() {
+fn unmasked_bytes_are_not_touched_again() {
     let mut feed = EventFeed::new(Role::Server, LIMIT);
     let input = frame(LAST | TEXT, &[b'x'; 10_000]);
     let (head, payload) = input.split_at(8);
@@ -304,7 +305,7 @@ fn a_long_fragment_is_held_once() {
 
 proptest! {
     #[test]
-    fn what_was_encoded_comes_back(
+    fn encoded_messages_are_deframed_unchanged(
         payloads in vec(vec(any::<u8>(), 0..300), 0..8),
         mask in any::<Option<[u8; 4]>>(),
         sizes in vec(1..90usize, 1..8),
@@ -325,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn any_fragments_are_one_message(
+    fn fragments_of_any_size_are_one_message(
         payload in vec(any::<u8>(), 0..2_000),
         fragment in 1..300usize,
         size in 1..90usize,
@@ -340,7 +341,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_events_however_they_are_cut(
+    fn the_events_of_any_bytes_do_not_depend_on_the_cuts(
         frames in vec((any::<u8>(), vec(any::<u8>(), 0..20)), 0..12),
         size in 1..20usize,
         limit in 0..40usize,

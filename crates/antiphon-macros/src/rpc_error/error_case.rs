@@ -5,40 +5,40 @@ use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Fields, Ident, LitStr, Path, Result, Type, Variant};
 
-use super::code::Code;
-use super::fields::Members;
+use super::code::ErrorCode;
+use super::fields::ErrorFields;
 use crate::attribute::{self, docs};
 
 const KNOWN: &str = "`code`, `message`, `no_data`, `transparent`";
 
-pub(super) struct Case {
+pub(super) struct ErrorCase {
     pub(super) ident: Ident,
     /// How the code names it: `Type` or `Type::Variant`.
     path: TokenStream,
-    pub(super) form: Form,
+    pub(super) form: WireForm,
     message: Option<LitStr>,
     docs: String,
-    fields: Members,
+    fields: ErrorFields,
 }
 
 /// What it is on the wire.
-pub(super) enum Form {
+pub(super) enum WireForm {
     /// An error with a code of its own.
-    Coded(Code),
+    Coded(ErrorCode),
     /// What its one field is.
     Transparent(Box<Type>),
 }
 
 #[derive(Default)]
-struct Settings {
-    code: Option<Code>,
+struct CaseOptions {
+    code: Option<ErrorCode>,
     message: Option<LitStr>,
     no_data: bool,
     transparent: bool,
     krate: Option<Path>,
 }
 
-impl Case {
+impl ErrorCase {
     pub(super) fn of_variant(item: &Ident, variant: Variant) -> Result<Self> {
         let ident = variant.ident;
         let path = quote!(#item::#ident);
@@ -64,19 +64,19 @@ impl Case {
         mut attributes: Vec<Attribute>,
         fields: Fields,
     ) -> Result<(Self, Option<Path>)> {
-        let mut settings = Settings::default();
+        let mut settings = CaseOptions::default();
         if let Some(attribute) = attribute::take(&mut attributes, "rpc")? {
             attribute::read(&attribute, |meta| settings.read(&meta))?;
         }
         let form = match (settings.code, settings.transparent) {
-            (Some(code), false) => Form::Coded(code),
-            (None, true) => Form::Transparent(Box::new(only(&fields, &ident)?)),
+            (Some(code), false) => WireForm::Coded(code),
+            (None, true) => WireForm::Transparent(Box::new(only(&fields, &ident)?)),
             (Some(code), true) => {
-                let text = "`transparent` has the code of its field";
+                let text = "`transparent` takes the code of its field: remove `code`";
                 return Err(Error::new_spanned(code.written, text));
             }
             (None, false) => {
-                let text = format!("`{ident}` has no code: say `#[rpc(code = ..)]`");
+                let text = format!("`{ident}` has no code: add `#[rpc(code = ..)]`");
                 return Err(Error::new_spanned(&ident, text));
             }
         };
@@ -85,26 +85,26 @@ impl Case {
             form,
             message: settings.message,
             docs: docs(&attributes),
-            fields: Members::parse(fields, settings.no_data)?,
+            fields: ErrorFields::parse(fields, settings.no_data)?,
             ident,
         };
         Ok((case, settings.krate))
     }
 }
 
-impl Case {
+impl ErrorCase {
     /// The arm of a match on `error` that makes an error object of this case.
     pub(super) fn write_out(&self, krate: &TokenStream) -> TokenStream {
         let path = &self.path;
         let private = quote!(#krate::__private);
         match &self.form {
-            Form::Transparent(_) => {
+            WireForm::Transparent(_) => {
                 let pattern = self.fields.pattern(&quote!());
                 quote! {
                     #path { #pattern .. } => #krate::IntoErrorObject::into_error_object(value0),
                 }
             }
-            Form::Coded(Code { value, .. }) => {
+            WireForm::Coded(ErrorCode { value, .. }) => {
                 let message = match &self.message {
                     Some(message) => quote!(#message),
                     None => quote_spanned! {self.ident.span()=>
@@ -127,7 +127,7 @@ impl Case {
         let path = &self.path;
         let private = quote!(#krate::__private);
         match &self.form {
-            Form::Transparent(ty) => {
+            WireForm::Transparent(ty) => {
                 let field = self.fields.first();
                 quote! {
                     if let ::core::option::Option::Some(value) =
@@ -137,7 +137,7 @@ impl Case {
                     }
                 }
             }
-            Form::Coded(Code { value, .. }) => {
+            WireForm::Coded(ErrorCode { value, .. }) => {
                 let Some(fields) = self.fields.read(&private) else { return TokenStream::new() };
                 quote! {
                     if error.code.0 == #value {
@@ -151,10 +151,10 @@ impl Case {
     /// Adds this case to what a description says.
     pub(super) fn known(&self, krate: &TokenStream) -> TokenStream {
         match &self.form {
-            Form::Transparent(ty) => {
+            WireForm::Transparent(ty) => {
                 quote!(known.extend(<#ty as #krate::IntoErrorObject>::known_errors());)
             }
-            Form::Coded(Code { value, .. }) => {
+            WireForm::Coded(ErrorCode { value, .. }) => {
                 let message = self.described();
                 quote! {
                     known.push(#krate::KnownError {
@@ -177,7 +177,7 @@ impl Case {
     }
 
     pub(super) fn is_transparent(&self) -> bool {
-        matches!(self.form, Form::Transparent(_))
+        matches!(self.form, WireForm::Transparent(_))
     }
 }
 
@@ -186,11 +186,14 @@ fn only(fields: &Fields, ident: &Ident) -> Result<Type> {
     let mut types = fields.iter().map(|field| field.ty.clone());
     match (types.next(), types.next()) {
         (Some(ty), None) => Ok(ty),
-        _ => Err(Error::new_spanned(ident, "`transparent` is for one field, whose error it is")),
+        _ => Err(Error::new_spanned(
+            ident,
+            "`transparent` requires exactly one field, which is the error",
+        )),
     }
 }
 
-impl Settings {
+impl CaseOptions {
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if meta.path.is_ident("code") {
             self.code = Some(meta.value()?.parse()?);

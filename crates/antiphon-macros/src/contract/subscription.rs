@@ -8,43 +8,43 @@ use syn::{
 };
 
 use super::argument::Argument;
+use super::method_options::MethodOptions;
 use super::options::Options;
-use super::returned;
-use super::settings::Settings;
+use super::return_type;
 
 /// The items of a subscription.
-pub(crate) struct Feed {
+pub(crate) struct SubscriptionMethod {
     /// The type of an item.
     pub(crate) item: Type,
-    topic: Topic,
+    topic: TopicSource,
     /// The method sends the items itself, and gives no stream.
     pub(crate) by_sink: bool,
 }
 
-enum Topic {
+enum TopicSource {
     /// The three names, whole.
     Names(Box<[LitStr; 3]>),
     Given(Box<Expr>),
 }
 
-impl Feed {
+impl SubscriptionMethod {
     pub(super) fn parse(
-        settings: &Settings,
+        settings: &MethodOptions,
         signature: &Signature,
         arguments: &[Argument],
         options: &Options,
     ) -> Result<Self> {
-        let returned = returned::of_result(&signature.output, &signature.ident)?;
+        let returned = return_type::of_result(&signature.output, &signature.ident)?;
         let by_sink = arguments.iter().any(|argument| matches!(argument, Argument::Sink(..)));
         let item = match (&settings.item, by_sink) {
             (Some(item), _) => item.clone(),
             (None, false) => item_of(returned)?,
             (None, true) => {
-                let text = "say what the sink sends: `#[subscription(item = T)]`";
+                let text = "name the type of the items: `#[subscription(item = T)]`";
                 return Err(Error::new_spanned(&signature.ident, text));
             }
         };
-        let topic = Topic::parse(settings, &signature.ident, options)?;
+        let topic = TopicSource::parse(settings, &signature.ident, options)?;
         Ok(Self { item, topic, by_sink })
     }
 
@@ -52,8 +52,8 @@ impl Feed {
     /// known.
     pub(super) fn names(&self) -> impl Iterator<Item = &LitStr> {
         let names = match &self.topic {
-            Topic::Names(names) => Some([&names[0], &names[2]]),
-            Topic::Given(_) => None,
+            TopicSource::Names(names) => Some([&names[0], &names[2]]),
+            TopicSource::Given(_) => None,
         };
         names.into_iter().flatten()
     }
@@ -61,28 +61,30 @@ impl Feed {
     /// The code of the topic.
     pub(crate) fn topic(&self, krate: &TokenStream) -> TokenStream {
         match &self.topic {
-            Topic::Names(names) => {
+            TopicSource::Names(names) => {
                 let names = names.iter();
                 quote!(#krate::Topic::new(#(#names),*))
             }
-            Topic::Given(topic) => quote!(#krate::Topic::from(#topic)),
+            TopicSource::Given(topic) => quote!(#krate::Topic::from(#topic)),
         }
     }
 
     /// Whether its kind may stand before the params, which then are a list.
     pub(crate) fn is_given(&self) -> bool {
-        matches!(self.topic, Topic::Given(_))
+        matches!(self.topic, TopicSource::Given(_))
     }
 }
 
-impl Topic {
-    fn parse(settings: &Settings, ident: &Ident, options: &Options) -> Result<Self> {
+impl TopicSource {
+    fn parse(settings: &MethodOptions, ident: &Ident, options: &Options) -> Result<Self> {
         let given =
             [&settings.name, &settings.subscribe, &settings.item_name, &settings.unsubscribe];
         if let Some(topic) = &settings.topic {
             return match given.into_iter().flatten().next() {
                 None => Ok(Self::Given(Box::new(topic.clone()))),
-                Some(name) => Err(Error::new(name.span(), "`topic` has all its names already")),
+                Some(name) => {
+                    Err(Error::new(name.span(), "`topic` already has all names: remove this one"))
+                }
             };
         }
         let whole = |given: &Option<LitStr>, prefix: &str| {
@@ -103,8 +105,8 @@ impl Topic {
 /// The `T` of `impl Stream<Item = T> + Send + 'static`.
 fn item_of(returned: &Type) -> Result<Type> {
     let Type::ImplTrait(stream) = returned else {
-        let text = "a subscription gives `impl Stream<Item = T> + Send + 'static`; \
-                    for a type of your own, say `#[subscription(item = T)]`";
+        let text = "a subscription must return `impl Stream<Item = T> + Send + 'static`; \
+                    for another type, use `#[subscription(item = T)]`";
         return Err(Error::new_spanned(returned, text));
     };
     let item = stream.bounds.iter().find_map(item_in);
@@ -114,7 +116,7 @@ fn item_of(returned: &Type) -> Result<Type> {
             stream,
             "the stream outlives the call, on any thread: add `+ Send + 'static`",
         )),
-        None => Err(Error::new_spanned(stream, "say what the stream brings: `Stream<Item = T>`")),
+        None => Err(Error::new_spanned(stream, "name the type of the items: `Stream<Item = T>`")),
     }
 }
 

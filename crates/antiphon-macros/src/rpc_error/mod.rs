@@ -1,7 +1,7 @@
 //! `#[derive(RpcError)]`: an error of the code to an error of the wire, and back.
 
-mod case;
 mod code;
+mod error_case;
 mod fields;
 
 use proc_macro2::TokenStream;
@@ -9,26 +9,25 @@ use quote::quote;
 use std::collections::HashMap;
 use syn::{Data, DeriveInput, Error, Ident, LitStr, Path, Result};
 
-use crate::attribute::{self, Faults};
-use case::{Case, Form};
+use crate::attribute::{self, CompileErrors};
+use error_case::{ErrorCase, WireForm};
 
 /// An error type: one case, or one for each variant.
-struct Failure {
+struct DerivedError {
     ident: Ident,
     krate: TokenStream,
-    cases: Vec<Case>,
+    cases: Vec<ErrorCase>,
 }
 
 pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
-    let failure = Failure::parse(syn::parse2(item)?)?;
-    let (ident, krate) = (&failure.ident, &failure.krate);
+    let error = DerivedError::parse(syn::parse2(item)?)?;
+    let (ident, krate) = (&error.ident, &error.krate);
     let private = quote!(#krate::__private);
-    let into = failure.cases.iter().map(|case| case.write_out(krate));
+    let into = error.cases.iter().map(|case| case.write_out(krate));
     // A code of its own goes before one that a transparent case may have too.
-    let (rest, own): (Vec<_>, Vec<_>) =
-        failure.cases.iter().partition(|case| case.is_transparent());
+    let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
     let from = own.iter().chain(&rest).map(|case| case.write_back(krate));
-    let known = failure.cases.iter().map(|case| case.known(krate));
+    let known = error.cases.iter().map(|case| case.known(krate));
     Ok(quote! {
         #[automatically_derived]
         impl ::core::convert::From<#ident> for #private::ErrorObject {
@@ -64,28 +63,33 @@ pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     })
 }
 
-impl Failure {
+impl DerivedError {
     fn parse(mut item: DeriveInput) -> Result<Self> {
         if !item.generics.params.is_empty() {
-            let text = "an error of a contract has no type parameters";
+            let text = "`RpcError` cannot be derived for a generic type";
             return Err(Error::new_spanned(&item.generics, text));
         }
         let mut krate = quote!(::antiphon);
-        let mut faults = Faults::default();
-        let cases: Vec<Case> = match item.data {
+        let mut errors = CompileErrors::default();
+        let cases: Vec<ErrorCase> = match item.data {
             Data::Enum(data) => {
-                faults.check(whole_enum(&mut item.attrs, &mut krate));
+                errors.check(whole_enum(&mut item.attrs, &mut krate));
                 let cases = data.variants.into_iter();
-                let case = |variant| faults.check(Case::of_variant(&item.ident, variant));
+                let case = |variant| errors.check(ErrorCase::of_variant(&item.ident, variant));
                 cases.filter_map(case).collect()
             }
             Data::Struct(data) => {
-                vec![Case::of_struct(&item.ident, item.attrs, data.fields, &mut krate)?]
+                vec![ErrorCase::of_struct(&item.ident, item.attrs, data.fields, &mut krate)?]
             }
-            Data::Union(_) => return Err(Error::new_spanned(&item.ident, "a union is no error")),
+            Data::Union(_) => {
+                return Err(Error::new_spanned(
+                    &item.ident,
+                    "`RpcError` cannot be derived for a union",
+                ));
+            }
         };
-        faults.check(distinct(&cases));
-        faults.finish(Some(Self { ident: item.ident, krate, cases }))
+        errors.check(distinct(&cases));
+        errors.finish(Some(Self { ident: item.ident, krate, cases }))
     }
 }
 
@@ -94,7 +98,7 @@ fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> 
     let Some(settings) = attribute::take(attributes, "rpc")? else { return Ok(()) };
     attribute::read(&settings, |meta| {
         if !meta.path.is_ident("crate") {
-            return Err(attribute::unknown(&meta, "`crate`; the rest stands on the variants"));
+            return Err(attribute::unknown(&meta, "`crate`; other options belong on the variants"));
         }
         let path: Path = meta.value()?.parse::<LitStr>()?.parse()?;
         *krate = quote!(#path);
@@ -103,15 +107,15 @@ fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> 
 }
 
 /// Each code means one thing.
-fn distinct(cases: &[Case]) -> Result<()> {
+fn distinct(cases: &[ErrorCase]) -> Result<()> {
     let mut taken = HashMap::new();
-    let mut faults = Faults::default();
+    let mut errors = CompileErrors::default();
     for case in cases {
-        let Form::Coded(code) = &case.form else { continue };
+        let WireForm::Coded(code) = &case.form else { continue };
         if let Some(first) = taken.insert(code.value, &case.ident) {
-            let text = format!("`{first}` has the code {} already", code.value);
-            faults.add(Error::new_spanned(&code.written, text));
+            let text = format!("`{first}` already has the code {}", code.value);
+            errors.add(Error::new_spanned(&code.written, text));
         }
     }
-    faults.finish(Some(()))
+    errors.finish(Some(()))
 }

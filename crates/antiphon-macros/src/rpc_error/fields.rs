@@ -10,14 +10,14 @@ use crate::attribute;
 use crate::serialize::{self, Written};
 
 /// The fields of one case.
-pub(super) struct Members {
-    fields: Vec<Member>,
-    shape: Shape,
+pub(super) struct ErrorFields {
+    fields: Vec<ErrorField>,
+    shape: DataShape,
 }
 
 /// What `data` is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum DataShape {
     /// Nothing: there are no fields.
     Nothing,
     /// Nothing: the fields stay here.
@@ -28,7 +28,7 @@ enum Shape {
     Plain,
 }
 
-struct Member {
+struct ErrorField {
     /// Its name or its number in the code.
     place: TokenStream,
     ty: Type,
@@ -37,21 +37,20 @@ struct Member {
     skip: bool,
 }
 
-impl Members {
+impl ErrorFields {
     pub(super) fn parse(fields: Fields, no_data: bool) -> Result<Self> {
         let shape = match &fields {
-            fields if fields.is_empty() => Shape::Nothing,
-            _ if no_data => Shape::Kept,
-            Fields::Named(_) => Shape::Object,
-            _ => Shape::Plain,
+            fields if fields.is_empty() => DataShape::Nothing,
+            _ if no_data => DataShape::Kept,
+            Fields::Named(_) => DataShape::Object,
+            _ => DataShape::Plain,
         };
         let members =
-            fields.into_iter().enumerate().map(|(place, field)| Member::parse(place, field));
+            fields.into_iter().enumerate().map(|(place, field)| ErrorField::parse(place, field));
         let fields = members.collect::<Result<Vec<_>>>()?;
-        match fields.iter().find(|field| field.skip && shape == Shape::Plain) {
+        match fields.iter().find(|field| field.skip && shape == DataShape::Plain) {
             Some(field) => {
-                let text =
-                    "only a field with a name can be skipped: say `no_data`, or name the fields";
+                let text = "only a named field can be skipped: use `no_data`, or name the fields";
                 Err(Error::new_spanned(&field.ty, text))
             }
             None => Ok(Self { fields, shape }),
@@ -60,7 +59,7 @@ impl Members {
 
     /// Binds each field that goes out, as `value0`, `value1` and so on.
     pub(super) fn pattern(&self, by: &TokenStream) -> TokenStream {
-        if self.shape == Shape::Kept {
+        if self.shape == DataShape::Kept {
             return TokenStream::new();
         }
         let bound = self.sent().map(|(number, field)| {
@@ -73,8 +72,8 @@ impl Members {
     /// Adds the data to an error object.
     pub(super) fn data(&self, private: &TokenStream) -> TokenStream {
         match self.shape {
-            Shape::Nothing | Shape::Kept => TokenStream::new(),
-            Shape::Plain => {
+            DataShape::Nothing | DataShape::Kept => TokenStream::new(),
+            DataShape::Plain => {
                 let values = self.fields.iter().enumerate().map(|(number, field)| {
                     let mut value = value(number);
                     value.set_span(field.ty.span());
@@ -86,7 +85,7 @@ impl Members {
                     quote!(.with_data(&(#(#values,)*)))
                 }
             }
-            Shape::Object => {
+            DataShape::Object => {
                 let written: Vec<_> = self
                     .sent()
                     .map(|(_, field)| Written { name: &field.name, ty: &field.ty, optional: false })
@@ -101,19 +100,21 @@ impl Members {
     /// Reads all fields from `error`; none where one of them never went out.
     pub(super) fn read(&self, private: &TokenStream) -> Option<TokenStream> {
         match self.shape {
-            Shape::Nothing => Some(TokenStream::new()),
-            Shape::Kept => None,
-            Shape::Object if self.fields.iter().any(|field| field.skip) => None,
-            Shape::Object => Some(self.fields.iter().map(|field| field.member(private)).collect()),
-            Shape::Plain => {
+            DataShape::Nothing => Some(TokenStream::new()),
+            DataShape::Kept => None,
+            DataShape::Object if self.fields.iter().any(|field| field.skip) => None,
+            DataShape::Object => {
+                Some(self.fields.iter().map(|field| field.member(private)).collect())
+            }
+            DataShape::Plain => {
                 Some(self.fields.iter().map(|field| self.element(field, private)).collect())
             }
         }
     }
 
     /// A field of a tuple: the whole of `data`, or its place in an array.
-    fn element(&self, field: &Member, private: &TokenStream) -> TokenStream {
-        let Member { place, ty, .. } = field;
+    fn element(&self, field: &ErrorField, private: &TokenStream) -> TokenStream {
+        let ErrorField { place, ty, .. } = field;
         let types = self.fields.iter().map(|field| &field.ty);
         match self.fields.len() {
             1 => quote!(#place: (&#private::Probe::<#ty>::new()).read(error.data.as_ref())?,),
@@ -128,12 +129,12 @@ impl Members {
         self.fields.first().map(|field| &field.place)
     }
 
-    fn sent(&self) -> impl Iterator<Item = (usize, &Member)> {
+    fn sent(&self) -> impl Iterator<Item = (usize, &ErrorField)> {
         self.fields.iter().enumerate().filter(|(_, field)| !field.skip)
     }
 }
 
-impl Member {
+impl ErrorField {
     fn parse(number: usize, mut field: Field) -> Result<Self> {
         let settings = attribute::take(&mut field.attrs, "rpc")?;
         let name = field.ident.as_ref().map_or_else(

@@ -8,23 +8,23 @@ use crate::attribute;
 
 /// Which attribute it is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum MethodAttribute {
     #[default]
     Method,
     Notification,
     Subscription,
 }
 
-const SORTS: [(&str, Sort); 3] = [
-    ("method", Sort::Method),
-    ("notification", Sort::Notification),
-    ("subscription", Sort::Subscription),
+const ATTRIBUTES: [(&str, MethodAttribute); 3] = [
+    ("method", MethodAttribute::Method),
+    ("notification", MethodAttribute::Notification),
+    ("subscription", MethodAttribute::Subscription),
 ];
 
 /// What is said about a method; without an attribute, nothing is.
 #[derive(Default)]
-pub(super) struct Settings {
-    pub(super) sort: Sort,
+pub(super) struct MethodOptions {
+    pub(super) attribute: MethodAttribute,
     pub(super) name: Option<LitStr>,
     pub(super) aliases: Vec<LitStr>,
     pub(super) idempotent: bool,
@@ -37,29 +37,29 @@ pub(super) struct Settings {
 
 /// Whether the attribute is for us alone.
 pub(super) fn is_ours(attribute: &Attribute) -> bool {
-    SORTS.iter().any(|(name, _)| attribute.path().is_ident(name))
+    ATTRIBUTES.iter().any(|(name, _)| attribute.path().is_ident(name))
 }
 
-impl Settings {
+impl MethodOptions {
     pub(super) fn take(attributes: &mut Vec<Attribute>) -> Result<Self> {
         let mut found = None;
-        for (name, sort) in SORTS {
+        for (name, kind) in ATTRIBUTES {
             let Some(attribute) = attribute::take(attributes, name)? else { continue };
-            if found.replace((attribute.clone(), sort)).is_some() {
-                let text = "it is a method, a notification or a subscription, and only one of them";
+            if found.replace((attribute.clone(), kind)).is_some() {
+                let text = "use one of `#[method]`, `#[notification]` and `#[subscription]`";
                 return Err(Error::new_spanned(attribute, text));
             }
         }
         let mut settings = Self::default();
-        if let Some((attribute, sort)) = found {
-            settings.sort = sort;
+        if let Some((attribute, kind)) = found {
+            settings.attribute = kind;
             attribute::read(&attribute, |meta| settings.read(&meta))?;
         }
         Ok(settings)
     }
 
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        let of_subscription = self.sort == Sort::Subscription;
+        let of_subscription = self.attribute == MethodAttribute::Subscription;
         if meta.path.is_ident("name") {
             self.name = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("aliases") && !of_subscription {
@@ -68,7 +68,7 @@ impl Settings {
             bracketed!(list in input);
             self.aliases =
                 Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
-        } else if meta.path.is_ident("idempotent") && self.sort == Sort::Method {
+        } else if meta.path.is_ident("idempotent") && self.attribute == MethodAttribute::Method {
             self.idempotent = true;
         } else if of_subscription {
             self.read_topic(meta)?;
@@ -96,10 +96,10 @@ impl Settings {
     }
 
     fn known(&self) -> &'static str {
-        match self.sort {
-            Sort::Method => "`name`, `aliases`, `idempotent`",
-            Sort::Notification => "`name`, `aliases`",
-            Sort::Subscription => {
+        match self.attribute {
+            MethodAttribute::Method => "`name`, `aliases`, `idempotent`",
+            MethodAttribute::Notification => "`name`, `aliases`",
+            MethodAttribute::Subscription => {
                 "`name`, `subscribe`, `item_name`, `unsubscribe`, `topic`, `item`"
             }
         }

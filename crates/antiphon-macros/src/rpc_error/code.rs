@@ -4,22 +4,22 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, ExprLit, ExprUnary, Lit, Result, UnOp};
 
 /// The code of an error, and where it stands.
-pub(super) struct Code {
+pub(super) struct ErrorCode {
     pub(super) value: i64,
     pub(super) written: Expr,
 }
 
-impl Parse for Code {
+impl Parse for ErrorCode {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let expression: Expr = input.parse()?;
         let Some(value) = integer(&expression) else {
-            return Err(Error::new_spanned(expression, "a code is an integer, written out"));
+            return Err(Error::new_spanned(expression, "a code must be an integer literal"));
         };
         if free(value) {
             return Ok(Self { value, written: expression });
         }
-        let text = "from -32768 to -32000 the codes are the specification's, and a method may use \
-                    -32602 (Invalid params), -32603 (Internal error) and -32099 to -32000 of them";
+        let text = "the specification reserves the codes -32768 to -32000; a method may use -32602 \
+                    (Invalid params), -32603 (Internal error) and -32099 to -32000";
         Err(Error::new_spanned(expression, text))
     }
 }

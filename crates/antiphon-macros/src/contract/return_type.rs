@@ -7,8 +7,8 @@ pub(super) fn of_result<'a>(
     output: &'a ReturnType,
     whole: &impl quote::ToTokens,
 ) -> Result<&'a Type> {
-    let text = "a method returns `Result<T, E>`; for one that cannot fail, \
-                `E` is `std::convert::Infallible`; for one without answer, say `#[notification]`";
+    let text = "a method must return `Result<T, E>`; for one that cannot fail, \
+                use `std::convert::Infallible`; for one without a response, use `#[notification]`";
     match output {
         ReturnType::Default => Err(Error::new_spanned(whole, text)),
         ReturnType::Type(_, ty) => {
