@@ -1,5 +1,6 @@
-//! What was known before: which cases failed or warned. It is a file for people to keep with their
-//! code, one case a line.
+//! Baselines: the known failures and warnings of a peer.
+//!
+//! A baseline is a text file, kept beside the code, with one case per line.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -9,20 +10,25 @@ use crate::error::CheckError;
 use crate::result::{CaseResult, CaseStatus, FailureKind};
 use crate::server::without_mark;
 
-/// The findings of an earlier run, by the names of their cases.
+/// The known findings of an earlier run, by the names of the cases.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Baseline(BTreeMap<String, Severity>);
 
-/// How bad it is, the worst last. Who was wrong and now dies has got worse.
+/// The severity of a result, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// No finding.
     Fine,
+    /// A SHOULD is not met.
     Warned,
+    /// A MUST is not met.
     Failed,
+    /// The peer crashed.
     Crashed,
 }
 
 impl Severity {
+    /// Returns the severity of a result.
     pub fn of(outcome: &CaseResult) -> Self {
         match outcome.status {
             CaseStatus::Failed if outcome.fault == Some(FailureKind::Crashed) => Self::Crashed,
@@ -44,17 +50,20 @@ impl fmt::Display for Severity {
     }
 }
 
-/// A case that is not what it was.
+/// A case whose severity differs from the baseline.
 #[derive(Debug)]
 pub struct BaselineChange {
-    pub(crate) name: String,
-    pub(crate) was: Severity,
-    pub(crate) is: Severity,
+    /// The name of the case.
+    pub name: String,
+    /// The severity in the baseline.
+    pub was: Severity,
+    /// The severity in this run.
+    pub is: Severity,
     status: CaseStatus,
 }
 
 impl BaselineChange {
-    /// What it is now, in a word.
+    /// Returns the result of this run in one word.
     pub fn now(&self) -> String {
         match self.is {
             Severity::Fine => self.status.to_string(),
@@ -62,16 +71,22 @@ impl BaselineChange {
         }
     }
 
+    /// Reports whether this run is worse than the baseline.
     pub fn is_worse(&self) -> bool {
         self.is > self.was
     }
 }
 
 impl Baseline {
+    /// Reads a baseline.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or a line is malformed.
     pub fn read(path: &Path) -> Result<Self, CheckError> {
         let name = path.display();
         let text = std::fs::read_to_string(path).map_err(|error| {
-            CheckError::usage(format!("{name} cannot be read: {error}"))
+            CheckError::usage(format!("cannot read {name}: {error}"))
                 .hint("--update-baseline writes it")
         })?;
         Self::parse(&text).map_err(|fault| CheckError::usage(format!("{name}: {fault}")))
@@ -96,36 +111,39 @@ impl Baseline {
         Ok(Self(known))
     }
 
-    /// Forgets the names that no case has, and gives them.
+    /// Removes the names that belong to no case, and returns them.
     pub fn remove_unknown(&mut self, is_case: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut strangers: Vec<String> = self.0.keys().cloned().collect();
-        strangers.retain(|name| !is_case(name));
+        let mut unknown: Vec<String> = self.0.keys().cloned().collect();
+        unknown.retain(|name| !is_case(name));
         self.0.retain(|name, _| is_case(name));
-        strangers
+        unknown
     }
 
-    /// Writes what was found now. A case that was not run keeps what was known of it.
-    pub fn write(&self, path: &Path, outcome: &[CaseResult]) -> Result<(), CheckError> {
+    /// Writes the results of this run. A case that was not run keeps its entry.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn write(&self, path: &Path, results: &[CaseResult]) -> Result<(), CheckError> {
         let mut known = self.0.clone();
-        for outcome in outcome.iter().filter(|outcome| outcome.status != CaseStatus::NotRun) {
+        for outcome in results.iter().filter(|outcome| outcome.status != CaseStatus::NotRun) {
             match Severity::of(outcome) {
                 Severity::Fine => known.remove(&outcome.name),
                 grade => known.insert(outcome.name.clone(), grade),
             };
         }
         let mut text =
-            String::from("# Known findings of `antiphon check`, as --baseline reads them.\n");
+            String::from("# Known findings of `antiphon check`. --baseline reads this file.\n");
         for (name, grade) in known {
             let _ = writeln!(text, "{grade} {name}");
         }
-        std::fs::write(path, text).map_err(|error| {
-            CheckError::usage(format!("{} cannot be written: {error}", path.display()))
-        })
+        std::fs::write(path, text)
+            .map_err(|error| CheckError::usage(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// What is not as it was, in the order of the run.
-    pub fn compare(&self, outcome: &[CaseResult]) -> Vec<BaselineChange> {
-        let run = outcome.iter().filter(|outcome| outcome.status != CaseStatus::NotRun);
+    /// Returns the cases whose severity differs from the baseline, in the order of the run.
+    pub fn compare(&self, results: &[CaseResult]) -> Vec<BaselineChange> {
+        let run = results.iter().filter(|outcome| outcome.status != CaseStatus::NotRun);
         let changes = run.map(|outcome| BaselineChange {
             name: outcome.name.clone(),
             was: self.0.get(&outcome.name).copied().unwrap_or(Severity::Fine),
@@ -157,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn worse_and_better_are_told_apart() {
+    fn worse_and_better_differ() {
         let known = Baseline::parse("# known\n\nfailed a\nwarned b\nfailed c\nwarned d\n").unwrap();
         let now = [
             outcome("a", CaseStatus::Failed),
@@ -168,8 +186,8 @@ mod tests {
             outcome("f", CaseStatus::Differs),
         ];
         let changes = known.compare(&now);
-        let told: Vec<_> = changes.iter().map(|c| (&*c.name, c.is_worse())).collect();
-        assert_eq!(told, [("b", true), ("c", false), ("e", true)]);
+        let found: Vec<_> = changes.iter().map(|c| (&*c.name, c.is_worse())).collect();
+        assert_eq!(found, [("b", true), ("c", false), ("e", true)]);
     }
 
     #[test]
@@ -184,14 +202,14 @@ mod tests {
     }
 
     #[test]
-    fn names_that_no_case_has_are_forgotten() {
+    fn names_of_no_case_are_removed() {
         let mut known = Baseline::parse("failed a\nwarned gone\n").unwrap();
         assert_eq!(known.remove_unknown(|name| name == "a"), ["gone"]);
         assert_eq!(known, Baseline::parse("failed a\n").unwrap());
     }
 
     #[test]
-    fn a_byte_order_mark_is_passed_over() {
+    fn a_byte_order_mark_is_skipped() {
         let known = Baseline::parse("\u{feff}failed a\n").unwrap();
         assert_eq!(known, Baseline::parse("failed a\n").unwrap());
     }
@@ -203,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_run_stays_known() {
+    fn a_case_that_was_not_run_keeps_its_entry() {
         let path = std::env::temp_dir().join(format!("antiphon-baseline-{}", std::process::id()));
         let known = Baseline::parse("failed a\nfailed b\n").unwrap();
         let now = [

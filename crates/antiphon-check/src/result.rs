@@ -1,42 +1,49 @@
-//! What is found, and how it is graded.
+//! Results of cases, and how a finding becomes a status.
 //!
-//! One place says what a level makes of a finding: a MUST that is not met fails, a SHOULD warns, a
-//! choice is told and never judged. A crash fails whatever the level is.
+//! The rule has one home, [`CaseStatus::of`]: an unmet MUST fails, an unmet SHOULD warns, and a choice
+//! is reported but not scored. A crash fails at every level.
 
 use std::fmt;
 
 use crate::transcript::RequirementLevel;
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Clone, Debug)]
 pub struct CaseResult {
+    /// The group of the case.
     pub group: String,
-    /// Stable, and unique.
+    /// The stable, unique name of the case.
     pub name: String,
-    /// What must happen.
+    /// The required behaviour, in one sentence.
     pub title: String,
+    /// The requirement level of the case.
     pub level: RequirementLevel,
-    /// The section that asks for it.
+    /// The section of the specification or RFC, such as `4.1` or `RFC 9110 15.5.6`.
     pub section: String,
+    /// The reason for the requirement.
     pub why: Option<String>,
+    /// The status.
     pub status: CaseStatus,
-    /// What is wrong, or why it was not run.
+    /// The finding, or the reason why the case was not run.
     pub reason: Option<String>,
+    /// The kind of the finding.
     pub fault: Option<FailureKind>,
-    /// What was said before it was found.
+    /// The messages before the finding.
     pub dialogue: Vec<DialogueLine>,
 }
 
-/// The grade.
+/// The status of one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseStatus {
+    /// The peer meets the requirement.
     Passed,
-    /// A MUST is not met, or it crashed.
+    /// A MUST is not met, or the peer crashed.
     Failed,
     /// A SHOULD is not met.
     Warned,
-    /// A choice that is not Antiphon's.
+    /// The specification allows both, and the peer chooses differently from Antiphon.
     Differs,
+    /// The case does not apply, or the time was up.
     NotRun,
 }
 
@@ -44,7 +51,7 @@ impl CaseStatus {
     pub(crate) const ALL: [Self; 5] =
         [Self::Passed, Self::Failed, Self::Warned, Self::Differs, Self::NotRun];
 
-    /// What a finding means at this level.
+    /// Returns the status of a finding at this level.
     pub(crate) fn of(level: RequirementLevel, fault: FailureKind) -> Self {
         match (level, fault) {
             (_, FailureKind::Crashed) | (RequirementLevel::Must, _) => Self::Failed,
@@ -66,18 +73,18 @@ impl fmt::Display for CaseStatus {
     }
 }
 
-/// What kind of wrong it is.
+/// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// Something else came.
+    /// The response differs from the expected one.
     Wrong,
-    /// Nothing came.
+    /// No response arrived in time.
     Silent,
-    /// More came than was asked for.
+    /// More messages arrived than expected.
     Extra,
     /// The connection was closed.
     Closed,
-    /// The process is gone.
+    /// The peer's process ended.
     Crashed,
 }
 
@@ -93,7 +100,7 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// What a case has against the other side.
+/// A deviation of the peer, found by one case.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
     pub(crate) fault: FailureKind,
@@ -105,16 +112,18 @@ impl Finding {
         Self { fault, reason: reason.into() }
     }
 
-    /// The same, with what comes first to explain it.
+    /// Puts an explanation before the reason.
     pub(crate) fn because(self, how: &str) -> Self {
         Self { reason: format!("{how}\n{}", self.reason), ..self }
     }
 }
 
-/// One line of a dialogue, as it is shown: a long text without its middle.
+/// One message of a dialogue. A long text is shown without its middle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialogueLine {
+    /// The checker sent it.
     Sent(String),
+    /// The peer sent it.
     Received(String),
 }
 
@@ -123,23 +132,23 @@ impl DialogueLine {
         Self::Sent(shortened(bytes))
     }
 
-    pub(crate) fn came(bytes: &[u8]) -> Self {
+    pub(crate) fn received(bytes: &[u8]) -> Self {
         Self::Received(shortened(bytes))
     }
 
-    /// As much of a dialogue as a person reads: a server that floods fills no report.
+    /// Removes the middle of a long dialogue, so that a server that floods does not fill the report.
     pub(crate) fn abridged(mut dialogue: Vec<Self>) -> Vec<Self> {
         const SHOWN: usize = 20;
         if dialogue.len() > 3 * SHOWN {
             let left_out = dialogue.len() - 2 * SHOWN;
-            let told = Self::Received(format!("...{left_out} lines..."));
-            dialogue.splice(SHOWN..SHOWN + left_out, [told]);
+            let mark = Self::Received(format!("...{left_out} lines..."));
+            dialogue.splice(SHOWN..SHOWN + left_out, [mark]);
         }
         dialogue
     }
 }
 
-/// The text, or as much of it as a person reads.
+/// Returns the text; a long one without its middle.
 pub(crate) fn shortened(bytes: &[u8]) -> String {
     const SHOWN: usize = 200;
     if bytes.len() <= 3 * SHOWN {
@@ -157,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crash_fails_whatever_is_asked() {
+    fn a_crash_fails_at_every_level() {
         for level in [RequirementLevel::Must, RequirementLevel::Should, RequirementLevel::Choice] {
             assert_eq!(CaseStatus::of(level, FailureKind::Crashed), CaseStatus::Failed);
         }

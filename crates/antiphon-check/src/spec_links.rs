@@ -1,4 +1,4 @@
-//! Where does it say so? Sections, their names, and where they can be read.
+//! The sections of the specifications: their names and their URLs.
 
 /// The sections of the JSON-RPC 2.0 specification: number, name, and anchor.
 const SECTIONS: [(&str, &str, &str); 11] = [
@@ -15,7 +15,7 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     ("8", "Extensions", "extensions"),
 ];
 
-/// How a person names the section: `section 4.1, Notification`, or `RFC 9110, section 15.5.6`.
+/// Returns the readable name of a section: `section 4.1, Notification`, `RFC 9110, section 15.5.6`.
 pub(crate) fn name(section: &str) -> String {
     if let Some((number, name, _)) = SECTIONS.iter().find(|(number, ..)| *number == section) {
         return format!("section {number}, {name}");
@@ -26,7 +26,7 @@ pub(crate) fn name(section: &str) -> String {
     }
 }
 
-/// Where it can be read.
+/// Returns the URL of a section.
 pub(crate) fn link(section: &str) -> Option<String> {
     if let Some((.., anchor)) = SECTIONS.iter().find(|(number, ..)| *number == section) {
         return Some(format!("https://www.jsonrpc.org/specification#{anchor}"));
@@ -49,7 +49,7 @@ pub(crate) fn link(section: &str) -> Option<String> {
     Some(place.trim_end_matches('#').to_owned())
 }
 
-/// `RFC 9110 15.5.6`: which, and where in it.
+/// Splits `RFC 9110 15.5.6` into the number of the RFC and the section.
 fn rfc(section: &str) -> Option<(&str, &str)> {
     section.strip_prefix("RFC ")?.split_once(' ')
 }

@@ -52,7 +52,7 @@ impl ScenarioRecord {
     }
 
     pub(super) fn event(&mut self, what: &[u8]) {
-        self.line(DialogueLine::came(what.trim_ascii_end()));
+        self.line(DialogueLine::received(what.trim_ascii_end()));
     }
 
     fn line(&mut self, line: DialogueLine) {

@@ -1,4 +1,4 @@
-//! One connection: how it is made, and the handshake where there is one.
+//! Connection setup: the socket, the codec, and the WebSocket handshake.
 
 use std::io;
 use std::time::Duration;
@@ -6,19 +6,27 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::address::AddressProtocol;
-use super::codec::{Codec, HttpCodec, KEY, MAX_HEAD, PROOF, StreamCodec, WsCodec, headers_of};
+use super::codec::{
+    Codec, CodecKind, HttpCodec, KEY, MAX_HEAD, PROOF, StreamCodec, WsCodec, headers_of,
+};
 use super::socket::RawSocket;
 use super::target::Target;
 
 /// A connection that is ready for calls.
 pub struct RawConnection {
+    /// The byte stream.
     pub socket: RawSocket,
+    /// The codec of its messages.
     pub codec: Codec,
-    /// What came with the handshake and is no part of it.
+    /// Bytes that arrived after the handshake, and belong to the first messages.
     pub early: Vec<u8>,
 }
 
-/// Connects, within the time if there is one.
+/// Connects, within the time limit if there is one.
+///
+/// # Errors
+///
+/// The peer is unreachable, TLS or the WebSocket handshake fails, or the time is up.
 pub async fn connect(target: &Target, limit: Option<Duration>) -> io::Result<RawConnection> {
     let link = link(target);
     match limit {
@@ -34,18 +42,18 @@ async fn link(target: &Target) -> io::Result<RawConnection> {
     let mut early = Vec::new();
     let codec = match &target.address.protocol {
         AddressProtocol::Http { path, host } => {
-            Codec::Http(HttpCodec::new(path, host, &target.headers))
+            Codec(CodecKind::Http(HttpCodec::new(path, host, &target.headers)))
         }
-        AddressProtocol::Stream(framing) => Codec::Stream(StreamCodec::new(*framing)),
+        AddressProtocol::Stream(framing) => Codec(CodecKind::Stream(StreamCodec::new(*framing))),
         AddressProtocol::Ws { path, host } => {
             early = upgrade(&mut socket, path, host, target).await?;
-            Codec::Ws(WsCodec::new())
+            Codec(CodecKind::Ws(WsCodec::new()))
         }
     };
     Ok(RawConnection { socket, codec, early })
 }
 
-/// The opening handshake (RFC 6455, section 4.1); gives what came behind it.
+/// Performs the opening handshake (RFC 6455, section 4.1). Returns the bytes that follow it.
 pub(crate) async fn upgrade(
     socket: &mut RawSocket,
     path: &str,
@@ -75,22 +83,26 @@ pub(crate) async fn upgrade(
     }
 }
 
-/// Where the answer to the handshake ends, once it is there and right.
+/// Returns the length of a correct handshake response; `None` while it is incomplete.
 fn upgraded(answer: &[u8]) -> io::Result<Option<usize>> {
     let mut headers = [httparse::EMPTY_HEADER; 64];
     let mut response = httparse::Response::new(&mut headers);
     let length = match response.parse(answer).map_err(io::Error::other)? {
         httparse::Status::Complete(length) => length,
         httparse::Status::Partial if answer.len() <= MAX_HEAD => return Ok(None),
-        httparse::Status::Partial => return Err(io::Error::other("its HTTP head is too long")),
+        httparse::Status::Partial => {
+            return Err(io::Error::other("the HTTP head of the response is too long"));
+        }
     };
     let status = response.code.unwrap_or_default();
     if status != 101 {
-        return Err(io::Error::other(format!("the upgrade to a WebSocket gives status {status}")));
+        return Err(io::Error::other(format!("the WebSocket handshake returns status {status}")));
     }
     let named = |name| response.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name));
     match named("sec-websocket-accept") {
         Some(proof) if proof.value == PROOF.as_bytes() => Ok(Some(length)),
-        _ => Err(io::Error::other("the upgrade to a WebSocket is not proven")),
+        _ => Err(io::Error::other(
+            "the WebSocket handshake response has no valid Sec-WebSocket-Accept",
+        )),
     }
 }

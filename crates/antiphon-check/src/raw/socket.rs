@@ -1,9 +1,9 @@
-//! The bytes of a connection: a socket or a child process, and how it is made and left.
+//! The byte stream of a connection: a socket, or the pipes of a child process.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,14 +16,18 @@ use tokio::time::timeout;
 use super::target::{Target, TargetLocation};
 use super::tls::{RawTlsStream, explain_stream};
 
-/// How long a child has to leave once its stdin is closed.
+/// The time for a child process to exit after its stdin is closed.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How much is read at once.
+/// The size of one read.
 const CHUNK: usize = 16 << 10;
 
-/// The bytes of a connection, both ways.
-pub enum RawSocket {
+/// The byte stream of a connection.
+#[derive(Debug)]
+pub struct RawSocket(SocketKind);
+
+#[derive(Debug)]
+enum SocketKind {
     Tcp(TcpStream),
     Tls(RawTlsStream),
     Unix(UnixStream),
@@ -31,82 +35,69 @@ pub enum RawSocket {
 }
 
 impl RawSocket {
-    /// Connects, by TLS where that is spoken.
+    /// Connects; with TLS if the target requires it.
     pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
-        match (Self::open(target).await?, &target.tls) {
-            (Self::Tcp(socket), Some((tls, name))) => {
-                Ok(Self::Tls(tls.connect(socket, name).await?))
+        match (Self::open(target).await?.0, &target.tls) {
+            (SocketKind::Tcp(socket), Some((tls, name))) => {
+                Ok(Self(SocketKind::Tls(tls.connect(socket, name).await?)))
             }
-            (socket, _) => Ok(socket),
+            (socket, _) => Ok(Self(socket)),
         }
     }
 
-    /// Connects, and speaks no TLS.
+    /// Connects, without a TLS handshake.
     pub(crate) async fn open(target: &Target) -> io::Result<Self> {
-        match &target.location {
+        Ok(Self(match &target.location {
             TargetLocation::Tcp(addresses) => {
                 let socket = TcpStream::connect(&addresses[..]).await?;
                 socket.set_nodelay(true)?;
-                Ok(Self::Tcp(socket))
+                SocketKind::Tcp(socket)
             }
-            TargetLocation::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
-            TargetLocation::Child(command) => Self::spawn(command, target.is_quiet),
-        }
+            TargetLocation::Unix(path) => SocketKind::Unix(UnixStream::connect(path).await?),
+            TargetLocation::Child(command) => SocketKind::spawn(command, target.is_quiet)?,
+        }))
     }
 
-    fn spawn(command: &[String], is_quiet: bool) -> io::Result<Self> {
-        let missing = || io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
-        let (program, args) = command.split_first().ok_or_else(missing)?;
-        let mut child = Command::new(program)
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(if is_quiet { Stdio::null() } else { Stdio::inherit() })
-            // Ctrl-C is for us: we end the run, and then the children.
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let group = ProcessGroup::of(&child);
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => {
-                Ok(Self::Child { group, stdin, stdout, child: Box::new(child) })
-            }
-            _ => Err(io::Error::other("the child has no stdin and stdout")),
-        }
+    /// Returns the exit status of the child process, if this is one and it exits within the time.
+    pub(crate) async fn exit_status(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let SocketKind::Child { child, .. } = &mut self.0 else { return None };
+        timeout(limit, child.wait()).await.ok()?.ok()
     }
 
+    /// Reads into `room`. Returns the number of bytes, 0 at the end of the stream.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(room);
-        let read = match self {
-            Self::Tcp(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
-            Self::Tls(socket) => {
-                // What it has kept of a write goes on here: whatever wakes us, we read.
+        let read = match &mut self.0 {
+            SocketKind::Tcp(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
+            SocketKind::Tls(socket) => {
+                // TLS buffers a part of a write. Every wake-up leads here, so the flush goes on here.
                 if let Poll::Ready(flushed) = Pin::new(&mut *socket).poll_flush(cx) {
                     flushed?;
                 }
                 Pin::new(socket).poll_read(cx, &mut buffer).map_err(explain_stream)
             }
-            Self::Unix(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
-            Self::Child { stdout, .. } => Pin::new(stdout).poll_read(cx, &mut buffer),
+            SocketKind::Unix(socket) => Pin::new(socket).poll_read(cx, &mut buffer),
+            SocketKind::Child { stdout, .. } => Pin::new(stdout).poll_read(cx, &mut buffer),
         };
         ready!(read)?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
+    /// Writes the pieces. Returns the number of bytes that were taken.
     pub fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self {
-            Self::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
-            Self::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
-            Self::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
-            Self::Child { stdin, .. } => Pin::new(stdin).poll_write_vectored(cx, pieces),
+        match &mut self.0 {
+            SocketKind::Tcp(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            SocketKind::Tls(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            SocketKind::Unix(socket) => Pin::new(socket).poll_write_vectored(cx, pieces),
+            SocketKind::Child { stdin, .. } => Pin::new(stdin).poll_write_vectored(cx, pieces),
         }
     }
 
-    /// Appends what comes next, and says how much it is: 0 at the end. Given up, nothing is lost.
+    /// Appends the next bytes. Returns their number, 0 at the end of the stream. Cancel-safe.
     pub(crate) async fn read(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
         let mut room = vec![0; CHUNK];
         let read = poll_fn(|cx| self.poll_read(cx, &mut room)).await?;
@@ -114,7 +105,7 @@ impl RawSocket {
         Ok(read)
     }
 
-    /// Sends all of it, to the last byte.
+    /// Writes all bytes, and flushes TLS.
     pub(crate) async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let written = poll_fn(|cx| self.poll_write(cx, &[IoSlice::new(bytes)])).await?;
@@ -123,22 +114,23 @@ impl RawSocket {
             }
             bytes = &bytes[written..];
         }
-        match self {
-            Self::Tls(socket) => poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await,
+        match &mut self.0 {
+            SocketKind::Tls(socket) => poll_fn(|cx| Pin::new(&mut *socket).poll_flush(cx)).await,
             _ => Ok(()),
         }
     }
 
-    /// Acknowledges at once what comes next. A server that writes head and body apart waits for that,
-    /// 40 ms each time.
+    /// Acknowledges the next segment at once. Otherwise a server that writes head and body in two
+    /// segments waits 40 ms for the acknowledgement of the first.
     pub(crate) fn acknowledge_now(&self) {
         #[cfg(target_os = "linux")]
-        if let Self::Tcp(socket) = self {
+        if let SocketKind::Tcp(socket) = &self.0 {
             let _ = rustix::net::sockopt::set_tcp_quickack(socket, true);
         }
     }
 
-    /// Says what is left to say if it can be said at once, and closes. A child is waited for.
+    /// Writes the close message if that is possible without waiting, and closes. Waits for a child
+    /// process to exit.
     pub async fn close(mut self, close_message: &[u8]) {
         if !close_message.is_empty() {
             poll_fn(|cx| {
@@ -147,10 +139,10 @@ impl RawSocket {
             })
             .await;
         }
-        if let Self::Tls(socket) = &mut self {
+        if let SocketKind::Tls(socket) = &mut self.0 {
             poll_fn(|cx| Poll::Ready(Pin::new(&mut *socket).poll_shutdown(cx).is_ready())).await;
         }
-        if let Self::Child { mut group, stdin, stdout, mut child } = self {
+        if let SocketKind::Child { mut group, stdin, stdout, mut child } = self.0 {
             drop((stdin, stdout));
             if timeout(GRACE, child.wait()).await.is_err() {
                 group.kill();
@@ -160,22 +152,44 @@ impl RawSocket {
     }
 }
 
-/// A child that leads a process group of its own, and what it has started: all end with this.
+/// The process group of a child. Dropping it kills the child and every process that it started.
 ///
-/// The id is kept from the start: a child that was waited for has none, and what it left behind still
-/// runs.
+/// The id is stored at the start. A child that has exited has no id, but its own children may still run.
 #[derive(Debug)]
-pub struct ProcessGroup(Option<Pid>);
+pub(crate) struct ProcessGroup(Option<Pid>);
 
 impl ProcessGroup {
     pub(crate) fn of(child: &Child) -> Self {
         Self(child.id().and_then(|id| Pid::from_raw(id.cast_signed())))
     }
 
-    /// Ends it, once: later the id may be somebody else's.
+    /// Kills the group, once: later the system may give the id to another process.
     pub(crate) fn kill(&mut self) {
         if let Some(leader) = self.0.take() {
             let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+impl SocketKind {
+    fn spawn(command: &[String], is_quiet: bool) -> io::Result<Self> {
+        let missing = || io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
+        let (program, args) = command.split_first().ok_or_else(missing)?;
+        let mut child = Command::new(program)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(if is_quiet { Stdio::null() } else { Stdio::inherit() })
+            // Ctrl-C must reach this process alone, which ends the run and then the children.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let group = ProcessGroup::of(&child);
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => {
+                Ok(Self::Child { group, stdin, stdout, child: Box::new(child) })
+            }
+            _ => Err(io::Error::other("the child has no stdin and stdout")),
         }
     }
 }

@@ -30,25 +30,25 @@ fn change(change: &BaselineChange) -> Value {
     json!({ "name": change.name, "was": change.was.to_string(), "is": change.now() })
 }
 
-fn case(outcome: &CaseResult) -> Value {
-    let mut case = Map::new();
+fn case(case: &CaseResult) -> Value {
+    let mut members = Map::new();
     let mut add = |name: &str, value: Option<Value>| {
-        value.and_then(|value| case.insert(name.into(), value));
+        value.and_then(|value| members.insert(name.into(), value));
     };
-    add("group", Some(outcome.group.clone().into()));
-    add("name", Some(outcome.name.clone().into()));
-    add("title", Some(outcome.title.clone().into()));
-    add("level", Some(outcome.level.to_string().into()));
-    add("section", Some(outcome.section.clone().into()));
-    add("link", spec_links::link(&outcome.section).map(Value::from));
-    add("why", outcome.why.clone().map(Value::from));
-    add("verdict", Some(outcome.status.to_string().into()));
-    add("reason", outcome.reason.clone().map(Value::from));
-    add("fault", outcome.fault.map(|fault| fault.to_string().into()));
-    let dialogue = outcome.dialogue.iter().map(|said| match said {
+    add("group", Some(case.group.clone().into()));
+    add("name", Some(case.name.clone().into()));
+    add("title", Some(case.title.clone().into()));
+    add("level", Some(case.level.to_string().into()));
+    add("section", Some(case.section.clone().into()));
+    add("link", spec_links::link(&case.section).map(Value::from));
+    add("why", case.why.clone().map(Value::from));
+    add("verdict", Some(case.status.to_string().into()));
+    add("reason", case.reason.clone().map(Value::from));
+    add("fault", case.fault.map(|fault| fault.to_string().into()));
+    let dialogue = case.dialogue.iter().map(|line| match line {
         DialogueLine::Sent(text) => json!({ "sent": text }),
         DialogueLine::Received(text) => json!({ "came": text }),
     });
-    add("dialogue", (!outcome.dialogue.is_empty()).then(|| dialogue.collect()));
-    case.into()
+    add("dialogue", (!case.dialogue.is_empty()).then(|| dialogue.collect()));
+    members.into()
 }

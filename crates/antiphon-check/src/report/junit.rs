@@ -1,5 +1,5 @@
-//! The report as JUnit's XML: a group is a suite, a failure fails, and all else is told beside it. With a
-//! baseline what is worse fails, and a known failure is skipped.
+//! The report as JUnit XML: a group is a suite, and a failed case fails. With a baseline, a worse case
+//! fails and a known failure is skipped.
 
 use std::fmt::Write as _;
 
@@ -17,8 +17,8 @@ pub(super) fn report(report: &CheckReport) -> String {
     for group in report.groups() {
         let name = escaped(&group[0].group);
         let _ = writeln!(out, "  <testsuite name=\"{name}\" {}>", counts(report, group));
-        for outcome in group {
-            case(report, outcome, &mut out);
+        for case in group {
+            write_case(report, case, &mut out);
         }
         out.push_str("  </testsuite>\n");
     }
@@ -28,22 +28,22 @@ pub(super) fn report(report: &CheckReport) -> String {
 
 fn counts(report: &CheckReport, cases: &[CaseResult]) -> String {
     let count = |wanted: &[CiStatus]| {
-        cases.iter().filter(|outcome| wanted.contains(&report.colour(outcome))).count()
+        cases.iter().filter(|case| wanted.contains(&report.ci_status(case))).count()
     };
     let (failures, skipped) =
         (count(&[CiStatus::Red]), count(&[CiStatus::Known, CiStatus::Skipped]));
     format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", cases.len())
 }
 
-fn case(report: &CheckReport, outcome: &CaseResult, out: &mut String) {
-    let (group, name) = (escaped(&outcome.group), escaped(&outcome.name));
+fn write_case(report: &CheckReport, case: &CaseResult, out: &mut String) {
+    let (group, name) = (escaped(&case.group), escaped(&case.name));
     let _ = write!(out, "    <testcase classname=\"{group}\" name=\"{name}\"");
-    let change = report.told_change(outcome).map(|change| escaped(&change));
-    let title = escaped(&outcome.title);
-    let told = || escaped(&text::details(outcome));
-    let _ = match report.colour(outcome) {
+    let change = report.change_text(case).map(|change| escaped(&change));
+    let title = escaped(&case.title);
+    let told = || escaped(&text::details(case));
+    let _ = match report.ci_status(case) {
         CiStatus::Skipped => {
-            let reason = escaped(outcome.reason.as_deref().unwrap_or_default());
+            let reason = escaped(case.reason.as_deref().unwrap_or_default());
             writeln!(out, "><skipped message=\"{reason}\"/></testcase>")
         }
         CiStatus::Known => writeln!(
@@ -57,22 +57,22 @@ fn case(report: &CheckReport, outcome: &CaseResult, out: &mut String) {
             writeln!(out, "><failure message=\"{message}\">{}</failure></testcase>", told())
         }
         CiStatus::Green => {
-            let mut said: Vec<String> = change.into_iter().collect();
-            if outcome.status != CaseStatus::Passed {
-                said.push(format!("{}: {}", outcome.status, told()));
+            let mut line: Vec<String> = change.into_iter().collect();
+            if case.status != CaseStatus::Passed {
+                line.push(format!("{}: {}", case.status, told()));
             }
-            match &said[..] {
+            match &line[..] {
                 [] => writeln!(out, "/>"),
-                said => {
-                    let said = said.join("&#10;");
-                    writeln!(out, "><system-out>{said}</system-out></testcase>")
+                line => {
+                    let line = line.join("&#10;");
+                    writeln!(out, "><system-out>{line}</system-out></testcase>")
                 }
             }
         }
     };
 }
 
-/// Text inside XML. What XML 1.0 has no way to write is shown as its code point.
+/// Escapes text for XML. A character that XML 1.0 cannot hold becomes its code point.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -95,7 +95,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn nothing_that_came_can_break_the_document() {
+    fn text_of_a_peer_cannot_break_the_document() {
         let text = "<a b=\"c\">&\u{0}\u{1b}\n\u{FFFF}é";
         let safe = "&lt;a b=&quot;c&quot;&gt;&amp;\\u{0}\\u{1b}&#10;\\u{ffff}é";
         assert_eq!(super::escaped(text), safe);

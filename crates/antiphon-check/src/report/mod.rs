@@ -1,4 +1,4 @@
-//! What was found, as people and programs read it. It goes to stdout, whole and at the end.
+//! Reports: the results as text, JSON, JUnit XML or TAP.
 
 mod json;
 mod junit;
@@ -8,38 +8,40 @@ mod text;
 use crate::baseline::{BaselineChange, Severity};
 use crate::result::{CaseResult, CaseStatus};
 
-/// How to print the report.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ReportFormat {
-    /// For people
+    /// Text for people
     Text,
     /// One JSON document
     Json,
-    /// JUnit's XML, as CI servers read it
+    /// JUnit XML, for CI servers
     Junit,
     /// The Test Anything Protocol
     Tap,
 }
 
-/// All that was found.
+/// The results of a run, ready to be printed.
 pub struct CheckReport {
-    /// Of what: `endpoint` and so on, in the order in which they are told.
+    /// Names and values of the heading, such as `endpoint`.
     pub facts: Vec<(&'static str, String)>,
+    /// The duration of the run.
     pub seconds: f64,
+    /// The results, in the order of the run.
     pub results: Vec<CaseResult>,
-    /// Compared with what was known, if there is a baseline.
+    /// The differences from the baseline, if there is one.
     pub changes: Option<Vec<BaselineChange>>,
-    /// Tell of every case, not only of those with findings.
+    /// Lists every case, not only those with findings.
     pub is_verbose: bool,
 }
 
-/// What JUnit and TAP make of a case.
+/// The status of a case in JUnit and TAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CiStatus {
     Green,
     Red,
-    /// A failure that the baseline forgives.
+    /// A failure that is in the baseline.
     Known,
     Skipped,
 }
@@ -56,35 +58,36 @@ impl CheckReport {
         text.trim_end().to_owned()
     }
 
+    /// Counts the results with this status.
     pub fn count(&self, status: CaseStatus) -> usize {
-        self.results.iter().filter(|outcome| outcome.status == status).count()
+        self.results.iter().filter(|case| case.status == status).count()
     }
 
-    /// How it compares with the baseline, if there is one and it is not as it was.
-    fn change(&self, outcome: &CaseResult) -> Option<&BaselineChange> {
-        self.changes.as_ref()?.iter().find(|change| change.name == outcome.name)
+    /// Returns the difference of a case from the baseline, if there is one.
+    fn change(&self, case: &CaseResult) -> Option<&BaselineChange> {
+        self.changes.as_ref()?.iter().find(|change| change.name == case.name)
     }
 
-    /// What it is to those who only see red and green: with a baseline red is what is worse.
-    fn colour(&self, outcome: &CaseResult) -> CiStatus {
-        let is_worse = self.change(outcome).is_some_and(BaselineChange::is_worse);
-        match outcome.status {
+    /// Returns the status for tools that know only pass and fail. With a baseline, a worse case fails.
+    fn ci_status(&self, case: &CaseResult) -> CiStatus {
+        let is_worse = self.change(case).is_some_and(BaselineChange::is_worse);
+        match case.status {
             CaseStatus::NotRun => CiStatus::Skipped,
             _ if is_worse => CiStatus::Red,
-            _ if Severity::of(outcome) < Severity::Failed => CiStatus::Green,
+            _ if Severity::of(case) < Severity::Failed => CiStatus::Green,
             _ if self.changes.is_some() => CiStatus::Known,
             _ => CiStatus::Red,
         }
     }
 
-    /// The change in words, as machines' formats carry it.
-    fn told_change(&self, outcome: &CaseResult) -> Option<String> {
-        let change = self.change(outcome)?;
+    /// Describes the difference of a case from the baseline.
+    fn change_text(&self, case: &CaseResult) -> Option<String> {
+        let change = self.change(case)?;
         let which = if change.is_worse() { "worse" } else { "better" };
         Some(format!("{which} than the baseline: {} before, now {}", change.was, change.now()))
     }
 
-    /// The groups with their cases, in the order in which they were run.
+    /// Returns the results by group, in the order of the run.
     fn groups(&self) -> impl Iterator<Item = &[CaseResult]> {
         self.results.chunk_by(|one, two| one.group == two.group)
     }

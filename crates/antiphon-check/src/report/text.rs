@@ -1,5 +1,5 @@
-//! The report for people: by group, and of each finding what was sent, what came, where the
-//! specification says so, and why it matters.
+//! The report for people: by group; each finding with its messages, the expected behaviour, the reason
+//! for the requirement, and the section of the specification.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,15 +29,15 @@ pub(super) fn report(report: &CheckReport, is_coloured: bool) -> String {
     out
 }
 
-/// What is told of one finding, without colours.
-pub(super) fn details(outcome: &CaseResult) -> String {
+/// Returns the details of one finding, without colours.
+pub(super) fn details(case: &CaseResult) -> String {
     let page = TextStyle { is_coloured: false, is_verbose: false };
     let mut out = String::new();
-    page.details(outcome, "", &mut out);
+    page.details(case, "", &mut out);
     out.trim_end().to_owned()
 }
 
-/// How it looks.
+/// The style of a text report.
 struct TextStyle {
     is_coloured: bool,
     is_verbose: bool,
@@ -71,88 +71,83 @@ impl TextStyle {
         let counts: Vec<String> = CaseStatus::ALL
             .into_iter()
             .filter_map(|status| {
-                let count = group.iter().filter(|outcome| outcome.status == status).count();
+                let count = group.iter().filter(|case| case.status == status).count();
                 (count > 0).then(|| format!("{count} {}", self.status(status)))
             })
             .collect();
         let name = self.bold(&format!("{:<14}", group[0].group));
         let _ = writeln!(out, "{name} {}", counts.join(", "));
-        let with =
-            |wanted: CaseStatus| group.iter().filter(move |outcome| outcome.status == wanted);
-        for outcome in with(CaseStatus::Failed).chain(with(CaseStatus::Warned)) {
-            self.finding(outcome, out);
+        let with = |wanted: CaseStatus| group.iter().filter(move |case| case.status == wanted);
+        for case in with(CaseStatus::Failed).chain(with(CaseStatus::Warned)) {
+            self.finding(case, out);
         }
-        for outcome in with(CaseStatus::Differs) {
-            self.choice(outcome, out);
+        for case in with(CaseStatus::Differs) {
+            self.choice(case, out);
         }
         if self.is_verbose {
-            for outcome in with(CaseStatus::Passed).chain(with(CaseStatus::NotRun)) {
-                self.plain(outcome, out);
+            for case in with(CaseStatus::Passed).chain(with(CaseStatus::NotRun)) {
+                self.plain(case, out);
             }
         }
     }
 
-    /// A case with nothing against it.
-    fn plain(&self, outcome: &CaseResult, out: &mut String) {
-        let reason = outcome.reason.as_deref().map(|reason| format!(" ({reason})"));
+    /// Writes a case without a finding.
+    fn plain(&self, case: &CaseResult, out: &mut String) {
+        let reason = case.reason.as_deref().map(|reason| format!(" ({reason})"));
         let reason = self.dim(&reason.unwrap_or_default());
-        let (status, CaseResult { name, title, .. }) = (self.status(outcome.status), outcome);
+        let (status, CaseResult { name, title, .. }) = (self.status(case.status), case);
         let _ = writeln!(out, "  {status} {name}: {title}{reason}");
     }
 
-    fn finding(&self, outcome: &CaseResult, out: &mut String) {
-        let CaseResult { name, title, .. } = outcome;
-        let _ = writeln!(out, "\n  {} {}: {title}", self.status(outcome.status), self.bold(name));
-        self.details(outcome, "    ", out);
+    fn finding(&self, case: &CaseResult, out: &mut String) {
+        let CaseResult { name, title, .. } = case;
+        let _ = writeln!(out, "\n  {} {}: {title}", self.status(case.status), self.bold(name));
+        self.details(case, "    ", out);
     }
 
-    fn details(&self, outcome: &CaseResult, indent: &str, out: &mut String) {
-        for said in &outcome.dialogue {
-            let (mark, text) = match said {
+    fn details(&self, case: &CaseResult, indent: &str, out: &mut String) {
+        for line in &case.dialogue {
+            let (mark, text) = match line {
                 DialogueLine::Sent(text) => ("-->", text),
                 DialogueLine::Received(text) => ("<--", text),
             };
             let _ = writeln!(out, "{indent}{} {}", self.dim(mark), visible(text));
         }
-        for line in outcome.reason.as_deref().unwrap_or_default().lines() {
+        for line in case.reason.as_deref().unwrap_or_default().lines() {
             let _ = writeln!(out, "{indent}    {}", visible(line));
         }
-        if let Some(why) = &outcome.why {
+        if let Some(why) = &case.why {
             let _ = writeln!(out, "{indent}{} {why}", self.dim("why"));
         }
         let link =
-            spec_links::link(&outcome.section).map(|link| format!(": {link}")).unwrap_or_default();
-        let crash = if outcome.fault == Some(FailureKind::Crashed) {
-            "a crash, whatever is sent; "
+            spec_links::link(&case.section).map(|link| format!(": {link}")).unwrap_or_default();
+        let crash = if case.fault == Some(FailureKind::Crashed) {
+            "a crash fails at every level; "
         } else {
             ""
         };
-        let place =
-            format!("{crash}{}, {}{link}", outcome.level, spec_links::name(&outcome.section));
+        let place = format!("{crash}{}, {}{link}", case.level, spec_links::name(&case.section));
         let _ = writeln!(out, "{indent}{} {place}", self.dim("see"));
     }
 
-    /// What it does where it is free to.
-    fn choice(&self, outcome: &CaseResult, out: &mut String) {
-        let CaseResult { name, title, .. } = outcome;
-        let what = match outcome.dialogue.last() {
+    /// Writes a case where the specification leaves a choice.
+    fn choice(&self, case: &CaseResult, out: &mut String) {
+        let CaseResult { name, title, .. } = case;
+        let what = match case.dialogue.last() {
             Some(DialogueLine::Received(text)) => visible(text),
-            _ => visible(
-                outcome.reason.as_deref().and_then(|r| r.lines().next()).unwrap_or_default(),
-            ),
+            _ => visible(case.reason.as_deref().and_then(|r| r.lines().next()).unwrap_or_default()),
         };
-        let _ = writeln!(out, "  {} {name}: {title}", self.status(outcome.status));
+        let _ = writeln!(out, "  {} {name}: {title}", self.status(case.status));
         let _ = writeln!(out, "    {} {what}", self.dim("<--"));
         if self.is_verbose {
-            self.details(outcome, "    ", out);
+            self.details(case, "    ", out);
         }
     }
 
     fn not_run(&self, report: &CheckReport, out: &mut String) {
         let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-        for outcome in report.results.iter().filter(|outcome| outcome.status == CaseStatus::NotRun)
-        {
-            *reasons.entry(outcome.reason.as_deref().unwrap_or_default()).or_default() += 1;
+        for case in report.results.iter().filter(|case| case.status == CaseStatus::NotRun) {
+            *reasons.entry(case.reason.as_deref().unwrap_or_default()).or_default() += 1;
         }
         if reasons.is_empty() {
             return;
@@ -177,7 +172,7 @@ impl TextStyle {
             }
         };
         part("worse than the baseline", true);
-        part("better than the baseline (--update-baseline takes note)", false);
+        part("better than the baseline (--update-baseline records it)", false);
     }
 
     fn summary(&self, report: &CheckReport, out: &mut String) {

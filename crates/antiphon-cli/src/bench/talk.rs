@@ -163,7 +163,7 @@ impl<'a> Talk<'a> {
                     self.ledger.refusal(refusal(status, body), now, &mut tally);
                     self.input.pass(used);
                 }
-                Ok(Decoded::Goodbye(why)) => break Some(Fault::new(Kind::Lost, 0, why)),
+                Ok(Decoded::Closing(why)) => break Some(Fault::new(Kind::Lost, 0, why)),
                 Err(ProtocolViolation(why)) => {
                     break Some(Fault::new(Kind::Protocol, self.plan.request.calls, why));
                 }
@@ -242,7 +242,7 @@ impl<'a> Talk<'a> {
             let request = &self.plan.request;
             let out = &mut self.outgoing;
             let start = self.codec.begin(request.length(&self.ids), &mut out.bytes);
-            if self.codec.changes_texts() || request.shared().is_empty() {
+            if self.codec.transforms_payload() || request.shared().is_empty() {
                 request.write(&mut self.ids, &mut out.bytes);
             } else {
                 out.share();

@@ -1,41 +1,41 @@
-//! HTTP/1.1: a POST for each message, and answers in the order of the calls.
+//! HTTP/1.1, client side: one POST per message, responses in the order of the requests.
 //!
-//! A head that is the same as the last one, byte by byte, is not parsed again.
+//! A response head that equals the last one, byte by byte, is not parsed again.
 
 use http::{HeaderName, HeaderValue};
 
 use super::{Decoded, MAX_REPLY, ProtocolViolation, decimal, too_large};
 
-/// The longest head of an answer.
+/// The longest head of a response.
 pub(crate) const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 128;
 
-/// One connection.
+/// The HTTP/1.1 codec of one connection.
 #[derive(Debug)]
-pub struct HttpCodec {
-    /// All of a request up to the digits of its length.
+pub(crate) struct HttpCodec {
+    /// A request up to the digits of its `content-length`.
     request: Vec<u8>,
-    /// The head that was read last, of an answer with a body of known length.
+    /// The head of the last response with a body of known length.
     head: Vec<u8>,
-    /// Of the body after that head.
+    /// The length of the body after that head.
     length: usize,
     state: HttpReplyPhase,
-    /// A body that comes in chunks, as far as it has.
+    /// The received part of a chunked body.
     body: Vec<u8>,
     pub(crate) is_closing: bool,
 }
 
-/// Where in an answer the input begins.
+/// The part of a response that the input starts with.
 #[derive(Clone, Copy, Debug)]
 enum HttpReplyPhase {
     Head,
-    /// In the body of an answer with this status.
+    /// A chunked body of a response with this status.
     Chunks(u16),
-    /// The same; it ends with the connection.
+    /// A body that ends with the connection.
     Rest(u16),
 }
 
-/// How long a body is.
+/// The length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyLength {
     Length(usize),
@@ -92,11 +92,11 @@ impl HttpCodec {
             Ok(httparse::Status::Partial) => {
                 return Err(ProtocolViolation("an HTTP head is too long".into()));
             }
-            Err(error) => return Err(ProtocolViolation(format!("no HTTP answer: {error}"))),
+            Err(error) => return Err(ProtocolViolation(format!("not an HTTP response: {error}"))),
         };
         let status = response.code.unwrap_or_default();
         if (100..200).contains(&status) {
-            // Something to know, and not yet the answer (RFC 9110, section 15.2).
+            // An interim response precedes the final one (RFC 9110, section 15.2).
             return Ok(Decoded::Pass(at));
         }
         self.is_closing = closes(&response);
@@ -122,7 +122,7 @@ impl HttpCodec {
         }
     }
 
-    /// One chunk, or the end of them (RFC 9112, section 7.1).
+    /// Reads one chunk, or the last one with the trailers (RFC 9112, section 7.1).
     fn chunk<'a>(
         &'a mut self,
         status: u16,
@@ -154,7 +154,7 @@ impl HttpCodec {
     }
 }
 
-/// Appends header lines: our own, but for those that were named by hand, and these.
+/// Appends header lines: the named ones, and those of `own` that are not named.
 pub(crate) fn headers_of(
     own: &[(&str, &str)],
     named: &[(HeaderName, HeaderValue)],
@@ -194,7 +194,7 @@ fn closes(response: &httparse::Response<'_, '_>) -> bool {
     says("close") || (response.version == Some(0) && !says("keep-alive"))
 }
 
-/// RFC 9112, section 6.3.
+/// Returns the length of the body (RFC 9112, section 6.3).
 fn body(status: u16, headers: &[httparse::Header<'_>]) -> Result<BodyLength, ProtocolViolation> {
     if matches!(status, 204 | 304) {
         return Ok(BodyLength::Length(0));
@@ -212,15 +212,15 @@ fn body(status: u16, headers: &[httparse::Header<'_>]) -> Result<BodyLength, Pro
     length_of(length.value).map(BodyLength::Length)
 }
 
-/// A `Content-Length`.
+/// Parses the value of a `Content-Length`.
 pub(crate) fn length_of(digits: &[u8]) -> Result<usize, ProtocolViolation> {
     let length = std::str::from_utf8(digits).ok().and_then(|digits| digits.trim().parse().ok());
     let length: usize =
-        length.ok_or_else(|| ProtocolViolation("a Content-Length is no number".into()))?;
+        length.ok_or_else(|| ProtocolViolation("a Content-Length is not a number".into()))?;
     if length > MAX_REPLY { Err(too_large()) } else { Ok(length) }
 }
 
-/// Where the trailers end.
+/// Returns the length of the trailers; `None` while they are incomplete.
 fn trailers(input: &[u8]) -> Result<Option<usize>, ProtocolViolation> {
     if input.starts_with(b"\r\n") {
         return Ok(Some(2));
@@ -236,12 +236,12 @@ fn trailers(input: &[u8]) -> Result<Option<usize>, ProtocolViolation> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Codec, replies};
+    use super::super::{Codec, CodecKind, replies};
     use super::*;
 
     fn found(input: &str) -> Vec<String> {
         let all = |piece| {
-            let mut codec = Codec::Http(HttpCodec::new("/", "h", &[]));
+            let mut codec = Codec(CodecKind::Http(HttpCodec::new("/", "h", &[])));
             replies(&mut codec, input.as_bytes(), piece).unwrap()
         };
         assert_eq!(all(1), all(input.len()), "{input}");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_told_and_what_is_no_answer_passes() {
+    fn a_status_is_reported_and_an_interim_response_is_skipped() {
         let input = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n\
                      HTTP/1.1 503 Busy\r\ncontent-length: 4\r\n\r\nbusy";
         assert_eq!(found(&[input, &with_length("a")].concat()), ["", "503 busy", "a"]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes_says_so() {
+    fn a_response_announces_the_close() {
         for (head, closing) in [
             ("HTTP/1.1 200 OK\r\nConnection: x, Close\r\n", true),
             ("HTTP/1.0 200 OK\r\n", true),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_http_is_broken() {
+    fn invalid_http_is_a_violation() {
         for input in [
             "{\"jsonrpc\"",
             "HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n",
@@ -316,7 +316,7 @@ mod tests {
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nabc",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\nabc",
         ] {
-            let mut codec = Codec::Http(HttpCodec::new("/", "h", &[]));
+            let mut codec = Codec(CodecKind::Http(HttpCodec::new("/", "h", &[])));
             assert!(replies(&mut codec, input.as_bytes(), 1000).is_err(), "{input}");
         }
     }

@@ -1,7 +1,8 @@
-//! How messages lie on the wire: each codec frames what goes, and finds the replies in what came.
+//! The codecs: each frames outgoing messages, and finds the replies in the received bytes.
 //!
-//! A codec reads and writes nothing itself, and copies a reply only where it came in pieces.
-//! Invariant: what [`Codec::next`] does not use up is shown to it again, with more behind it.
+//! A codec performs no I/O. It copies a reply only if the reply arrives in fragments or chunks.
+//! Invariant: bytes that [`Codec::next`] does not consume are part of its next input, with more behind
+//! them.
 
 mod http;
 mod stream;
@@ -11,94 +12,102 @@ pub(crate) use self::http::{HttpCodec, MAX_HEAD, headers_of};
 pub(crate) use self::stream::StreamCodec;
 pub(crate) use self::websocket::{KEY, PROOF, WsCodec};
 
-/// The largest reply that is taken.
+/// The size limit of a reply.
 pub(crate) const MAX_REPLY: usize = 256 << 20;
 
-/// What a connection speaks.
-pub enum Codec {
+/// The codec of one connection.
+#[derive(Debug)]
+pub struct Codec(pub(crate) CodecKind);
+
+#[derive(Debug)]
+pub(crate) enum CodecKind {
     Http(HttpCodec),
     Ws(WsCodec),
     Stream(StreamCodec),
 }
 
-/// What is next in the input.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Decoded<'a> {
-    /// Not all of it is there.
+    /// The input is incomplete.
     Starved,
-    /// So many bytes hold no reply.
+    /// This many bytes hold no reply.
     Pass(usize),
-    /// A reply, and the bytes it takes.
+    /// A reply, and the number of bytes to consume.
     Reply(&'a [u8], usize),
-    /// An HTTP answer without success: its status, its body and the bytes it takes.
+    /// An HTTP response without success: its status, its body, and the number of bytes to consume.
     Refusal(u16, &'a [u8], usize),
-    /// The peer says goodbye, and why.
-    Goodbye(String),
+    /// The peer closes the connection, for this reason.
+    Closing(String),
 }
 
-/// How the peer broke the protocol of the wire.
+/// A violation of the wire's protocol by the peer.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProtocolViolation(pub String);
 
 impl Codec {
-    /// Begins a message of this length; gives where it begins.
+    /// Begins a message of this length. Returns its position in `out`.
     pub fn begin(&mut self, length: usize, out: &mut Vec<u8>) -> usize {
-        match self {
-            Self::Http(http) => http.begin(length, out),
-            Self::Ws(ws) => ws.begin(length, out),
-            Self::Stream(stream) => stream.begin(length, out),
+        match &mut self.0 {
+            CodecKind::Http(http) => http.begin(length, out),
+            CodecKind::Ws(ws) => ws.begin(length, out),
+            CodecKind::Stream(stream) => stream.begin(length, out),
         }
         out.len()
     }
 
-    /// Ends the message that began there.
+    /// Ends the message that began at `start`.
     pub fn end(&mut self, start: usize, out: &mut Vec<u8>) {
-        match self {
-            Self::Http(_) => {}
-            Self::Ws(ws) => ws.mask(&mut out[start..]),
-            Self::Stream(stream) => stream.end(out),
+        match &mut self.0 {
+            CodecKind::Http(_) => {}
+            CodecKind::Ws(ws) => ws.mask(&mut out[start..]),
+            CodecKind::Stream(stream) => stream.end(out),
         }
     }
 
-    /// Whether a message is not the same on the wire.
-    pub fn changes_texts(&self) -> bool {
-        matches!(self, Self::Ws(_))
+    /// Reports whether the bytes of a message differ on the wire: WebSocket masks them.
+    pub fn transforms_payload(&self) -> bool {
+        matches!(&self.0, CodecKind::Ws(_))
     }
 
-    /// Looks for the next reply; what has to be answered on the way goes to `out`.
+    /// Finds the next reply. Control replies, such as pongs, go to `out`.
+    ///
+    /// # Errors
+    ///
+    /// The peer violates the protocol of the wire.
     pub fn next<'a>(
         &'a mut self,
         input: &'a [u8],
         out: &mut Vec<u8>,
     ) -> Result<Decoded<'a>, ProtocolViolation> {
-        match self {
-            Self::Http(http) => http.next(input),
-            Self::Ws(ws) => ws.next(input, out),
-            Self::Stream(stream) => stream.next(input),
+        match &mut self.0 {
+            CodecKind::Http(http) => http.next(input),
+            CodecKind::Ws(ws) => ws.next(input, out),
+            CodecKind::Stream(stream) => stream.next(input),
         }
     }
 
-    /// A reply that only the end of the connection ends.
+    /// Returns the reply that the end of the connection ends, if there is one.
     pub fn last<'a>(&'a mut self, input: &'a [u8]) -> Option<Decoded<'a>> {
-        match self {
-            Self::Http(http) => http.last(input),
-            Self::Ws(_) | Self::Stream(_) => None,
+        match &mut self.0 {
+            CodecKind::Http(http) => http.last(input),
+            CodecKind::Ws(_) | CodecKind::Stream(_) => None,
         }
     }
 
-    /// Whether the peer has announced that it closes after this reply.
+    /// Reports whether the peer announced that it closes the connection after this reply.
     pub fn is_closing(&self) -> bool {
-        matches!(self, Self::Http(http) if http.is_closing)
+        matches!(&self.0, CodecKind::Http(http) if http.is_closing)
     }
 
-    /// Whether replies come in the order of the calls.
+    /// Reports whether replies arrive in the order of the requests.
     pub fn is_ordered(&self) -> bool {
-        matches!(self, Self::Http(_))
+        matches!(&self.0, CodecKind::Http(_))
     }
 
-    /// What to say before leaving.
+    /// Appends the message that announces the close, if the wire has one.
     pub fn close_message(&mut self, out: &mut Vec<u8>) {
-        if let Self::Ws(ws) = self {
+        if let CodecKind::Ws(ws) = &mut self.0 {
             ws.close_message(out);
         }
     }
@@ -124,7 +133,7 @@ fn too_large() -> ProtocolViolation {
     ProtocolViolation(format!("a reply is over {} MiB", MAX_REPLY >> 20))
 }
 
-/// Shows a whole input to a codec in pieces that grow, as reads would, and gathers its replies.
+/// Feeds an input to a codec in pieces, as reads would, and collects the replies.
 #[cfg(test)]
 fn replies(
     codec: &mut Codec,
@@ -146,7 +155,7 @@ fn replies(
                     found.push(format!("{status} {}", String::from_utf8_lossy(text)));
                     used
                 }
-                Decoded::Goodbye(why) => {
+                Decoded::Closing(why) => {
                     found.push(why);
                     return Ok(found);
                 }

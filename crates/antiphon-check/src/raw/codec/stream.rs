@@ -1,7 +1,6 @@
-//! Raw streams: a line, a `Content-Length` block, or a JSON value for each message.
+//! Raw streams: one line, one `Content-Length` block, or one JSON value per message.
 //!
-//! The library's deframer hands out shared slices of one buffer; here a reply is looked at once, in
-//! place, and forgotten.
+//! A reply is a slice of the input: it is used once, in place.
 
 use super::super::address::StreamFraming;
 
@@ -10,20 +9,20 @@ use super::{Decoded, MAX_REPLY, ProtocolViolation, decimal, too_large};
 
 const MAX_HEADERS: usize = 16;
 
-/// One connection.
+/// The codec of one raw stream.
 #[derive(Debug)]
-pub struct StreamCodec {
+pub(crate) struct StreamCodec {
     framing: StreamFraming,
-    /// How much of the input was looked at and holds no end.
+    /// The length of the scanned input, which holds no end of a message.
     scanned: usize,
-    /// Where in a value that is.
+    /// The position in the JSON value at that point.
     place: JsonScan,
-    /// The header block that was read last, and the length it announces.
+    /// The last header block, and the length that it announces.
     head: Vec<u8>,
     length: usize,
 }
 
-/// Where in a JSON value a scan stands.
+/// The state of a scan of a JSON value.
 #[derive(Debug, Default)]
 struct JsonScan {
     depth: usize,
@@ -96,7 +95,7 @@ impl StreamCodec {
         Ok(input.get(at..end).map_or(Decoded::Starved, |text| Decoded::Reply(text, end)))
     }
 
-    /// Where an Object or Array ends; whether it is one in order is for the decoder to say.
+    /// Finds the end of an Object or Array. The decoder checks whether the value is valid.
     fn value<'a>(&mut self, input: &'a [u8]) -> Decoded<'a> {
         if self.scanned == 0 {
             let space = input.len() - input.trim_ascii_start().len();
@@ -116,8 +115,8 @@ impl StreamCodec {
 }
 
 impl JsonScan {
-    /// Takes a byte; true where the value ends with it. A scalar, which is no message, ends with
-    /// its line.
+    /// Takes a byte. Returns true if the value ends with it. A scalar, which is not a message, ends
+    /// with its line.
     fn ends_with(&mut self, byte: u8) -> bool {
         match byte {
             _ if self.escaped => self.escaped = false,
@@ -138,12 +137,17 @@ impl JsonScan {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Codec, replies};
+    use super::super::{Codec, CodecKind, replies};
     use super::*;
 
     fn found(framing: StreamFraming, input: &str) -> Result<Vec<String>, ProtocolViolation> {
-        let all =
-            |piece| replies(&mut Codec::Stream(StreamCodec::new(framing)), input.as_bytes(), piece);
+        let all = |piece| {
+            replies(
+                &mut Codec(CodecKind::Stream(StreamCodec::new(framing))),
+                input.as_bytes(),
+                piece,
+            )
+        };
         assert_eq!(all(1), all(input.len()));
         all(3)
     }
@@ -155,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_block_says_how_long_a_reply_is() {
+    fn a_header_block_announces_the_length_of_a_reply() {
         let input = "Content-Length: 3\r\n\r\nabcContent-Length: 3\r\n\r\ndef\
                      Content-Type: x\r\ncontent-length: 1\r\n\r\ng";
         assert_eq!(found(StreamFraming::Header, input).unwrap(), ["abc", "def", "g"]);

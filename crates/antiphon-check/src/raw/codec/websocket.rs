@@ -1,15 +1,15 @@
-//! WebSocket, the client's side (RFC 6455): a text frame for each message.
+//! WebSocket, client side (RFC 6455): one text frame per message.
 
 use std::hash::{BuildHasher as _, RandomState};
 
 use super::{Decoded, MAX_REPLY, ProtocolViolation, too_large};
 
-/// The key of every handshake, and its proof: those of RFC 6455, section 1.3. A random one would
-/// guard against a cache that answers instead of the server, and cost a digest to check.
+/// The key of every handshake, and its proof: the example of RFC 6455, section 1.3. A random key would
+/// protect against a cache that replies instead of the server, but its proof would need a digest.
 pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub(crate) const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 
-/// What may wait to be written before pings are no longer answered: they only flood.
+/// The limit of unwritten bytes. Beyond it, pings get no pong: the peer floods.
 const MAX_UNSENT: usize = 1 << 20;
 
 const CONTINUATION: u8 = 0;
@@ -19,15 +19,15 @@ const CLOSE: u8 = 8;
 const PING: u8 = 9;
 const PONG: u8 = 10;
 
-/// One connection whose handshake is done.
+/// The WebSocket codec of one connection, after the handshake.
 #[derive(Debug)]
-pub struct WsCodec {
+pub(crate) struct WsCodec {
     random: u64,
-    /// The mask of the frame that was begun last.
+    /// The mask of the last frame.
     key: [u8; 4],
-    /// A message that comes in fragments, as far as it has.
+    /// The received part of a fragmented message.
     joined: Option<Vec<u8>>,
-    /// The last message that came so.
+    /// The last fragmented message, complete.
     whole: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ pub struct WsCodec {
 struct WsFrameHead {
     first: u8,
     length: usize,
-    /// Where the payload begins.
+    /// The start of the payload.
     at: usize,
 }
 
@@ -66,7 +66,8 @@ impl WsCodec {
         out.extend_from_slice(&self.key);
     }
 
-    /// Xorshift: a mask must not be foreseen by who wrote the text (section 5.3), and that is us.
+    /// Xorshift. The author of the payload must not predict the mask (section 5.3); here the author is
+    /// this process, so a weak generator is enough.
     fn next_key(&mut self) -> [u8; 4] {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -74,7 +75,7 @@ impl WsCodec {
         ((self.random >> 32) as u32).to_ne_bytes()
     }
 
-    /// Masks the payload of the frame that was begun last.
+    /// Masks the payload of the last frame.
     pub(crate) fn mask(&self, payload: &mut [u8]) {
         let [a, b, c, d] = self.key;
         let word = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
@@ -103,7 +104,7 @@ impl WsCodec {
                 Ok(Decoded::Pass(used))
             }
             (CONTINUATION, last) => self.join(payload, last, used),
-            (CLOSE, true) => Ok(Decoded::Goodbye(farewell(payload))),
+            (CLOSE, true) => Ok(Decoded::Closing(close_reason(payload))),
             (PING, true) => {
                 if out.len() < MAX_UNSENT {
                     self.control(PONG, payload, out);
@@ -111,7 +112,7 @@ impl WsCodec {
                 Ok(Decoded::Pass(used))
             }
             (PONG, true) => Ok(Decoded::Pass(used)),
-            _ => Err(ProtocolViolation("a WebSocket frame is out of place".into())),
+            _ => Err(ProtocolViolation("an unexpected WebSocket frame".into())),
         }
     }
 
@@ -122,7 +123,9 @@ impl WsCodec {
         used: usize,
     ) -> Result<Decoded<'_>, ProtocolViolation> {
         let Some(mut joined) = self.joined.take() else {
-            return Err(ProtocolViolation("a WebSocket fragment continues nothing".into()));
+            return Err(ProtocolViolation(
+                "a WebSocket continuation frame without a first fragment".into(),
+            ));
         };
         if joined.len() + payload.len() > MAX_REPLY {
             return Err(too_large());
@@ -143,20 +146,20 @@ impl WsCodec {
         self.mask(&mut out[start..]);
     }
 
-    /// A close with 1000: all is well.
+    /// Appends a close frame with code 1000, a normal closure.
     pub(crate) fn close_message(&mut self, out: &mut Vec<u8>) {
         self.control(CLOSE, &1000_u16.to_be_bytes(), out);
     }
 }
 
-/// Section 5.2. None where it is not all there.
+/// Parses the head of a frame (section 5.2); `None` while it is incomplete.
 fn head(input: &[u8]) -> Result<Option<WsFrameHead>, ProtocolViolation> {
     let [first, second, ..] = *input else { return Ok(None) };
     if first & 0x70 != 0 {
-        return Err(ProtocolViolation("a WebSocket frame has bits that were not agreed on".into()));
+        return Err(ProtocolViolation("a WebSocket frame has reserved bits set".into()));
     }
     if second & 0x80 != 0 {
-        return Err(ProtocolViolation("a server masks its WebSocket frames".into()));
+        return Err(ProtocolViolation("a WebSocket frame of the server is masked".into()));
     }
     if first & 0x08 != 0 && second > 125 {
         return Err(ProtocolViolation("a WebSocket control frame is too long".into()));
@@ -175,8 +178,8 @@ fn head(input: &[u8]) -> Result<Option<WsFrameHead>, ProtocolViolation> {
     }
 }
 
-/// Section 5.5.1.
-fn farewell(payload: &[u8]) -> String {
+/// Describes a close frame (section 5.5.1).
+fn close_reason(payload: &[u8]) -> String {
     match payload {
         [high, low, reason @ ..] => {
             let code = u16::from_be_bytes([*high, *low]);
@@ -189,7 +192,7 @@ fn farewell(payload: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Codec, replies};
+    use super::super::{Codec, CodecKind, replies};
     use super::*;
 
     fn framed(first: u8, payload: &str) -> Vec<u8> {
@@ -201,13 +204,13 @@ mod tests {
     }
 
     fn found(input: &[u8]) -> Result<Vec<String>, ProtocolViolation> {
-        let all = |piece| replies(&mut Codec::Ws(WsCodec::new()), input, piece);
+        let all = |piece| replies(&mut Codec(CodecKind::Ws(WsCodec::new())), input, piece);
         assert_eq!(all(1), all(input.len()));
         all(3)
     }
 
     #[test]
-    fn messages_come_whole_and_in_fragments() {
+    fn messages_arrive_whole_and_in_fragments() {
         let long = "x".repeat(300);
         let frames = [
             framed(0x81, "one"),
@@ -248,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_of_a_server_is_broken() {
+    fn invalid_frames_are_violations() {
         for input in [
             vec![0x81, 0x81, 0, 0, 0, 0, 0],
             vec![0xC1, 0],

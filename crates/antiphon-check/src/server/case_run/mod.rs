@@ -160,7 +160,7 @@ impl<'a> CaseRun<'a> {
     }
 
     fn hear(&mut self, bytes: &[u8]) {
-        self.dialogue.push(DialogueLine::came(bytes));
+        self.dialogue.push(DialogueLine::received(bytes));
     }
 
     async fn send(&mut self, message: &[u8]) -> Result<(), Finding> {

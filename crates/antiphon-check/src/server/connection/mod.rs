@@ -228,11 +228,10 @@ impl ServerConnection {
         self.socket.close(&close_message).await;
     }
 
-    /// How the child process ended that it was a connection to, if it did.
+    /// Returns the exit status of the server, if the connection is its process and it ended.
     pub(crate) async fn exit_status(&mut self) -> Option<ExitStatus> {
-        let RawSocket::Child { child, .. } = &mut self.socket else { return None };
-        // The pipe may close a moment before the process is gone.
-        tokio::time::timeout(MOMENT, child.wait()).await.ok()?.ok()
+        // The pipe may close a moment before the process ends.
+        self.socket.exit_status(MOMENT).await
     }
 }
 
@@ -260,7 +259,7 @@ fn in_stream(
             Ok(codec::Decoded::Reply(reply, used)) => {
                 return Ok((Some(ServerEvent::Message(reply.to_vec())), passed + used));
             }
-            Ok(codec::Decoded::Goodbye(why)) => return Err(why),
+            Ok(codec::Decoded::Closing(why)) => return Err(why),
             Err(broken) => return Err(broken.0),
         }
     }
