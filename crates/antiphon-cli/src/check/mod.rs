@@ -37,7 +37,7 @@ use self::verdict::{Judged, Verdict};
 use crate::exit::{Exit, Failure};
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
-use crate::{endpoint, output, remote};
+use crate::{connect, endpoint, output};
 
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -79,7 +79,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = remote::header)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
     #[command(flatten)]
     tls: ClientTls,
