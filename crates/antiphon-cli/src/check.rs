@@ -15,7 +15,7 @@ use crate::exit::{Exit, Failure};
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
-use crate::{endpoint, output, remote};
+use crate::{connect, endpoint, output};
 
 /// Judge whether a server keeps to JSON-RPC 2.0, whatever it is written in
 #[derive(Debug, Args)]
@@ -55,7 +55,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = remote::header)]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
     #[command(flatten)]
     tls: ClientTls,

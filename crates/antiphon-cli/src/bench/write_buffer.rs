@@ -1,37 +1,38 @@
-//! What is to be written.
+//! Bytes to write.
 //!
-//! A large text that is the same in every message is written from where it is: to copy it for each
-//! would make the load dearer than what is measured.
+//! Large params, which are equal in every message, are written without a copy: copying them for each
+//! message could cost the load generator more than the server.
 
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
 use antiphon_check::raw::RawSocket;
 
-/// What gathers before it is written.
+/// The number of bytes that triggers a write.
 const GATHER: usize = 256 << 10;
 
+/// Messages that wait to be written.
 #[derive(Default)]
-pub(super) struct Outgoing {
+pub(super) struct SendBuffer {
     pub(super) bytes: Vec<u8>,
-    /// Where among them the shared text stands.
+    /// The position of the shared text among the bytes.
     shared_at: Option<usize>,
-    /// How much of all is written.
+    /// The number of bytes written so far.
     written: usize,
 }
 
-impl Outgoing {
-    /// The shared text comes next; it is there once at most until all is written.
+impl SendBuffer {
+    /// Puts the shared text at the current end. It can occur once per write.
     pub(super) fn share(&mut self) {
         self.shared_at = Some(self.bytes.len());
     }
 
-    /// Whether it is time to write.
+    /// Returns whether the buffer should be written now.
     pub(super) fn is_full(&self) -> bool {
         self.bytes.len() >= GATHER || self.shared_at.is_some()
     }
 
-    /// Writes all, or as much as can be; true when that was all.
+    /// Writes as much as possible. Returns true once everything is written.
     pub(super) fn send(
         &mut self,
         shared: &[u8],
@@ -54,7 +55,7 @@ impl Outgoing {
         Ok(true)
     }
 
-    /// What is not written yet, in its order.
+    /// Returns the unwritten parts in order.
     fn left<'a>(&'a self, shared: &'a [u8]) -> [&'a [u8]; 3] {
         let (before, after) = self.bytes.split_at(self.shared_at.unwrap_or(self.bytes.len()));
         let shared = if self.shared_at.is_some() { shared } else { &[] };
@@ -72,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shared_text_stands_where_it_was_put() {
-        let mut outgoing = Outgoing::default();
-        outgoing.bytes.extend_from_slice(b"ab");
-        assert_eq!(outgoing.left(b"shared").concat(), b"ab");
-        outgoing.share();
-        assert!(outgoing.is_full());
-        outgoing.bytes.extend_from_slice(b"yz");
+    fn the_shared_text_is_written_at_its_position() {
+        let mut buffer = SendBuffer::default();
+        buffer.bytes.extend_from_slice(b"ab");
+        assert_eq!(buffer.left(b"shared").concat(), b"ab");
+        buffer.share();
+        assert!(buffer.is_full());
+        buffer.bytes.extend_from_slice(b"yz");
         for written in 0..=10 {
-            outgoing.written = written;
-            assert_eq!(outgoing.left(b"shared").concat(), &b"absharedyz"[written..]);
+            buffer.written = written;
+            assert_eq!(buffer.left(b"shared").concat(), &b"absharedyz"[written..]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The other side: how it is reached, how long it is waited for, and how it is left.
+//! The connection of a client command: its flags, its timeout and its end.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -12,91 +12,93 @@ use crate::exit::{Exit, Failure};
 use crate::limits::ConnectionLimits;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
-use crate::{endpoint, output, waiting};
+use crate::{endpoint, output, progress};
 
-/// How long to wait where nothing is said.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout without `--timeout`.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long leaving may take: a child process is asked, then told, then killed, within less.
-pub(crate) const LEAVE: Duration = Duration::from_secs(8);
+/// The time to close a connection. A child process first sees the end of its stdin, then SIGTERM, then
+/// SIGKILL, all within less than this.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Whom to talk to, and how.
+/// The flags of every command that connects to a server.
 #[derive(Debug, Args)]
-pub(crate) struct Remote {
-    /// Where the other side is, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
+pub(crate) struct ConnectArgs {
+    /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
     #[arg(value_parser = endpoint::callable)]
     endpoint: Endpoint,
-    /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
+    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
-    /// Call by HTTP/2, which the server must speak; https:// picks it by itself
+    /// Use HTTP/2 without negotiation; https:// negotiates it without this flag
     #[arg(long)]
     http2: bool,
     #[command(flatten)]
     tls: ClientTls,
-    /// How long to wait in all; 0 or none for ever
-    #[arg(long, value_name = "TIME", default_value_t = TIMEOUT.into())]
+    /// Fail after this long in total; 0 or none waits forever
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_TIMEOUT.into())]
     timeout: MaybeSpan,
-    /// Show every message on stderr: --> what goes, <-- what comes
+    /// Print each message on stderr: --> sent, <-- received
     #[arg(short, long)]
     verbose: bool,
     #[command(flatten)]
     limits: ConnectionLimits,
 }
 
-impl Remote {
-    /// Connects, does the work, shows what came of it, and leaves. Every message passes `see`.
-    pub(crate) async fn talk<T>(
+impl ConnectArgs {
+    /// Connects, does the work, shows its outcome and closes the connection. `inspect` sees every
+    /// message.
+    pub(crate) async fn with_client<T>(
         &self,
-        see: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
+        inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
         work: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
         show: impl FnOnce(T) -> Result<Exit, Failure>,
     ) -> Result<Exit, Failure> {
         let deadline = self.deadline();
-        let client = self.before(deadline, self.connect(None, see)?).await??;
-        let answer = self.before(deadline, work(&client)).await;
-        let shown = answer.and_then(|answer| show(answer?));
+        let client = self.before(deadline, self.connecting(None, inspect)?).await??;
+        let outcome = self.before(deadline, work(&client)).await;
+        let shown = outcome.and_then(|outcome| show(outcome?));
         let shown = shown.map_err(|failure| self.tls.advise(failure));
-        // Whoever waits for the outcome need not wait for the farewell.
+        // The outcome is printed first: closing the connection may take time.
         let exit = shown.unwrap_or_else(Failure::report);
-        let _ = timeout(LEAVE, client.close()).await;
+        let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
         Ok(exit)
     }
 
-    /// Connects, for as long as it takes to leave again.
-    pub(crate) async fn reach(&self, reconnect: Option<Reconnect>) -> Result<Client, Failure> {
-        let reached = async { self.in_time(self.connect(reconnect, |_, _| {})?).await? };
-        reached.await.map_err(|failure| self.tls.advise(failure))
+    /// Connects. The caller closes the connection.
+    pub(crate) async fn connect(&self, reconnect: Option<Reconnect>) -> Result<Client, Failure> {
+        let connected = async { self.in_time(self.connecting(reconnect, |_, _| {})?).await? };
+        connected.await.map_err(|failure| self.tls.advise(failure))
     }
 
-    /// Waits for something as long as is to be waited.
+    /// Awaits a future for at most `--timeout`.
     pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
         self.before(self.deadline(), work).await
     }
 
-    /// Whether to reach it is to start it.
+    /// Returns whether connecting starts a child process.
     pub(crate) fn starts_a_process(&self) -> bool {
         matches!(self.endpoint, Endpoint::Exec { .. })
     }
 
-    /// The same, with nothing shown on stderr.
-    pub(crate) fn silent(self) -> Self {
+    /// Turns off `--verbose`.
+    pub(crate) fn quiet(self) -> Self {
         Self { verbose: false, ..self }
     }
 
-    /// When the time that begins now will be over.
+    /// Returns the deadline of work that begins now.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
     }
 
-    fn connect(
+    fn connecting(
         &self,
         reconnect: Option<Reconnect>,
-        see: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
+        inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
     ) -> Result<impl Future<Output = Result<Client, Failure>>, Failure> {
         let web = matches!(self.endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
         if !self.headers.is_empty() && !web {
-            return Err(Failure::usage(format!("{} has no headers", self.endpoint))
+            return Err(Failure::usage(format!("{} does not support headers", self.endpoint))
                 .hint("-H is for http:// and ws://"));
         }
         let tls = self.tls.client([&self.endpoint])?;
@@ -104,9 +106,9 @@ impl Remote {
         let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).tap(
             move |message: &TappedMessage<'_>| {
                 if verbose {
-                    tell(message.direction, message.bytes);
+                    print_message(message.direction, message.bytes);
                 }
-                see(message.direction, message.bytes);
+                inspect(message.direction, message.bytes);
             },
         );
         if let Some(reconnect) = reconnect {
@@ -120,11 +122,11 @@ impl Remote {
         }
         Ok(Box::pin(async move {
             let connected = builder.connect_to(&self.endpoint).await;
-            connected.map_err(|error| self.unreachable(&error))
+            connected.map_err(|error| self.connect_failed(&error))
         }))
     }
 
-    /// Waits for something until the time is over.
+    /// Awaits a future until the deadline, with a progress line on a terminal.
     async fn before<T>(
         &self,
         deadline: Option<Instant>,
@@ -133,32 +135,32 @@ impl Remote {
         let work = async move {
             match deadline {
                 None => Ok(work.await),
-                Some(deadline) => timeout_at(deadline, work).await.map_err(|_| self.too_late()),
+                Some(deadline) => timeout_at(deadline, work).await.map_err(|_| self.timed_out()),
             }
         };
         if self.verbose {
             work.await
         } else {
-            waiting::shown(&self.endpoint.to_string(), work).await
+            progress::with_progress(&self.endpoint.to_string(), work).await
         }
     }
 
-    fn too_late(&self) -> Failure {
+    fn timed_out(&self) -> Failure {
         let limit = self.timeout.0.map(Span).map(|span| span.to_string()).unwrap_or_default();
         let late =
-            Failure::new(Exit::Timeout, format!("no answer from {} within {limit}", self.endpoint));
+            Failure::new(Exit::Timeout, format!("no reply from {} within {limit}", self.endpoint));
         if let Endpoint::Exec { framing: None, .. }
         | Endpoint::Tcp { framing: None, .. }
         | Endpoint::Unix { framing: None, .. } = self.endpoint
         {
             return late.hint(
-                "--timeout 2m waits longer; a language server needs +header, as in exec+header:clangd",
+                "--timeout 2m waits longer; language servers need +header, as in exec+header:clangd",
             );
         }
-        late.hint("--timeout 2m waits longer, --timeout 0 for ever")
+        late.hint("--timeout 2m waits longer, --timeout 0 waits forever")
     }
 
-    fn unreachable(&self, error: &ConnectError) -> Failure {
+    fn connect_failed(&self, error: &ConnectError) -> Failure {
         let ConnectError::Failed { endpoint, source } = error else {
             return Failure::usage(error.to_string());
         };
@@ -170,37 +172,37 @@ impl Remote {
         let failure = Failure::new(exit, format!("cannot connect to {endpoint}: {source}"));
         match (source.kind(), &self.endpoint) {
             (ErrorKind::NotFound, Endpoint::Exec { .. }) => {
-                failure.hint("check that the command is installed and on the PATH")
+                failure.hint("check that the command is installed and in PATH")
             }
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
-                "is the server running there? `antiphon serve {endpoint}` starts one to try"
+                "is the server running there? `antiphon serve {endpoint}` starts a demo server"
             )),
             _ => self.tls.advise(failure),
         }
     }
 }
 
-/// Shows one message on stderr.
-fn tell(direction: Direction, message: &[u8]) {
+/// Prints a message on stderr.
+fn print_message(direction: Direction, message: &[u8]) {
     let mark = match direction {
         Direction::Sent => "-->",
         Direction::Received => "<--",
     };
     let text = match String::from_utf8_lossy(message).trim_end() {
-        "" => "(nothing)".to_owned(),
+        "" => "(empty)".to_owned(),
         text => output::visible(text),
     };
     output::note(&format!("{} {text}", output::dim(mark)));
 }
 
+/// Parses `Name: value`.
 pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) =
-        text.split_once(':').ok_or("a header is `Name: value`; the colon is missing")?;
+    let (name, value) = text.split_once(':').ok_or("the colon is missing; use 'Name: value'")?;
     let name: HeaderName =
-        name.trim().parse().map_err(|_| format!("`{name}` is no name of a header"))?;
-    let value = value.trim().parse().map_err(|_| "its value holds a control character")?;
+        name.trim().parse().map_err(|_| format!("`{name}` is not a header name"))?;
+    let value = value.trim().parse().map_err(|_| "the value contains a control character")?;
     if [http::header::CONTENT_LENGTH, http::header::TRANSFER_ENCODING].contains(&name) {
-        return Err(format!("`{name}` says where the message ends and is set by itself"));
+        return Err(format!("`{name}` is set automatically"));
     }
     Ok((name, value))
 }

@@ -1,5 +1,5 @@
-//! The rows of DESIGN's table of choices that a transcript cannot say: HTTP statuses, content types,
-//! Host and Origin, WebSocket frames, and the codes of limits that only flags reach.
+//! Rules that a transcript cannot express: HTTP statuses, content types, Host and Origin, WebSocket
+//! frames, and the error codes of limits.
 
 use crate::support::{Connection, Frame, Framing, Http, KEY, Server, Stream, Ws};
 
@@ -18,7 +18,7 @@ fn has_code(answer: &str, code: i32) {
 }
 
 #[test]
-fn every_answer_is_a_200_and_none_is_a_204() {
+fn a_response_is_a_200_and_no_response_is_a_204() {
     let server = Server::start(HTTP, "");
     let mut http = http(&server);
     for message in [CALL, "", "{", "[]", "1", r#"{"jsonrpc":"2.0","method":"panic","id":1}"#] {
@@ -56,7 +56,7 @@ fn the_content_type_is_json() {
         let answer = http.request("POST", &format!("content-type: {kind}\r\n"), CALL.as_bytes());
         assert_eq!((answer.status, &*answer.body), (200, RESULT), "{kind}");
     }
-    // What an HTML form can send must not pass: it would bypass CORS.
+    // The content types of HTML forms are rejected, since forms bypass CORS.
     for headers in [
         "",
         "content-type: text/plain\r\n",
@@ -79,9 +79,10 @@ fn a_body_over_the_limit_is_a_413_with_an_error() {
     http(&server).works();
 }
 
-/// Who asks before sending is spared the sending (RFC 9110, section 10.1.1).
+/// A client that sends `Expect: 100-continue` gets the error instead of a 100 (RFC 9110, section
+/// 10.1.1).
 #[test]
-fn a_body_over_the_limit_is_not_invited() {
+fn a_body_over_the_limit_gets_no_100_continue() {
     let server = Server::start(HTTP, "--max-frame-bytes 1k");
     let mut http = http(&server);
     http.head("POST", &format!("{JSON}expect: 100-continue\r\n"), 1 << 20).unwrap();
@@ -89,16 +90,16 @@ fn a_body_over_the_limit_is_not_invited() {
 }
 
 #[test]
-fn what_is_no_http_is_a_400() {
+fn invalid_http_is_a_400() {
     let server = Server::start(HTTP, "");
     let mut http = http(&server);
     http.raw(b"{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"id\":1}\r\n\r\n").unwrap();
     assert_eq!(http.answer().unwrap().status, 400);
 }
 
-/// A client may be slow with its next request, or wait with it for this answer.
+/// A client may send its next request slowly, or only after this response.
 #[test]
-fn an_answer_does_not_wait_for_the_rest_of_the_next_request() {
+fn a_response_does_not_wait_for_the_rest_of_the_next_request() {
     let server = Server::start(HTTP, "");
     let mut http = http(&server);
     http.head("POST", JSON, CALL.len()).unwrap();
@@ -121,7 +122,7 @@ fn on_loopback_a_foreign_host_is_a_403() {
 }
 
 #[test]
-fn a_host_that_is_allowed_is_served() {
+fn an_allowed_host_is_served() {
     let server = Server::start(HTTP, "--allow-host rpc.example");
     let status =
         |host| http(&server).request("POST", &format!("host: {host}\r\n{JSON}"), b"1").status;
@@ -130,7 +131,7 @@ fn a_host_that_is_allowed_is_served() {
 }
 
 #[test]
-fn a_foreign_page_is_a_403_and_cors_is_off() {
+fn a_foreign_origin_is_a_403_without_cors_headers() {
     let server = Server::start(HTTP, "");
     for origin in ["http://evil.example", "null", "https://localhost.evil.example"] {
         let answer = http(&server).request("POST", &format!("origin: {origin}\r\n{JSON}"), b"1");
@@ -144,7 +145,7 @@ fn a_foreign_page_is_a_403_and_cors_is_off() {
 }
 
 #[test]
-fn a_page_that_is_allowed_is_served_with_cors() {
+fn an_allowed_origin_is_served_with_cors_headers() {
     let server = Server::start(HTTP, "--allow-origin https://app.example");
     let page = format!("origin: https://app.example\r\n{JSON}");
     let answer = http(&server).request("POST", &page, CALL.as_bytes());
@@ -157,9 +158,9 @@ fn a_page_that_is_allowed_is_served_with_cors() {
     assert_eq!(http(&server).request("POST", &other, b"1").status, 403);
 }
 
-/// An upgrade is a GET that CORS does not cover: only the server can refuse a page.
+/// CORS does not apply to an upgrade, so the server itself must reject a foreign origin.
 #[test]
-fn an_upgrade_is_guarded_and_checked() {
+fn an_upgrade_checks_origin_host_version_and_key() {
     let server = Server::start(HTTP, "");
     let good = format!(
         "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
@@ -174,21 +175,21 @@ fn an_upgrade_is_guarded_and_checked() {
 }
 
 #[test]
-fn a_websocket_endpoint_serves_nothing_else() {
+fn a_websocket_endpoint_rejects_http_calls() {
     let server = Server::start("ws://127.0.0.1:0", "");
     let mut http = Http::connect(server.address("ws"));
     assert_eq!(http.post(CALL.as_bytes()).status, 426);
 }
 
 #[test]
-fn a_path_is_served_alone() {
+fn only_the_configured_path_is_served() {
     let server = Server::start("http://127.0.0.1:0/rpc", "");
     let address = server.address("http").strip_suffix("/rpc").unwrap();
     assert_eq!(Http::connect(address).post(CALL.as_bytes()).status, 404);
 }
 
 #[test]
-fn websocket_takes_text_binary_and_fragments() {
+fn websocket_accepts_text_binary_and_fragments() {
     let server = Server::start(HTTP, "");
     let mut ws = Ws::connect(server.address("http"));
     let answer = || Frame::Text(RESULT.as_bytes().to_vec());
@@ -205,7 +206,7 @@ fn websocket_takes_text_binary_and_fragments() {
 }
 
 #[test]
-fn a_websocket_that_breaks_the_protocol_is_told_why() {
+fn a_websocket_protocol_error_gets_a_close_code() {
     let server = Server::start(HTTP, "--max-frame-bytes 1k");
     let not_masked = [0x81, 2, b'[', b']'].to_vec();
     for (frame, code) in [
@@ -223,9 +224,9 @@ fn a_websocket_that_breaks_the_protocol_is_told_why() {
     Ws::connect(server.address("http")).works();
 }
 
-/// The codes as jsonrpsee's users know them; each over HTTP and over a stream.
+/// The codes are those of jsonrpsee. Each is tested over HTTP and over a stream.
 #[test]
-fn limits_have_codes_of_their_own() {
+fn each_limit_has_an_error_code() {
     let flags = "--max-frame-bytes 2k --max-response-bytes 300 --max-batch-entries 3 \
                  --request-timeout 100ms --max-depth 8";
     let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", flags);
@@ -246,7 +247,7 @@ fn limits_have_codes_of_their_own() {
 }
 
 #[test]
-fn null_params_are_absent_where_that_is_asked_for() {
+fn null_params_are_accepted_with_the_flag() {
     let call = r#"{"jsonrpc":"2.0","method":"echo","params":null,"id":1}"#;
     let strict = Server::start("tcp://127.0.0.1:0", "");
     has_code(&Stream::tcp(strict.address("tcp"), Framing::Line).ask(call), -32600);

@@ -1,4 +1,4 @@
-//! A line on the terminal while a call takes long, gone when it is done.
+//! A progress line on the terminal during a slow call. It is erased when the call ends.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::output;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Does the work; after a second of it, says on a terminal what is waited for.
-pub(crate) async fn shown<T>(what: &str, work: impl Future<Output = T>) -> T {
+/// Awaits `work`. On a terminal, shows a progress line after the first second.
+pub(crate) async fn with_progress<T>(what: &str, work: impl Future<Output = T>) -> T {
     if !io::stderr().is_terminal() {
         return work.await;
     }

@@ -1,23 +1,23 @@
-//! What the demonstration service says about itself.
+//! The OpenRPC document of the demonstration service.
 
 use antiphon::openrpc::{Description, Failure, Info, Method};
 use antiphon::{Router, Topic};
 use serde_json::{Value, json};
 
 use super::number::Number;
-use super::{CallMeBack, Fail, Sleep, Subtract, Ticks};
+use super::{CallMeBackParams, FailParams, SleepParams, SubtractParams, TicksParams};
 
-/// The service with the description of each method, served as `rpc.discover`.
-pub(super) fn described(router: Router) -> Router {
-    let about = "The methods of the specification's examples, and some to try a client with.";
+/// Adds a description of each method and serves the document as `rpc.discover`.
+pub(super) fn describe(router: Router) -> Router {
+    let about = "The methods of the specification's examples, and some for testing clients.";
     let info = Info::new("Antiphon's demonstration", env!("CARGO_PKG_VERSION")).description(about);
     router
         .describe("subtract", subtract())
         .describe("sum", sum())
         .describe("get_data", get_data())
-        .describe("notify_hello", told_anything())
+        .describe("notify_hello", any_notification())
         .describe("notify_sum", notify_sum())
-        .describe("update", told_anything())
+        .describe("update", any_notification())
         .describe("echo", echo())
         .describe("whoami", whoami())
         .describe("sleep", sleep())
@@ -29,18 +29,18 @@ pub(super) fn described(router: Router) -> Router {
 }
 
 fn subtract() -> Description {
-    Description::method::<Subtract, Number>()
+    Description::method::<SubtractParams, Number>()
         .docs("Subtracts one number from another.")
         .in_order(["minuend", "subtrahend"])
         .with(|method| {
             method.errors.push(out_of_range());
-            let given = json!([
+            let params = json!([
                 {"name": "minuend", "value": 42},
                 {"name": "subtrahend", "value": 23},
             ]);
             let example = json!({
-                "name": "as in the specification",
-                "params": given,
+                "name": "from the specification",
+                "params": params,
                 "result": {"name": "difference", "value": 19},
             });
             method.rest.insert("examples".to_owned(), json!([example]));
@@ -57,58 +57,62 @@ fn sum() -> Description {
 }
 
 fn get_data() -> Description {
-    Description::method::<(), (String, u8)>().docs("Gives a greeting and a number.")
+    Description::method::<(), (String, u8)>().docs("Returns a greeting and a number.")
 }
 
-fn told_anything() -> Description {
-    Description::notification::<Value>().docs("Is told anything, and does nothing.")
+fn any_notification() -> Description {
+    Description::notification::<Value>().docs("Accepts any params and does nothing.")
 }
 
 fn notify_sum() -> Description {
     Description::notification::<Vec<Number>>()
-        .docs("Is told numbers, and does nothing.")
+        .docs("Accepts numbers and does nothing.")
         .with(|method| rename(method, "number"))
 }
 
 fn echo() -> Description {
-    Description::method::<Value, Value>().docs("Gives its params back as they came, or null.")
+    Description::method::<Value, Value>().docs("Returns its params unchanged, or null.")
 }
 
 fn whoami() -> Description {
     Description::method::<(), Option<String>>()
-        .docs("Gives the name that it is called under, or null.")
+        .docs("Returns the name of the authenticated user, or null.")
 }
 
 fn sleep() -> Description {
-    Description::method::<Sleep, u64>().docs("Gives a time back, after that time.").in_order(["ms"])
+    Description::method::<SleepParams, u64>()
+        .docs("Waits for some time and returns that time.")
+        .in_order(["ms"])
 }
 
 fn fail() -> Description {
-    Description::method::<Fail, Value>()
-        .docs("Answers with the error that it is asked for.")
+    Description::method::<FailParams, Value>()
+        .docs("Fails with the given error.")
         .in_order(["code", "message", "data"])
 }
 
 fn panic() -> Description {
     Description::method::<Value, Value>()
-        .docs("Crashes.\n\nThe server answers for it, and goes on.")
+        .docs("Panics.\n\nThe server returns an internal error and keeps running.")
         .with(|method| method.errors.push(Failure::new(-32603, "Internal error")))
 }
 
 fn call_me_back() -> Description {
-    Description::method::<CallMeBack, Value>()
+    Description::method::<CallMeBackParams, Value>()
         .docs(
-            "Calls its caller, and gives back what the caller answers.\n\n\
-             Over HTTP nobody can be called back.",
+            "Calls a method of the client and returns its result.\n\n\
+             HTTP does not support calls from the server to the client.",
         )
         .in_order(["method", "params"])
 }
 
 fn ticks() -> Description {
-    Description::subscription::<Ticks, u64>().docs("Counts from 0 on.").in_order(["ms", "count"])
+    Description::subscription::<TicksParams, u64>()
+        .docs("Counts up from 0.")
+        .in_order(["ms", "count"])
 }
 
-/// Names the one param that stands for all of them.
+/// Renames the repeated param.
 fn rename(method: &mut Method, name: &str) {
     if let Some(param) = method.params.first_mut() {
         name.clone_into(&mut param.name);

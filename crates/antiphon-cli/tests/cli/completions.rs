@@ -1,4 +1,4 @@
-//! Completions, as a real bash asks for them.
+//! Completions in a real bash.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::support::{Scratch, Server, antiphon, run};
 
-/// What bash does when tab is pressed behind a line: words are split at `:` and `=` too.
+/// The steps of bash after the tab key. Words are split at `:` and `=` too.
 const TAB: &str = r#"
 source <(antiphon completions bash)
 [[ "$(complete -p antiphon)" =~ -F\ ([a-z_]+) ]] || exit 9
@@ -18,7 +18,7 @@ COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
 printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
-/// What bash would complete a line with.
+/// Returns the completions that bash offers for a line.
 fn completed(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in line.split(' ') {
@@ -36,7 +36,7 @@ fn completed(line: &str) -> Vec<String> {
     ended.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The path of programs, with the one under test before all others.
+/// Returns PATH with the binary under test first.
 fn path() -> OsString {
     let ours = Path::new(antiphon().get_program()).parent().unwrap().to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
@@ -44,7 +44,7 @@ fn path() -> OsString {
 }
 
 #[test]
-fn methods_are_those_of_the_endpoint_on_the_line() {
+fn methods_come_from_the_endpoint_on_the_line() {
     let server = Server::start("http://127.0.0.1:0 ws://127.0.0.1:0 tcp+header://127.0.0.1:0", "");
     for scheme in ["http", "ws", "tcp+header"] {
         let endpoint = server.endpoint(scheme);
@@ -60,7 +60,7 @@ fn methods_are_those_of_the_endpoint_on_the_line() {
 }
 
 #[test]
-fn params_are_those_of_the_method() {
+fn params_come_from_the_method() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let endpoint = server.endpoint("tcp");
     for (typed, offered) in [
@@ -68,21 +68,21 @@ fn params_are_those_of_the_method() {
         ("subtract minuend:=1 ", &["subtrahend:="]),
         ("subtract sub", &["subtrahend:="]),
         ("fail code:=1 m", &["message="]),
-        // Of these, readline replaces what is behind the sign.
+        // readline replaces only the text after `:` or `=`.
         ("fail code:=1 message", &["message="]),
         ("call_me_back method=x ", &["params:="]),
     ] {
         assert_eq!(completed(&format!("antiphon call {endpoint} {typed}")), offered, "{typed}");
     }
-    // Who has begun by position is offered no names, and a flag is a flag.
+    // After a param by position no names are offered, but flags are.
     let flags = completed(&format!("antiphon call {endpoint} subtract 1 "));
     assert!(flags.contains(&"--check".to_owned()), "{flags:?}");
     assert_eq!(completed(&format!("antiphon call {endpoint} --che")), ["--check"]);
 }
 
-/// With the flags of the line, and with a file where one is named.
+/// Headers and `--schema` on the line apply to the query.
 #[test]
-fn the_line_says_how_to_ask() {
+fn the_query_uses_the_flags_on_the_line() {
     let server = Server::start("http://127.0.0.1:0", "--auth-bearer s3cret");
     let endpoint = server.endpoint("http");
     assert_eq!(completed(&format!("antiphon call {endpoint} subt")), [""; 0]);
@@ -97,13 +97,13 @@ fn the_line_says_how_to_ask() {
     );
     std::fs::write(&file, document).unwrap();
     let line = format!("antiphon call --schema {} tcp://127.0.0.1:1 ", file.display());
-    // A name that a shell would read otherwise is not offered.
+    // A name with special characters of a shell is not offered.
     assert_eq!(completed(&line), ["a:one", "a:two"]);
     assert_eq!(completed(&format!("{line}a:t")), ["two"]);
 }
 
 #[test]
-fn who_cannot_tell_is_passed_over_in_silence() {
+fn an_unreachable_endpoint_is_ignored() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -115,13 +115,13 @@ fn who_cannot_tell_is_passed_over_in_silence() {
 }
 
 #[test]
-fn completing_starts_nothing() {
+fn completion_starts_no_process() {
     let scratch = Scratch::new();
     let trace = scratch.path("started");
     let line = format!("antiphon call 'exec:touch {}' sub", trace.display());
     assert_eq!(completed(&line), [""; 0]);
     assert!(!trace.exists());
-    // The same is started by a call: the test would see it.
+    // A call does start it, so the test would notice.
     let endpoint = format!("exec:touch {}", trace.display());
     run(antiphon().args(["call", &endpoint, "subtract"]), b"");
     assert!(trace.exists());

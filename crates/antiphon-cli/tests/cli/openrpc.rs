@@ -1,4 +1,4 @@
-//! What a server says about itself, as `list`, `describe` and `call` tell it.
+//! The OpenRPC document of a server in `list`, `describe` and `call`.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ fn cli(words: &[&str]) -> Ended {
     run(antiphon().args(words), b"")
 }
 
-/// It fails with this code, prints nothing, and its words on stderr hold each of these.
+/// Asserts this exit code, an empty stdout and each of these texts on stderr.
 #[track_caller]
 fn fails(ended: &Ended, code: i32, words: &[&str]) {
     assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{ended:?}");
@@ -21,8 +21,8 @@ fn fails(ended: &Ended, code: i32, words: &[&str]) {
 
 const WIRES: &str = "tcp://127.0.0.1:0 http://127.0.0.1:0 ws://127.0.0.1:0";
 
-/// A server of our own: it answers each line by what `answer` makes of it, and gives back all lines
-/// that came. Where there is no answer, it says nothing more.
+/// Starts a server that replies to each line with `answer`, and returns all received lines at its end.
+/// `None` sends no reply.
 fn scripted(
     answer: impl Fn(&str) -> Option<String> + Send + 'static,
 ) -> (String, JoinHandle<Vec<String>>) {
@@ -53,7 +53,7 @@ fn document(methods: &str) -> String {
 
 const PAGE: &str = r##"{"name":"page","params":[{"name":"limit","required":true,"schema":{"$ref":"#/components/schemas/Limit"}}],"result":{"name":"r","schema":true}}"##;
 
-/// Describes `page`, and answers everything else with its id.
+/// Describes `page` and replies to every other call with `"paged"`.
 fn describes_a_page(request: &str) -> Option<String> {
     let result = match request.contains("rpc.discover") {
         true => document(PAGE).replacen(
@@ -96,8 +96,8 @@ fn list_has_a_line_for_each_method() {
         for line in [
             "subtract\tmethod\tsubtract(minuend, subtrahend)\tSubtracts one number from another.",
             "sum\tmethod\tsum(number...)\tAdds any number of numbers.",
-            "update\tnotification\tupdate(params...)\tIs told anything, and does nothing.",
-            "subscribe_ticks\tsubscription\tsubscribe_ticks(ms, count?)\tCounts from 0 on.",
+            "update\tnotification\tupdate(params...)\tAccepts any params and does nothing.",
+            "subscribe_ticks\tsubscription\tsubscribe_ticks(ms, count?)\tCounts up from 0.",
         ] {
             assert!(ended.stdout.lines().any(|found| found == line), "{line}: {}", ended.stdout);
         }
@@ -108,7 +108,7 @@ fn list_has_a_line_for_each_method() {
 }
 
 #[test]
-fn describe_tells_all_of_a_method() {
+fn describe_prints_everything_about_a_method() {
     let server = Server::start(WIRES, "");
     let ended = cli(&["describe", server.endpoint("http"), "subtract"]);
     let expected = "\
@@ -117,8 +117,8 @@ subtract(minuend, subtrahend)
   Subtracts one number from another.
 
 Params, by position or by name:
-  minuend     Number  required  What is subtracted from.
-  subtrahend  Number  required  What is subtracted.
+  minuend     Number  required  The number to subtract from.
+  subtrahend  Number  required  The number to subtract.
 
 Result:
   Number
@@ -127,7 +127,7 @@ Errors:
   -32000  the result is out of range
 
 Examples:
-  [42,23]  gives 19  as in the specification
+  [42,23]  gives 19  from the specification
 ";
     assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (Some(0), expected, ""));
     let ticks = cli(&["describe", server.endpoint("tcp"), "subscribe_ticks"]).stdout;
@@ -142,9 +142,9 @@ Examples:
     fails(&ended, 1, &["no method `substract`", "did you mean `subtract`?"]);
 }
 
-/// Nothing of the other side is trusted: not its text, not its references.
+/// Control characters are escaped, and references may be recursive.
 #[test]
-fn documents_of_others_are_read_with_care() {
+fn a_document_is_untrusted_input() {
     let scratch = Scratch::new();
     let file = scratch.path("openrpc.json");
     let endpoint = "tcp://127.0.0.1:1";
@@ -168,7 +168,7 @@ fn documents_of_others_are_read_with_care() {
         "(deprecated)",
         "Params, by name:",
         "1  no way",
-        "called c too",
+        "Also called c.",
         "[null,\"\\u001b\"]",
     ] {
         assert!(ended.stdout.contains(said), "{said}: {}", ended.stdout);
@@ -181,19 +181,20 @@ fn documents_of_others_are_read_with_care() {
         fails(&cli(&[&["list", endpoint][..], &schema].concat()), 2, &[said, "--schema"]);
     }
     let missing = cli(&["list", endpoint, "--schema", "/nonexistent/openrpc.json"]);
-    fails(&missing, 2, &["/nonexistent/openrpc.json cannot be read"]);
+    fails(&missing, 2, &["cannot read /nonexistent/openrpc.json"]);
 }
 
 #[test]
-fn a_server_that_does_not_describe_itself_is_named_so() {
+fn a_server_without_a_document_is_an_error() {
     let server = Server::start(WIRES, "--deny-method rpc.discover");
     for words in
         [&["list", server.endpoint("tcp")][..], &["describe", server.endpoint("http"), "sum"]]
     {
-        fails(&cli(words), 1, &["no rpc.discover", "--schema FILE"]);
+        fails(&cli(words), 1, &["does not support rpc.discover", "--schema FILE"]);
     }
-    fails(&cli(&["call", "--check", server.endpoint("tcp"), "sum", "1"]), 1, &["no rpc.discover"]);
-    // Its errors are told as before.
+    let ended = cli(&["call", "--check", server.endpoint("tcp"), "sum", "1"]);
+    fails(&ended, 1, &["does not support rpc.discover"]);
+    // Errors of calls are reported as usual.
     fails(&cli(&["call", server.endpoint("tcp"), "nope"]), 1, &["-32601", "check its spelling"]);
     let (endpoint, _served) = scripted(|request| {
         Some(format!(r#"{{"jsonrpc":"2.0","result":"hello","id":{}}}"#, id(request)))
@@ -202,7 +203,7 @@ fn a_server_that_does_not_describe_itself_is_named_so() {
 }
 
 #[test]
-fn a_call_that_does_not_fit_is_not_sent() {
+fn an_invalid_call_is_not_sent() {
     for (params, said) in [
         (&["ten"][..], "at [0] does not fit"),
         (&["101"], "at [0] does not fit"),
@@ -223,7 +224,7 @@ fn a_call_that_does_not_fit_is_not_sent() {
 }
 
 #[test]
-fn a_call_that_fits_is_sent_and_nobody_asks_unless_told_to() {
+fn a_valid_call_is_sent_and_only_check_fetches_the_document() {
     for (flags, messages) in [(&["--check"][..], 2), (&[], 1)] {
         let (endpoint, served) = scripted(describes_a_page);
         let ended = cli(&[&["call", &endpoint, "page", "10"], flags].concat());
@@ -243,9 +244,9 @@ fn a_call_that_fits_is_sent_and_nobody_asks_unless_told_to() {
     }
 }
 
-/// Of two Responses the one to the call is shown, whatever ids they have.
+/// With `--check` there are two responses. The one to the call is printed, whatever its id.
 #[test]
-fn the_whole_response_is_that_of_the_call() {
+fn raw_prints_the_response_to_the_call() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     for id in ["1", "0", "\"a\""] {
         let words =
@@ -255,9 +256,9 @@ fn the_whole_response_is_that_of_the_call() {
     }
 }
 
-/// A file is enough to refuse, and then nobody is reached.
+/// A call that is invalid by the file fails without a connection.
 #[test]
-fn a_file_says_what_fits() {
+fn a_file_can_replace_the_document() {
     let scratch = Scratch::new();
     let file = scratch.path("openrpc.json");
     std::fs::write(
@@ -275,7 +276,7 @@ fn a_file_says_what_fits() {
 }
 
 #[test]
-fn a_refusal_is_explained_by_the_document() {
+fn an_error_gets_a_hint_from_the_document() {
     let server = Server::start(WIRES, "");
     for wire in ["tcp", "http", "ws"] {
         let endpoint = server.endpoint(wire);
@@ -284,22 +285,22 @@ fn a_refusal_is_explained_by_the_document() {
             1,
             &["-32601", "did you mean `subtract`?"],
         );
-        let words = ["-32602", "data: ", "hint: it is subtract(minuend, subtrahend)"];
+        let words = ["-32602", "data: ", "hint: the signature is subtract(minuend, subtrahend)"];
         fails(&cli(&["call", endpoint, "subtract", "1"]), 1, &words);
-        // Where nothing is like it, the usual hint stays.
+        // Without a similar name, the general hint stays.
         fails(&cli(&["call", endpoint, "xyzzy"]), 1, &["check its spelling"]);
     }
-    // An error that is not about the call is left alone.
+    // An error of the application does not fetch the document.
     let ended = cli(&["call", "-v", server.endpoint("tcp"), "fail", "7", "seven"]);
     assert!(!ended.stderr.contains("rpc.discover"), "{}", ended.stderr);
-    // The whole Response is asked for, and no hint.
+    // `--raw` prints the response without a hint.
     let ended = cli(&["call", "-v", "--raw", server.endpoint("tcp"), "nope"]);
     assert!(ended.stdout.contains("-32601") && !ended.stderr.contains("rpc.discover"), "{ended:?}");
 }
 
-/// A server that refuses, and then does not answer any more: the refusal is the outcome.
+/// The server returns an error and then stops replying: the error is still the outcome.
 #[test]
-fn advice_that_does_not_come_changes_nothing() {
+fn a_missing_hint_does_not_change_the_outcome() {
     let (endpoint, served) = scripted(|request| {
         let refused = r#""error":{"code":-32601,"message":"nope"}"#;
         let answer = format!(r#"{{"jsonrpc":"2.0",{refused},"id":{}}}"#, id(request));

@@ -1,30 +1,30 @@
-//! A JSON Schema in words: what a value looks like.
+//! A JSON Schema as short text, such as `Array of Integer from 0`.
 //!
-//! References into the components are followed. What refers to itself, and what is nested deep, is
-//! told by its name.
+//! References into the components are followed. A recursive or deeply nested schema is shown by its
+//! name.
 
 use serde_json::{Map, Value};
 
-/// How deep Objects are told.
+/// The maximum depth of nested Objects.
 const DEPTH: usize = 3;
 
-/// How many parts are told in all: a document of a peer may branch as it likes.
+/// The maximum number of schemas in one text, since a peer's document may branch without limit.
 const PARTS: usize = 500;
 
-/// The value that a schema describes, in words.
-pub(crate) fn shape(schema: &Value, components: &Map<String, Value>) -> String {
-    Shapes { components, within: Vec::new(), left: PARTS }.of(schema)
+/// Formats a schema as text.
+pub(crate) fn schema_text(schema: &Value, components: &Map<String, Value>) -> String {
+    SchemaWriter { components, within: Vec::new(), left: PARTS }.of(schema)
 }
 
-struct Shapes<'a> {
+struct SchemaWriter<'a> {
     components: &'a Map<String, Value>,
     /// The names of the references that are being followed, and "" for an Object.
     within: Vec<&'a str>,
-    /// How many parts may still be told.
+    /// The number of schemas that may still be added.
     left: usize,
 }
 
-impl<'a> Shapes<'a> {
+impl<'a> SchemaWriter<'a> {
     fn of(&mut self, schema: &'a Value) -> String {
         let Value::Object(members) = schema else {
             return if schema == &Value::Bool(false) { "nothing" } else { "anything" }.to_owned();
@@ -60,24 +60,24 @@ impl<'a> Shapes<'a> {
         }
     }
 
-    /// The schema that a reference names, told unless it is being told already.
+    /// Follows a reference, unless it is already being followed.
     fn referred(&mut self, reference: &'a str) -> String {
         let name = reference.rsplit('/').next().unwrap_or(reference);
         let found = reference.strip_prefix("#/components/schemas/");
         let found = found.and_then(|name| self.components.get(name));
         match found {
             Some(found) if !self.within.contains(&name) && self.within.len() < DEPTH => {
-                self.inside(name, |shapes| shapes.of(found))
+                self.inside(name, |writer| writer.of(found))
             }
             _ => name.to_owned(),
         }
     }
 
-    fn inside(&mut self, name: &'a str, tell: impl FnOnce(&mut Self) -> String) -> String {
+    fn inside(&mut self, name: &'a str, write: impl FnOnce(&mut Self) -> String) -> String {
         self.within.push(name);
-        let told = tell(self);
+        let text = write(self);
         self.within.pop();
-        told
+        text
     }
 
     fn typed(&mut self, kind: &str, members: &'a Map<String, Value>) -> String {
@@ -118,12 +118,12 @@ impl<'a> Shapes<'a> {
         }
         let required = members.get("required").and_then(Value::as_array);
         let is_required = |name: &str| required.is_some_and(|all| all.iter().any(|it| it == name));
-        self.inside("", |shapes| {
-            let told = properties.iter().map(|(name, schema)| {
+        self.inside("", |writer| {
+            let text = properties.iter().map(|(name, schema)| {
                 let mark = if is_required(name) { "" } else { "?" };
-                format!("{name}{mark}: {}", shapes.of(schema))
+                format!("{name}{mark}: {}", writer.of(schema))
             });
-            format!("{{{}}}", told.collect::<Vec<_>>().join(", "))
+            format!("{{{}}}", text.collect::<Vec<_>>().join(", "))
         })
     }
 }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schemas_are_told_in_words() {
+    fn schemas_become_text() {
         let components = json!({
             "Name": {"type": "string"},
             "Tree": {"type": "object", "required": ["name"], "properties": {
@@ -193,27 +193,27 @@ mod tests {
             (json!({"$ref": "https://example.com/a.json"}), "a.json"),
             (json!({"type": 7}), "anything"),
         ] {
-            assert_eq!(shape(&schema, components.as_object().unwrap()), words, "{schema}");
+            assert_eq!(schema_text(&schema, components.as_object().unwrap()), words, "{schema}");
         }
     }
 
-    /// Each refers to the next twice, which would be told 2^100 times.
+    /// Each schema refers to the next one twice: without a limit, 2^100 schemas.
     #[test]
-    fn what_is_nested_deep_is_cut() {
+    fn deep_nesting_is_cut() {
         let next = |n: usize| json!({"$ref": format!("#/components/schemas/{}", n + 1)});
         let components: Map<_, _> = (0..100)
             .map(|n| (n.to_string(), json!({"properties": {"a": next(n), "b": next(n)}})))
             .collect();
-        assert!(shape(&next(0), &components).len() < 1000);
-        // Each of a hundred refers to all of them: a hundred to the power of the depth.
+        assert!(schema_text(&next(0), &components).len() < 1000);
+        // Each of 100 schemas refers to all of them: 100 to the power of the depth.
         let all: Vec<_> = (0..100).map(next).collect();
         let components: Map<_, _> =
             (0..100).map(|n| (n.to_string(), json!({"oneOf": all}))).collect();
-        assert!(shape(&next(0), &components).len() < 100_000);
+        assert!(schema_text(&next(0), &components).len() < 100_000);
         let mut deep = json!({"type": "string"});
         for _ in 0..50 {
             deep = json!({"properties": {"a": deep}});
         }
-        assert_eq!(shape(&deep, &Map::new()), "{a?: {a?: {a?: Object}}}");
+        assert_eq!(schema_text(&deep, &Map::new()), "{a?: {a?: {a?: Object}}}");
     }
 }

@@ -1,10 +1,10 @@
-//! The command line: what is refused, and what its help teaches.
+//! The command line: invalid arguments, and `--help`.
 
 use super::{bench, refuses};
 use crate::support::{antiphon, run};
 
 #[test]
-fn load_stays_on_this_machine() {
+fn a_remote_endpoint_requires_a_flag() {
     for endpoint in ["http://example.org", "ws://10.0.0.1:80/x", "tcp://0.0.0.0:1", "tcp://[::2]:1"]
     {
         refuses(&[endpoint, "m"], 2, "--allow-remote");
@@ -13,7 +13,7 @@ fn load_stays_on_this_machine() {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_is_refused() {
+fn an_invalid_command_line_is_rejected() {
     let tcp = "tcp://127.0.0.1:1";
     for (words, remedy) in [
         (&[][..], "Usage:"),
@@ -26,7 +26,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
         (&[tcp, "m", "-n", "10", "-b", "3"], "a multiple of --batch"),
         (&[tcp, "m", "-c", "0"], "at least 1"),
         (&[tcp, "m", "-t", "soon"], "500ms"),
-        (&[tcp, "m", "--rate", "fast"], "no count"),
+        (&[tcp, "m", "--rate", "fast"], "not a count"),
         (&[tcp, "m", "--format", "xml"], "json"),
         (&[tcp, "m", "--expect", "{"], "--expect is not JSON"),
         (&[tcp, "m", "--expect", "@/no/such/file"], "/no/such/file"),
@@ -38,7 +38,7 @@ fn a_command_line_that_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn help_teaches() {
+fn help_has_examples_and_exit_codes() {
     let help = bench(&["--help"]);
     assert_eq!((help.code, &*help.stderr), (Some(0), ""));
     for part in ["Examples:\n  antiphon bench", "--rate", "exit code 5", "Ctrl-C"] {

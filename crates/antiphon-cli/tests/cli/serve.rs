@@ -1,4 +1,4 @@
-//! How `antiphon serve` starts and ends.
+//! Start and shutdown of `antiphon serve`.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -12,7 +12,7 @@ const SLEEP: &str = r#"{"jsonrpc":"2.0","method":"sleep","params":[300],"id":"sl
 const SLEPT: &str = r#"{"jsonrpc":"2.0","result":300,"id":"slow"}"#;
 const FOREVER: &str = r#"{"jsonrpc":"2.0","method":"sleep","params":[600000],"id":"slow"}"#;
 
-/// Starts a call that takes a while. What follows it has been answered, so it runs.
+/// Starts a slow call. The next call gets its reply, so the slow one is running.
 fn start(connection: &mut impl Connection, slow: &str) {
     connection.send(slow.as_bytes()).unwrap();
     connection.works();
@@ -27,20 +27,20 @@ fn lines(server: &Server) -> Stream {
 }
 
 #[test]
-fn it_says_where_it_listens_and_what_to_try() {
+fn it_prints_its_endpoints_and_commands_to_try() {
     let server = Server::start("http://127.0.0.1:0", "");
     let http = server.endpoint("http").to_owned();
     let curl = server.stderr_line();
     assert!(curl.contains(&format!("curl {http} ")), "{curl}");
     assert!(server.stderr_line().contains(&format!("antiphon call {http} subtract 42 23")));
-    // The line works as it stands, in a shell.
+    // The line can be pasted into a shell.
     let command = curl.split_once("try: ").unwrap().1;
     assert!(command.ends_with('\''), "{command}");
 }
 
-/// `/dev/full` is a disk without room.
+/// A write to `/dev/full` fails like a full disk.
 #[test]
-fn answers_that_cannot_be_written_are_an_error() {
+fn a_failed_write_to_stdout_is_an_error() {
     let script = "exec \"$0\" serve stdio: >/dev/full";
     let ended = run(
         Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_antiphon")]),
@@ -51,14 +51,14 @@ fn answers_that_cannot_be_written_are_an_error() {
 }
 
 #[test]
-fn an_interrupt_lets_what_runs_finish() {
+fn a_signal_lets_running_calls_finish() {
     for signal in [Signal::INT, Signal::TERM] {
         let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "");
         let (mut stream, mut ws) = (lines(&server), Ws::connect(server.address("http")));
         let mut http = Http::connect(server.address("http"));
         start(&mut stream, SLEEP);
         start(&mut ws, SLEEP);
-        // The server asks for the body, so it is at work on this request too.
+        // The server requests the body, so this request is running too.
         let headers = "content-type: application/json\r\nexpect: 100-continue\r\n";
         http.head("POST", headers, SLEEP.len()).unwrap();
         assert_eq!(http.answer().unwrap().status, 100);
@@ -79,13 +79,13 @@ fn an_interrupt_lets_what_runs_finish() {
 }
 
 #[test]
-fn while_it_shuts_down_new_calls_are_refused() {
+fn new_calls_are_rejected_during_shutdown() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let mut stream = lines(&server);
     start(&mut stream, SLEEP);
     server.process().signal(Signal::INT);
     while !server.stderr_line().contains("shutting down") {}
-    // The connection learns of it in its own time; until then a call is answered as ever.
+    // A connection notices the shutdown a little later. Until then, calls succeed.
     let refused = loop {
         let answer = stream.ask(r#"{"jsonrpc":"2.0","method":"echo","id":1}"#);
         if !answer.contains("\"result\":null") {
@@ -97,9 +97,9 @@ fn while_it_shuts_down_new_calls_are_refused() {
     assert_eq!(server.end().0, Some(0));
 }
 
-/// Every request gets one answer, shutdown included.
+/// Every request gets one response, also at shutdown.
 #[test]
-fn what_does_not_finish_in_time_is_cancelled_and_told_so() {
+fn a_call_that_outlasts_the_shutdown_timeout_gets_an_error() {
     let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "--shutdown-timeout 200ms");
     let (mut stream, mut ws) = (lines(&server), Ws::connect(server.address("http")));
     start(&mut stream, FOREVER);
@@ -113,7 +113,7 @@ fn what_does_not_finish_in_time_is_cancelled_and_told_so() {
 }
 
 #[test]
-fn a_second_interrupt_ends_it_at_once() {
+fn a_second_signal_ends_it_at_once() {
     let server = Server::start("tcp://127.0.0.1:0", "--shutdown-timeout 10m");
     let mut stream = lines(&server);
     start(&mut stream, FOREVER);
@@ -124,7 +124,7 @@ fn a_second_interrupt_ends_it_at_once() {
 }
 
 #[test]
-fn the_end_of_stdin_ends_it_when_all_is_answered() {
+fn the_end_of_stdin_ends_it_after_the_last_response() {
     for framing in [Framing::Line, Framing::Header] {
         let (server, mut stream) = Stream::stdio("stdio:", framing);
         stream.send(SLEEP.as_bytes()).unwrap();
@@ -136,7 +136,7 @@ fn the_end_of_stdin_ends_it_when_all_is_answered() {
 }
 
 #[test]
-fn the_end_of_a_stream_is_not_the_end_of_its_calls() {
+fn calls_outlive_the_end_of_their_stream() {
     let scratch = Scratch::new();
     let unix = format!("unix:{}", scratch.path("a.sock").display());
     let server = Server::start(&format!("tcp://127.0.0.1:0 {unix}"), "");
@@ -160,7 +160,7 @@ fn a_socket_file_is_removed_at_the_end() {
 }
 
 #[test]
-fn a_socket_file_of_the_dead_is_taken_over() {
+fn a_stale_socket_file_is_replaced() {
     let scratch = Scratch::new();
     let path = scratch.path("a.sock");
     drop(UnixListener::bind(&path).unwrap());
@@ -170,7 +170,7 @@ fn a_socket_file_of_the_dead_is_taken_over() {
 }
 
 #[test]
-fn a_socket_file_of_the_living_is_left_alone_and_so_is_any_other_file() {
+fn a_socket_file_in_use_and_other_files_are_not_replaced() {
     let scratch = Scratch::new();
     let (socket, file) = (scratch.path("a.sock"), scratch.path("file"));
     let _living = UnixListener::bind(&socket).unwrap();
@@ -185,7 +185,7 @@ fn a_socket_file_of_the_living_is_left_alone_and_so_is_any_other_file() {
 }
 
 #[test]
-fn a_port_in_use_is_named_with_the_remedy() {
+fn a_port_in_use_is_named_with_a_remedy() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     for scheme in ["http", "ws", "tcp"] {
         let endpoint = format!("{scheme}://{}", taken.local_addr().unwrap());
@@ -195,9 +195,9 @@ fn a_port_in_use_is_named_with_the_remedy() {
     }
 }
 
-/// stdout is the protocol's: neither the log nor a panic may break into it.
+/// stdout carries the protocol, so logs and panics must not appear there.
 #[test]
-fn what_is_logged_stays_on_stderr() {
+fn logs_and_panics_go_to_stderr() {
     let mut command = antiphon();
     command.args(["serve", "stdio:", "--log", "trace", "--log-format", "json"]);
     let calls = "{\"jsonrpc\":\"2.0\",\"method\":\"panic\",\"id\":1}\n";
@@ -211,7 +211,7 @@ fn what_is_logged_stays_on_stderr() {
 }
 
 #[test]
-fn answers_that_nobody_asked_for_cannot_fill_the_log() {
+fn unexpected_responses_are_logged_once() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let mut stream = lines(&server);
     for id in 1..=50 {

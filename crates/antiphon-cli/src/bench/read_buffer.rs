@@ -1,28 +1,28 @@
-//! What was read and is not used up.
+//! Bytes that were read and not yet consumed.
 
-/// What one read takes at first; a reply that is larger makes more room.
+/// The initial size. The buffer grows for a larger reply.
 const ROOM: usize = 64 << 10;
 
-/// The bytes between two cursors; before them all is used up, and behind them is room.
-pub(super) struct Input {
+/// A buffer with two cursors: consumed bytes, unread bytes, free space.
+pub(super) struct ReceiveBuffer {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
 }
 
-impl Input {
-    /// With what came already.
+impl ReceiveBuffer {
+    /// Starts with bytes that were already received.
     pub(super) fn new(early: &[u8]) -> Self {
         let mut bytes = early.to_vec();
         bytes.resize(ROOM.max(early.len() * 2), 0);
         Self { bytes, start: 0, end: early.len() }
     }
 
-    pub(super) fn unused(&self) -> &[u8] {
+    pub(super) fn unread(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }
 
-    /// Where the next read goes.
+    /// Returns free space for the next read.
     pub(super) fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -36,13 +36,13 @@ impl Input {
         &mut self.bytes[self.end..]
     }
 
-    /// So much was read into the room.
+    /// Marks bytes of the free space as read.
     pub(super) fn add(&mut self, length: usize) {
         self.end += length;
     }
 
-    /// So much is used up.
-    pub(super) fn pass(&mut self, length: usize) {
+    /// Marks bytes as consumed.
+    pub(super) fn consume(&mut self, length: usize) {
         self.start += length;
     }
 }
@@ -52,21 +52,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_for_any_reply() {
-        let mut input = Input::new(b"ab");
+    fn the_buffer_grows_and_keeps_unread_bytes() {
+        let mut buffer = ReceiveBuffer::new(b"ab");
         let mut expected = b"ab".to_vec();
         for round in 0..2_000_usize {
             let piece = vec![round as u8; (round * 37) % 9_000 + 1];
-            let room = input.room();
+            let room = buffer.room();
             let length = piece.len().min(room.len());
             assert!(length > 0);
             room[..length].copy_from_slice(&piece[..length]);
-            input.add(length);
+            buffer.add(length);
             expected.extend_from_slice(&piece[..length]);
             let used = if round % 100 == 99 { expected.len() } else { expected.len() / 50 };
-            input.pass(used);
+            buffer.consume(used);
             expected.drain(..used);
-            assert!(input.unused() == expected);
+            assert!(buffer.unread() == expected);
         }
     }
 }

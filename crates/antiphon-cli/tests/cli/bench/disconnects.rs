@@ -1,4 +1,4 @@
-//! Servers that close, fall silent, die, or never were there.
+//! Servers that close, stop replying, crash or are not reachable.
 
 use std::io::{BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -17,9 +17,9 @@ fn a_server_that_closes_after_each_reply_is_connected_to_again() {
         let endpoint = web(answer, true);
         succeeds(&[&endpoint, "m", "-n", "40", "-c", "2"], 40);
         let ended = bench(&[&endpoint, "m", "-n", "40", "-c", "2"]);
-        assert!(ended.stdout.contains("connections made anew"), "{}", ended.stdout);
+        assert!(ended.stdout.contains("connections reopened"), "{}", ended.stdout);
     }
-    // Without a word, the next call is lost on its way.
+    // If the server closes without notice, the next call is lost.
     let (code, calls, errors) = counted(&[&web(|id| ok("", &hello(id)), true), "m", "-n", "40"]);
     assert_eq!((code, calls + errors["lost"]), (3, 40), "{errors:?}");
 }
@@ -34,7 +34,7 @@ fn a_call_that_is_never_answered_times_out() {
         let words = [&mute, "m", "-c", "2", "-f", "2", "--timeout", "200ms"];
         fails(&[&words[..], &["-n", "4"]].concat(), 4, 0, &[("timeout", 4)]);
     }
-    // The last of many.
+    // Only the last call has no reply.
     let last = lines(|id| if id == 20 { String::new() } else { hello_line(id) });
     let words = [&last, "m", "-n", "20", "-c", "1", "--timeout", "200ms"];
     fails(&words, 4, 19, &[("timeout", 1)]);
@@ -43,8 +43,8 @@ fn a_call_that_is_never_answered_times_out() {
     refuses(&[&endpoint, "m", "--timeout", "100ms"], 4, "--timeout");
 }
 
-/// It answers 10 calls and is gone.
-fn mortal() -> String {
+/// Starts a server that replies to 10 calls and exits.
+fn short_lived() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("tcp://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
@@ -58,13 +58,13 @@ fn mortal() -> String {
 }
 
 #[test]
-fn a_server_that_dies_is_told_and_the_run_ends() {
+fn a_server_that_dies_is_reported_and_ends_the_run() {
     let words = ["m", "-c", "1", "-t", "300ms", "--warm-up", "0"];
-    let (code, calls, errors) = counted(&[&[&*mortal()], &words[..]].concat());
+    let (code, calls, errors) = counted(&[&[&*short_lived()], &words[..]].concat());
     assert_eq!((code, calls), (3, 10), "{errors:?}");
     assert!(errors["lost"] == 1 && errors["connect"] > 0, "{errors:?}");
 
-    let (code, calls, errors) = counted(&[&mortal(), "m", "-c", "1", "-n", "100"]);
+    let (code, calls, errors) = counted(&[&short_lived(), "m", "-c", "1", "-n", "100"]);
     assert_eq!((code, calls + errors["lost"] + errors["unsent"]), (3, 100), "{errors:?}");
 }
 
@@ -85,7 +85,7 @@ fn a_server_that_comes_back_is_used_again() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_at_once() {
+fn an_unreachable_server_is_an_error_at_once() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for scheme in ["http", "ws", "tcp"] {
         let endpoint = format!("{scheme}://{free}");

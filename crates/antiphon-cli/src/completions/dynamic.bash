@@ -1,10 +1,10 @@
 
-# What the endpoint on the line can tell comes first, and else what is known without it.
-_antiphon_live() {
+# Candidates of the endpoint come first; without any, the static ones of clap.
+_antiphon_dynamic() {
     local line="${COMP_LINE:0:COMP_POINT}" word begun="" suggested
     word="${line##*[[:space:]]}"
     if [[ "$word" != -* ]]; then
-        # To readline a word begins behind the last of these.
+        # readline starts a new word after each of these characters.
         [[ "$COMP_WORDBREAKS" == *[:=]* ]] && begun="${word%"${word##*[:=]}"}"
         COMPREPLY=()
         while IFS=$'\t' read -r suggested _; do

@@ -1,13 +1,13 @@
-//! Which name was meant by one that is not there.
+//! Suggestions for a misspelled name, by edit distance.
 
-/// Names longer than this are not compared: a peer may send any.
+/// Longer names are not compared, since a peer may send names of any length.
 const LONGEST: usize = 100;
 
-/// How many are told.
+/// The maximum number of suggestions.
 const MOST: usize = 3;
 
-/// The names most like this one, the best first.
-pub(crate) fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+/// Returns the names most similar to this one, the best first.
+pub(crate) fn similar<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let mut near: Vec<_> =
         names.into_iter().filter_map(|name| Some((distance(typed, name)?, name))).collect();
     near.sort_unstable();
@@ -15,7 +15,7 @@ pub(crate) fn nearest<'a>(typed: &str, names: impl IntoIterator<Item = &'a str>)
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
-/// "did you mean `a`, `b` or `c`?"
+/// Formats "did you mean `a`, `b` or `c`?".
 pub(crate) fn did_you_mean(names: &[&str]) -> Option<String> {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
     let listed = match &*quoted {
@@ -26,7 +26,7 @@ pub(crate) fn did_you_mean(names: &[&str]) -> Option<String> {
     Some(format!("did you mean {listed}?"))
 }
 
-/// How far apart they are, or none where they have little in common.
+/// Returns the edit distance, or `None` if the names have little in common.
 fn distance(typed: &str, name: &str) -> Option<usize> {
     let fold = |text: &str| text.chars().flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (typed, name) = (fold(typed), fold(name));
@@ -39,7 +39,7 @@ fn distance(typed: &str, name: &str) -> Option<usize> {
     (edits <= tolerated || is_part).then_some(edits)
 }
 
-/// Characters to add, take away or change.
+/// Returns the number of characters to add, remove or change.
 fn edits(from: &[char], to: &[char]) -> usize {
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (i, a) in from.iter().enumerate() {
@@ -58,14 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_like_it_is_found_and_the_rest_is_not() {
+    fn only_similar_names_are_found() {
         let names = ["subtract", "sum", "sleep", "subscribe_ticks", "eth_getBlockByNumber"];
-        assert_eq!(nearest("substract", names), ["subtract"]);
-        assert_eq!(nearest("SUM", names), ["sum"]);
-        assert_eq!(nearest("getblock", names), ["eth_getBlockByNumber"]);
-        assert_eq!(nearest("frobnicate", names), [""; 0]);
-        assert_eq!(nearest(&"a".repeat(1000), names), [""; 0]);
-        assert_eq!(nearest("", names), [""; 0]);
+        assert_eq!(similar("substract", names), ["subtract"]);
+        assert_eq!(similar("SUM", names), ["sum"]);
+        assert_eq!(similar("getblock", names), ["eth_getBlockByNumber"]);
+        assert_eq!(similar("frobnicate", names), [""; 0]);
+        assert_eq!(similar(&"a".repeat(1000), names), [""; 0]);
+        assert_eq!(similar("", names), [""; 0]);
     }
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_reads_well() {
+    fn names_are_listed_in_one_sentence() {
         assert_eq!(did_you_mean(&[]), None);
         assert_eq!(did_you_mean(&["a"]).unwrap(), "did you mean `a`?");
         assert_eq!(did_you_mean(&["a", "b", "c"]).unwrap(), "did you mean `a`, `b` or `c`?");

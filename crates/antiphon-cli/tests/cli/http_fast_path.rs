@@ -1,4 +1,4 @@
-//! The usual POST is served without hyper, everything else by it: nobody outside can tell which.
+//! The HTTP fast path serves a plain POST, and hyper serves other requests. Clients see no difference.
 
 use crate::support::{Http, KEY, Server};
 
@@ -18,7 +18,7 @@ fn post(headers: &str, body: &str) -> String {
     )
 }
 
-fn usual(id: usize) -> String {
+fn fast(id: usize) -> String {
     let body = call(id);
     post(&format!("content-length: {}\r\n", body.len()), &body)
 }
@@ -29,15 +29,15 @@ fn chunked(id: usize) -> String {
 }
 
 #[test]
-fn both_share_a_connection_and_answer_in_order() {
+fn both_share_a_connection_and_reply_in_order() {
     let server = Server::start(HTTP, "");
     let requests: Vec<_> = (0..40)
         .map(|id| match id {
-            0..10 => usual(id),
-            // From here on it is hyper's, and stays there.
+            0..10 => fast(id),
+            // From here on hyper serves the connection.
             10 => chunked(id),
             _ if id % 3 == 0 => chunked(id),
-            _ => usual(id),
+            _ => fast(id),
         })
         .collect();
     let all = requests.concat();
@@ -54,7 +54,7 @@ fn both_share_a_connection_and_answer_in_order() {
 }
 
 #[test]
-fn both_answer_alike() {
+fn both_send_equal_responses() {
     let server = Server::start(HTTP, "--max-frame-bytes 1000");
     for body in [call(1), "{".to_owned(), "[]".to_owned(), call(1).replace(",\"id\":1", "")] {
         let length = format!("content-length: {}\r\n", body.len());
@@ -74,11 +74,11 @@ fn both_answer_alike() {
     assert_eq!(http.answer().unwrap().status, 413);
 }
 
-/// Where two parsers could read a request in two ways, neither reads it as two.
+/// Two parsers must not disagree on the end of a request (request smuggling).
 #[test]
-fn what_could_be_read_in_two_ways_is_refused_or_read_once() {
+fn an_ambiguous_request_is_rejected_and_closes_the_connection() {
     let server = Server::start(HTTP, "");
-    let smuggled = usual(2);
+    let smuggled = fast(2);
     for headers in [
         "content-length: 0\r\ncontent-length: 61\r\n",
         "content-length: +61\r\n",
@@ -98,9 +98,9 @@ fn what_could_be_read_in_two_ways_is_refused_or_read_once() {
     }
 }
 
-/// The first frame may come in one packet with the request that asks for a WebSocket.
+/// The first frame may arrive in one packet with the upgrade request.
 #[test]
-fn a_connection_can_become_a_websocket_after_usual_requests() {
+fn a_connection_can_upgrade_after_fast_path_requests() {
     let server = Server::start(HTTP, "");
     let mut http = Http::connect(server.address("http"));
     let upgrade = format!(
@@ -108,7 +108,7 @@ fn a_connection_can_become_a_websocket_after_usual_requests() {
          sec-websocket-version: 13\r\nsec-websocket-key: {KEY}\r\n\r\n"
     );
     let text = call(3);
-    let mut bytes = [usual(1), usual(2), upgrade].concat().into_bytes();
+    let mut bytes = [fast(1), fast(2), upgrade].concat().into_bytes();
     bytes.extend([0x81, 0x80 | text.len() as u8, 0, 0, 0, 0]);
     bytes.extend(text.as_bytes());
     http.raw(&bytes).unwrap();

@@ -1,4 +1,4 @@
-//! `antiphon subscribe`: items on stdout, and a clean end.
+//! `antiphon subscribe`: items on stdout and a clean end.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -11,21 +11,21 @@ const WIRES: &str =
     "ws://127.0.0.1:0 tcp://127.0.0.1:0 tcp+header://127.0.0.1:0 http://127.0.0.1:0";
 
 #[test]
-fn each_item_is_a_line_and_there_are_as_many_as_asked_for() {
+fn each_item_is_a_line_and_count_limits_them() {
     let server = Server::start(WIRES, "");
     for wire in ["ws", "tcp", "tcp+header"] {
         let words = ["subscribe", "-v", server.endpoint(wire), "subscribe_ticks", "1", "-n", "3"];
         let ended = run(antiphon().args(words), b"");
         assert_eq!((ended.code, &*ended.stdout), (Some(0), "0\n1\n2\n"), "{}", ended.stderr);
-        // Unsubscribed, and the server has said that it was.
-        let told = ended.stderr.split("--> ").last().unwrap();
-        assert!(told.contains("\"unsubscribe_ticks\""), "{}", ended.stderr);
-        assert!(told.contains("\"result\":true"), "{}", ended.stderr);
+        // The server has confirmed the unsubscribe call.
+        let exchange = ended.stderr.split("--> ").last().unwrap();
+        assert!(exchange.contains("\"unsubscribe_ticks\""), "{}", ended.stderr);
+        assert!(exchange.contains("\"result\":true"), "{}", ended.stderr);
     }
 }
 
 #[test]
-fn a_source_that_ends_ends_it_well() {
+fn the_end_of_the_source_is_a_success() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let words = ["subscribe", server.endpoint("tcp"), "subscribe_ticks", "ms:=1", "count:=4"];
     let ended = run(antiphon().args(words), b"");
@@ -49,12 +49,15 @@ fn ctrl_c_unsubscribes_first() {
     reading.join().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    let told = stderr.split("--> ").last().unwrap();
-    assert!(told.contains("unsubscribe_ticks") && told.contains("\"result\":true"), "{stderr}");
+    let exchange = stderr.split("--> ").last().unwrap();
+    assert!(
+        exchange.contains("unsubscribe_ticks") && exchange.contains("\"result\":true"),
+        "{stderr}"
+    );
 }
 
 #[test]
-fn a_reader_that_goes_has_enough() {
+fn a_closed_stdout_is_a_success() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let mut child = antiphon()
         .args(["subscribe", server.endpoint("tcp"), "subscribe_ticks", "1"])
@@ -68,10 +71,10 @@ fn a_reader_that_goes_has_enough() {
 }
 
 #[test]
-fn what_cannot_be_subscribed_to_says_why() {
+fn a_failed_subscription_explains_why() {
     let server = Server::start(WIRES, "");
     for (words, code, said) in [
-        (["http", "subscribe_ticks", "1"], 3, "reached by ws://"),
+        (["http", "subscribe_ticks", "1"], 3, "use ws:// or wss://"),
         (["tcp", "subscribe_nothing", "1"], 1, "no such method"),
         (["tcp", "subscribe_ticks", "soon"], 1, "-32602"),
         (["tcp", "echo", "1"], 2, "--unsubscribe NAME"),
@@ -84,7 +87,7 @@ fn what_cannot_be_subscribed_to_says_why() {
         assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
         assert_eq!(ended.stdout, "");
     }
-    // A method that answers with something else is no subscription.
+    // A method whose result is not an id is not a subscription.
     let words = ["subscribe", server.endpoint("tcp"), "get_data", "--unsubscribe", "x"];
     let ended = run(antiphon().args(words), b"");
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
@@ -92,7 +95,7 @@ fn what_cannot_be_subscribed_to_says_why() {
 }
 
 #[test]
-fn a_server_that_goes_is_an_error_unless_it_is_waited_for() {
+fn a_lost_connection_is_an_error_without_reconnect() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let endpoint = server.endpoint("tcp").to_owned();
     let spawn = |flags: &[&str]| {
@@ -113,7 +116,7 @@ fn a_server_that_goes_is_an_error_unless_it_is_waited_for() {
     assert_eq!(left.status.code(), Some(3), "{stderr}");
     assert!(stderr.contains("--reconnect"), "{stderr}");
     let _again = Server::start(&endpoint, "");
-    // It counts from 0 again: that is the new one.
+    // The new subscription counts from 0.
     let mut lines = staying_out.lines().map_while(Result::ok);
     assert!(lines.any(|line| line == "0"));
     let mut stderr = BufReader::new(staying.stderr.take().unwrap());
@@ -121,7 +124,7 @@ fn a_server_that_goes_is_an_error_unless_it_is_waited_for() {
     stderr.read_line(&mut notice).unwrap();
     assert!(notice.contains("there is a gap"), "{notice}");
     Process::of(&staying).signal(Signal::INT);
-    // What it still says must go somewhere.
+    // Its stdout must be read, or it would block.
     let draining = std::thread::spawn(move || lines.count());
     assert_eq!(staying.wait().unwrap().code(), Some(130));
     draining.join().unwrap();
