@@ -50,7 +50,7 @@ impl Responder {
                 handler: Arc::new(handler),
                 settings: Arc::new(Settings::new(limits)),
             },
-            origin: Origin::Request(Arc::new(Connection::new("none"))),
+            origin: Origin::request(Connection::new("none")),
         }
     }
 

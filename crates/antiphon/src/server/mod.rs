@@ -49,13 +49,9 @@ pub struct Server {
     on_connect: Option<OnConnect>,
     dialect: Dialect,
     #[cfg(feature = "http")]
-    guard: transport::http::Guard,
-    #[cfg(feature = "http")]
-    pages: Vec<transport::http::service::Page>,
+    http: transport::http::HttpSettings,
     #[cfg(feature = "tls")]
     tls: Option<transport::tls::TlsServer>,
-    #[cfg(feature = "http")]
-    http_layers: Option<transport::http::HttpServerService>,
 }
 
 enum Listener {
@@ -134,13 +130,9 @@ impl Server {
             on_connect: None,
             dialect: Dialect::plain(),
             #[cfg(feature = "http")]
-            guard: transport::http::Guard::new(),
-            #[cfg(feature = "http")]
-            pages: Vec::new(),
+            http: transport::http::HttpSettings::default(),
             #[cfg(feature = "tls")]
             tls: None,
-            #[cfg(feature = "http")]
-            http_layers: None,
         };
         server.and(endpoint).await
     }
@@ -235,13 +227,9 @@ impl Server {
             settings: Arc::new(settings),
             peers,
             #[cfg(feature = "http")]
-            guard: self.guard,
-            #[cfg(feature = "http")]
-            pages: self.pages,
+            http: self.http,
             #[cfg(feature = "tls")]
             tls: self.tls,
-            #[cfg(feature = "http")]
-            http_layers: self.http_layers,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.peers.stop_on_drop();

@@ -166,11 +166,12 @@ impl Secure {
                 connection.await;
             }
             #[cfg(feature = "http")]
-            Above::Http(http) if stream.protocol() == Some(HTTP2[0]) => {
-                http.1.refuse_http2(stream).await;
+            Above::Http(http) => {
+                let (http, server) = &**http;
+                let is_http2 = stream.protocol() == Some(HTTP2[0]);
+                let remote = Remote::new(stream.remote()).secured(stream.peer_certificates());
+                server.refuse(stream, http.for_one(remote), is_http2).await;
             }
-            #[cfg(feature = "http")]
-            Above::Http(_) => listener::refuse(stream).await,
         }
     }
 }

@@ -31,13 +31,9 @@ pub(super) struct Service {
     pub(super) settings: Arc<Settings>,
     pub(super) peers: ConnectionRegistry,
     #[cfg(feature = "http")]
-    pub(super) guard: transport::http::Guard,
-    #[cfg(feature = "http")]
-    pub(super) pages: Vec<transport::http::service::Page>,
+    pub(super) http: transport::http::HttpSettings,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<transport::tls::TlsServer>,
-    #[cfg(feature = "http")]
-    pub(super) http_layers: Option<transport::http::HttpServerService>,
 }
 
 impl Service {
@@ -137,12 +133,10 @@ impl Service {
         websocket_only: bool,
     ) -> HttpService {
         let loopback = socket.local_addr().is_ok_and(|address| address.ip().is_loopback());
-        let guard = if loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
-        let service = HttpService::build(self.handler.clone(), self.settings.clone(), guard)
+        let http = self.http.clone().loopback_only(loopback);
+        let service = HttpService::build(self.handler.clone(), self.settings.clone(), http)
             .at_path(path)
-            .among(self.peers.clone())
-            .pages(self.pages.clone())
-            .in_layers(self.http_layers.clone());
+            .among(self.peers.clone());
         if websocket_only { service.websocket_only() } else { service }
     }
 
@@ -162,9 +156,11 @@ impl Service {
             match self.peers.admit() {
                 None => {
                     let Some(refusal) = self.peers.refusal() else { continue };
+                    let refusing =
+                        server.refuse(stream, service.for_one(Remote::new(Some(remote))), false);
                     drop(self.peers.spawn(async move {
                         let _held = refusal;
-                        transport::http::listener::refuse(stream).await;
+                        refusing.await;
                     }));
                 }
                 Some(place) => {
