@@ -23,7 +23,7 @@ use crate::subscription::Topic;
 pub use builder::ClientBuilder;
 use builder::{Layering, layered};
 pub use error::ConnectError;
-use reconnect::Lasting;
+use reconnect::ReconnectingCaller;
 pub use reconnect::{ConnectionState, Reconnect};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
@@ -56,7 +56,7 @@ pub(crate) enum Line {
     /// One connection.
     One(Arc<Open>),
     /// One connection after the other.
-    Lasting(Arc<Lasting>),
+    Lasting(Arc<ReconnectingCaller>),
 }
 
 /// An open connection.

@@ -1,6 +1,6 @@
-//! Whether the values of params are as the schemas of one method have them.
+//! Checks the values of params against the schemas of one method.
 //!
-//! Whether there are too few or too many is no matter of schemas, and is not asked here.
+//! The number of params is not checked here: schemas do not describe it.
 
 use std::fmt::Write as _;
 
@@ -11,28 +11,28 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Components, Content, Method};
 
-/// The check of one method.
+/// Checks the params of one method.
 pub(crate) struct ParamsCheck {
     params: Vec<CheckedParam>,
-    /// Of all params by name.
+    /// Validates all params by name.
     validator: Validator,
 }
 
 pub(crate) struct CheckedParam {
     name: String,
     required: bool,
-    /// It stands for all that is given by position from here on.
+    /// Stands for all positional params from its index on.
     repeated: bool,
 }
 
-/// What is wrong, and where.
+/// The path of an invalid value, and the reason.
 #[derive(Debug)]
 pub(crate) struct ParamsFault {
     pub(crate) path: String,
     pub(crate) reason: String,
 }
 
-/// Whether a param stands for any number of them.
+/// Whether one param stands for any number of params.
 pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }
@@ -65,7 +65,7 @@ impl ParamsCheck {
         hold(&self.validator, &named, |location| path(location, places))
     }
 
-    /// The params by name, without those that are left out by a null.
+    /// The params by name, without optional params that are `null`.
     fn named(&self, given: Value) -> Map<String, Value> {
         let mut named = match given {
             Value::Object(given) => given,
@@ -80,7 +80,7 @@ impl ParamsCheck {
         named
     }
 
-    /// What is given by position, by name: a repeated one takes all that is left.
+    /// Positional params by name. A repeated param takes all remaining values.
     fn placed(&self, given: Vec<Value>) -> Map<String, Value> {
         let mut given = given.into_iter();
         let mut named = Map::new();
@@ -95,8 +95,8 @@ impl ParamsCheck {
     }
 }
 
-/// What a schema allows. The components stand where its references look for them, and beside a reference
-/// nothing counts.
+/// The validator of a schema. The components stand at the path that its references use. `allOf` wraps
+/// the schema, because draft 7 ignores everything beside a reference.
 pub(crate) fn validator(
     method: &Method,
     schema: &Value,
@@ -109,7 +109,7 @@ pub(crate) fn validator(
     options.build(&schema).map_err(|error| SchemaError { method: method(), reason: failed(error) })
 }
 
-/// The params as a tree.
+/// The params as a JSON tree.
 pub(crate) fn given(params: &Params) -> Result<Value, ParamsFault> {
     let given = params.as_json().decode();
     given.map_err(|error| ParamsFault { path: String::new(), reason: error.to_string() })
@@ -120,17 +120,17 @@ pub(crate) fn hold(
     given: &Value,
     path: impl Fn(&Location) -> String,
 ) -> Result<(), ParamsFault> {
-    // The value is the peer's, and is not sent back.
+    // The message must not repeat the value, which comes from the peer.
     validator.validate(given).map_err(|error| ParamsFault {
         path: path(error.instance_path()),
         reason: error.masked().to_string(),
     })
 }
 
-/// Where it is wrong, as the caller has written it: with the places of params that came by position.
+/// The path of an invalid value as the caller wrote it: with indices for positional params.
 pub(crate) fn path(location: &Location, places: &[CheckedParam]) -> String {
     let mut path = String::new();
-    // Where the list begins that a repeated param stands for.
+    // The index at which a repeated param begins.
     let mut begin = 0;
     for (depth, segment) in location.iter().enumerate() {
         match segment {
@@ -156,9 +156,9 @@ pub(crate) fn path(location: &Location, places: &[CheckedParam]) -> String {
     path
 }
 
-/// A schema that cannot be checked against.
+/// The error of an invalid schema.
 #[derive(Debug, thiserror::Error)]
-#[error("the schema of `{method}` is none: {reason}")]
+#[error("the schema of `{method}` is invalid: {reason}")]
 pub struct SchemaError {
     method: String,
     reason: String,

@@ -1,4 +1,4 @@
-//! Whether a call fits what a document says, asked before it is sent.
+//! Checks a call against a document before the call is sent.
 
 use antiphon_core::Params;
 use serde_json::Value;
@@ -7,8 +7,8 @@ use super::check::{ParamsCheck, ParamsFault, SchemaError, is_repeated};
 use super::document::{Content, Document, Method, ParamStructure};
 
 impl Document {
-    /// Holds a call against the document: that there is such a method, that no param is missing or too
-    /// many, and that each is as its schema has it.
+    /// Checks a call against the document: the method must exist, no param may be missing or unknown, and
+    /// each param must match its schema.
     ///
     /// ```
     /// use antiphon::openrpc::{Document, InvalidCallError};
@@ -20,8 +20,8 @@ impl Document {
     /// let document = Document::parse(text)?;
     /// let params = |text: &'static str| Params::from_json(RawJson::parse(text).unwrap()).unwrap();
     /// assert!(document.check_call("page", Some(&params("[10]"))).is_ok());
-    /// let misfit = document.check_call("page", Some(&params(r#"{"limit": "ten"}"#)));
-    /// assert!(matches!(misfit, Err(InvalidCallError::Params { path, .. }) if path == "limit"));
+    /// let checked = document.check_call("page", Some(&params(r#"{"limit": "ten"}"#)));
+    /// assert!(matches!(checked, Err(InvalidCallError::Params { path, .. }) if path == "limit"));
     /// # Ok::<(), antiphon::openrpc::DocumentError>(())
     /// ```
     pub fn check_call(
@@ -37,22 +37,22 @@ impl Document {
     }
 }
 
-/// Why a call does not fit a document.
+/// The error of a call that does not match a document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidCallError {
-    /// There is no such method.
+    /// The document has no such method.
     #[error("there is no method `{0}`")]
     Method(String),
-    /// The params are others than the method takes.
+    /// The params do not match the method.
     #[error("{}", worded(path, reason))]
     Params {
-        /// Where they are wrong, as in `[0].name`; empty for all of them.
+        /// The path of the invalid value, such as `[0].name`; empty for the params as a whole.
         path: String,
-        /// What is wrong there.
+        /// The reason.
         reason: String,
     },
-    /// The document has a schema that is none.
+    /// The document contains an invalid schema.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
@@ -70,7 +70,7 @@ impl From<ParamsFault> for InvalidCallError {
     }
 }
 
-/// Whether as many are given as are taken, and in a way in which they are taken.
+/// Checks the number of the params and whether they are given in an accepted form.
 fn counted(method: &Method, params: Option<&Params>) -> Result<(), InvalidCallError> {
     let given = match params {
         Some(params) => params.as_json().decode::<Value>(),
@@ -100,7 +100,7 @@ fn by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
     if method.param_structure == ParamStructure::ByPosition {
         return Err(fault("", "they are taken by position"));
     }
-    // Where any number is taken, names of any kind are.
+    // A repeated param accepts any name.
     if method.params.iter().any(is_repeated) {
         return Ok(());
     }
@@ -111,7 +111,7 @@ fn by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
     }
 }
 
-/// Whether every param that must be given is.
+/// Checks that every required param is given.
 fn present(
     method: &Method,
     is_given: impl Fn(usize, &Content) -> bool,

@@ -1,9 +1,8 @@
-//! What a service says about itself: an OpenRPC 1.4 document.
+//! The description of a service: an OpenRPC 1.4 document.
 //!
-//! Contracts describe themselves: their names, doc comments, params, results and errors, and of every
-//! type that is `schemars::JsonSchema` its schema. A type that is not is described as anything, so
-//! nothing is asked of it. Closures are described by
-//! [`Router::describe`](crate::Router::describe).
+//! Contract traits describe themselves: names, doc comments, params, results and errors, with a schema
+//! for every type that implements `schemars::JsonSchema`. A type without a schema is described as any
+//! value, so the trait is not required. [`Router::describe`](crate::Router::describe) describes closures.
 //!
 //! ```
 //! use antiphon::{CallError, openrpc::Info};

@@ -1,8 +1,8 @@
-//! Subscriptions in a document, for which OpenRPC has no word.
+//! Subscriptions in a document. OpenRPC itself has no subscriptions.
 //!
-//! The method that begins one carries `x-subscription`: the notification that brings an item, what the
-//! item looks like, and the method that ends it, which is described too. Where topics of many kinds
-//! share one method, `x-subscription` is a list of them.
+//! The subscribe method has the member `x-subscription`: the notification that carries an item, the
+//! schema of the item, and the unsubscribe method, which is described too. Where topics of several
+//! kinds share one method, `x-subscription` is a list.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::subscription::Topic;
 
 pub(super) const MEMBER: &str = "x-subscription";
 
-/// Adds what a topic is called to what is known of its items.
+/// Adds the names of a topic to the description of its items.
 pub(super) fn name(method: &mut Method, topic: &Topic) {
     let known = method.rest.remove(MEMBER);
     let mut said = known.and_then(|known| known.as_object().cloned()).unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn name(method: &mut Method, topic: &Topic) {
     method.result = Some(Content { required: true, ..Content::new("subscription", json!(true)) });
 }
 
-/// The methods with each name once, and with those that end subscriptions.
+/// Merges methods with the same name, and adds the unsubscribe methods.
 pub(crate) fn gathered(methods: Vec<Method>) -> Vec<Method> {
     let mut gathered: Vec<Method> = Vec::with_capacity(methods.len());
     for method in methods {
@@ -42,7 +42,7 @@ pub(crate) fn gathered(methods: Vec<Method>) -> Vec<Method> {
     gathered
 }
 
-/// Adds a kind to the method that begins all of them.
+/// Adds a kind to the subscribe method that all kinds share.
 fn add_kind(gathered: &mut Vec<Method>, kind: &str, mut said: Map<String, Value>, method: Method) {
     said.insert("params".to_owned(), json!(method.params));
     said.insert("summary".to_owned(), json!(method.summary));
@@ -61,7 +61,7 @@ fn add_kind(gathered: &mut Vec<Method>, kind: &str, mut said: Map<String, Value>
     }
 }
 
-/// A method that begins subscriptions of kinds, none of which it has yet.
+/// A subscribe method for several kinds, still without kinds.
 fn of_kinds(method: Method) -> Method {
     let kind = Content { required: true, ..Content::new("kind", json!({"enum": []})) };
     let rest = Map::from_iter([("x-repeated".to_owned(), json!(true))]);

@@ -17,26 +17,25 @@ use crate::peer::{AtEof, Wire};
 /// Frames over a TCP connection.
 pub(crate) type TcpTransport = FramedStream<TcpStream>;
 
-/// Connects.
+/// Opens a TCP connection.
 pub(crate) async fn connect(authority: &str, limits: &Limits) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(authority).await?;
     prepare(&stream, limits);
     Ok(stream)
 }
 
-/// Without Nagle's delay, and with the system's questions whether the other side is there. A socket
-/// that takes neither works all the same.
+/// Disables Nagle's algorithm and enables TCP keep-alive. A socket that supports neither still works.
 pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
     let _ = stream.set_nodelay(true);
     if let Some(span) = limits.keep_alive {
-        let asking = TcpKeepalive::new().with_time(span);
+        let keep_alive = TcpKeepalive::new().with_time(span);
         #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
-        let asking = asking.with_interval(span);
-        let _ = SockRef::from(stream).set_tcp_keepalive(&asking);
+        let keep_alive = keep_alive.with_interval(span);
+        let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
     }
 }
 
-/// A wire of a connected stream.
+/// The wire of a connected stream.
 pub(crate) fn wire(
     stream: TcpStream,
     framing: Option<Framing>,
@@ -46,7 +45,7 @@ pub(crate) fn wire(
     over(stream, facts, framing, limits)
 }
 
-/// The same for a stream under TLS.
+/// Like [`wire`], for a stream with TLS.
 #[cfg(feature = "tls")]
 pub(crate) fn tls_wire(
     stream: TlsStream,
@@ -54,8 +53,8 @@ pub(crate) fn tls_wire(
     limits: &Limits,
 ) -> Wire<FramedStream<TlsStream>> {
     let mut facts = Connection::new("tls").from(stream.remote());
-    if let Some(shown) = stream.peer_certificates() {
-        facts.extensions.insert(shown);
+    if let Some(certificates) = stream.peer_certificates() {
+        facts.extensions.insert(certificates);
     }
     over(stream, facts, framing, limits)
 }

@@ -28,7 +28,7 @@ use crate::io::Metered;
 #[cfg(feature = "tls")]
 use crate::io::tls::TlsStream;
 use crate::peer::{Side, Wire, connect};
-use crate::transport::ws::handshake::proof;
+use crate::transport::ws::handshake::accept_key;
 use crate::transport::{Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -53,7 +53,7 @@ pub(super) fn accept<B>(
         response.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
         return response;
     }
-    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(proof) else {
+    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(accept_key) else {
         return answer::text(
             StatusCode::BAD_REQUEST,
             "sec-websocket-key must be 16 bytes in base64\n",
