@@ -334,7 +334,10 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
         let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
         let (refused, _server) = answered(|_proof| refusal.into()).await;
         let error = refused.unwrap_err();
-        assert!(error.contains(status) && error.contains("is this a WebSocket endpoint?"), "{error}");
+        assert!(
+            error.contains(status) && error.contains("is this a WebSocket endpoint?"),
+            "{error}"
+        );
     }
 }
 
