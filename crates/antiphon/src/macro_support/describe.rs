@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::KnownError;
 use crate::openrpc::{
-    Content, Description, Failure, Generator, Method, MethodOrTopic, items, told, whole,
+    Content, Description, Failure, Generator, Method, MethodOrTopic, items, split_docs, whole,
 };
 use crate::router::Router;
 
@@ -48,7 +48,7 @@ impl Describing<'_> {
         is_optional: bool,
         default: Option<Option<Value>>,
     ) {
-        let (summary, description) = told(docs);
+        let (summary, description) = split_docs(docs);
         let mut param = Content::new(name, schema);
         (param.summary, param.description) = (summary, description);
         param.required = default.is_none() && !is_optional;

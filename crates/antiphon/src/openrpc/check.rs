@@ -59,17 +59,17 @@ impl ParamsCheck {
     }
 
     pub(crate) fn check(&self, params: &Params) -> Result<(), ParamsFault> {
-        let given = given(params)?;
-        let places: &[CheckedParam] = if given.is_array() { &self.params } else { &[] };
-        let named = Value::Object(self.named(given));
-        hold(&self.validator, &named, |location| path(location, places))
+        let given = to_value(params)?;
+        let positional: &[CheckedParam] = if given.is_array() { &self.params } else { &[] };
+        let named = Value::Object(self.by_name(given));
+        validate(&self.validator, &named, |location| path(location, positional))
     }
 
     /// The params by name, without optional params that are `null`.
-    fn named(&self, given: Value) -> Map<String, Value> {
+    fn by_name(&self, given: Value) -> Map<String, Value> {
         let mut named = match given {
             Value::Object(given) => given,
-            Value::Array(given) => self.placed(given),
+            Value::Array(given) => self.by_position(given),
             _ => Map::new(),
         };
         for param in self.params.iter().filter(|param| !param.required) {
@@ -81,7 +81,7 @@ impl ParamsCheck {
     }
 
     /// Positional params by name. A repeated param takes all remaining values.
-    fn placed(&self, given: Vec<Value>) -> Map<String, Value> {
+    fn by_position(&self, given: Vec<Value>) -> Map<String, Value> {
         let mut given = given.into_iter();
         let mut named = Map::new();
         for param in &self.params {
@@ -110,12 +110,12 @@ pub(crate) fn validator(
 }
 
 /// The params as a JSON tree.
-pub(crate) fn given(params: &Params) -> Result<Value, ParamsFault> {
+pub(crate) fn to_value(params: &Params) -> Result<Value, ParamsFault> {
     let given = params.as_json().decode();
     given.map_err(|error| ParamsFault { path: String::new(), reason: error.to_string() })
 }
 
-pub(crate) fn hold(
+pub(crate) fn validate(
     validator: &Validator,
     given: &Value,
     path: impl Fn(&Location) -> String,
@@ -128,28 +128,28 @@ pub(crate) fn hold(
 }
 
 /// The path of an invalid value as the caller wrote it: with indices for positional params.
-pub(crate) fn path(location: &Location, places: &[CheckedParam]) -> String {
+pub(crate) fn path(location: &Location, positional: &[CheckedParam]) -> String {
     let mut path = String::new();
     // The index at which a repeated param begins.
-    let mut begin = 0;
+    let mut offset = 0;
     for (depth, segment) in location.iter().enumerate() {
         match segment {
-            LocationSegment::Property(name) if depth == 0 && !places.is_empty() => {
-                let place = places.iter().position(|param| *param.name == name);
-                let place = place.unwrap_or_default();
-                if places.get(place).is_some_and(|param| param.repeated) {
-                    begin = place;
+            LocationSegment::Property(name) if depth == 0 && !positional.is_empty() => {
+                let index = positional.iter().position(|param| *param.name == name);
+                let index = index.unwrap_or_default();
+                if positional.get(index).is_some_and(|param| param.repeated) {
+                    offset = index;
                 } else {
-                    let _ = write!(path, "[{place}]");
+                    let _ = write!(path, "[{index}]");
                 }
             }
             LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
             LocationSegment::Property(name) => {
                 let _ = write!(path, ".{name}");
             }
-            LocationSegment::Index(place) => {
-                let _ = write!(path, "[{}]", place + begin);
-                begin = 0;
+            LocationSegment::Index(index) => {
+                let _ = write!(path, "[{}]", index + offset);
+                offset = 0;
             }
         }
     }

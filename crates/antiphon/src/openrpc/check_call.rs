@@ -31,7 +31,7 @@ impl Document {
     ) -> Result<(), InvalidCallError> {
         let found =
             self.method(method).ok_or_else(|| InvalidCallError::Method(method.to_owned()))?;
-        counted(found, params)?;
+        check_count(found, params)?;
         let Some(params) = params else { return Ok(()) };
         Ok(ParamsCheck::new(found, &self.components)?.check(params)?)
     }
@@ -45,7 +45,7 @@ pub enum InvalidCallError {
     #[error("there is no method `{0}`")]
     Method(String),
     /// The params do not match the method.
-    #[error("{}", worded(path, reason))]
+    #[error("{}", params_message(path, reason))]
     Params {
         /// The path of the invalid value, such as `[0].name`; empty for the params as a whole.
         path: String,
@@ -57,10 +57,10 @@ pub enum InvalidCallError {
     Schema(#[from] SchemaError),
 }
 
-fn worded(path: &str, reason: &str) -> String {
+fn params_message(path: &str, reason: &str) -> String {
     match path {
-        "" => format!("the params do not fit: {reason}"),
-        path => format!("the param at {path} does not fit: {reason}"),
+        "" => format!("invalid params: {reason}"),
+        path => format!("invalid param at {path}: {reason}"),
     }
 }
 
@@ -71,34 +71,34 @@ impl From<ParamsFault> for InvalidCallError {
 }
 
 /// Checks the number of the params and whether they are given in an accepted form.
-fn counted(method: &Method, params: Option<&Params>) -> Result<(), InvalidCallError> {
+fn check_count(method: &Method, params: Option<&Params>) -> Result<(), InvalidCallError> {
     let given = match params {
         Some(params) => params.as_json().decode::<Value>(),
         None => Ok(Value::Null),
     };
-    match given.map_err(|error| fault("", error.to_string()))? {
-        Value::Array(given) if !given.is_empty() => by_position(method, given.len()),
+    match given.map_err(|error| invalid("", error.to_string()))? {
+        Value::Array(given) if !given.is_empty() => check_by_position(method, given.len()),
         Value::Object(given) if !given.is_empty() => {
-            by_name(method, &given.keys().map(String::as_str).collect::<Vec<_>>())
+            check_by_name(method, &given.keys().map(String::as_str).collect::<Vec<_>>())
         }
-        _ => present(method, |_, _| false),
+        _ => check_required(method, |_, _| false),
     }
 }
 
-fn by_position(method: &Method, given: usize) -> Result<(), InvalidCallError> {
+fn check_by_position(method: &Method, given: usize) -> Result<(), InvalidCallError> {
     if method.param_structure == ParamStructure::ByName {
-        return Err(fault("", "they are taken by name"));
+        return Err(invalid("", "the method takes params by name"));
     }
     let taken = method.params.len();
     if given > taken && !method.params.iter().any(is_repeated) {
-        return Err(fault(&format!("[{taken}]"), "it is more than the method takes"));
+        return Err(invalid(&format!("[{taken}]"), "the method takes no more params"));
     }
-    present(method, |place, _| place < given)
+    check_required(method, |index, _| index < given)
 }
 
-fn by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
+fn check_by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
     if method.param_structure == ParamStructure::ByPosition {
-        return Err(fault("", "they are taken by position"));
+        return Err(invalid("", "the method takes params by position"));
     }
     // A repeated param accepts any name.
     if method.params.iter().any(is_repeated) {
@@ -106,23 +106,23 @@ fn by_name(method: &Method, given: &[&str]) -> Result<(), InvalidCallError> {
     }
     let unknown = given.iter().find(|name| !method.params.iter().any(|it| it.name == **name));
     match unknown {
-        Some(unknown) => Err(fault(unknown, "the method takes no param of this name")),
-        None => present(method, |_, param| given.contains(&&*param.name)),
+        Some(unknown) => Err(invalid(unknown, "the method has no param with this name")),
+        None => check_required(method, |_, param| given.contains(&&*param.name)),
     }
 }
 
 /// Checks that every required param is given.
-fn present(
+fn check_required(
     method: &Method,
     is_given: impl Fn(usize, &Content) -> bool,
 ) -> Result<(), InvalidCallError> {
     let mut required = method.params.iter().enumerate().filter(|(_, param)| param.required);
-    match required.find(|(place, param)| !is_given(*place, param)) {
-        Some((_, missing)) => Err(fault("", format!("`{}` is missing", missing.name))),
+    match required.find(|(index, param)| !is_given(*index, param)) {
+        Some((_, missing)) => Err(invalid("", format!("`{}` is missing", missing.name))),
         None => Ok(()),
     }
 }
 
-fn fault(path: &str, reason: impl Into<String>) -> InvalidCallError {
+fn invalid(path: &str, reason: impl Into<String>) -> InvalidCallError {
     InvalidCallError::Params { path: path.to_owned(), reason: reason.into() }
 }

@@ -188,7 +188,7 @@ impl Description {
     }
 
     pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> MethodAndSchema {
-        let (summary, description) = told(self.docs);
+        let (summary, description) = split_docs(self.docs);
         let (made, whole) = (self.make)(generator);
         let mut method = Method { name: name.to_owned(), summary, description, ..made };
         self.changes.iter().for_each(|change| change(&mut method));
@@ -220,7 +220,7 @@ pub(crate) fn whole(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure
 }
 
 /// The summary and the description of a doc comment. A single paragraph is only a summary.
-pub(crate) fn told(docs: &str) -> (Option<String>, Option<String>) {
+pub(crate) fn split_docs(docs: &str) -> (Option<String>, Option<String>) {
     let docs = docs.trim();
     let summary = docs.split("\n\n").next().unwrap_or_default();
     let some = |text: String| Some(text).filter(|text| !text.is_empty());

@@ -57,8 +57,8 @@ pub use document::{
 pub use method_or_topic::MethodOrTopic;
 
 pub(crate) use description::{Described, MethodAndSchema};
-pub(crate) use description::{items, told, whole};
-pub(crate) use subscription_methods::gathered;
+pub(crate) use description::{items, split_docs, whole};
+pub(crate) use subscription_methods::merge_methods;
 
 /// The version of the specification that our documents follow.
 pub const VERSION: &str = "1.4.1";

@@ -88,34 +88,33 @@ impl MethodCheck {
         let fits = match (self, params) {
             (Self::Apart(_), None) => Ok(()),
             (Self::Apart(check), Some(params)) => check.check(params),
-            (Self::Whole { by_name, validator }, None) => hold_nothing(validator, *by_name),
-            (Self::Whole { by_name, validator }, Some(params)) => {
-                check::given(params).and_then(|given| hold_whole(validator, *by_name, &given))
-            }
+            (Self::Whole { by_name, validator }, None) => validate_empty(validator, *by_name),
+            (Self::Whole { by_name, validator }, Some(params)) => check::to_value(params)
+                .and_then(|given| validate_whole(validator, *by_name, &given)),
         };
         fits.map_err(|fault| invalid(&fault.path, &fault.reason))
     }
 }
 
-fn hold_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), ParamsFault> {
+fn validate_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), ParamsFault> {
     if is_empty(given) {
-        return hold_nothing(validator, by_name);
+        return validate_empty(validator, by_name);
     }
     if by_name && given.is_array() {
         let reason = "give the params by name: their order is not described".to_owned();
         return Err(ParamsFault { path: String::new(), reason });
     }
-    check::hold(validator, given, |location| check::path(location, &[]))
+    check::validate(validator, given, |location| check::path(location, &[]))
 }
 
 /// Absent params, `[]` and `{}` mean the same, but the schema may allow only one of them.
-fn hold_nothing(validator: &Validator, by_name: bool) -> Result<(), ParamsFault> {
+fn validate_empty(validator: &Validator, by_name: bool) -> Result<(), ParamsFault> {
     let forms = [json!({}), json!([]), Value::Null];
     if forms.iter().any(|form| validator.is_valid(form)) {
         return Ok(());
     }
     let form = if by_name { &forms[0] } else { &forms[1] };
-    check::hold(validator, form, |location| check::path(location, &[]))
+    check::validate(validator, form, |location| check::path(location, &[]))
 }
 
 /// The maximum depth of the search for an Object in a schema.
