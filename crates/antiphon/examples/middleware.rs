@@ -1,4 +1,4 @@
-//! Layers around every call: who calls, how often, for how long, and what was counted.
+//! Layers around every call: authentication, rate limit, timeout and metrics.
 //!
 //! `cargo run -p antiphon --features full --example middleware`
 
@@ -39,14 +39,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(server.serve(service));
 
     let stranger = Client::connect(&address).await?;
-    told("a stranger", stranger.call::<String>("whoami", ()).await);
+    print("a stranger", stranger.call::<String>("whoami", ()).await);
 
     let token = HeaderValue::from_static("Bearer s3cret");
     let ada = Client::builder().header(AUTHORIZATION, token).connect(&address).await?;
-    told("with a token", ada.call::<String>("whoami", ()).await);
-    told("for a minute", ada.call::<()>("sleep", (60,)).await);
-    told("once more", ada.call::<String>("whoami", ()).await);
-    told("too often", ada.call::<String>("whoami", ()).await);
+    print("with a token", ada.call::<String>("whoami", ()).await);
+    print("for a minute", ada.call::<()>("sleep", (60,)).await);
+    print("once more", ada.call::<String>("whoami", ()).await);
+    print("too often", ada.call::<String>("whoami", ()).await);
 
     for line in metrics.render().lines().filter(|line| line.contains(r#"kind="request""#)) {
         println!("{line}");
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn told<T: std::fmt::Debug>(who: &str, outcome: Result<T, CallError>) {
+fn print<T: std::fmt::Debug>(who: &str, outcome: Result<T, CallError>) {
     match outcome {
         Ok(result) => println!("{who}: {result:?}"),
         Err(error) => println!("{who}: {error}"),

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::CallError;
-use crate::subscription::{Ended, Feed, Next, Overflow, Topic};
+use crate::subscription::{Ended, Feed, FeedEvent, Overflow, Topic};
 
 /// What was told of a call on its way, as a `Stream` that ends with the call. Made by
 /// [`Call::with_progress`](crate::Call::with_progress).
@@ -40,9 +40,9 @@ impl<P: DeserializeOwned> Stream for Progress<P> {
     fn poll_next(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match ready!(self.feed.poll_next(poller)) {
-                Next::Item(value) => return Poll::Ready(Some(value.decode())),
-                Next::Notice(_) => {}
-                Next::Ended(_) => return Poll::Ready(None),
+                FeedEvent::Item(value) => return Poll::Ready(Some(value.decode())),
+                FeedEvent::Notice(_) => {}
+                FeedEvent::Ended(_) => return Poll::Ready(None),
             }
         }
     }

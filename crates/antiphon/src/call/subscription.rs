@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use super::{CallError, Caller, Invocation, within};
 use crate::BoxFuture;
 use crate::same_type::same_type;
-use crate::subscription::{Ended, Feed, Follower, Next, Notice, Overflow, Topic};
+use crate::subscription::{Ended, Feed, FeedEvent, Follower, Notice, Overflow, Topic};
 
 /// A subscription that is asked for when it is awaited.
 #[must_use = "it is asked for when it is awaited"]
@@ -160,7 +160,7 @@ impl<T> Subscription<T> {
     pub async fn unsubscribe(self) -> Result<(), CallError> {
         let attached = self.feed.attached();
         let open = self.feed.ended().is_none();
-        self.feed.end(Ended::Left);
+        self.feed.end(Ended::Unsubscribed);
         match attached {
             Some(attached) if open => {
                 attached.source.unfollow(&attached.id, &self.feed);
@@ -173,7 +173,7 @@ impl<T> Subscription<T> {
 
 impl<T> Drop for Subscription<T> {
     fn drop(&mut self) {
-        self.feed.leave(Ended::Left);
+        self.feed.leave(Ended::Unsubscribed);
     }
 }
 
@@ -185,13 +185,13 @@ impl<T: DeserializeOwned + 'static> Stream for Subscription<T> {
             return Poll::Ready(None);
         }
         let next = match ready!(self.feed.poll_next(poller)) {
-            Next::Item(item) => Some(typed(item)),
-            Next::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
-            Next::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
-            Next::Ended(ended) => {
+            FeedEvent::Item(item) => Some(typed(item)),
+            FeedEvent::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
+            FeedEvent::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
+            FeedEvent::Ended(ended) => {
                 self.is_over = true;
                 match ended {
-                    Ended::Left | Ended::Over(_) => None,
+                    Ended::Unsubscribed | Ended::Over(_) => None,
                     Ended::Failed(error) => Some(Err(SubscriptionError::Failed(error))),
                     Ended::TooSlow => Some(Err(SubscriptionError::TooSlow)),
                     Ended::Disconnected(reason) => {

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 use tower_layer::Layer;
 
-use super::reconnect::{Lasting, Reconnect};
+use super::reconnect::{Reconnect, ReconnectingCaller};
 use super::{Client, ConnectError};
 use crate::call::Caller;
 use crate::connection::Connection;
@@ -172,7 +172,7 @@ impl ClientBuilder {
             // Every call over HTTP finds a connection, or makes one.
             Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
                 let timeout = self.timeout;
-                let lasting = Box::pin(Lasting::connect(self, endpoint, policy)).await?;
+                let lasting = Box::pin(ReconnectingCaller::connect(self, endpoint, policy)).await?;
                 Client::lasting(lasting, timeout)
             }
             _ => self.connect_once(endpoint).await?,
