@@ -101,7 +101,7 @@ async fn restart_twice(endpoint: &str) {
             match call.unwrap() {
                 Ok(result) => assert_eq!(result, at as u64 - 50),
                 Err(CallError::Interrupted(_)) => {
-                    assert!(at < 50, "call {at} is idempotent, so it is retried")
+                    assert!(at < 50, "call {at} is idempotent, so it is retried");
                 }
                 Err(other) => panic!("{at}: {other}"),
             }

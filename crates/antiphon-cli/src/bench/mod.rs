@@ -8,15 +8,15 @@ mod connection;
 mod pacer;
 mod pending;
 mod progress_line;
-mod read_buffer;
+mod receive_buffer;
 mod reply_checker;
 mod report;
 mod request;
 mod round;
+mod send_buffer;
 mod stats;
 mod table;
 mod worker;
-mod write_buffer;
 
 use std::sync::Arc;
 use std::time::Duration;
