@@ -127,7 +127,7 @@ Errors:
   -32000  the result is out of range
 
 Examples:
-  [42,23]  gives 19  from the specification
+  [42,23]  returns 19  from the specification
 ";
     assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (Some(0), expected, ""));
     let ticks = cli(&["describe", server.endpoint("tcp"), "subscribe_ticks"]).stdout;
