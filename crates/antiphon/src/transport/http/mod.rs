@@ -21,7 +21,9 @@ pub(crate) mod service;
 #[cfg(feature = "ws")]
 mod upgrade;
 
-pub use client::{HttpClientService, Posts};
+#[doc(hidden)]
+pub use client::exchange_over;
+pub use client::{HttpClientService, HttpRequestService};
 pub use guard::Guard;
 pub use server_service::{HttpBody, HttpServerService};
 pub use service::HttpService;

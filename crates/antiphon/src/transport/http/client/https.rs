@@ -18,21 +18,21 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tower_service::Service;
 
-use super::Settings;
-use super::dial::{Dial, Plain, connector};
-use super::fault::Fault;
+use super::HttpClientSettings;
+use super::connector::{StreamConnector, TcpConnector, http_connector};
+use super::error::ExchangeError;
 use super::http1::Http1;
 use super::http2::Http2;
-use super::request::Draft;
+use super::request::RequestBuffer;
 use super::response::Response;
 use crate::BoxFuture;
 use crate::endpoint::Authority;
 use crate::transport::tls::{Connector, HTTP, HTTP1, HTTP2, TlsClient, TlsStream};
 
 pub(super) struct Https {
-    asking: Secure,
-    one: Http1<Secure>,
-    two: Http2<Secure>,
+    asking: HttpsConnector,
+    one: Http1<HttpsConnector>,
+    two: Http2<HttpsConnector>,
     /// Whether the server speaks HTTP/2, once it was asked.
     speaks_two: OnceCell<bool>,
 }
@@ -43,19 +43,19 @@ impl Https {
         authority: &Authority,
         uri: &Uri,
         tls: &TlsClient,
-        settings: &Settings<'_>,
+        settings: &HttpClientSettings<'_>,
     ) -> io::Result<Self> {
-        let Settings { headers, limits, http2, .. } = *settings;
-        let mut connector = connector(limits);
+        let HttpClientSettings { headers, limits, http2, .. } = *settings;
+        let mut connector = http_connector(limits);
         connector.enforce_http(false);
-        let asking = Secure {
-            plain: Plain::new(connector, uri.clone()),
+        let asking = HttpsConnector {
+            plain: TcpConnector::new(connector, uri.clone()),
             tls: Connector::new(tls, &authority.host, &HTTP)?,
             limit: limits.handshake_timeout,
             insists: false,
             first: Arc::default(),
         };
-        let two = Secure { insists: true, ..asking.offering(&HTTP2) };
+        let two = HttpsConnector { insists: true, ..asking.offering(&HTTP2) };
         Ok(Self {
             one: Http1::new(asking.offering(&HTTP1), uri, headers, limits),
             two: Http2::new(two, uri.clone(), headers, limits),
@@ -64,11 +64,11 @@ impl Https {
         })
     }
 
-    pub(super) fn draft(&self, message: usize) -> Draft {
+    pub(super) fn draft(&self, message: usize) -> RequestBuffer {
         self.one.draft(message)
     }
 
-    pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
+    pub(super) async fn post(&self, draft: RequestBuffer) -> Result<Response, ExchangeError> {
         match self.speaks_two.get_or_try_init(|| self.ask()).await? {
             true => self.two.post(draft).await,
             false => self.one.post(draft).await,
@@ -81,7 +81,7 @@ impl Https {
         &self,
         mut request: Request<Bytes>,
         has_host: bool,
-    ) -> Result<Response, Fault> {
+    ) -> Result<Response, ExchangeError> {
         if !*self.speaks_two.get_or_try_init(|| self.ask()).await? {
             return self.one.post_whole(&request).await;
         }
@@ -92,8 +92,8 @@ impl Https {
     }
 
     /// Connects, and leaves the connection to whoever can use it.
-    async fn ask(&self) -> Result<bool, Fault> {
-        let stream = self.asking.dial().await?;
+    async fn ask(&self) -> Result<bool, ExchangeError> {
+        let stream = self.asking.connect().await?;
         let speaks_two = stream.protocol() == Some(HTTP2[0]);
         *self.asking.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
         Ok(speaks_two)
@@ -102,8 +102,8 @@ impl Https {
 
 /// TLS on a socket.
 #[derive(Clone)]
-struct Secure {
-    plain: Plain,
+struct HttpsConnector {
+    plain: TcpConnector,
     tls: Connector,
     /// How long a handshake may take.
     limit: Duration,
@@ -113,7 +113,7 @@ struct Secure {
     first: Arc<Mutex<Option<TlsStream>>>,
 }
 
-impl Secure {
+impl HttpsConnector {
     fn offering(&self, protocols: &[&[u8]]) -> Self {
         Self { tls: self.tls.offering(protocols), ..self.clone() }
     }
@@ -128,32 +128,32 @@ impl Secure {
     }
 }
 
-impl Dial for Secure {
+impl StreamConnector for HttpsConnector {
     type Stream = TlsStream;
 
-    async fn dial(&self) -> Result<TlsStream, Fault> {
+    async fn connect(&self) -> Result<TlsStream, ExchangeError> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(first) = first {
             return Ok(first);
         }
-        let stream = self.plain.dial().await?;
-        self.shake(stream).await.map_err(|error| Fault::Failed(error.to_string()))
+        let stream = self.plain.connect().await?;
+        self.shake(stream).await.map_err(|error| ExchangeError::Failed(error.to_string()))
     }
 }
 
 /// The same as hyper knows it.
-impl Service<Uri> for Secure {
+impl Service<Uri> for HttpsConnector {
     type Response = TokioIo<TlsStream>;
-    type Error = Fault;
-    type Future = BoxFuture<'static, Result<Self::Response, Fault>>;
+    type Error = ExchangeError;
+    type Future = BoxFuture<'static, Result<Self::Response, ExchangeError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let this = self.clone();
-        Box::pin(async move { this.dial().await.map(TokioIo::new) })
+        Box::pin(async move { this.connect().await.map(TokioIo::new) })
     }
 }
 

@@ -11,7 +11,7 @@ use http::Uri;
 use crate::call::CallError;
 
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ExchangeError {
     /// There is no connection.
     Unreachable(String),
     /// The exchange failed, and nobody knows how far it went.
@@ -31,13 +31,13 @@ pub(super) enum Fault {
 }
 
 /// Passes through hyper, where an error must be one.
-impl fmt::Display for Fault {
+impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
     }
 }
 
-impl Error for Fault {}
+impl Error for ExchangeError {}
 
 /// What an address is called in messages: its path and query may hold a key, and messages go to logs.
 pub(super) fn named(uri: &Uri) -> String {
@@ -46,7 +46,7 @@ pub(super) fn named(uri: &Uri) -> String {
     format!("{scheme}://{authority}")
 }
 
-impl Fault {
+impl ExchangeError {
     /// What whoever called that address is told.
     pub(super) fn at(self, uri: &Uri) -> CallError {
         let uri = named(uri);
