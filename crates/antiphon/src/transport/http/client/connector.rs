@@ -1,4 +1,4 @@
-//! How a connection to a server is made: a socket, and TLS on it.
+//! Opens connections to a server.
 
 use antiphon_core::Limits;
 use http::Uri;
@@ -9,14 +9,14 @@ use tower_service::Service as _;
 
 use super::error::ExchangeError;
 
-/// Makes connections to one server.
+/// Opens connections to one server: over TCP, or over TLS.
 pub(super) trait StreamConnector {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
     fn connect(&self) -> impl Future<Output = Result<Self::Stream, ExchangeError>> + Send;
 }
 
-/// Looks names up and tries their addresses, IPv6 and IPv4 side by side (RFC 6555).
+/// Returns a connector that resolves names and tries their IPv6 and IPv4 addresses at once (RFC 6555).
 pub(super) fn http_connector(limits: &Limits) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
@@ -25,7 +25,7 @@ pub(super) fn http_connector(limits: &Limits) -> HttpConnector {
     connector
 }
 
-/// A socket.
+/// Opens TCP connections.
 #[derive(Clone)]
 pub(super) struct TcpConnector {
     connector: HttpConnector,

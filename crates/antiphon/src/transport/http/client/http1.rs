@@ -1,11 +1,12 @@
-//! Exchanges by HTTP/1.1, each on a connection that it has to itself.
+//! Exchanges over HTTP/1.1, each on a connection of its own.
 //!
-//! A request is sent again only where it is certain that the server has seen nothing of it: on a
-//! connection that had rested, and that was found closed before anything was sent. RFC 9110, section
-//! 9.2.2, allows no more, since a call may do something.
+//! A request is sent again only if the server has certainly seen nothing of it: an idle connection was
+//! found closed before a byte was sent. RFC 9110, section 9.2.2, allows no more, since a call may have
+//! effects.
 //!
-//! Rejected: hyper's client, which drives a connection in a task of its own. A call then passes two
-//! channels and wakes two tasks: it took five times the instructions.
+//! Rejected: hyper's client. With its connection in a task, a call passes two channels and wakes two
+//! tasks. With its connection polled by the call itself, it takes twice the instructions of this one and
+//! makes a sixth fewer calls per second (`bench/NOTES.md`). The fuzz target `http_client` compares both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,21 +27,22 @@ use super::response::{Response, ResponseReader};
 use crate::call::CallError;
 use crate::transport::http::listener::KEEP_ALIVE;
 
-/// What a connection may rest without the runtime being asked first what has come meanwhile.
+/// The longest idle time after which a connection is reused without a turn of the runtime, which learns
+/// then whether the server has closed it.
 const BRIEF: Duration = Duration::from_millis(1);
 
-pub(super) struct Http1<D: StreamConnector> {
-    dial: D,
+pub(super) struct Http1<C: StreamConnector> {
+    connector: C,
     head: RequestHead,
-    pool: Arc<ConnectionPool<Http1Connection<D::Stream>>>,
+    pool: Arc<ConnectionPool<Http1Connection<C::Stream>>>,
     limit: usize,
     stall: Duration,
 }
 
-impl<D: StreamConnector> Http1<D> {
-    pub(super) fn new(dial: D, uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Self {
+impl<C: StreamConnector> Http1<C> {
+    pub(super) fn new(connector: C, uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Self {
         Self {
-            dial,
+            connector,
             head: RequestHead::new(uri, headers),
             pool: ConnectionPool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
             limit: limits.longest_frame(),
@@ -56,7 +58,7 @@ impl<D: StreamConnector> Http1<D> {
         self.exchange(draft, || ResponseReader::new(self.limit)).await
     }
 
-    /// The same for a request that says all by itself, with the headers of its answer.
+    /// Like `post`, for a complete request. The response has its headers.
     pub(super) async fn post_whole(
         &self,
         request: &Request<Bytes>,
@@ -76,17 +78,17 @@ impl<D: StreamConnector> Http1<D> {
         let head = own.as_ref().and_then(|own| own.head.as_ref()).unwrap_or(&self.head);
         let mut request = head.finish(draft);
         loop {
-            let mut connection = match self.rested().await {
+            let mut connection = match self.reusable().await {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?,
             };
             match connection.exchange(&mut request, reader(), self.stall).await {
-                // This one was closed after all.
+                // The server had closed this connection.
                 Err(ExchangeError::Unsent(_)) => {}
                 Err(fault) => return Err(fault),
                 Ok((response, is_reusable)) => {
                     if is_reusable && !head.closes {
-                        self.pool.give(connection);
+                        self.pool.put(connection);
                     }
                     return Ok(response);
                 }
@@ -94,11 +96,11 @@ impl<D: StreamConnector> Http1<D> {
         }
     }
 
-    /// A connection that has rested and can still be used.
-    async fn rested(&self) -> Option<Http1Connection<D::Stream>> {
+    /// Takes an idle connection that can still be used.
+    async fn reusable(&self) -> Option<Http1Connection<C::Stream>> {
         loop {
-            let (mut connection, rested) = self.pool.take()?;
-            if rested > BRIEF {
+            let (mut connection, idle) = self.pool.take()?;
+            if idle > BRIEF {
                 yield_now().await;
             }
             if connection.is_reusable().await {
@@ -107,8 +109,8 @@ impl<D: StreamConnector> Http1<D> {
         }
     }
 
-    async fn connect(&self) -> Result<Http1Connection<D::Stream>, ExchangeError> {
-        self.dial.connect().await.map(Http1Connection::new)
+    async fn connect(&self) -> Result<Http1Connection<C::Stream>, ExchangeError> {
+        self.connector.connect().await.map(Http1Connection::new)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Exchanges by HTTP/2, all on one connection: hyper's client.
+//! Exchanges over HTTP/2, all on one connection, by hyper's client.
 
 use std::time::Duration;
 
@@ -42,19 +42,19 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         self.post_whole(request).await
     }
 
-    /// The same for a request that says all by itself.
+    /// Like `post`, for a complete request.
     pub(super) async fn post_whole(
         &self,
         request: Request<Bytes>,
     ) -> Result<Response, ExchangeError> {
         let mut request = request.map(Full::new);
-        // Where the message ends is said by HTTP/2 itself.
+        // HTTP/2 has a length of its own.
         request.headers_mut().remove(CONTENT_LENGTH);
         *request.method_mut() = Method::POST;
         let response = self.client.request(request).await.map_err(|error| {
             let is_connect = error.is_connect();
             if is_connect {
-                ExchangeError::of_dialing(&error)
+                ExchangeError::from_connect(&error)
             } else {
                 ExchangeError::Failed(ExchangeError::root(&error))
             }
@@ -72,7 +72,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         Ok(Response::new(parts.status, whole.freeze()).with_headers(parts.headers))
     }
 
-    /// What comes of an answer, unless it stands still for too long.
+    /// Waits for the next part of a response, for at most `stall`.
     async fn in_time<T>(&self, piece: impl Future<Output = T>) -> Result<T, ExchangeError> {
         let stall = self.stall;
         let stalled = |_| ExchangeError::Stalled { stall, is_answering: true };

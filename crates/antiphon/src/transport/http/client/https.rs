@@ -1,8 +1,8 @@
-//! Exchanges by TLS, in the version of HTTP that the server picks.
+//! Exchanges over TLS, in the version of HTTP that the server picks.
 //!
-//! The first connection says which (ALPN, RFC 7301), and carries the first exchange; those after it
-//! offer no other. Rejected: to ask each time, since an exchange is written before its connection is
-//! made, and a server that changes its mind is a server that was replaced.
+//! The first connection negotiates it by ALPN (RFC 7301) and carries the first exchange. Later connections
+//! offer that version only. Rejected: to negotiate on each connection. An exchange is encoded before its
+//! connection exists, and a server changes its version only when it is replaced.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,15 +30,15 @@ use crate::endpoint::Authority;
 use crate::transport::tls::{Connector, HTTP, HTTP1, HTTP2, TlsClient, TlsStream};
 
 pub(super) struct Https {
-    asking: HttpsConnector,
-    one: Http1<HttpsConnector>,
-    two: Http2<HttpsConnector>,
-    /// Whether the server speaks HTTP/2, once it was asked.
-    speaks_two: OnceCell<bool>,
+    negotiating: HttpsConnector,
+    http1: Http1<HttpsConnector>,
+    http2: Http2<HttpsConnector>,
+    /// Whether the server speaks HTTP/2; empty until the first connection.
+    speaks_http2: OnceCell<bool>,
 }
 
 impl Https {
-    /// Connects to nothing yet.
+    /// Connects on first use.
     pub(super) fn new(
         authority: &Authority,
         uri: &Uri,
@@ -48,68 +48,69 @@ impl Https {
         let HttpClientSettings { headers, limits, http2, .. } = *settings;
         let mut connector = http_connector(limits);
         connector.enforce_http(false);
-        let asking = HttpsConnector {
-            plain: TcpConnector::new(connector, uri.clone()),
+        let negotiating = HttpsConnector {
+            tcp: TcpConnector::new(connector, uri.clone()),
             tls: Connector::new(tls, &authority.host, &HTTP)?,
             limit: limits.handshake_timeout,
-            insists: false,
+            requires_http2: false,
             first: Arc::default(),
         };
-        let two = HttpsConnector { insists: true, ..asking.offering(&HTTP2) };
+        let http2_connector =
+            HttpsConnector { requires_http2: true, ..negotiating.offering(&HTTP2) };
         Ok(Self {
-            one: Http1::new(asking.offering(&HTTP1), uri, headers, limits),
-            two: Http2::new(two, uri.clone(), headers, limits),
-            asking,
-            speaks_two: OnceCell::new_with(http2.then_some(true)),
+            http1: Http1::new(negotiating.offering(&HTTP1), uri, headers, limits),
+            http2: Http2::new(http2_connector, uri.clone(), headers, limits),
+            negotiating,
+            speaks_http2: OnceCell::new_with(http2.then_some(true)),
         })
     }
 
     pub(super) fn draft(&self, message: usize) -> RequestBuffer {
-        self.one.draft(message)
+        self.http1.draft(message)
     }
 
     pub(super) async fn post(&self, draft: RequestBuffer) -> Result<Response, ExchangeError> {
-        match self.speaks_two.get_or_try_init(|| self.ask()).await? {
-            true => self.two.post(draft).await,
-            false => self.one.post(draft).await,
+        match self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
+            true => self.http2.post(draft).await,
+            false => self.http1.post(draft).await,
         }
     }
 
-    /// The same for a request that says all by itself, but where it goes in a version that says it
-    /// otherwise.
+    /// Like `post`, for a complete request. Over HTTP/2 the address has the host, so a `Host` that the
+    /// user has not set is removed.
     pub(super) async fn post_whole(
         &self,
         mut request: Request<Bytes>,
         has_host: bool,
     ) -> Result<Response, ExchangeError> {
-        if !*self.speaks_two.get_or_try_init(|| self.ask()).await? {
-            return self.one.post_whole(&request).await;
+        if !*self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
+            return self.http1.post_whole(&request).await;
         }
         if !has_host {
             request.headers_mut().remove(HOST);
         }
-        self.two.post_whole(request).await
+        self.http2.post_whole(request).await
     }
 
-    /// Connects, and leaves the connection to whoever can use it.
-    async fn ask(&self) -> Result<bool, ExchangeError> {
-        let stream = self.asking.connect().await?;
-        let speaks_two = stream.protocol() == Some(HTTP2[0]);
-        *self.asking.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
-        Ok(speaks_two)
+    /// Opens the first connection, and keeps it for the first exchange.
+    async fn negotiate(&self) -> Result<bool, ExchangeError> {
+        let stream = self.negotiating.connect().await?;
+        let speaks_http2 = stream.protocol() == Some(HTTP2[0]);
+        *self.negotiating.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        Ok(speaks_http2)
     }
 }
 
-/// TLS on a socket.
+/// Opens TLS connections.
 #[derive(Clone)]
 struct HttpsConnector {
-    plain: TcpConnector,
+    tcp: TcpConnector,
     tls: Connector,
-    /// How long a handshake may take.
+    /// The timeout of a handshake.
     limit: Duration,
-    /// On HTTP/2.
-    insists: bool,
-    /// A connection that is there already.
+    /// Whether a server without HTTP/2 is an error.
+    requires_http2: bool,
+    /// The connection that negotiated the version, until an exchange takes it.
     first: Arc<Mutex<Option<TlsStream>>>,
 }
 
@@ -118,9 +119,9 @@ impl HttpsConnector {
         Self { tls: self.tls.offering(protocols), ..self.clone() }
     }
 
-    async fn shake(&self, stream: TcpStream) -> io::Result<TlsStream> {
+    async fn handshake(&self, stream: TcpStream) -> io::Result<TlsStream> {
         let stream = self.tls.connect_within(stream, self.limit).await?;
-        if self.insists && stream.protocol() != Some(HTTP2[0]) {
+        if self.requires_http2 && stream.protocol() != Some(HTTP2[0]) {
             let text = "the server speaks no HTTP/2; leave it to pick HTTP/1.1";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
@@ -136,12 +137,12 @@ impl StreamConnector for HttpsConnector {
         if let Some(first) = first {
             return Ok(first);
         }
-        let stream = self.plain.connect().await?;
-        self.shake(stream).await.map_err(|error| ExchangeError::Failed(error.to_string()))
+        let stream = self.tcp.connect().await?;
+        self.handshake(stream).await.map_err(|error| ExchangeError::Failed(error.to_string()))
     }
 }
 
-/// The same as hyper knows it.
+/// The connector of hyper's client.
 impl Service<Uri> for HttpsConnector {
     type Response = TokioIo<TlsStream>;
     type Error = ExchangeError;
