@@ -39,7 +39,7 @@ pub struct ClientBuilder {
     pub(super) reconnect: Option<Reconnect>,
     pub(super) layers: Vec<Layering>,
     #[cfg(feature = "http")]
-    pub(super) http_layers: Vec<transport::http::client::Layering>,
+    pub(super) http_layers: Vec<transport::http::client::HttpClientLayer>,
 }
 
 /// A layer that was put around what is called.
@@ -138,12 +138,12 @@ impl ClientBuilder {
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<transport::http::HttpClientService, Service: transport::http::Posts>
+        L: Layer<transport::http::HttpClientService, Service: transport::http::HttpRequestService>
             + Send
             + Sync
             + 'static,
     {
-        self.http_layers.push(transport::http::client::layering(layer));
+        self.http_layers.push(transport::http::client::boxed_layer(layer));
         self
     }
 
