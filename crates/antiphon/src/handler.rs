@@ -1,4 +1,4 @@
-//! What serves calls.
+//! The trait that serves calls.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use crate::call::Invocation;
 use crate::context::Context;
 use crate::service::{HandlerService, Layered};
 
-/// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
-/// message before any routing.
+/// Serves calls and notifications. [`Router`](crate::Router) implements it. Implement it yourself to see
+/// every message before routing.
 ///
-/// A handler is entered in arrival order and runs in place until it first waits; only then does it
-/// become a task of its own. So do not block: hand long computations to `spawn_blocking`.
+/// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
+/// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves a Request. Its one answer is the outcome; a panic answers -32603.
+    /// Serves a request. The outcome is its response. A panic is answered with -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;
 
-    /// Serves a Notification. The next message waits until it is done.
+    /// Serves a notification. The next message waits until the future completes.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
 
-    /// Puts a `tower` layer around each call and notification, those of a batch one by one. The layer
-    /// added last is the outermost: it sees a call first.
+    /// Adds a `tower` layer around each call and notification. The entries of a batch pass it one by one.
+    /// The layer that is added last is the outermost and sees a call first.
     ///
     /// ```
     /// use antiphon::layer::{Filter, Timeout};
