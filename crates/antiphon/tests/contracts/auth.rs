@@ -97,7 +97,7 @@ async fn a_header_says_who_it_is() {
             let client = client.connect(&address).await.unwrap();
             match (who(&client).await, name) {
                 (Ok(found), Some(name)) => {
-                    assert_eq!(found.as_deref(), Some(name), "{wire} {value}")
+                    assert_eq!(found.as_deref(), Some(name), "{wire} {value}");
                 }
                 (Err(error), None) => {
                     assert!(is_unauthorized(&error), "{wire} {value}: {error}");
