@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -19,6 +20,8 @@ pub struct Connection {
     /// What the application has attached.
     pub extensions: Extensions,
     pub(crate) headers: Headers,
+    /// Assigned on first use, so that requests whose number nobody needs do not pay for it.
+    pub(crate) id: OnceLock<u64>,
     /// The state of the layer that authenticates callers. Created on first use.
     pub(crate) session: OnceLock<Arc<dyn AuthState>>,
 }
@@ -27,8 +30,14 @@ impl Connection {
     /// A connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
         let headers = Headers::from(HeaderMap::new());
-        let session = OnceLock::new();
-        Self { transport, remote: None, extensions: Extensions::new(), headers, session }
+        let (id, session) = (OnceLock::new(), OnceLock::new());
+        Self { transport, remote: None, extensions: Extensions::new(), headers, id, session }
+    }
+
+    /// A number that no other connection of this process has. An HTTP request has one of its own.
+    pub fn id(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        *self.id.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.

@@ -6,7 +6,7 @@ use antiphon_core::Outcome;
 use tower_layer::Layer;
 
 use crate::BoxFuture;
-use crate::call::Invocation;
+use crate::call::{Invocation, Peer};
 use crate::context::Context;
 use crate::service::{HandlerService, Layered};
 
@@ -21,6 +21,13 @@ pub trait Handler: Send + Sync + 'static {
 
     /// Serves a notification. The next message waits until the future completes.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
+
+    /// Creates the handler of one connection, before its first message is read. `None`, the default,
+    /// means that this handler serves every connection; see [`PerConnection`](crate::PerConnection).
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        let _ = peer;
+        None
+    }
 
     /// Adds a `tower` layer around each call and notification. The entries of a batch pass it one by one.
     /// The layer that is added last is the outermost and sees a call first.
@@ -52,5 +59,9 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
 
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
         (**self).notify(notification, cx)
+    }
+
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        (**self).for_connection(peer)
     }
 }

@@ -24,6 +24,7 @@ mod log_excerpt;
 pub mod openrpc;
 mod params;
 mod peer;
+mod per_connection;
 mod router;
 mod same_type;
 mod server;
@@ -53,13 +54,14 @@ pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError};
 pub use handler::Handler;
 pub use http;
 pub use identity::Identity;
+pub use per_connection::PerConnection;
 pub use router::Router;
 #[cfg(feature = "openrpc")]
 pub use schemars;
-pub use server::{BindError, Server};
+pub use server::{Accept, BindError, Server};
 pub use service::IncomingCall;
 pub use subscription::{Follower, Overflow, Sink, SinkClosed, Topic};
-pub use tap::Direction;
+pub use tap::{Direction, Tap, TappedMessage};
 pub use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "macros")]

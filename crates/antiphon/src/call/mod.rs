@@ -4,6 +4,7 @@
 //! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;
+pub(crate) mod exchange;
 mod peer;
 mod progress;
 mod subscription;

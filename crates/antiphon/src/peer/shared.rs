@@ -318,6 +318,7 @@ impl Shared {
         }
         wakers.into_iter().for_each(Waker::wake);
         self.subscriptions.end(&reason);
+        self.settings.tap.closed(&self.facts, &reason);
         self.ended.send_replace(Some(reason));
     }
 }

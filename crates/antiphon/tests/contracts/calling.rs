@@ -6,7 +6,9 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon::layer::{BoxError, Concurrency, Filter, Metrics, OutgoingCall, Timeout};
-use antiphon::{CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router};
+use antiphon::{
+    CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router, TappedMessage,
+};
 use tokio::sync::Semaphore;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder};
@@ -56,9 +58,9 @@ type Sent = Arc<Mutex<Vec<String>>>;
 async fn watched(address: &str) -> (Client, Sent) {
     let sent = Sent::default();
     let saw = sent.clone();
-    let client = client().inspect(move |direction, message| {
-        if direction == Direction::Sent {
-            saw.lock().unwrap().push(String::from_utf8(message.to_vec()).unwrap());
+    let client = client().tap(move |message: &TappedMessage<'_>| {
+        if message.direction == Direction::Sent {
+            saw.lock().unwrap().push(String::from_utf8(message.bytes.to_vec()).unwrap());
         }
     });
     (client.connect(address).await.unwrap(), sent)
