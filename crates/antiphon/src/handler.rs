@@ -48,7 +48,7 @@ pub trait Handler: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Layered::new(layer.layer(HandlerService::new(self)))
+        Layered::new(layer, HandlerService::new(self))
     }
 }
 

@@ -6,13 +6,15 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon::layer::{BoxError, Concurrency, Filter, IncomingCall, Timeout};
-use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
+use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, PerConnection, Router};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service, ServiceBuilder};
 
-use crate::support::{Holding, Raw, connect, holding, request, serve, wires_and_http, within};
+use crate::support::{
+    Holding, Raw, connect, holding, request, serve, wires, wires_and_http, within,
+};
 
 /// Records the calls that pass.
 #[derive(Clone)]
@@ -282,4 +284,32 @@ async fn a_denied_method_looks_like_an_absent_one() {
         assert_eq!(within(client.call::<i64>("add", (1, 2)).into_future()).await.unwrap(), 3);
     }
     assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+/// The handler of a connection keeps its state, inside of layers that all connections share.
+#[tokio::test]
+async fn layers_stand_around_the_handler_of_each_connection() {
+    for wire in wires() {
+        let handler = PerConnection::new(|_, _| {
+            let calls = AtomicUsize::new(0);
+            Router::new().method("count", move |(): (), _: Context| {
+                let count = calls.fetch_add(1, Ordering::Relaxed) + 1;
+                async move { Ok(count) }
+            })
+        });
+        let (inner, inner_log) = seen("inner");
+        let (outer, outer_log) = seen("outer");
+        let handler: Arc<dyn Handler> = Arc::new(handler.layer(inner));
+        let address = serve(wire, Limits::default(), handler.layer(outer)).await;
+        for _ in 0..2 {
+            let client = connect(&address).await;
+            for expected in 1..=3 {
+                let count = within(client.call::<usize>("count", ()).into_future()).await.unwrap();
+                assert_eq!(count, expected, "{wire}");
+            }
+        }
+        for log in [inner_log, outer_log] {
+            assert_eq!(log.lock().unwrap().len(), 6, "{wire}");
+        }
+    }
 }
