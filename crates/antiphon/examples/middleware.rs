@@ -1,4 +1,4 @@
-//! Layers around every call: authentication, rate limit, timeout and metrics.
+//! Layers around every call: authentication, a rate limit, a timeout and metrics.
 //!
 //! `cargo run -p antiphon --features full --example middleware`
 
@@ -22,7 +22,7 @@ fn service() -> (impl Handler, Metrics) {
         .layer(Timeout::new(Duration::from_millis(50)))
         .layer(RateLimit::new(Quota::new(3, Duration::from_secs(60))))
         .layer(Auth::new().bearer("s3cret", "ada"))
-        .layer(metrics.clone()); // the last one sees a call first
+        .layer(metrics.clone()); // the layer added last sees a call first
     (service, metrics)
 }
 
