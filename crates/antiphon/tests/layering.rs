@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers from left to right, each with its modules. The modules of one layer may use each other.
 const LAYERS: [(&str, &[&str]); 8] = [
-    ("io", &["io", "catch_unwind", "same_type"]),
+    ("io", &["io", "catch_unwind", "log_excerpt", "same_type"]),
     (
         "service vocabulary",
         &[
