@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{Id, Params, ParamsError, RawJson};
+use antiphon_core::{Id, Params, ParamsError, RawJson, TraceContext};
 use bytes::{Bytes, BytesMut};
 use http::Extensions;
 use serde::Serialize;
@@ -284,6 +284,11 @@ impl Context {
 
     /// The identity of the caller, as set by [`Auth`](crate::layer::Auth) or by the application.
     pub fn identity(&self) -> Option<&Identity> {
+        self.get()
+    }
+
+    /// The trace context of this call, if the layer [`Trace`](crate::layer::Trace) is installed.
+    pub fn trace(&self) -> Option<&TraceContext> {
         self.get()
     }
 

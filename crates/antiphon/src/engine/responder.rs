@@ -16,7 +16,7 @@ use super::reply_buffer::ReplyBuffer;
 use super::settings::Settings;
 use crate::connection::Connection;
 use crate::context::Origin;
-use crate::handler::Handler;
+use crate::service::Handler;
 
 /// Answers messages, one by one or many at once.
 ///

@@ -27,8 +27,8 @@ use crate::call::{Peer, Stop};
 use crate::catch_unwind::end_panic;
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
-use crate::handler::Handler;
 use crate::router::Router;
+use crate::service::Handler;
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;

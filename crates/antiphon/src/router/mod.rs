@@ -22,10 +22,10 @@ use serde::de::DeserializeOwned;
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
-use crate::handler::Handler;
 use crate::log_excerpt::log_excerpt;
 use crate::params;
 use crate::same_type::same_type;
+use crate::service::Handler;
 use method_name::{BuildNameHasher, MethodName};
 use subscriptions::ServedTopic;
 

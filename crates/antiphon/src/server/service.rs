@@ -10,10 +10,10 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
 use crate::engine::{OnConnectPanicked, Settings};
-use crate::handler::Handler;
 use crate::peer::{
     ConnectionPermit, ConnectionRegistry, ENDED_WELL, RegisteredPeer, Side, Wire, connect,
 };
+use crate::service::Handler;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpService;
 use crate::transport::{self, Transport};

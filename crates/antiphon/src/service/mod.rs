@@ -6,6 +6,7 @@
 //! contains no layer. The ready layers are in [`layer`](crate::layer), which also exports these types.
 
 mod caller_service;
+mod handler;
 mod handler_service;
 mod incoming_call;
 mod layer_call;
@@ -15,6 +16,7 @@ mod ready_call;
 
 pub(crate) use caller_service::LayeredCaller;
 pub use caller_service::{CallerService, OutgoingService};
+pub use handler::Handler;
 pub use handler_service::{HandlerService, Layered};
 pub use incoming_call::IncomingCall;
 pub use layer_call::{CallService, LayerCall};

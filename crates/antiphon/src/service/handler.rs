@@ -5,10 +5,10 @@ use std::sync::Arc;
 use antiphon_core::Outcome;
 use tower_layer::Layer;
 
+use super::{HandlerService, Layered};
 use crate::BoxFuture;
 use crate::call::{Invocation, Peer};
 use crate::context::Context;
-use crate::service::{HandlerService, Layered};
 
 /// Serves calls and notifications. [`Router`](crate::Router) implements it. Implement it yourself to see
 /// every message before routing.
