@@ -37,7 +37,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
     ("peer", &["peer"]),
     ("transport", &["transport"]),
     ("client and server", &["client", "server"]),
-    ("macro support", &["macro_support", "__private"]),
+    ("macro support", &["__private", "macro_support"]),
 ];
 
 /// Names at the root of the crate that are not modules.
