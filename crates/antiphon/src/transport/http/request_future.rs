@@ -30,6 +30,7 @@ use crate::connection::{Connection, HttpHead, ParsedHead};
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::tap::Direction;
 
 /// The bytes of a refused body that are read and dropped.
 pub(super) const DISCARDED: usize = 64 * 1024;
@@ -230,10 +231,15 @@ impl Exchange {
         if dispatcher.settings.complete(&mut connection).is_err() {
             return Entered::Done(HttpRefusal::Failed.into_response());
         }
+        let tap = &dispatcher.settings.tap;
+        tap.message(Direction::Received, body, &connection);
         let dispatched = Dispatched::new(connection, &payload);
         let out = &mut ReplyBuffer::single();
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
-            Ok(reply) => Entered::Done(response::reply(reply, dispatched.challenge())),
+            Ok(reply) => {
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                Entered::Done(response::reply(reply, dispatched.challenge()))
+            }
             Err(drive) => Entered::Running(drive, dispatched),
         }
     }
@@ -243,7 +249,11 @@ impl Exchange {
         let run = poll_fn(move |poller| drive.poll(poller));
         tokio::select! {
             biased;
-            reply = run => response::reply(reply, dispatched.challenge()),
+            reply = run => {
+                let tap = &self.state.dispatcher.settings.tap;
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                response::reply(reply, dispatched.challenge())
+            }
             () = self.state.expired() => HttpRefusal::ShuttingDown.into_response(),
         }
     }

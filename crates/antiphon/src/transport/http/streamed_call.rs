@@ -18,7 +18,7 @@ use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
 use super::request_future::Exchange;
-use super::response::{Dispatched, HttpResponse, calls};
+use super::response::{Dispatched, HttpResponse, calls, tap_reply};
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::connection::Connection;
@@ -77,8 +77,11 @@ impl Exchange {
         let origin = Origin::with_way_back(connection, way_back);
         let dispatched = Dispatched { origin, calls };
         let ended = match self.enter(payload, &dispatched.origin).await {
-            Ok(reply) => Some(Ok(reply)),
-            Err(drive) => self.drive(drive, &sender, &stream, &options).await,
+            Ok(reply) => {
+                tap_reply(&settings.tap, reply.as_ref(), &dispatched.origin);
+                Some(Ok(reply))
+            }
+            Err(drive) => self.drive(drive, &dispatched.origin, &sender, &stream, &options).await,
         };
         let request = dispatched.origin.connection();
         let is_stream = options.is_immediate || stream.has_events();
@@ -104,13 +107,16 @@ impl Exchange {
     async fn drive(
         &self,
         drive: Drive,
+        origin: &Origin,
         sender: &EventSender,
         stream: &EventStream,
         options: &EventStreamOptions,
     ) -> Option<Ended> {
         let (reply, mut replied) = oneshot::channel();
-        let task =
-            drive_in_task(drive, sender.clone(), options.clone(), self.state.expired(), reply);
+        let (tap, origin) = (self.state.dispatcher.settings.clone(), origin.clone());
+        let show = move |reply: Option<&Bytes>| tap_reply(&tap.tap, reply, &origin);
+        let expired = self.state.expired();
+        let task = drive_in_task(drive, show, sender.clone(), options.clone(), expired, reply);
         match &self.state.peers {
             Some(peers) => drop(peers.spawn(Box::pin(task))),
             None => drop(tokio::spawn(task)),
@@ -133,6 +139,7 @@ impl Exchange {
 
 async fn drive_in_task(
     mut drive: Drive,
+    show: impl FnOnce(Option<&Bytes>) + Send,
     sender: EventSender,
     options: EventStreamOptions,
     expired: impl Future<Output = ()> + Send,
@@ -144,6 +151,9 @@ async fn drive_in_task(
         () = sender.closed(), if options.cancel_on_disconnect => return,
         () = expired => Err(HttpRefusal::ShuttingDown),
     };
+    if let Ok(reply) = &ended {
+        show(reply.as_ref());
+    }
     if let Err(ended) = reply.send(ended) {
         finish(&sender, ended, &options);
     }
