@@ -69,7 +69,7 @@ def itself(binary: Path) -> Peer:
     return Peer(
         "Antiphon",
         "antiphon",
-        "https://github.com/antiphon-rpc/antiphon",
+        "../README.md",
         "crates/antiphon-cli/src/demo",
         (
             serves("http", "http://127.0.0.1:{port}"),

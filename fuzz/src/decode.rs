@@ -1,7 +1,7 @@
 //! Bytes to messages, and back.
 
 use antiphon_core::{
-    Code, Entries, Entry, Id, Intent, Invalid, Message, Payload, Rules, Turn, decode,
+    Code, Entries, Entry, Id, Intent, Invalid, LazyEntry, Message, Payload, Rules, decode,
 };
 use bytes::{Bytes, BytesMut};
 
@@ -67,16 +67,16 @@ fn assert_ways_of_taking(entries: &Entries) {
     let mut turns = entries.clone();
     for entry in &all {
         assert_eq!(turns.next_is_request(), matches!(entry, Ok(Message::Request(_))));
-        match turns.turn().expect("as many turns as entries") {
-            Turn::Request(at) => {
+        match turns.next_lazy().expect("as many turns as entries") {
+            LazyEntry::Request(at) => {
                 let Ok(Message::Request(request)) = entry else { panic!("no Request: {entry:?}") };
                 assert_eq!((at.id(), at.method()), (request.id.clone(), request.method.clone()));
                 assert_eq!(at.params(), request.params);
             }
-            Turn::Other(other) => assert_eq!(&other, entry),
+            LazyEntry::Other(other) => assert_eq!(&other, entry),
         }
     }
-    assert!(turns.turn().is_none());
+    assert!(turns.next_lazy().is_none());
     let mut rest = entries.clone();
     let answers = rest.take_answers();
     let (told, others): (Vec<Entry>, Vec<Entry>) = all.iter().cloned().partition(is_answer);

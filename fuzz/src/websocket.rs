@@ -1,11 +1,13 @@
 //! WebSocket frames (RFC 6455, section 5).
 
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
+use antiphon_core::framing::websocket::{
+    Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
+};
 use bytes::BytesMut;
 
 use crate::stream::Input;
 
-type Heard = Result<Event, Fault>;
+type Heard = Result<Event, WebSocketError>;
 
 /// The longest payload of a control frame (5.5).
 const MAX_CONTROL: usize = 125;
@@ -42,7 +44,7 @@ fn hear(input: &Input<'_>, role: Role, pieces: &[&[u8]]) -> Vec<Heard> {
 
 /// All events up to the first fault, behind which nothing is read.
 fn drain(input: &Input<'_>, role: Role, pieces: &[&[u8]], mut see: impl FnMut(Heard)) {
-    let (mut deframer, mut buf) = (Deframer::new(role, input.max_frame), BytesMut::new());
+    let (mut deframer, mut buf) = (WebSocketDeframer::new(role, input.max_frame), BytesMut::new());
     for piece in pieces {
         buf.extend_from_slice(piece);
         while let Some(event) = deframer.next(&mut buf) {
@@ -84,7 +86,7 @@ fn assert_comes_back(role: Role, heard: &[Heard]) {
         Role::Server => (Role::Client, None),
         Role::Client => (Role::Server, Some(MASK)),
     };
-    let (mut wire, mut deframer) = (BytesMut::new(), Deframer::new(other, usize::MAX));
+    let (mut wire, mut deframer) = (BytesMut::new(), WebSocketDeframer::new(other, usize::MAX));
     for event in heard.iter().flatten() {
         say(event, mask, &mut wire);
         assert_eq!(deframer.next(&mut wire).as_ref(), Some(&Ok(event.clone())));

@@ -14,12 +14,13 @@ use crate::turns;
 
 const IN_FLIGHT: &str = "64";
 /// Each with its wire; over WebSocket there is one connection.
-const CLIENTS: [(&str, &str); 5] = [
+const CLIENTS: [(&str, &str); 6] = [
     ("ws", "jsonrpsee"),
     ("ws", "antiphon"),
     ("http", "jsonrpsee"),
     ("http", "antiphon"),
     ("http", "hyper"),
+    ("http", "hyper-conn"),
 ];
 
 #[derive(Serialize, Deserialize)]

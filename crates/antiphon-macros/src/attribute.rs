@@ -10,7 +10,7 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option
     let first = taken.next();
     match taken.next() {
         Some(second) => {
-            Err(Error::new_spanned(second, format!("`#[{name}]` stands here twice: join them")))
+            Err(Error::new_spanned(second, format!("`#[{name}]` occurs twice; merge the two")))
         }
         None => Ok(first),
     }
@@ -29,7 +29,7 @@ pub(crate) fn read(
 
 /// The error for a key that nobody knows.
 pub(crate) fn unknown(meta: &ParseNestedMeta<'_>, known: &str) -> Error {
-    meta.error(format!("unknown option; known here: {known}"))
+    meta.error(format!("unknown option; expected one of {known}"))
 }
 
 /// The text of doc comments, one paragraph as it was written.
@@ -51,9 +51,9 @@ fn doc_line(attribute: &Attribute) -> Option<String> {
 
 /// Collects what is wrong, so that all of it is told at once.
 #[derive(Default)]
-pub(crate) struct Faults(Option<Error>);
+pub(crate) struct CompileErrors(Option<Error>);
 
-impl Faults {
+impl CompileErrors {
     pub(crate) fn add(&mut self, error: Error) {
         match &mut self.0 {
             Some(first) => first.combine(error),

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::contract::{Contract, Kind, Method, Param, Shape};
+use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy};
 use crate::serialize::{self, Written};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -55,21 +55,21 @@ fn idempotent(contract: &Contract) -> TokenStream {
     }
 }
 
-fn call(method: &Method, contract: &Contract) -> TokenStream {
+fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
-    let Method { ident, attributes, name, .. } = method;
-    let arguments = method.params().map(Param::typed);
+    let ContractMethod { ident, attributes, name, .. } = method;
+    let arguments = method.params().map(ContractParam::typed);
     let (items, params) = params(method, contract);
     match &method.kind {
-        Kind::Method(result) => quote! {
+        MethodKind::Method(result) => quote! {
             #(#attributes)*
             pub fn #ident(&self, #(#arguments),*) -> #krate::Call<#result> {
                 #items
                 self.client.call(#name, #params)
             }
         },
-        Kind::Subscription(feed) => {
-            let (topic, item) = (feed.topic(krate), &feed.item);
+        MethodKind::Subscription(subscription) => {
+            let (topic, item) = (subscription.topic(krate), &subscription.item);
             quote! {
                 #(#attributes)*
                 pub fn #ident(&self, #(#arguments),*) -> #krate::Subscribe<#item> {
@@ -78,7 +78,7 @@ fn call(method: &Method, contract: &Contract) -> TokenStream {
                 }
             }
         }
-        Kind::Notification => quote! {
+        MethodKind::Notification => quote! {
             #(#attributes)*
             pub async fn #ident(
                 &self,
@@ -93,8 +93,8 @@ fn call(method: &Method, contract: &Contract) -> TokenStream {
 }
 
 /// The items that write the params, and what is sent.
-fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
-    let params: Vec<&Param> = method.params().collect();
+fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenStream) {
+    let params: Vec<&ContractParam> = method.params().collect();
     if params.is_empty() {
         return (TokenStream::new(), quote!(()));
     }
@@ -113,17 +113,17 @@ fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
             optional: param.optional && param.fallback.is_none(),
         })
         .collect();
-    let items = match shape(method, contract) {
-        Shape::ByName => serialize::by_name(&written, &private),
-        Shape::ByPosition => serialize::by_position(&written, &private),
+    let items = match params_by(method, contract) {
+        ParamsBy::Name => serialize::by_name(&written, &private),
+        ParamsBy::Position => serialize::by_position(&written, &private),
     };
     (items, quote!(__Sent(#(&#idents),*)))
 }
 
 /// How its params are sent.
-fn shape(method: &Method, contract: &Contract) -> Shape {
+fn params_by(method: &ContractMethod, contract: &Contract) -> ParamsBy {
     match &method.kind {
-        Kind::Subscription(feed) if feed.is_given() => Shape::ByPosition,
-        _ => contract.options.shape,
+        MethodKind::Subscription(subscription) if subscription.is_given() => ParamsBy::Position,
+        _ => contract.options.params_by,
     }
 }

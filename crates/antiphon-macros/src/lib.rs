@@ -9,7 +9,7 @@ mod attribute;
 mod client;
 mod contract;
 mod describe;
-mod failure;
+mod rpc_error;
 mod serialize;
 mod server;
 
@@ -27,7 +27,7 @@ pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
             let client = client::write(&contract);
             quote!(#server #client).into()
         }
-        Err(refusal) => refusal.into_tokens().into(),
+        Err(invalid) => invalid.into_tokens().into(),
     }
 }
 
@@ -36,5 +36,5 @@ pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
 /// See `antiphon::RpcError`, which is this, for what it understands.
 #[proc_macro_derive(RpcError, attributes(rpc))]
 pub fn rpc_error(item: TokenStream) -> TokenStream {
-    failure::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    rpc_error::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -6,7 +6,9 @@ use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
 use crate::arguments;
-use crate::contract::{Argument, Contract, Feed, Kind, Method, Options};
+use crate::contract::{
+    Argument, Contract, ContractMethod, MethodKind, Options, SubscriptionMethod,
+};
 use crate::describe;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -42,8 +44,8 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
 }
 
 /// The method as it is implemented: with `async fn`, in a future that any thread may drive.
-fn function(method: &Method) -> TokenStream {
-    let Method { ident, attributes, .. } = method;
+fn function(method: &ContractMethod) -> TokenStream {
+    let ContractMethod { ident, attributes, .. } = method;
     let arguments = method.arguments.iter().map(Argument::typed);
     let output = match &method.output {
         ReturnType::Default => quote!(()),
@@ -64,20 +66,22 @@ fn function(method: &Method) -> TokenStream {
 }
 
 /// Registers one method under all its names.
-fn serve(method: &Method, contract: &Ident, options: &Options) -> TokenStream {
+fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let conditions = method.conditions();
     let (read, params, values) = arguments::read(method, options);
     let call = call(method, contract);
     let (register, sink, answer) = match &method.kind {
-        Kind::Method(result) => {
+        MethodKind::Method(result) => {
             (quote!(method), None, answer(&call, result, &method.output, krate))
         }
-        Kind::Notification => (quote!(notification), None, quote!(#call.await)),
-        Kind::Subscription(feed) => feeding(feed, &call, &method.output, krate),
+        MethodKind::Notification => (quote!(notification), None, quote!(#call.await)),
+        MethodKind::Subscription(subscription) => {
+            subscribe(subscription, &call, &method.output, krate)
+        }
     };
     let names: Vec<TokenStream> = match &method.kind {
-        Kind::Subscription(feed) => vec![feed.topic(krate)],
+        MethodKind::Subscription(subscription) => vec![subscription.topic(krate)],
         _ => method.every_name().map(|name| quote!(#name)).collect(),
     };
     let described = describe::write(method, krate);
@@ -98,19 +102,19 @@ fn serve(method: &Method, contract: &Ident, options: &Options) -> TokenStream {
 }
 
 /// How a subscription is registered, the sink that it is given if it takes one, and its answer.
-fn feeding(
-    feed: &Feed,
+fn subscribe(
+    subscription: &SubscriptionMethod,
     call: &TokenStream,
     output: &ReturnType,
     krate: &TokenStream,
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
     let refused = refused(output, krate);
-    if feed.by_sink {
+    if subscription.by_sink {
         let answer = quote!(#call.await.map_err(|error| #refused));
         return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
     }
     // In a box: the type of the stream names the borrow of the service, though it borrows nothing.
-    let item = &feed.item;
+    let item = &subscription.item;
     let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
     let answer = quote! {
         match #call.await {
@@ -144,7 +148,7 @@ fn answer(
 }
 
 /// The call of the user's function, with the values in their places.
-fn call(method: &Method, contract: &Ident) -> TokenStream {
+fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
     let ident = &method.ident;
     let mut place = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallError, Peer};
 use crate::connection::Connection;
 use crate::dialect::ProgressStyle;
-use crate::layer::Identity;
+use crate::identity::Identity;
 
 /// One call as its handler sees it. Cheap to clone.
 ///
@@ -24,8 +24,8 @@ pub struct Context(Arc<Inner>, Option<Arc<Added>>);
 /// What a layer has added to a call, and what was added before.
 struct Added {
     value: Arc<dyn Any + Send + Sync>,
-    /// Which `Auth` has added it; 0 for everybody else.
-    by: u64,
+    /// The mark of the layer that added it; 0 for a value without one.
+    mark: u64,
     before: Option<Arc<Added>>,
 }
 
@@ -187,34 +187,35 @@ impl Context {
     /// The same for what many calls share.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
-        self.with_by(value, 0)
+        self.with_marked(value, 0)
     }
 
-    /// The same, added by this `Auth`.
-    pub(crate) fn with_by<T: Send + Sync + 'static>(self, value: Arc<T>, by: u64) -> Self {
+    /// Like [`with_shared`](Self::with_shared), with a mark of the layer that adds the value. So a layer
+    /// can tell its own values from those of another instance of its type.
+    pub(crate) fn with_marked<T: Send + Sync + 'static>(self, value: Arc<T>, mark: u64) -> Self {
         let Self(call, before) = self;
-        Self(call, Some(Arc::new(Added { value, by, before })))
+        Self(call, Some(Arc::new(Added { value, mark, before })))
     }
 
     /// What a layer has added to this call, the last of this type; or else what the application has
     /// attached to the connection.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.get_by().map(|(value, _)| value)
+        self.get_marked().map(|(value, _)| value)
     }
 
-    /// The same, and which `Auth` has added it; 0 for everybody else.
-    pub(crate) fn get_by<T: Send + Sync + 'static>(&self) -> Option<(&T, u64)> {
+    /// Like [`get`](Self::get), with the mark of the value; 0 where it has none.
+    pub(crate) fn get_marked<T: Send + Sync + 'static>(&self) -> Option<(&T, u64)> {
         let mut next = self.1.as_deref();
         while let Some(added) = next {
             if let Some(value) = added.value.downcast_ref() {
-                return Some((value, added.by));
+                return Some((value, added.mark));
             }
             next = added.before.as_deref();
         }
         self.extensions().get().map(|value| (value, 0))
     }
 
-    /// Who calls, as [`Auth`](crate::layer::Auth) or the application has found out.
+    /// The identity of the caller, as set by [`Auth`](crate::layer::Auth) or by the application.
     pub fn identity(&self) -> Option<&Identity> {
         self.get()
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -125,6 +126,26 @@ impl Endpoint {
                 | Self::Ws { secure: true, .. }
                 | Self::Tcp { secure: true, .. }
         )
+    }
+}
+
+impl Endpoint {
+    /// The same endpoint at another authority; unchanged where it has none.
+    pub(crate) fn with_authority(&self, authority: Authority) -> Self {
+        let mut endpoint = self.clone();
+        if let Self::Http { authority: old, .. }
+        | Self::Ws { authority: old, .. }
+        | Self::Tcp { authority: old, .. } = &mut endpoint
+        {
+            *old = authority;
+        }
+        endpoint
+    }
+
+    /// The same endpoint at a socket address.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        let (host, port) = (address.ip().to_string(), Some(address.port()));
+        self.with_authority(Authority { host, port })
     }
 }
 

@@ -6,9 +6,9 @@ use antiphon_core::Outcome;
 use tower_layer::Layer;
 
 use crate::BoxFuture;
-use crate::call::Invocation;
+use crate::call::{Invocation, Peer};
 use crate::context::Context;
-use crate::layer::{HandlerService, Layered};
+use crate::service::{HandlerService, Layered};
 
 /// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
 /// message before any routing.
@@ -21,6 +21,13 @@ pub trait Handler: Send + Sync + 'static {
 
     /// Serves a Notification. The next message waits until it is done.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
+
+    /// Makes the handler of one connection, before its first message is read. `None`, the default,
+    /// means that this handler serves every connection; see [`PerConnection`](crate::PerConnection).
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        let _ = peer;
+        None
+    }
 
     /// Puts a `tower` layer around each call and notification, those of a batch one by one. The layer
     /// added last is the outermost: it sees a call first.
@@ -52,5 +59,9 @@ impl<H: Handler + ?Sized> Handler for Arc<H> {
 
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
         (**self).notify(notification, cx)
+    }
+
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        (**self).for_connection(peer)
     }
 }

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
-const ENDING: [Ending; 8] = [
+const ENDING: &[Ending] = &[
     (
         "hello",
         cfg!(feature = "tcp"),
@@ -69,9 +69,41 @@ const ENDING: [Ending; 8] = [
     (
         "tls",
         cfg!(all(feature = "tls", feature = "ws")),
-        &["on https", "on wss", "is of nobody who is trusted here"],
+        &["on https", "on wss", "is not from a trusted authority"],
+    ),
+    (
+        "request_reply",
+        true,
+        &[
+            "42 - 23 = 19",
+            "the server logs: a notification expects no reply",
+            "in a batch: 2",
+            "and an error: Invalid params (-32602)",
+        ],
     ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
+    (
+        "speak_first",
+        cfg!(feature = "tcp"),
+        &["what is your name?", "calls: 1", "calls: 2", "another connection: 1", "closed it"],
+    ),
+    (
+        "foreign_transport",
+        true,
+        &["192.0.2.7:4000 calls over length-prefixed", "ended with its transport"],
+    ),
+    (
+        "tap",
+        cfg!(feature = "http"),
+        &[
+            "tcp opened",
+            "tcp --> request 1: {",
+            r#"tcp <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+            "tcp closed: ",
+            "http --> request 1: {",
+            r#"http <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+        ],
+    ),
 ];
 
 /// Those that serve until they are stopped; each has a test of its own.

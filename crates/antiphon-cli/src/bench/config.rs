@@ -7,7 +7,7 @@ use super::pacer::{Pacer, Schedule};
 use super::reply_checker::ExpectedResult;
 use super::request::RequestTemplate;
 use super::stats::Window;
-use crate::raw::target::{Speech, Target};
+use antiphon_check::raw::{AddressProtocol, Target};
 
 /// The default limit of messages in flight per connection with `--rate`. Over HTTP it is 1, since not
 /// every server supports pipelining.
@@ -49,7 +49,8 @@ impl BenchConfig {
 
     /// Returns the maximum number of messages in flight per connection.
     pub(super) fn cap(&self, target: &Target) -> usize {
-        let open = self.rate.is_some() && !matches!(target.speech, Speech::Http { .. });
+        let open =
+            self.rate.is_some() && !matches!(target.address.protocol, AddressProtocol::Http { .. });
         self.in_flight.unwrap_or(if open { OPEN_IN_FLIGHT } else { 1 })
     }
 }

@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
 
-use crate::raw::socket::Socket;
+use antiphon_check::raw::RawSocket;
 
 /// The number of bytes that triggers a write.
 const GATHER: usize = 256 << 10;
@@ -36,7 +36,7 @@ impl SendBuffer {
     pub(super) fn send(
         &mut self,
         shared: &[u8],
-        socket: &mut Socket,
+        socket: &mut RawSocket,
         cx: &mut Context<'_>,
     ) -> io::Result<bool> {
         loop {

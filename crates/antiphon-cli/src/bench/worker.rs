@@ -5,15 +5,14 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use antiphon_check::raw::{self, RawConnection, Target};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use super::config::BenchConfig;
-use super::connection::{BenchConnection, ConnectionEnd, lock};
+use super::connection::{BenchConnection, BenchEnd, lock};
 use super::pacer::Pacer;
-use super::stats::{FailedCalls, FailureKind, RoundStats};
-use crate::raw::link::{self, Link};
-use crate::raw::target::Target;
+use super::stats::{FailedCallKind, FailedCalls, RoundStats};
 
 /// The first wait before a reconnect. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -35,7 +34,7 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) async fn run(mut self) {
-        let mut link = link::connect(&self.target, self.config.connect_timeout).await;
+        let mut link = raw::connect(&self.target, self.config.connect_timeout).await;
         let ready = link
             .as_ref()
             .map(|_| ())
@@ -60,18 +59,22 @@ impl Worker {
             }
             let timeout = self.time_left(epoch);
             let timeout = self.config.connect_timeout.map_or(timeout, |most| most.min(timeout));
-            link = link::connect(&self.target, Some(timeout)).await;
+            link = raw::connect(&self.target, Some(timeout)).await;
         }
         self.record_missed(epoch);
     }
 
     /// Calls until the connection ends. Returns `None` when all calls are done, else whether the next
     /// connection may follow without a wait.
-    async fn call_until_end(&mut self, link: io::Result<Link>, epoch: Instant) -> Option<bool> {
+    async fn call_until_end(
+        &mut self,
+        link: io::Result<RawConnection>,
+        epoch: Instant,
+    ) -> Option<bool> {
         let link = match link {
             Ok(link) => link,
             Err(error) => {
-                let failed = FailedCalls::new(FailureKind::Connect, 1, error.to_string());
+                let failed = FailedCalls::new(FailedCallKind::Connect, 1, error.to_string());
                 lock(&self.stats).record_failure(failed, nanos(epoch));
                 return Some(false);
             }
@@ -79,19 +82,21 @@ impl Worker {
         let connection =
             BenchConnection::new(link, &self.config, &mut self.pacer, &self.stats, epoch);
         let (end, had_replies) = Box::pin(connection.run()).await;
-        if end == ConnectionEnd::Closed {
+        if end == BenchEnd::Closed {
             lock(&self.stats).reconnects += 1;
         }
-        (end != ConnectionEnd::Done).then_some(had_replies)
+        (end != BenchEnd::Done).then_some(had_replies)
     }
 
     /// Records the messages that were not sent.
     fn record_missed(&mut self, epoch: Instant) {
         let calls = self.pacer.missed() * self.config.request.calls;
         let failed = match self.pacer.is_counted() {
-            true => FailedCalls::new(FailureKind::Unsent, calls, "not sent: the server was gone"),
+            true => {
+                FailedCalls::new(FailedCallKind::Unsent, calls, "not sent: the server was gone")
+            }
             false => FailedCalls::new(
-                FailureKind::Late,
+                FailedCallKind::Late,
                 calls,
                 "due, but not sent before the end of the round",
             ),

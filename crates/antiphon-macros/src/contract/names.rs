@@ -5,19 +5,19 @@ use syn::{Error, Ident, LitStr, Result};
 
 /// Which case the names of methods and params are put in, where they are not named one by one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum NameCase {
     AsWritten,
     Camel,
     Pascal,
 }
 
-impl Case {
+impl NameCase {
     pub(super) fn parse(text: &LitStr) -> Result<Self> {
         match &*text.value() {
             "snake_case" => Ok(Self::AsWritten),
             "camelCase" => Ok(Self::Camel),
             "PascalCase" => Ok(Self::Pascal),
-            _ => Err(Error::new(text.span(), "say `snake_case`, `camelCase` or `PascalCase`")),
+            _ => Err(Error::new(text.span(), "expected `snake_case`, `camelCase` or `PascalCase`")),
         }
     }
 
@@ -54,7 +54,7 @@ pub(super) fn unreserved(name: &LitStr) -> Result<()> {
         return Err(Error::new(name.span(), "a method needs a name"));
     }
     if name.value().starts_with("rpc.") {
-        let text = "names that begin with `rpc.` are the specification's: choose another";
+        let text = "the specification reserves names that begin with `rpc.`: choose another";
         return Err(Error::new(name.span(), text));
     }
     Ok(())

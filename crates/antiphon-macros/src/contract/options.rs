@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{LitStr, Path, Result, meta};
 
-use super::names::Case;
+use super::names::NameCase;
 use crate::attribute;
 
 const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
@@ -16,8 +16,8 @@ const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_
 pub(crate) struct Options {
     pub(crate) namespace: Option<LitStr>,
     pub(crate) separator: Option<LitStr>,
-    pub(crate) rename_all: Case,
-    pub(crate) shape: Shape,
+    pub(crate) rename_all: NameCase,
+    pub(crate) params_by: ParamsBy,
     /// Params by a name that no method has are let pass, and not refused.
     pub(crate) ignores_unknown: bool,
     pub(crate) server: bool,
@@ -28,9 +28,9 @@ pub(crate) struct Options {
 
 /// How the client sends params. A server takes both.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    ByName,
-    ByPosition,
+pub(crate) enum ParamsBy {
+    Name,
+    Position,
 }
 
 impl Options {
@@ -38,8 +38,8 @@ impl Options {
         let mut options = Self {
             namespace: None,
             separator: None,
-            rename_all: Case::AsWritten,
-            shape: Shape::ByName,
+            rename_all: NameCase::AsWritten,
+            params_by: ParamsBy::Name,
             ignores_unknown: false,
             server: false,
             client: false,
@@ -59,9 +59,9 @@ impl Options {
         } else if meta.path.is_ident("separator") {
             self.separator = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("rename_all") {
-            self.rename_all = Case::parse(&meta.value()?.parse()?)?;
+            self.rename_all = NameCase::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("params") {
-            self.shape = Shape::parse(&meta.value()?.parse()?)?;
+            self.params_by = ParamsBy::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("unknown_params") {
             self.ignores_unknown = ignores(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("server") {
@@ -85,12 +85,12 @@ impl Options {
     }
 }
 
-impl Shape {
+impl ParamsBy {
     fn parse(text: &LitStr) -> Result<Self> {
         match &*text.value() {
-            "by_name" => Ok(Self::ByName),
-            "by_position" => Ok(Self::ByPosition),
-            _ => Err(syn::Error::new(text.span(), "say `by_name` or `by_position`")),
+            "by_name" => Ok(Self::Name),
+            "by_position" => Ok(Self::Position),
+            _ => Err(syn::Error::new(text.span(), "expected `by_name` or `by_position`")),
         }
     }
 }
@@ -99,6 +99,6 @@ fn ignores(text: &LitStr) -> Result<bool> {
     match &*text.value() {
         "ignore" => Ok(true),
         "refuse" => Ok(false),
-        _ => Err(syn::Error::new(text.span(), "say `ignore` or `refuse`")),
+        _ => Err(syn::Error::new(text.span(), "expected `ignore` or `refuse`")),
     }
 }

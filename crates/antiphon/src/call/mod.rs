@@ -5,6 +5,7 @@
 //! alike: see [`CallError`].
 
 mod batch;
+pub(crate) mod exchange;
 mod peer;
 mod progress;
 mod subscription;
@@ -15,8 +16,8 @@ use bytes::BytesMut;
 use http::{Extensions, HeaderMap};
 
 use crate::BoxFuture;
-use crate::layer::trace;
 use crate::subscription::Follower;
+use crate::trace;
 
 pub use batch::{Batch, Replies, Slot};
 pub use peer::Peer;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Invalid, ParamsError, Refused};
 
-use crate::layer::BoxError;
+use super::BoxError;
 
 /// Why a call has no result.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,9 @@ mod call;
 
 pub use call::CallError;
 
+/// The error of a foreign layer.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// An error that a method of a contract may fail with.
 ///
 /// ```

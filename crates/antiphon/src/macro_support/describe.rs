@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::KnownError;
 use crate::openrpc::{
-    Called, Content, Description, Failure, Generator, Method, items, told, whole,
+    Content, Description, Failure, Generator, Method, MethodOrTopic, items, told, whole,
 };
 use crate::router::Router;
 
@@ -19,7 +19,7 @@ pub struct Describing<'a> {
 /// Adds what is said about a method, or about a subscription.
 pub fn described(
     router: Router,
-    called: impl Into<Called>,
+    called: impl Into<MethodOrTopic>,
     docs: &'static str,
     describe: fn(&mut Describing<'_>),
 ) -> Router {

@@ -4,9 +4,9 @@
 //! is written here, so that a contract of many methods stays cheap to compile.
 
 mod arguments;
+mod autoref;
 #[cfg(feature = "openrpc")]
 mod describe;
-mod probe;
 
 pub use antiphon_core::{Code, ErrorObject};
 pub use serde;
@@ -21,14 +21,14 @@ use crate::call::{CallError, Invocation};
 use crate::client::Client;
 
 pub use arguments::{Arguments, Given};
+pub use autoref::{Probe, Readable, Unreadable};
 #[cfg(feature = "openrpc")]
 pub use describe::{Describing, described};
-pub use probe::{Probe, Readable, Unreadable};
 
 /// What a description asks of types, to be found by a probe.
 #[cfg(feature = "openrpc")]
 pub mod ask {
-    pub use super::probe::{
+    pub use super::autoref::{
         Certain, Describable, Fallible, Omissible, Showable, Undescribable, Unfallible, Unshowable,
     };
 }

@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 use super::document::{Components, Content, Method};
 
 /// The check of one method.
-pub(crate) struct Check {
-    params: Vec<Param>,
+pub(crate) struct ParamsCheck {
+    params: Vec<CheckedParam>,
     /// Of all params by name.
     validator: Validator,
 }
 
-pub(crate) struct Param {
+pub(crate) struct CheckedParam {
     name: String,
     required: bool,
     /// It stands for all that is given by position from here on.
@@ -27,7 +27,7 @@ pub(crate) struct Param {
 
 /// What is wrong, and where.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ParamsFault {
     pub(crate) path: String,
     pub(crate) reason: String,
 }
@@ -37,12 +37,12 @@ pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }
 
-impl Check {
+impl ParamsCheck {
     pub(crate) fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
         let params: Vec<_> = method
             .params
             .iter()
-            .map(|param| Param {
+            .map(|param| CheckedParam {
                 name: param.name.clone(),
                 required: param.required,
                 repeated: is_repeated(param),
@@ -58,9 +58,9 @@ impl Check {
         Ok(Self { params, validator })
     }
 
-    pub(crate) fn look(&self, params: &Params) -> Result<(), Fault> {
+    pub(crate) fn check(&self, params: &Params) -> Result<(), ParamsFault> {
         let given = given(params)?;
-        let places: &[Param] = if given.is_array() { &self.params } else { &[] };
+        let places: &[CheckedParam] = if given.is_array() { &self.params } else { &[] };
         let named = Value::Object(self.named(given));
         hold(&self.validator, &named, |location| path(location, places))
     }
@@ -110,25 +110,25 @@ pub(crate) fn validator(
 }
 
 /// The params as a tree.
-pub(crate) fn given(params: &Params) -> Result<Value, Fault> {
+pub(crate) fn given(params: &Params) -> Result<Value, ParamsFault> {
     let given = params.as_json().decode();
-    given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })
+    given.map_err(|error| ParamsFault { path: String::new(), reason: error.to_string() })
 }
 
 pub(crate) fn hold(
     validator: &Validator,
     given: &Value,
     path: impl Fn(&Location) -> String,
-) -> Result<(), Fault> {
+) -> Result<(), ParamsFault> {
     // The value is the peer's, and is not sent back.
-    validator.validate(given).map_err(|error| Fault {
+    validator.validate(given).map_err(|error| ParamsFault {
         path: path(error.instance_path()),
         reason: error.masked().to_string(),
     })
 }
 
 /// Where it is wrong, as the caller has written it: with the places of params that came by position.
-pub(crate) fn path(location: &Location, places: &[Param]) -> String {
+pub(crate) fn path(location: &Location, places: &[CheckedParam]) -> String {
     let mut path = String::new();
     // Where the list begins that a repeated param stands for.
     let mut begin = 0;

@@ -7,10 +7,10 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::called::Called;
 use super::document::{Content, Failure, Method, ParamStructure};
-use super::expand::expand;
-use super::topics;
+use super::expand_params::expand;
+use super::method_or_topic::MethodOrTopic;
+use super::subscription_methods;
 use crate::error::KnownError;
 
 /// Where the schemas of a document are gathered.
@@ -54,28 +54,28 @@ impl Generator {
 }
 
 /// A method, and the schema of all its params where one type takes them.
-pub(crate) type Said = (Method, Option<Value>);
+pub(crate) type MethodAndSchema = (Method, Option<Value>);
 
 /// A method or a subscription, and what is said about it.
 #[derive(Clone)]
 pub(crate) struct Described {
-    pub(crate) called: Called,
+    pub(crate) called: MethodOrTopic,
     pub(crate) description: Description,
 }
 
 impl Described {
-    pub(crate) fn new(called: Called, description: Description) -> Self {
+    pub(crate) fn new(called: MethodOrTopic, description: Description) -> Self {
         Self { called, description }
     }
 
-    pub(crate) fn method(&self, generator: &mut Generator) -> Said {
+    pub(crate) fn method(&self, generator: &mut Generator) -> MethodAndSchema {
         let (mut method, whole) = self.description.of(self.called.name(), generator);
         let aliases = self.called.aliases();
         if !aliases.is_empty() {
             method.rest.insert("x-aliases".to_owned(), json!(aliases));
         }
         if let Some(topic) = self.called.topic() {
-            topics::name(&mut method, topic);
+            subscription_methods::name(&mut method, topic);
         }
         (method, whole)
     }
@@ -98,7 +98,7 @@ impl Described {
 /// ```
 #[derive(Clone)]
 pub struct Description {
-    make: Arc<dyn Fn(&mut Generator) -> Said + Send + Sync>,
+    make: Arc<dyn Fn(&mut Generator) -> MethodAndSchema + Send + Sync>,
     /// In the order in which they are to be made.
     changes: Vec<Change>,
     docs: &'static str,
@@ -181,11 +181,13 @@ impl Description {
         self
     }
 
-    pub(crate) fn new(make: impl Fn(&mut Generator) -> Said + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        make: impl Fn(&mut Generator) -> MethodAndSchema + Send + Sync + 'static,
+    ) -> Self {
         Self { make: Arc::new(make), changes: Vec::new(), docs: "" }
     }
 
-    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Said {
+    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> MethodAndSchema {
         let (summary, description) = told(self.docs);
         let (made, whole) = (self.make)(generator);
         let mut method = Method { name: name.to_owned(), summary, description, ..made };
@@ -200,7 +202,7 @@ impl fmt::Debug for Description {
     }
 }
 
-fn taking<P: JsonSchema>(generator: &mut Generator) -> Said {
+fn taking<P: JsonSchema>(generator: &mut Generator) -> MethodAndSchema {
     let schema = generator.inline::<P>();
     let (params, param_structure) = whole("params", &schema);
     (Method { params, param_structure, ..Method::default() }, Some(schema))
@@ -208,7 +210,7 @@ fn taking<P: JsonSchema>(generator: &mut Generator) -> Said {
 
 /// The same with what the items of a subscription look like.
 pub(crate) fn items(mut method: Method, schema: &Value) -> Method {
-    method.rest.insert(topics::MEMBER.to_owned(), json!({"schema": schema}));
+    method.rest.insert(subscription_methods::MEMBER.to_owned(), json!({"schema": schema}));
     method
 }
 

@@ -34,32 +34,32 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod called;
 #[cfg(feature = "validate")]
 pub(crate) mod check;
+#[cfg(feature = "validate")]
+mod check_call;
 mod description;
 mod document;
-mod expand;
-#[cfg(feature = "validate")]
-mod fits;
+mod expand_params;
+mod method_or_topic;
 mod references;
-mod topics;
+mod subscription_methods;
 
-pub use called::Called;
 #[cfg(feature = "validate")]
 pub use check::SchemaError;
+#[cfg(feature = "validate")]
+pub use check_call::InvalidCallError;
 pub use description::Description;
 #[doc(hidden)]
 pub use description::Generator;
 pub use document::{
     Components, Content, Document, DocumentError, Failure, Info, Method, ParamStructure,
 };
-#[cfg(feature = "validate")]
-pub use fits::MisfitError;
+pub use method_or_topic::MethodOrTopic;
 
-pub(crate) use description::{Described, Said};
+pub(crate) use description::{Described, MethodAndSchema};
 pub(crate) use description::{items, told, whole};
-pub(crate) use topics::gathered;
+pub(crate) use subscription_methods::gathered;
 
 /// The version of the specification that our documents follow.
 pub const VERSION: &str = "1.4.1";

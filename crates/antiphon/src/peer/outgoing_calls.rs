@@ -1,16 +1,16 @@
 //! Our calls: opened, waited for, and given up.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use antiphon_core::Id;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use tokio::sync::oneshot;
 
 use super::shared::{Answer, Shared, State, Waiter};
 use super::writer::Outgoing;
+use crate::call::exchange::{count_calls, encode_batch, encode_counted_id, encode_id};
 use crate::call::{BatchEntry, CallError, Invocation};
 use crate::engine::notification_order;
 
@@ -27,12 +27,10 @@ impl Shared {
         let id = ids.start;
         state.outbox.write(call.about_len(), |out| {
             call.encode_head(out);
-            out.extend_from_slice(b",\"id\":");
             match &call.id {
-                Some(id) => out.extend_from_slice(id.as_bytes()),
-                None => encode_id(id, out),
+                Some(id) => encode_id(id, out),
+                None => encode_counted_id(id, out),
             }
-            out.put_u8(b'}');
         });
         Ok(self.opened(state, self.pending(ids, call.id.clone())))
     }
@@ -58,18 +56,18 @@ impl Shared {
         entries: &[BatchEntry],
     ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
         for entry in entries {
-            let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-            self.without_headers(call)?;
+            self.without_headers(entry.invocation())?;
         }
-        let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
         let open = |_| {
             let (waiter, answer) = oneshot::channel();
             (Waiter::Call(waiter), answer)
         };
-        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(open).unzip();
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..count_calls(entries)).map(open).unzip();
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
-        state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
+        let mut message = BytesMut::with_capacity(entries.len() * 96);
+        encode_batch(entries, ids.clone(), &mut message);
+        state.outbox.push(Outgoing::Own(message.freeze()));
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }
 
@@ -166,27 +164,4 @@ impl Drop for Pending<'_> {
             }
         }
     }
-}
-
-fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
-    let mut out = BytesMut::with_capacity(entries.len() * 96);
-    for entry in entries {
-        out.put_u8(if out.is_empty() { b'[' } else { b',' });
-        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-        call.encode_head(&mut out);
-        if let BatchEntry::Call(_) = entry
-            && let Some(id) = ids.next()
-        {
-            out.extend_from_slice(b",\"id\":");
-            encode_id(id, &mut out);
-        }
-        out.put_u8(b'}');
-    }
-    out.put_u8(b']');
-    out.freeze()
-}
-
-fn encode_id(id: u64, out: &mut BytesMut) {
-    // A `BytesMut` grows as needed, so writing to it cannot fail.
-    let _ = write!(out, "{id}");
 }

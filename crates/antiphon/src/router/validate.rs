@@ -9,8 +9,8 @@ use antiphon_core::{ErrorObject, Params};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::{Look, Router};
-use crate::openrpc::check::{self, Fault};
+use super::{ParamsGuard, Router};
+use crate::openrpc::check::{self, ParamsFault};
 use crate::openrpc::{Components, Method, SchemaError};
 use crate::params::invalid;
 
@@ -52,8 +52,8 @@ impl Router {
         let (said, components) = self.described();
         let called: Vec<_> = self.descriptions.iter().map(|it| it.called.clone()).collect();
         for ((method, whole), called) in said.iter().zip(called) {
-            let check = Check::new(method, whole.as_ref(), &components)?;
-            let look: Look = Arc::new(move |params| check.look(params));
+            let check = MethodCheck::new(method, whole.as_ref(), &components)?;
+            let look: ParamsGuard = Arc::new(move |params| check.check(params));
             let kind = called.topic().and_then(|topic| topic.kind.as_deref());
             self.guard(called.name(), kind, look.clone());
             called.aliases().iter().for_each(|name| self.guard(name, None, look.clone()));
@@ -63,31 +63,31 @@ impl Router {
 }
 
 /// The check of one method.
-enum Check {
+enum MethodCheck {
     /// Each param is taken by an argument.
-    Apart(check::Check),
+    Apart(check::ParamsCheck),
     /// One type takes them all: they are held against its schema as they are.
     Whole { by_name: bool, validator: Validator },
 }
 
-impl Check {
+impl MethodCheck {
     fn new(
         method: &Method,
         whole: Option<&Value>,
         components: &Components,
     ) -> Result<Self, SchemaError> {
         let Some(schema) = whole else {
-            return check::Check::new(method, components).map(Self::Apart);
+            return check::ParamsCheck::new(method, components).map(Self::Apart);
         };
         let by_name = takes_names(schema, components, DEPTH);
         let validator = check::validator(method, schema, components)?;
         Ok(Self::Whole { by_name, validator })
     }
 
-    fn look(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
+    fn check(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
         let fits = match (self, params) {
             (Self::Apart(_), None) => Ok(()),
-            (Self::Apart(check), Some(params)) => check.look(params),
+            (Self::Apart(check), Some(params)) => check.check(params),
             (Self::Whole { by_name, validator }, None) => hold_nothing(validator, *by_name),
             (Self::Whole { by_name, validator }, Some(params)) => {
                 check::given(params).and_then(|given| hold_whole(validator, *by_name, &given))
@@ -97,19 +97,19 @@ impl Check {
     }
 }
 
-fn hold_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), Fault> {
+fn hold_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), ParamsFault> {
     if is_empty(given) {
         return hold_nothing(validator, by_name);
     }
     if by_name && given.is_array() {
         let reason = "give the params by name: their places are not described".to_owned();
-        return Err(Fault { path: String::new(), reason });
+        return Err(ParamsFault { path: String::new(), reason });
     }
     check::hold(validator, given, |location| check::path(location, &[]))
 }
 
 /// Absent params, `[]` and `{}` mean the same, and the schema may know but one of them.
-fn hold_nothing(validator: &Validator, by_name: bool) -> Result<(), Fault> {
+fn hold_nothing(validator: &Validator, by_name: bool) -> Result<(), ParamsFault> {
     let forms = [json!({}), json!([]), Value::Null];
     if forms.iter().any(|form| validator.is_valid(form)) {
         return Ok(());

@@ -37,13 +37,13 @@ impl Server {
         L::Service: tower_service::Service<
                 http::Request<hyper::body::Incoming>,
                 Response = http::Response<B>,
-                Error: Into<crate::layer::BoxError>,
+                Error: Into<crate::error::BoxError>,
                 Future: Send,
             > + Clone
             + Send
             + Sync
             + 'static,
-        B: http_body::Body<Data = bytes::Bytes, Error: Into<crate::layer::BoxError>>
+        B: http_body::Body<Data = bytes::Bytes, Error: Into<crate::error::BoxError>>
             + Send
             + 'static,
     {

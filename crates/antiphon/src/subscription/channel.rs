@@ -14,8 +14,8 @@ use antiphon_core::{ErrorObject, Id, RawJson};
 use bytes::{Bytes, BytesMut};
 use tokio_util::sync::CancellationToken;
 
-use super::items::{self, Closing};
-use super::ring::Ring;
+use super::item_message::{self, Closing};
+use super::item_queue::ItemQueue;
 use super::sink::SinkClosed;
 use super::topic::{Overflow, Topic};
 
@@ -43,11 +43,11 @@ pub(crate) struct Channel {
     writer: Arc<dyn ItemWriter>,
     /// Cancelled when it is over.
     over: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
 }
 
-struct State {
-    ring: Ring,
+struct ChannelState {
+    queue: ItemQueue,
     /// The reply may be given: an item was sent, or the handler says so.
     accepted: bool,
     /// The reply is on its way.
@@ -61,7 +61,7 @@ struct State {
     senders: Vec<Waker>,
 }
 
-impl State {
+impl ChannelState {
     fn wake(&mut self) -> Woken {
         Woken { task: self.task.take(), senders: Vec::new() }
     }
@@ -95,9 +95,9 @@ impl Channel {
         queue_bytes: usize,
         over: CancellationToken,
     ) -> Self {
-        let head = items::head(&topic.item, &id);
-        let state = State {
-            ring: Ring::new(topic.buffer, queue_bytes / SHARE),
+        let head = item_message::head(&topic.item, &id);
+        let state = ChannelState {
+            queue: ItemQueue::new(topic.buffer, queue_bytes / SHARE),
             accepted: false,
             released: false,
             closing: None,
@@ -108,7 +108,7 @@ impl Channel {
         Self { id, topic, head, writer, over, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,7 +153,7 @@ impl Channel {
             return Poll::Ready(Err(SinkClosed));
         }
         let first = !std::mem::replace(&mut state.accepted, true);
-        let is_idle = state.ring.is_empty();
+        let is_idle = state.queue.is_empty();
         if state.released
             && is_idle
             && let Poll::Ready(written) = self.write(&mut state, &next, None)
@@ -162,8 +162,8 @@ impl Channel {
         }
         let mut outcome = Poll::Ready(Ok(()));
         match self.topic.overflow {
-            _ if state.ring.has_room(&next) => state.ring.push(next),
-            Overflow::DropOldest => drop(state.ring.push_over(next)),
+            _ if state.queue.has_room(&next) => state.queue.push(next),
+            Overflow::DropOldest => drop(state.queue.push_over(next)),
             Overflow::Close => {
                 state.closing = Some(Closing::Failed(too_slow()));
                 outcome = Poll::Ready(Err(SinkClosed));
@@ -188,16 +188,16 @@ impl Channel {
     /// Hands an item to the connection. Pending, and the item not taken: it has no room for it.
     fn write(
         &self,
-        state: &mut State,
+        state: &mut ChannelState,
         item: &RawJson,
         poller: Option<&mut Poller<'_>>,
     ) -> Poll<bool> {
-        let lost = state.ring.lost();
-        let len = items::about_len(&self.head, item);
-        let mut write = |out: &mut BytesMut| items::encode_item(&self.head, lost, item, out);
+        let lost = state.queue.lost();
+        let len = item_message::about_len(&self.head, item);
+        let mut write = |out: &mut BytesMut| item_message::encode_item(&self.head, lost, item, out);
         let written = self.writer.poll_write(len, &mut write, poller);
         if written == Poll::Ready(true) {
-            state.ring.take_lost();
+            state.queue.take_lost();
         }
         written
     }
@@ -213,27 +213,32 @@ impl Channel {
         pumped
     }
 
-    fn pump(&self, state: &mut State, poller: &mut Poller<'_>, woken: &mut Woken) -> Poll<()> {
+    fn pump(
+        &self,
+        state: &mut ChannelState,
+        poller: &mut Poller<'_>,
+        woken: &mut Woken,
+    ) -> Poll<()> {
         if state.ended {
             return Poll::Ready(());
         }
         if !state.released {
             return Poll::Pending;
         }
-        while let Some(item) = state.ring.front().cloned() {
+        while let Some(item) = state.queue.front().cloned() {
             match self.write(state, &item, Some(poller)) {
                 Poll::Pending => return Poll::Pending,
                 // Nobody is there to take it.
                 Poll::Ready(false) => return Poll::Ready(()),
-                Poll::Ready(true) => drop(state.ring.pop()),
+                Poll::Ready(true) => drop(state.queue.pop()),
             }
             woken.senders.append(&mut state.senders);
         }
         let Some(closing) = &state.closing else { return Poll::Pending };
         if self.topic.says_end || matches!(closing, Closing::Failed(_)) {
-            let lost = state.ring.lost();
+            let lost = state.queue.lost();
             let mut write =
-                |out: &mut BytesMut| items::encode_closing(&self.head, lost, closing, out);
+                |out: &mut BytesMut| item_message::encode_closing(&self.head, lost, closing, out);
             let len = self.head.len() + 256;
             if self.writer.poll_write(len, &mut write, Some(poller)).is_pending() {
                 return Poll::Pending;
@@ -266,7 +271,7 @@ impl Channel {
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
-        state.ring.clear();
+        state.queue.clear();
         let woken = state.wake_all();
         drop(state);
         drop(woken);

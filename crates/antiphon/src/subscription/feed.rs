@@ -8,8 +8,8 @@ use std::task::{Context as Poller, Poll, Waker};
 
 use antiphon_core::{ErrorObject, Id, RawJson};
 
-use super::items::{Arrived, SHUTTING_DOWN};
-use super::ring::Ring;
+use super::item_message::{ItemParams, SHUTTING_DOWN};
+use super::item_queue::ItemQueue;
 use super::topic::{Overflow, Topic};
 use crate::BoxFuture;
 use crate::error::CallError;
@@ -32,11 +32,11 @@ pub(crate) struct Feed {
     pub(crate) topic: Topic,
     /// Its end is not the end of its connection: who follows will be subscribed anew.
     survives: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<FeedState>,
 }
 
-struct State {
-    ring: Ring,
+struct FeedState {
+    queue: ItemQueue,
     /// What is to be said before the item at the front, and then before those behind it.
     notices: VecDeque<PlacedNotice>,
     /// Items that were taken or dropped so far.
@@ -110,8 +110,8 @@ pub(crate) enum Next {
 
 impl Feed {
     pub(crate) fn new(topic: Topic) -> Self {
-        let state = State {
-            ring: Ring::new(topic.buffer, MAX_BYTES),
+        let state = FeedState {
+            queue: ItemQueue::new(topic.buffer, MAX_BYTES),
             notices: VecDeque::new(),
             taken: 0,
             come: 0,
@@ -124,7 +124,7 @@ impl Feed {
         Self { topic, survives: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -153,8 +153,8 @@ impl Feed {
     }
 
     /// Takes in what has come; waits where there is no room and the topic says so.
-    pub(crate) async fn deliver(self: Arc<Self>, arrived: Arrived) {
-        let Arrived { lost, result, error, closed, .. } = arrived;
+    pub(crate) async fn deliver(self: Arc<Self>, arrived: ItemParams) {
+        let ItemParams { lost, result, error, closed, .. } = arrived;
         if lost > 0 {
             self.tell(Notice::Lost(lost));
         }
@@ -196,14 +196,14 @@ impl Feed {
             return Poll::Ready(());
         }
         let may_wait = !state.is_draining && self.topic.overflow == Overflow::Wait;
-        if !state.ring.has_room(&next) && may_wait {
+        if !state.queue.has_room(&next) && may_wait {
             *item = Some(next);
             if !state.waiting.iter().any(|waker| waker.will_wake(poller.waker())) {
                 state.waiting.push(poller.waker().clone());
             }
             return Poll::Pending;
         }
-        if !state.ring.has_room(&next) && self.topic.overflow == Overflow::Close {
+        if !state.queue.has_room(&next) && self.topic.overflow == Overflow::Close {
             drop(state);
             self.leave(Ended::TooSlow);
             return Poll::Ready(());
@@ -245,7 +245,7 @@ impl Feed {
         let mut state = self.state();
         if state.ended.is_none() {
             if matches!(ended, Ended::Left) {
-                state.ring.clear();
+                state.queue.clear();
             }
             state.ended = Some(ended);
         }
@@ -301,14 +301,14 @@ impl Attached {
     }
 }
 
-impl State {
+impl FeedState {
     fn append(&mut self, item: RawJson) {
-        self.ring.push(item);
+        self.queue.push(item);
         self.come += 1;
     }
 
     fn push(&mut self, item: RawJson) {
-        self.taken += self.ring.push_over(item);
+        self.taken += self.queue.push_over(item);
         self.come += 1;
         self.merge_notices();
     }
@@ -320,7 +320,7 @@ impl State {
             && let Some(notice) = self.notices.pop_front()
         {
             match notice.what {
-                Notice::Lost(items) => self.ring.add_lost(items),
+                Notice::Lost(items) => self.queue.add_lost(items),
                 Notice::Gap(_) => gap = Some(notice),
             }
         }
@@ -331,14 +331,14 @@ impl State {
 
     /// In the order in which it came: what was dropped here, what was said, the next item.
     fn next(&mut self) -> Option<Next> {
-        let lost = self.ring.take_lost();
+        let lost = self.queue.take_lost();
         if lost > 0 {
             return Some(Next::Notice(Notice::Lost(lost)));
         }
         if self.notices.front().is_some_and(|notice| notice.after <= self.taken) {
             return self.notices.pop_front().map(|notice| Next::Notice(notice.what));
         }
-        let item = self.ring.pop()?;
+        let item = self.queue.pop()?;
         self.taken += 1;
         Some(Next::Item(item))
     }

@@ -76,12 +76,12 @@ impl Sink<Bytes> for MemoryTransport {
 static LISTENERS: LazyLock<Mutex<HashMap<String, mpsc::Sender<MemoryTransport>>>> =
     LazyLock::new(Mutex::default);
 
-pub(crate) struct Listener {
+pub(crate) struct MemoryListener {
     name: String,
     connections: mpsc::Receiver<MemoryTransport>,
 }
 
-impl Listener {
+impl MemoryListener {
     /// Takes a name that nobody listens on.
     pub(crate) fn bind(name: &str) -> Option<Self> {
         let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,12 +93,12 @@ impl Listener {
         Some(Self { name: name.to_owned(), connections })
     }
 
-    pub(crate) async fn accept(&mut self) -> Option<MemoryTransport> {
-        self.connections.recv().await
+    pub(crate) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<MemoryTransport>> {
+        self.connections.poll_recv(cx)
     }
 }
 
-impl Drop for Listener {
+impl Drop for MemoryListener {
     fn drop(&mut self) {
         LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }

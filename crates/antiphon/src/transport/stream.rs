@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use antiphon_core::Limits;
 use antiphon_core::framing::{Deframer, Framing};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -49,6 +50,17 @@ impl<S> FramedStream<S> {
             lines: LineFrames::default(),
             meter: Arc::default(),
         }
+    }
+
+    /// A wire of a socket: after the end of input, the peer may still read what was accepted.
+    pub(crate) fn wire(
+        io: S,
+        facts: Connection,
+        framing: Option<Framing>,
+        limits: &Limits,
+    ) -> Wire<Self> {
+        let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
+        Self::new(io, framing, limits.longest_frame()).into_wire(facts, at_eof)
     }
 
     /// A wire that gives whole lines: the connection splits a line that does not decode.

@@ -3,19 +3,12 @@
 use std::io;
 
 use antiphon_core::Limits;
-use antiphon_core::framing::Framing;
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::stream::FramedStream;
 #[cfg(feature = "tls")]
 use super::tls::TlsStream;
 use crate::connection::Connection;
-use crate::peer::{AtEof, Wire};
-
-/// Frames over a TCP connection.
-pub(crate) type TcpTransport = FramedStream<TcpStream>;
 
 /// Connects.
 pub(crate) async fn connect(authority: &str, limits: &Limits) -> io::Result<TcpStream> {
@@ -36,36 +29,17 @@ pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
     }
 }
 
-/// A wire of a connected stream.
-pub(crate) fn wire(
-    stream: TcpStream,
-    framing: Option<Framing>,
-    limits: &Limits,
-) -> Wire<TcpTransport> {
-    let facts = Connection::new("tcp").from(stream.peer_addr().ok());
-    over(stream, facts, framing, limits)
+/// The facts of a connected stream.
+pub(crate) fn facts(stream: &TcpStream) -> Connection {
+    Connection::new("tcp").from(stream.peer_addr().ok())
 }
 
-/// The same for a stream under TLS.
+/// The facts of a connected stream under TLS, with the certificates of the other side.
 #[cfg(feature = "tls")]
-pub(crate) fn tls_wire(
-    stream: TlsStream,
-    framing: Option<Framing>,
-    limits: &Limits,
-) -> Wire<FramedStream<TlsStream>> {
+pub(crate) fn tls_facts(stream: &TlsStream) -> Connection {
     let mut facts = Connection::new("tls").from(stream.remote());
-    if let Some(shown) = stream.peer_certificates() {
-        facts.extensions.insert(shown);
+    if let Some(certificates) = stream.peer_certificates() {
+        facts.extensions.insert(certificates);
     }
-    over(stream, facts, framing, limits)
-}
-
-fn over<S: AsyncRead + AsyncWrite + Unpin>(
-    stream: S,
-    facts: Connection,
-    framing: Option<Framing>,
-    limits: &Limits,
-) -> Wire<FramedStream<S>> {
-    let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
-    FramedStream::new(stream, framing, limits.longest_frame()).into_wire(facts, at_eof)
+    facts
 }

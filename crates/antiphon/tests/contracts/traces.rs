@@ -5,7 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use antiphon::layer::{self, Filter, Trace};
-use antiphon::{Client, Context, Direction, Handler, Limits, Responder, Router, TraceContext};
+use antiphon::{
+    Client, Context, Direction, Handler, Limits, Responder, Router, TappedMessage, TraceContext,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Raw, client, connect, request, serve, wires_and_http, within};
@@ -110,9 +112,9 @@ async fn a_trace_goes_from_service_to_service_on_every_wire() {
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let last = serve(wire, Limits::default(), telling().layer(Trace::new())).await;
         let saw = sent.clone();
-        let onward = client().layer(Trace::new()).inspect(move |direction, message| {
-            if direction == Direction::Sent {
-                saw.lock().unwrap().push(String::from_utf8(message.to_vec()).unwrap());
+        let onward = client().layer(Trace::new()).tap(move |message: &TappedMessage<'_>| {
+            if message.direction == Direction::Sent {
+                saw.lock().unwrap().push(String::from_utf8(message.bytes.to_vec()).unwrap());
             }
         });
         let onward: Client = onward.connect(&last).await.unwrap();

@@ -1,6 +1,6 @@
 //! Params held against their schemas.
 
-use antiphon::openrpc::{Description, Document, Info, MisfitError};
+use antiphon::openrpc::{Description, Document, Info, InvalidCallError};
 use antiphon::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use antiphon::{Context, Params, RawJson, Responder, Router};
 use serde::{Deserialize, Serialize};
@@ -273,7 +273,7 @@ fn misfit(document: &Document, method: &str, params: &Value) -> Option<(String, 
     let params = params.ok().and_then(Result::ok);
     match document.check_call(method, params.as_ref()) {
         Ok(()) => None,
-        Err(MisfitError::Params { path, reason }) => Some((path, reason)),
+        Err(InvalidCallError::Params { path, reason }) => Some((path, reason)),
         Err(other) => Some(("?".to_owned(), other.to_string())),
     }
 }

@@ -17,8 +17,8 @@ use super::server_service::HttpBody;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::ReplyTail;
+use crate::error::BoxError;
 use crate::io::write_buffer::{LARGE, WriteBuffer};
-use crate::layer::BoxError;
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -40,9 +40,12 @@ impl Asked {
     /// What to ask for, where every call was refused for want of it.
     #[inline]
     fn challenge(&self) -> Option<&'static str> {
-        self.origin.connection().challenge(self.calls)
+        self.origin.connection().is_unauthorized(self.calls).then_some(CHALLENGE)
     }
 }
+
+/// The value of `WWW-Authenticate` in a 401 response.
+const CHALLENGE: &str = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
 
 /// The answer to a message.
 pub(super) fn answered(answer: Option<Bytes>, asked: &Asked) -> HttpResponse {

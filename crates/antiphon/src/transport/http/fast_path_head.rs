@@ -6,7 +6,7 @@
 
 use std::mem::MaybeUninit;
 
-use antiphon_core::framing::within_reason;
+use antiphon_core::framing::reserve_hint;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::answer;
@@ -33,7 +33,7 @@ impl Head {
 
     /// How much more is worth a read, when so much has come; nothing, when that is all.
     pub(super) fn wanted(self, come: usize) -> usize {
-        within_reason(self.whole().saturating_sub(come), come)
+        reserve_hint(self.whole().saturating_sub(come), come)
     }
 }
 

@@ -21,24 +21,18 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    pub(crate) fn new(remote: Option<SocketAddr>) -> Self {
+    /// The peer of a connection, by its facts.
+    pub(crate) fn from_facts(facts: &Connection) -> Self {
         Self {
-            remote,
+            remote: facts.remote,
             #[cfg(feature = "tls")]
-            tls: None,
+            tls: (facts.transport == "tls").then(|| Arc::new(facts.extensions.get().cloned())),
         }
     }
 
     /// Whether a connection of ours carries it: a request that was made by hand has no wire to obey.
     pub(super) fn is_connected(&self) -> bool {
         self.remote.is_some()
-    }
-
-    /// By TLS, where it has shown this.
-    #[cfg(feature = "tls")]
-    pub(crate) fn secured(mut self, certificates: Option<PeerCertificates>) -> Self {
-        self.tls = Some(Arc::new(certificates));
-        self
     }
 
     /// The facts of a request.
@@ -48,8 +42,9 @@ impl Remote {
         headers: Headers,
         extensions: Extensions,
     ) -> Connection {
-        let (remote, session) = (self.remote, OnceLock::new());
-        let mut connection = Connection { transport: plain, remote, extensions, headers, session };
+        let (remote, id, session) = (self.remote, OnceLock::new(), OnceLock::new());
+        let mut connection =
+            Connection { transport: plain, remote, extensions, headers, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
             connection.transport = _secure;

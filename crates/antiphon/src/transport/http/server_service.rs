@@ -18,7 +18,7 @@ use tower_service::Service;
 use super::respond::Respond;
 use super::service::HttpService;
 use crate::BoxFuture;
-use crate::layer::BoxError;
+use crate::error::BoxError;
 
 /// The body of a response: in one piece, or whatever a layer has made of it.
 pub struct HttpBody(Kind);

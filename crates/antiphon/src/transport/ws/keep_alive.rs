@@ -23,11 +23,11 @@ pub(super) struct KeepAlive {
 
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum KeepAliveAction {
     /// It is to be asked.
-    Ask,
+    Ping,
     /// It has not answered.
-    Gone,
+    Fail,
 }
 
 impl KeepAlive {
@@ -46,7 +46,7 @@ impl KeepAlive {
         cx: &mut Context<'_>,
         meter: &Meter,
         is_writing: bool,
-    ) -> Poll<Next> {
+    ) -> Poll<KeepAliveAction> {
         while self.timer.poll(cx).is_ready() {
             let span = self.span;
             self.timer.change(|timer| timer.reset(Instant::now() + span));
@@ -55,8 +55,8 @@ impl KeepAlive {
             let was_asked = std::mem::replace(&mut self.asked, is_silent);
             match (is_silent, was_asked) {
                 (false, _) => {}
-                (true, false) => return Poll::Ready(Next::Ask),
-                (true, true) => return Poll::Ready(Next::Gone),
+                (true, false) => return Poll::Ready(KeepAliveAction::Ping),
+                (true, true) => return Poll::Ready(KeepAliveAction::Fail),
             }
         }
         Poll::Pending
@@ -74,11 +74,11 @@ mod tests {
         let meter = Meter::default();
         let mut keep = KeepAlive::new(Duration::from_secs(10));
         for _ in 0..3 {
-            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
+            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Ping);
             meter.read(2);
         }
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Gone);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Ping);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Fail);
         let long = tokio::time::timeout(
             Duration::from_secs(600),
             poll_fn(|cx| keep.poll(cx, &meter, true)),

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::Limits;
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
+use antiphon_core::framing::websocket::{
+    Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
+};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
@@ -22,7 +24,7 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use self::keep_alive::{KeepAlive, Next};
+use self::keep_alive::{KeepAlive, KeepAliveAction};
 use super::{TransportError, tcp};
 use crate::connection::Connection;
 use crate::endpoint::Authority;
@@ -40,22 +42,22 @@ const MAX_UNSENT_PONGS: usize = 1_024;
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
     io: S,
-    deframer: Deframer,
+    deframer: WebSocketDeframer,
     /// A client masks what it sends.
     masks: Option<Masks>,
     incoming: ReadBuffer,
     outgoing: WriteBuffer,
     meter: Arc<Meter>,
     unsent_pongs: usize,
-    state: State,
+    state: WsState,
     /// Why it ends, where it ends badly.
-    end: Option<Box<End>>,
+    end: Option<Box<WsEnd>>,
     /// Asks whether the other side is there.
     keep_alive: Option<Box<KeepAlive>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum WsState {
     Open,
     /// Our goodbye is said, theirs is to come.
     Leaving,
@@ -63,7 +65,7 @@ enum State {
     Left,
 }
 
-struct End {
+struct WsEnd {
     reason: String,
     /// Where it is we who end it.
     linger: Option<Linger>,
@@ -133,13 +135,13 @@ fn wire<S>(
     let meter = Arc::<Meter>::default();
     let transport = WsTransport {
         io,
-        deframer: Deframer::new(role, limits.longest_frame()),
+        deframer: WebSocketDeframer::new(role, limits.longest_frame()),
         masks: None,
         incoming: ReadBuffer::new(unread),
         outgoing: WriteBuffer::default(),
         meter: meter.clone(),
         unsent_pongs: 0,
-        state: State::Open,
+        state: WsState::Open,
         end: None,
         keep_alive: limits.keep_alive.map(|span| Box::new(KeepAlive::new(span))),
     };
@@ -167,9 +169,9 @@ fn complaint(code: Option<u16>, reason: &str) -> Option<String> {
     Some(format!("the other side closed the WebSocket with {code}: {reason}"))
 }
 
-fn reason(fault: &Fault) -> String {
+fn reason(fault: &WebSocketError) -> String {
     match fault {
-        Fault::TooLarge { .. } => fault.to_string(),
+        WebSocketError::TooLarge { .. } => fault.to_string(),
         other => format!("the other side broke the WebSocket protocol: {other}"),
     }
 }
@@ -181,7 +183,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
         let next = ready!(self.poll_message(cx));
         if let Some(Err(_)) = next {
             // An error is the last thing that comes of a WebSocket.
-            self.state = State::Left;
+            self.state = WsState::Left;
             self.end = None;
             self.outgoing = WriteBuffer::default();
         }
@@ -196,7 +198,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
     ) -> Poll<Option<Result<Bytes, TransportError>>> {
         // What was not taken before: nobody else may come to flush a pong.
         self.try_flush(cx)?;
-        while self.state != State::Left {
+        while self.state != WsState::Left {
             match self.deframer.next(&mut self.incoming.buf) {
                 Some(Ok(Event::Message(message))) => return Poll::Ready(Some(Ok(message))),
                 Some(Ok(Event::Ping(payload))) => self.pong(payload, cx)?,
@@ -223,7 +225,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
                 Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()))
             }
             Poll::Ready(Ok(0)) => {
-                self.state = State::Left;
+                self.state = WsState::Left;
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(read) => Poll::Ready(read.map(drop)),
@@ -243,7 +245,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         let Some(keep_alive) = &mut self.keep_alive else { return Ok(()) };
         let is_writing = !self.outgoing.is_empty();
         while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter, is_writing) {
-            if next == Next::Gone {
+            if next == KeepAliveAction::Fail {
                 let text = format!("no answer to a ping within {:?}", keep_alive.span());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
@@ -274,7 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
 
     /// Goes out with what is flushed next, and when there is nothing more to read.
     fn pong(&mut self, payload: Bytes, cx: &mut Context<'_>) -> Result<(), TransportError> {
-        if self.state != State::Open {
+        if self.state != WsState::Open {
             return Ok(());
         }
         if self.unsent_pongs == MAX_UNSENT_PONGS {
@@ -291,24 +293,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
 
     /// The answer to a goodbye is the same code (RFC 6455, section 5.5.1).
     fn hear_goodbye(&mut self, code: Option<u16>, reason: &str) {
-        if self.state == State::Open {
+        if self.state == WsState::Open {
             let code = code.map_or(Bytes::new(), |code| code.to_be_bytes().to_vec().into());
             self.queue(Opcode::Close, code);
         }
-        self.state = State::Left;
-        let end = |reason| Box::new(End { reason, linger: None });
+        self.state = WsState::Left;
+        let end = |reason| Box::new(WsEnd { reason, linger: None });
         self.end = complaint(code, reason).map(end);
     }
 
     /// Tells the other side what it did wrong.
-    fn close_for(&mut self, fault: &Fault) {
+    fn close_for(&mut self, fault: &WebSocketError) {
         let mut linger = None;
-        if self.state == State::Open {
+        if self.state == WsState::Open {
             self.say_goodbye(fault.close_code(), &fault.to_string());
             linger = Some(Linger::new());
         }
-        self.state = State::Left;
-        self.end = Some(Box::new(End { reason: reason(fault), linger }));
+        self.state = WsState::Left;
+        self.end = Some(Box::new(WsEnd { reason: reason(fault), linger }));
     }
 }
 
@@ -344,7 +346,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
 
     /// ReplyTail a goodbye nothing may be sent; who would have read it has gone.
     fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
-        if self.state == State::Open {
+        if self.state == WsState::Open {
             self.queue(Opcode::Text, message);
         }
         Ok(())
@@ -355,9 +357,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        if self.state == State::Open {
+        if self.state == WsState::Open {
             self.say_goodbye(1000, "");
-            self.state = State::Leaving;
+            self.state = WsState::Leaving;
         }
         while ready!(self.as_mut().poll_next(cx)).is_some() {}
         ready!(self.poll_drain(cx))?;

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 use std::time::Duration;
 
 use antiphon::transport::tls::TlsStream;
-use antiphon::{Client, Context, Direction, Limits, Router, Server};
+use antiphon::{Client, Context, Direction, Limits, Router, Server, TappedMessage};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
@@ -44,7 +44,10 @@ async fn nothing_is_served_without_a_certificate() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().and("tcp://127.0.0.1:0").await.unwrap();
         let refused = within(server.serve(service())).await.unwrap_err().to_string();
-        assert!(refused.contains("no certificate") && refused.contains("`tls`"), "{refused}");
+        assert!(
+            refused.contains("no certificate") && refused.contains("`Server::tls`"),
+            "{refused}"
+        );
         assert!(refused.contains(endpoint.split("://").next().unwrap()), "{refused}");
     }
 }
@@ -80,7 +83,7 @@ async fn a_client_of_a_port_without_tls_is_told() {
     for secure in ["https", "wss", "tls"] {
         let address = address.replace("http", secure);
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("does not speak TLS there; use http://"), "{refused}");
+        assert!(refused.contains("does not speak TLS on this port; use http://"), "{refused}");
     }
     // One that only closes.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -239,8 +242,9 @@ async fn messages_are_seen_as_they_are_without_tls() {
     for endpoint in SECURE {
         let address = serve(endpoint, Limits::default(), service()).await;
         let (see, mut seen) = mpsc::channel(8);
-        let builder = Client::builder().tls(trusting()).inspect(move |direction, message| {
-            let _ = see.try_send((direction, String::from_utf8_lossy(message).into_owned()));
+        let builder = Client::builder().tls(trusting()).tap(move |message: &TappedMessage<'_>| {
+            let text = String::from_utf8_lossy(message.bytes).into_owned();
+            let _ = see.try_send((message.direction, text));
         });
         let client = builder.connect(&address).await.unwrap();
         within(client.call::<String>("transport", ()).into_future()).await.unwrap();

@@ -53,10 +53,10 @@ async fn a_client_certificate_is_asked_for_proven_and_seen() {
         let seen = attempt(showing(&ada), &address).await.unwrap();
         assert_eq!(seen, Some(vec![ada.der.clone()]), "{endpoint}");
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("asks for a client certificate"), "{endpoint}: {refused}");
+        assert!(refused.contains("requires a client certificate"), "{endpoint}: {refused}");
         for bad in [&stranger, &expired] {
             let refused = attempt(showing(bad), &address).await.unwrap_err();
-            assert!(refused.contains("does not accept our certificate"), "{endpoint}: {refused}");
+            assert!(refused.contains("rejected our certificate"), "{endpoint}: {refused}");
         }
     }
 }
@@ -133,9 +133,9 @@ fn what_is_no_certificate_is_refused_with_a_reason() {
     let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
     assert!(refused("", &ours.key).contains("no certificate here"));
     assert!(refused(&ours.chain, &ours.chain).contains("no private key here"));
-    assert!(refused(&ours.chain, &other.key).contains("not that of the certificate"));
+    assert!(refused(&ours.chain, &other.key).contains("does not belong to the certificate"));
     let refused = TlsClient::new().client_certificate(&ours.chain, &other.key).unwrap_err();
-    assert!(refused.to_string().contains("not that of the certificate"));
+    assert!(refused.to_string().contains("does not belong to the certificate"));
     assert!(TlsClient::new().extra_roots("nothing").is_err());
     let missing = TlsServer::from_pem_files("/nowhere/chain.pem", "/nowhere/key.pem").unwrap_err();
     assert!(missing.to_string().contains("/nowhere/chain.pem"), "{missing}");

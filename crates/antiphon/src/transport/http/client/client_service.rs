@@ -16,7 +16,7 @@ use super::request::{Draft, merged};
 use super::{HttpWire, Version, response};
 use crate::BoxFuture;
 use crate::call::CallError;
-use crate::layer::BoxError;
+use crate::error::BoxError;
 
 type Exchanged = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
 

@@ -18,12 +18,9 @@ mod response;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use antiphon_core::{
-    Entries, Id, Limits, Message, Outcome, Payload, RawJson, Response, Rules, decode, encode,
-};
-use bytes::{BufMut, BytesMut};
+use antiphon_core::{Limits, Message, Payload, RawJson, Rules, decode, encode};
+use bytes::BufMut as _;
 use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -37,12 +34,16 @@ use self::http2::Http2;
 use self::https::Https;
 use self::request::{Draft, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
-use crate::call::Watch;
-use crate::call::{BatchEntry, CallError, Caller, Invocation};
+use crate::call::exchange::{
+    BatchResults, RequestIds, encode_batch, encode_id, match_batch, match_call, match_notification,
+    no_reply,
+};
+use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
+use crate::connection::Connection;
 use crate::endpoint::Authority;
-use crate::layer::trace;
 use crate::subscription::Follower;
-use crate::tap::{Direction, Tap};
+use crate::tap::{Direction, Taps};
+use crate::trace;
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 
@@ -66,8 +67,10 @@ pub(crate) struct HttpCaller {
     /// Where layers stand around each request.
     layered: Option<HttpClientService>,
     rules: Rules,
-    next: AtomicU64,
-    tap: Option<Tap>,
+    ids: RequestIds,
+    tap: Taps,
+    /// The facts that the tap is shown.
+    facts: Connection,
 }
 
 /// The way there.
@@ -96,7 +99,7 @@ impl HttpCaller {
         authority: &Authority,
         path: &str,
         settings: &Settings<'_>,
-        tap: Option<Tap>,
+        tap: Taps,
     ) -> io::Result<Self> {
         let Settings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
@@ -104,11 +107,13 @@ impl HttpCaller {
         };
         let rules = limits.rules();
         let new = |version, uri: Uri| {
+            let uri_is_secure = uri.scheme_str() == Some("https");
             let has_host = headers.contains_key(HOST);
             let headers = with_defaults(&uri, headers);
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
             let layered = client_service::layered(layers, &wire);
-            Self { wire, layered, rules, next: AtomicU64::new(1), tap }
+            let facts = Connection::new(if uri_is_secure { "https" } else { "http" });
+            Self { wire, layered, rules, ids: RequestIds::default(), tap, facts }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
@@ -126,14 +131,8 @@ impl HttpCaller {
         Ok(new(version, uri))
     }
 
-    fn next_id(&self) -> Id {
-        self.next.fetch_add(1, Ordering::Relaxed).into()
-    }
-
     fn see(&self, direction: Direction, message: &[u8]) {
-        if let Some(tap) = &self.tap {
-            tap(direction, message);
-        }
+        self.tap.message(direction, message, &self.facts);
     }
 
     /// A draft of a request, with headers of its own where these are some.
@@ -151,14 +150,19 @@ impl HttpCaller {
         }
     }
 
-    /// The same for one call, whose place in a trace is told by headers.
+    /// Starts the request of one call: its head, and the message up to its id. The trace of the call
+    /// is sent as headers, so that the message stays as it is.
     fn draft_call(&self, call: &Invocation) -> Draft {
-        let Some(trace) = call.trace() else {
-            return self.draft(call.about_len(), call.headers());
+        let mut draft = match call.trace() {
+            None => self.draft(call.about_len(), call.headers()),
+            Some(trace) => {
+                let mut headers = call.headers().cloned().unwrap_or_default();
+                trace::write_headers(trace, &mut headers);
+                self.draft(call.about_len(), Some(&headers))
+            }
         };
-        let mut headers = call.headers().cloned().unwrap_or_default();
-        trace::write_headers(trace, &mut headers);
-        self.draft(call.about_len(), Some(&headers))
+        encode::call_head(&call.method, call.params.as_ref(), &mut draft.text);
+        draft
     }
 
     /// One POST: the status, and the body within its limit.
@@ -192,7 +196,7 @@ impl HttpCaller {
         let response = self.post_message(draft).await?;
         let (status, body) = (response.status, &response.body);
         if status == StatusCode::NO_CONTENT || (status.is_success() && body.is_empty()) {
-            return Err(CallError::Protocol(format!("no answer to a call (HTTP {status})")));
+            return Err(no_reply(&format!(" (HTTP {status})")));
         }
         let payload = decode(body, &self.rules);
         if !status.is_success() && !is_answer(&payload) {
@@ -213,14 +217,10 @@ impl HttpCaller {
 impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
-            let id = call.id.clone().unwrap_or_else(|| self.next_id());
+            let id = self.ids.for_call(&call);
             let mut draft = self.draft_call(&call);
-            encode_entry(&call, Some(&id), &mut draft.text);
-            match self.exchange(draft).await? {
-                Payload::One(Ok(Message::Response(response))) => answer_to(&id, response),
-                Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
-                _ => Err(CallError::Protocol("the answer is no Response".to_owned())),
-            }
+            encode_id(&id, &mut draft.text);
+            match_call(&id, self.exchange(draft).await?)
         })
     }
 
@@ -235,21 +235,19 @@ impl Caller for HttpCaller {
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let mut draft = self.draft_call(&notification);
-            encode_entry(&notification, None, &mut draft.text);
+            draft.text.put_u8(b'}');
             let response = self.post_message(draft).await?;
             let (status, body) = (response.status, &response.body);
             if status.is_success() && body.is_empty() {
                 return Ok(());
             }
-            match decode(body, &self.rules) {
-                Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
-                    Err(CallError::Rpc(error))
-                }
-                _ if status.is_success() => {
-                    tracing::warn!(%status, "a notification was answered");
+            match match_notification(decode(body, &self.rules)) {
+                Ok(()) if status.is_success() => {
+                    tracing::warn!(%status, "a notification got a reply");
                     Ok(())
                 }
-                _ => Err(self.refused(status, body)),
+                Ok(()) => Err(self.refused(status, body)),
+                Err(error) => Err(error),
             }
         })
     }
@@ -257,129 +255,28 @@ impl Caller for HttpCaller {
     fn send_batch(
         &self,
         entries: Vec<BatchEntry>,
-    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+    ) -> BoxFuture<'_, Result<BatchResults, CallError>> {
         Box::pin(async move {
-            let (draft, ids) = self.encode_batch(&entries);
+            let headers = all_headers(&entries);
+            let len = entries.iter().map(|entry| entry.invocation().about_len()).sum();
+            let mut draft = self.draft(len, headers.as_ref());
+            let ids = self.ids.for_batch(&entries);
+            encode_batch(&entries, ids.clone(), &mut draft.text);
             if ids.is_empty() {
                 self.post_message(draft).await?;
                 return Ok(Vec::new());
             }
-            match self.exchange(draft).await? {
-                Payload::Batch(answers) => Ok(in_order(&ids, answers)),
-                // The whole batch was refused, and so was each of its calls.
-                Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
-                    Ok(ids.iter().map(|_| Err(CallError::Rpc(error.clone()))).collect())
-                }
-                Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
-                Payload::One(Ok(_)) => {
-                    Err(CallError::Protocol("the answer to a batch is no Array".to_owned()))
-                }
-            }
+            match_batch(ids, self.exchange(draft).await?)
         })
-    }
-}
-
-impl HttpCaller {
-    /// The ids of a batch follow each other: the answers are placed by them.
-    fn encode_batch(&self, entries: &[BatchEntry]) -> (Draft, Vec<Id>) {
-        let calls =
-            entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count() as u64;
-        let first = self.next.fetch_add(calls, Ordering::Relaxed);
-        let ids: Vec<Id> = (first..first + calls).map(Id::from).collect();
-        let mut own = ids.iter();
-        let headers = all_headers(entries);
-        let mut draft = self.draft(entries.iter().map(about_len).sum(), headers.as_ref());
-        let out = &mut draft.text;
-        let mut before = b'[';
-        for entry in entries {
-            out.put_u8(std::mem::replace(&mut before, b','));
-            match entry {
-                BatchEntry::Call(call) => encode_traced(call, own.next(), out),
-                BatchEntry::Notification(call) => encode_traced(call, None, out),
-            }
-        }
-        out.put_u8(b']');
-        (draft, ids)
     }
 }
 
 /// The headers of all entries; of one name, those of the last entry that has it.
 fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
-    let headers = entries.iter().filter_map(|entry| {
-        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-        call.headers()
-    });
+    let headers = entries.iter().filter_map(|entry| entry.invocation().headers());
     headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))
-}
-
-fn about_len(entry: &BatchEntry) -> usize {
-    let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-    call.about_len()
-}
-
-/// An entry of a batch, whose place in a trace only members can tell.
-fn encode_traced(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
-    call.encode_head(out);
-    encode_rest(id, out);
-}
-
-fn encode_entry(call: &Invocation, id: Option<&Id>, out: &mut BytesMut) {
-    encode::call_head(&call.method, call.params.as_ref(), out);
-    encode_rest(id, out);
-}
-
-fn encode_rest(id: Option<&Id>, out: &mut BytesMut) {
-    if let Some(id) = id {
-        out.extend_from_slice(b",\"id\":");
-        out.extend_from_slice(id.as_bytes());
-    }
-    out.put_u8(b'}');
 }
 
 fn is_answer(payload: &Payload) -> bool {
     matches!(payload, Payload::Batch(_) | Payload::One(Ok(Message::Response(_))))
-}
-
-/// The same id, also where a peer that keeps numbers as floats has written `1.0` for `1`.
-fn is_same(ours: &Id, theirs: &Id) -> bool {
-    ours == theirs || (ours.as_u64().is_some() && ours.as_u64() == theirs.as_u64())
-}
-
-fn answer_to(id: &Id, response: Response) -> Result<RawJson, CallError> {
-    match (is_same(id, &response.id), response.outcome) {
-        (true, outcome) => outcome.map_err(CallError::Rpc),
-        // The server could not read the id; the error is about this call all the same.
-        (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
-        (false, _) => {
-            let theirs = response.id;
-            Err(CallError::Protocol(format!("the answer is for id {theirs}, the call had {id}")))
-        }
-    }
-}
-
-/// The answers in the order of the calls, each found by its id (section 6).
-fn in_order(ids: &[Id], answers: Entries) -> Vec<Result<RawJson, CallError>> {
-    let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.iter().map(|_| None).collect();
-    let first = ids.first().and_then(Id::as_u64).unwrap_or_default();
-    let place = |id: &Id| {
-        let at = usize::try_from(id.as_u64()?.checked_sub(first)?).ok()?;
-        (at < ids.len()).then_some(at)
-    };
-    for answer in answers {
-        let (id, result): (Id, Result<RawJson, CallError>) = match answer {
-            Ok(Message::Response(Response { id, outcome })) => (id, outcome_of(outcome)),
-            Ok(_) => continue,
-            Err(invalid) => (invalid.id.clone(), Err(CallError::unreadable(&invalid))),
-        };
-        match place(&id) {
-            Some(at) => found[at] = Some(result),
-            None => tracing::warn!(%id, "an answer that nobody asked for"),
-        }
-    }
-    let missing = || Err(CallError::Protocol("the answer to the batch lacks this call".to_owned()));
-    found.into_iter().map(|result| result.unwrap_or_else(missing)).collect()
-}
-
-fn outcome_of(outcome: Outcome) -> Result<RawJson, CallError> {
-    outcome.map_err(CallError::Rpc)
 }

@@ -3,7 +3,7 @@
 //! No socket here: bytes go in, and a response comes out or what is wrong with it. What the response
 //! announces makes no buffer large; what has come does, up to the limit.
 
-use antiphon_core::framing::within_reason;
+use antiphon_core::framing::reserve_hint;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 
@@ -192,7 +192,7 @@ impl Body {
     /// How much more is worth a read, when so much is there.
     fn wanted(&self, there: usize) -> usize {
         match self {
-            Self::Length(length) => within_reason(length.saturating_sub(there), there),
+            Self::Length(length) => reserve_hint(length.saturating_sub(there), there),
             Self::Chunked(_) | Self::Rest => 0,
         }
     }
