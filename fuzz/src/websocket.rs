@@ -1,4 +1,4 @@
-//! WebSocket frames (RFC 6455, section 5).
+//! WebSocket framing (RFC 6455, section 5).
 
 use antiphon_core::framing::websocket::{
     Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
@@ -15,8 +15,8 @@ const MAX_CONTROL: usize = 125;
 const MAX_HEAD: usize = 14;
 const MASK: [u8; 4] = [0xA1, 0x02, 0xF3, 0x54];
 
-/// Holds for every stream: chunking does not matter, no message is over the limit, an announcement
-/// costs nothing, and what is said comes back the same when it is said to the other role.
+/// For every stream: the cuts do not matter, no message is over the limit, an announced length allocates
+/// nothing, and the events are unchanged after encoding them for the other role.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
     let role = if input.options & 1 == 0 { Role::Server } else { Role::Client };
@@ -42,7 +42,7 @@ fn hear(input: &Input<'_>, role: Role, pieces: &[&[u8]]) -> Vec<Heard> {
     heard
 }
 
-/// All events up to the first fault, behind which nothing is read.
+/// All events up to the first error. Nothing is read after it.
 fn drain(input: &Input<'_>, role: Role, pieces: &[&[u8]], mut see: impl FnMut(Heard)) {
     let (mut deframer, mut buf) = (WebSocketDeframer::new(role, input.max_frame), BytesMut::new());
     for piece in pieces {
@@ -73,14 +73,14 @@ fn assert_within_limit(input: &Input<'_>, event: &Heard) {
     }
 }
 
-/// Fragments are copied together, and else what is buffered is all there is.
+/// The memory limit: fragments are copied into one buffer, and everything else stays in the read buffer.
 fn assert_frugal(input: &Input<'_>, role: Role, pieces: &[&[u8]]) {
     let used = allocation_counter::measure(|| drain(input, role, pieces, drop));
     let allowed = 6 * input.bytes.len() as u64 + 4096;
     assert!(used.bytes_max <= allowed, "{} bytes for {}", used.bytes_max, input.bytes.len());
 }
 
-/// The other role hears the same when it is told what was heard.
+/// Asserts that the other role gets the same events when they are encoded for it.
 fn assert_comes_back(role: Role, heard: &[Heard]) {
     let (other, mask) = match role {
         Role::Server => (Role::Client, None),

@@ -1,4 +1,4 @@
-//! How a method's params are read: the code that puts each in its place.
+//! Generates the code that reads the params of a method.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -7,8 +7,8 @@ use syn::spanned::Spanned;
 
 use crate::contract::{ContractMethod, ContractParam, Fallback, Options};
 
-/// The items that read the params, the type they are read as, and how `params` of that type becomes a
-/// tuple of values.
+/// Returns the items that read the params, the type they are read as, and the expression that turns
+/// `params` of that type into a tuple of values.
 pub(crate) fn read(
     method: &ContractMethod,
     options: &Options,
@@ -76,19 +76,19 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
     }
 }
 
-/// What is kept of a param. Where there is a default, null means that none was given, but of an `Option`
-/// it is a value; and that it was there is known too.
+/// The type that holds a param until all are read. For a param with a default, null means that it is
+/// absent, except for an `Option`, where null is a value. The outer `Option` tells whether it occurred.
 fn kept(param: &ContractParam) -> TokenStream {
     let ty = &param.ty;
     if takes_null(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }
 }
 
-/// Whether null stands for the default.
+/// Whether null selects the default.
 fn takes_null(param: &ContractParam) -> bool {
     param.fallback.is_some() && !param.optional
 }
 
-/// Puts what is read in its place.
+/// Reads a param and stores it.
 fn fill(param: &ContractParam, field: &Index, private: &TokenStream) -> TokenStream {
     let kept = kept(param);
     quote_spanned! {param.ty.span()=>

@@ -1,4 +1,4 @@
-//! The typed client: one plain struct, over anything that can be called.
+//! Generates the typed client: a plain struct around any caller.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -16,8 +16,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let conditions =
         contract.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     let conditions: Vec<_> = conditions.collect();
-    let text =
-        format!("Calls a service of the contract `{item}`, over anything that can be called.");
+    let text = format!("A typed client of the contract `{item}`.");
     let methods = contract.methods.iter().map(|method| call(method, contract));
     let idempotent = idempotent(contract);
     quote! {
@@ -32,7 +31,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
         impl #ident {
             #idempotent
 
-            /// Over a client, a peer, or any other caller.
+            /// Creates a typed client over a client, a peer, or any other caller.
             pub fn new(over: impl ::core::convert::Into<#krate::Client>) -> Self {
                 Self { client: ::core::convert::Into::into(over) }
             }
@@ -42,15 +41,15 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The names of the methods that may be called again.
+/// The constant with the names of the idempotent methods.
 fn idempotent(contract: &Contract) -> TokenStream {
     let names = contract.methods.iter().filter(|method| method.idempotent).map(|method| {
         let (conditions, name) = (method.conditions(), &method.name);
         quote!(#(#conditions)* #name)
     });
     quote! {
-        /// The methods that the contract calls idempotent: calling one twice is as good as once, so a
-        /// call whose answer was lost may be sent again.
+        /// The methods that the contract declares idempotent: calling one twice has the effect of one
+        /// call, so a call whose response was lost may be sent again.
         pub const IDEMPOTENT: &'static [&'static str] = &[#(#names),*];
     }
 }
@@ -92,7 +91,7 @@ fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
     }
 }
 
-/// The items that write the params, and what is sent.
+/// Returns the items that serialize the params, and the expression that is sent.
 fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenStream) {
     let params: Vec<&ContractParam> = method.params().collect();
     if params.is_empty() {
@@ -109,7 +108,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
         .map(|param| Written {
             name: &param.name,
             ty: &param.ty,
-            // Beside a default, `None` is a value like any other.
+            // With a default, `None` is a value like any other.
             optional: param.optional && param.fallback.is_none(),
         })
         .collect();
@@ -120,7 +119,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
     (items, quote!(__Sent(#(&#idents),*)))
 }
 
-/// How its params are sent.
+/// How the client sends the params of a method.
 fn params_by(method: &ContractMethod, contract: &Contract) -> ParamsBy {
     match &method.kind {
         MethodKind::Subscription(subscription) if subscription.is_given() => ParamsBy::Position,

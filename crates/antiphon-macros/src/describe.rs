@@ -1,4 +1,4 @@
-//! What the contract says about a method, for a document of the service.
+//! Generates the OpenRPC description of a method.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,7 +6,7 @@ use syn::ReturnType;
 
 use crate::contract::{ContractMethod, ContractParam, Fallback, MethodKind, returned_error};
 
-/// Adds the description of a method to `router`, if the library can describe.
+/// Adds the description of a method to `router`, if the library has the feature `openrpc`.
 pub(crate) fn write(method: &ContractMethod, krate: &TokenStream) -> TokenStream {
     let docs = &method.docs;
     let names = method.every_name();
@@ -67,7 +67,7 @@ fn answer(method: &ContractMethod, private: &TokenStream) -> Option<TokenStream>
         }),
         (MethodKind::Subscription(subscription), ReturnType::Type(_, output)) => {
             let item = &subscription.item;
-            // The type of a stream cannot be named, and its error stands in the same result.
+            // The type of a stream cannot be named, so the error type is taken from the `Result`.
             let errors = returned_error(output).map(|error| quote! {
                 let errors = (&#private::Probe::<::core::result::Result<(), #error>>::new()).errors();
                 it.errors(errors);

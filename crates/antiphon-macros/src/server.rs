@@ -1,4 +1,4 @@
-//! The server side: the trait to implement, and its `into_router`.
+//! Generates the server side: the trait to implement, and its `into_router`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -28,7 +28,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
         {
             #(#functions)*
 
-            /// Serves this contract: its methods, as a router.
+            /// Converts the service to a router with the methods of this contract.
             #[allow(deprecated)]
             fn into_router(self) -> #krate::Router
             where
@@ -43,7 +43,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The method as it is implemented: with `async fn`, in a future that any thread may drive.
+/// The method of the trait. Users implement it with `async fn`; its future is `Send`.
 fn function(method: &ContractMethod) -> TokenStream {
     let ContractMethod { ident, attributes, .. } = method;
     let arguments = method.arguments.iter().map(Argument::typed);
@@ -55,7 +55,7 @@ fn function(method: &ContractMethod) -> TokenStream {
         Some(body) => quote!({ async move #body }),
         None => quote!(;),
     };
-    // What the compiler says of the function, it says of its name.
+    // Compile errors about the function point to its name.
     let function = quote_spanned! {ident.span()=>
         fn #ident(
             &self,
@@ -101,7 +101,8 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
     }
 }
 
-/// How a subscription is registered, the sink that it is given if it takes one, and its answer.
+/// Returns the router's method that registers a subscription, the sink argument if it takes one, and
+/// the expression of its response.
 fn subscribe(
     subscription: &SubscriptionMethod,
     call: &TokenStream,
@@ -113,7 +114,7 @@ fn subscribe(
         let answer = quote!(#call.await.map_err(|error| #refused));
         return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
     }
-    // In a box: the type of the stream names the borrow of the service, though it borrows nothing.
+    // Boxed: the type of the stream captures the borrow of the service, although it borrows nothing.
     let item = &subscription.item;
     let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
     let answer = quote! {
@@ -125,12 +126,12 @@ fn subscribe(
     (quote!(subscription), None, answer)
 }
 
-/// The error object of `error`, asked for where the error's type stands.
+/// Converts `error` to an error object. The bound is checked at the span of the error's type.
 fn refused(output: &ReturnType, krate: &TokenStream) -> TokenStream {
     quote_spanned!(output.span()=> #krate::IntoErrorObject::into_error_object(error))
 }
 
-/// Calls, and encodes what came of it. Each bound is asked for where its type stands.
+/// Calls the method and encodes its outcome. Each bound is checked at the span of its type.
 fn answer(
     call: &TokenStream,
     result: &Type,
@@ -147,7 +148,7 @@ fn answer(
     }
 }
 
-/// The call of the user's function, with the values in their places.
+/// The call of the user's function.
 fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
     let ident = &method.ident;
     let mut place = 0..;

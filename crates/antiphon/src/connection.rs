@@ -4,10 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
-use http::{Extensions, HeaderMap};
+use http::uri::PathAndQuery;
+use http::{Extensions, HeaderMap, Method};
 
 /// The facts of a connection.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub struct Connection {
     pub remote: Option<SocketAddr>,
     /// What the application has attached.
     pub extensions: Extensions,
-    pub(crate) headers: Headers,
+    pub(crate) head: HttpHead,
     /// Assigned on first use, so that requests whose number nobody needs do not pay for it.
     pub(crate) id: OnceLock<u64>,
     /// The state of the layer that authenticates callers. Created on first use.
@@ -29,9 +30,9 @@ pub struct Connection {
 impl Connection {
     /// A connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
-        let headers = Headers::from(HeaderMap::new());
+        let head = HttpHead::Absent;
         let (id, session) = (OnceLock::new(), OnceLock::new());
-        Self { transport, remote: None, extensions: Extensions::new(), headers, id, session }
+        Self { transport, remote: None, extensions: Extensions::new(), head, id, session }
     }
 
     /// A number that no other connection of this process has. An HTTP request has one of its own.
@@ -42,7 +43,23 @@ impl Connection {
 
     /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
     pub fn headers(&self) -> &HeaderMap {
-        self.headers.map()
+        static EMPTY: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
+        self.head.parsed().map_or(&EMPTY, |head| &head.headers)
+    }
+
+    /// The method of the HTTP request, or of the one that became a WebSocket; `None` elsewhere.
+    pub fn http_method(&self) -> Option<&Method> {
+        self.head.parsed().map(|head| &head.method)
+    }
+
+    /// The path of the HTTP request, or of the one that became a WebSocket; `None` elsewhere.
+    pub fn path(&self) -> Option<&str> {
+        self.head.parsed()?.target.as_ref().map(PathAndQuery::path)
+    }
+
+    /// The query of the HTTP request, without the `?`.
+    pub fn query(&self) -> Option<&str> {
+        self.head.parsed()?.target.as_ref()?.query()
     }
 
     /// Whether each of this many calls was refused for lack of valid credentials.
@@ -71,46 +88,55 @@ pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
     fn refused_calls(&self) -> usize;
 }
 
-/// The headers of a request.
+/// The head of an HTTP request.
 #[derive(Clone)]
-pub(crate) enum Headers {
-    Read(HeaderMap),
-    /// As they were written, until somebody asks.
-    Unread {
-        map: OnceLock<HeaderMap>,
+pub(crate) enum HttpHead {
+    /// The transport is not HTTP.
+    Absent,
+    Parsed(ParsedHead),
+    /// The bytes of the fast path, which are parsed on first use.
+    Unparsed {
         text: Bytes,
-        read: fn(&[u8]) -> HeaderMap,
+        parse: fn(&[u8]) -> Option<ParsedHead>,
+        parsed: OnceLock<Option<Box<ParsedHead>>>,
     },
 }
 
-impl Headers {
-    /// From the text of a request's head, which that function reads.
+/// The parts of a request's head that handlers can read.
+#[derive(Clone)]
+pub(crate) struct ParsedHead {
+    pub(crate) method: Method,
+    pub(crate) target: Option<PathAndQuery>,
+    pub(crate) headers: HeaderMap,
+}
+
+impl HttpHead {
+    /// A head whose text `parse` reads on first use.
     #[cfg(feature = "http")]
-    pub(crate) fn unread(text: Bytes, read: fn(&[u8]) -> HeaderMap) -> Self {
-        Self::Unread { map: OnceLock::new(), text, read }
+    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<ParsedHead>) -> Self {
+        Self::Unparsed { text, parse, parsed: OnceLock::new() }
     }
 
-    fn map(&self) -> &HeaderMap {
+    fn parsed(&self) -> Option<&ParsedHead> {
         match self {
-            Self::Read(map) => map,
-            Self::Unread { map, text, read } => map.get_or_init(|| read(text)),
+            Self::Absent => None,
+            Self::Parsed(head) => Some(head),
+            Self::Unparsed { text, parse, parsed } => {
+                parsed.get_or_init(|| parse(text).map(Box::new)).as_deref()
+            }
         }
     }
 }
 
-impl From<HeaderMap> for Headers {
-    fn from(map: HeaderMap) -> Self {
-        Self::Read(map)
-    }
-}
-
-impl fmt::Debug for Headers {
-    /// Names only: the values may be secrets.
+impl fmt::Debug for HttpHead {
+    /// Prints the names of the headers only: the values may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let map = match self {
-            Self::Read(map) => Some(map),
-            Self::Unread { map, .. } => map.get(),
+        let head = match self {
+            Self::Absent => None,
+            Self::Parsed(head) => Some(head),
+            Self::Unparsed { parsed, .. } => parsed.get().and_then(Option::as_deref),
         };
-        f.debug_list().entries(map.into_iter().flat_map(HeaderMap::keys)).finish()
+        let headers = head.map(|head| &head.headers);
+        f.debug_list().entries(headers.into_iter().flat_map(HeaderMap::keys)).finish()
     }
 }

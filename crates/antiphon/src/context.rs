@@ -5,23 +5,25 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use antiphon_core::{Id, Params, ParamsError, RawJson};
+use bytes::{Bytes, BytesMut};
 use http::Extensions;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::{CallError, Peer};
+use crate::BoxFuture;
+use crate::call::{CallError, Invocation, Peer};
 use crate::connection::Connection;
-use crate::dialect::ProgressStyle;
+use crate::dialect::{Dialect, ProgressStyle};
 use crate::identity::Identity;
 
 /// One call as its handler sees it. Cheap to clone.
 ///
-/// What layers have added is no part of what is shared and used again for the next call: it goes
-/// down with the call, and ends with it.
+/// Values that layers add belong to this call only. They are not part of the shared state, which is
+/// reused for the next call.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>, Option<Arc<Added>>);
 
-/// What a layer has added to a call, and what was added before.
+/// A value that a layer has added to a call, and the values added before it.
 struct Added {
     value: Arc<dyn Any + Send + Sync>,
     /// The mark of the layer that added it; 0 for a value without one.
@@ -45,13 +47,39 @@ pub(crate) trait AfterReply: Send + Sync {
 /// The source of a call.
 #[derive(Clone)]
 pub(crate) enum Origin {
-    /// A connection, which has a way back.
+    /// A duplex connection. Its peer can be called back.
     Peer(Peer),
-    /// An HTTP request, which has none.
-    Request(Arc<Connection>),
+    /// One request of a transport that cannot call back. A [`WayBack`] may carry notifications.
+    Request(Arc<RequestOrigin>),
+}
+
+/// The facts of one request that came without a duplex connection.
+pub(crate) struct RequestOrigin {
+    connection: Connection,
+    way_back: Option<Box<dyn WayBack>>,
+}
+
+/// Carries notifications to the caller of one request before its response, such as an event stream.
+pub(crate) trait WayBack: Send + Sync {
+    /// The dialect of the caller. It defines how progress is reported.
+    fn dialect(&self) -> Option<&Dialect>;
+
+    /// Sends an encoded message. Waits while the queue is full.
+    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
 }
 
 impl Origin {
+    /// A request without a way back.
+    pub(crate) fn request(connection: Connection) -> Self {
+        Self::Request(Arc::new(RequestOrigin { connection, way_back: None }))
+    }
+
+    /// A request whose caller receives notifications before the response.
+    pub(crate) fn with_way_back(connection: Connection, way_back: impl WayBack + 'static) -> Self {
+        let way_back = Some(Box::new(way_back) as Box<dyn WayBack>);
+        Self::Request(Arc::new(RequestOrigin { connection, way_back }))
+    }
+
     pub(crate) fn peer(&self) -> Option<&Peer> {
         match self {
             Self::Peer(peer) => Some(peer),
@@ -71,7 +99,30 @@ impl Origin {
     pub(crate) fn connection(&self) -> &Connection {
         match self {
             Self::Peer(peer) => peer.connection(),
-            Self::Request(connection) => connection,
+            Self::Request(request) => &request.connection,
+        }
+    }
+
+    fn way_back(&self) -> Option<&dyn WayBack> {
+        match self {
+            Self::Peer(_) => None,
+            Self::Request(request) => request.way_back.as_deref(),
+        }
+    }
+
+    fn dialect(&self) -> Option<&Dialect> {
+        match self {
+            Self::Peer(peer) => peer.link().dialect(),
+            Self::Request(_) => self.way_back()?.dialect(),
+        }
+    }
+
+    /// Sends an encoded message to the caller.
+    async fn send(&self, message: Bytes) -> Result<(), CallError> {
+        match (self, self.way_back()) {
+            (Self::Peer(peer), _) => peer.link().send_encoded(message).await,
+            (_, Some(way_back)) => way_back.send(message).await,
+            (_, None) => Err(CallError::NoWayBack(self.connection().transport)),
         }
     }
 }
@@ -123,9 +174,26 @@ impl Context {
         self.0.id.as_ref()
     }
 
-    /// The other side, to call back. Fails over HTTP, which has no way back.
+    /// The peer, to call it back. Fails over HTTP, which cannot carry calls to the client.
     pub fn peer(&self) -> Result<&Peer, CallError> {
         self.0.origin.peer().ok_or_else(|| CallError::NoWayBack(self.connection().transport))
+    }
+
+    /// Notifies the caller. The notification is sent before the response of this call. Waits while the
+    /// write queue is full.
+    ///
+    /// On a duplex connection it goes to the peer. Over HTTP it is an event of the response, where the
+    /// `HttpPolicy` of the server allows an event stream, and fails with [`CallError::NoWayBack`] where
+    /// it does not.
+    pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        if let Origin::Peer(peer) = &self.0.origin {
+            return peer.notify(method, params).await;
+        }
+        let params = Params::encode(&params).map_err(CallError::Encode)?;
+        let mut message = BytesMut::new();
+        Invocation::new(method, params).encode_head(&mut message);
+        message.extend_from_slice(b"}");
+        self.0.origin.send(message.freeze()).await
     }
 
     /// Ends when the call is cancelled: by the caller, where the [`Dialect`](crate::Dialect) has a way to,
@@ -136,28 +204,27 @@ impl Context {
         self.0.cancel.get_or_init(CancellationToken::new)
     }
 
-    /// Tells the caller how far the call has come, if the caller has asked to be told; it goes out
-    /// before the answer. Waits while the write queue is full.
+    /// Reports progress to the caller, if the caller has asked for it. It is sent before the response.
+    /// Waits while the write queue is full.
     ///
-    /// What it looks like on the wire is the [`Dialect`](crate::Dialect)'s; plain JSON-RPC has none, and
-    /// HTTP no way back.
+    /// The [`Dialect`](crate::Dialect) defines the notification. Plain JSON-RPC has none, and HTTP
+    /// carries it only in an event stream.
     pub async fn progress(&self, value: impl Serialize) -> Result<(), CallError> {
-        let Some((peer, style, token)) = self.progress_token() else { return Ok(()) };
+        let Some((style, token)) = self.progress_token() else { return Ok(()) };
         let value = RawJson::encode(&value);
         let value = value.map_err(|error| CallError::Encode(ParamsError::Serialize(error)))?;
-        peer.link().send_encoded(style.encode(&token, &value)).await
+        self.0.origin.send(style.encode(&token, &value)).await
     }
 
-    /// Whether the caller has asked to be told how far the call has come.
+    /// Whether the caller has asked for progress and can receive it.
     pub fn wants_progress(&self) -> bool {
         self.progress_token().is_some()
     }
 
-    fn progress_token(&self) -> Option<(&Peer, &ProgressStyle, RawJson)> {
-        let peer = self.0.origin.peer()?;
-        let style = peer.link().dialect()?.progress.as_ref()?;
+    fn progress_token(&self) -> Option<(&ProgressStyle, RawJson)> {
+        let style = self.0.origin.dialect()?.progress.as_ref()?;
         let token = style.token(self.id()?, self.0.params.get())?;
-        Some((peer, style, token))
+        Some((style, token))
     }
 
     /// Keeps the params of the call, for the progress token that they may hold.
@@ -177,14 +244,14 @@ impl Context {
         &self.connection().extensions
     }
 
-    /// The same call with something added, for the layers and the handler further in. They find it
-    /// by [`get`](Self::get).
+    /// Returns this call with a value added, for the inner layers and the handler. They read it with
+    /// [`get`](Self::get).
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.with_shared(Arc::new(value))
     }
 
-    /// The same for what many calls share.
+    /// Like [`with`](Self::with), for a value that several calls share.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
         self.with_marked(value, 0)
@@ -197,7 +264,7 @@ impl Context {
         Self(call, Some(Arc::new(Added { value, mark, before })))
     }
 
-    /// What a layer has added to this call, the last of this type; or else what the application has
+    /// Returns the value of this type that a layer added last, or else the one that the application
     /// attached to the connection.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.get_marked().map(|(value, _)| value)

@@ -54,9 +54,9 @@ where
     fn for_call(&self, cx: &Context) -> H {
         match cx.origin() {
             Origin::Peer(peer) => (self.0)(peer.connection(), peer.clone()),
-            Origin::Request(connection) => {
-                let link = RequestLink { connection: connection.clone(), ended: ended() };
-                (self.0)(connection, Peer::new(Arc::new(link)))
+            Origin::Request(_) => {
+                let link = RequestLink { origin: cx.origin().clone(), ended: ended() };
+                (self.0)(cx.connection(), Peer::new(Arc::new(link)))
             }
         }
     }
@@ -88,7 +88,7 @@ impl<F> std::fmt::Debug for PerConnection<F> {
 
 /// The peer of an HTTP request: there is no way to call it.
 struct RequestLink {
-    connection: Arc<Connection>,
+    origin: Origin,
     ended: watch::Sender<Option<Arc<str>>>,
 }
 
@@ -98,7 +98,7 @@ fn ended() -> watch::Sender<Option<Arc<str>>> {
 
 impl RequestLink {
     fn refuse<T>(&self) -> Result<T, CallError> {
-        Err(CallError::NoWayBack(self.connection.transport))
+        Err(CallError::NoWayBack(self.origin.connection().transport))
     }
 
     fn refused<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, CallError>> {
@@ -108,7 +108,7 @@ impl RequestLink {
 
 impl Link for RequestLink {
     fn connection(&self) -> &Connection {
-        &self.connection
+        self.origin.connection()
     }
 
     fn dialect(&self) -> Option<&Dialect> {

@@ -18,21 +18,21 @@ pub(crate) enum Argument {
     Param(Box<ContractParam>),
 }
 
-/// An argument that comes from the wire.
+/// An argument that is read from the wire.
 pub(crate) struct ContractParam {
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
     /// Its name on the wire.
     pub(crate) name: LitStr,
     pub(crate) fallback: Option<Fallback>,
-    /// An `Option`, which a client leaves out where it is `None`.
+    /// An `Option`, which a client leaves out if it is `None`.
     pub(crate) optional: bool,
-    /// `#[params]`: not one of the params, but all of them.
+    /// `#[params]`: all params at once.
     pub(crate) whole: bool,
     pub(crate) docs: String,
 }
 
-/// What an argument is where its param is not given.
+/// The value of an argument whose param is absent.
 pub(crate) enum Fallback {
     Default,
     Value(Box<Expr>),
@@ -150,7 +150,7 @@ impl Argument {
         }
     }
 
-    /// As it stands in a signature.
+    /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         match self {
             Self::Param(param) => param.typed(),
@@ -160,7 +160,7 @@ impl Argument {
 }
 
 impl ContractParam {
-    /// As it stands in a signature.
+    /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         let (ident, ty) = (&self.ident, &self.ty);
         quote!(#ident: #ty)
@@ -182,7 +182,7 @@ impl ContractParam {
     }
 }
 
-/// The name of an argument: it is the name of a param, so there must be one.
+/// The name of an argument, which is also the name of its param.
 fn ident(pattern: &Pat) -> Result<Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => {
@@ -195,7 +195,7 @@ fn ident(pattern: &Pat) -> Result<Ident> {
     }
 }
 
-/// Whether this is the last name of the type.
+/// Whether the last segment of the type has this name.
 fn is_named(ty: &Type, name: &str) -> bool {
     let Type::Path(path) = ty else { return false };
     path.path.segments.last().is_some_and(|last| last.ident == name && last.arguments.is_none())

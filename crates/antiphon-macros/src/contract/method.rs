@@ -9,34 +9,34 @@ use super::options::Options;
 use super::subscription::SubscriptionMethod;
 use super::{docs, names, return_type};
 
-/// What the generated types need for themselves.
+/// Function names that the generated code uses.
 const TAKEN: [&str; 2] = ["new", "into_router"];
 
 /// A method, a notification or a subscription.
 pub(crate) struct ContractMethod {
     pub(crate) ident: Ident,
-    /// What is not ours: documentation, `deprecated`, `cfg` and the like.
+    /// The attributes of the user: documentation, `deprecated`, `cfg` and so on.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) docs: String,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) output: ReturnType,
     pub(crate) kind: MethodKind,
-    /// Its name on the wire, whole.
+    /// Its full name on the wire.
     pub(crate) name: LitStr,
     pub(crate) aliases: Vec<LitStr>,
-    /// Calling it twice is as good as once.
+    /// Calling it twice has the effect of one call.
     pub(crate) idempotent: bool,
-    /// What it does where an implementation says nothing.
+    /// Its default body.
     pub(crate) body: Option<Block>,
 }
 
-/// How it is called.
+/// Whether it is a method, a notification or a subscription.
 pub(crate) enum MethodKind {
-    /// It answers with this type.
+    /// Responds with this type.
     Method(Box<Type>),
-    /// It does not answer.
+    /// Does not respond.
     Notification,
-    /// It goes on answering.
+    /// Sends items after its response.
     Subscription(Box<SubscriptionMethod>),
 }
 
@@ -46,7 +46,7 @@ impl ContractMethod {
             return Err(Error::new_spanned(item, "a contract can have methods only"));
         };
         let signature = &function.sig;
-        shaped(signature)?;
+        check_signature(signature)?;
         let mut attributes = function.attrs.clone();
         let settings = MethodOptions::take(&mut attributes)?;
         let arguments = argument::all(signature, options)?;
@@ -86,12 +86,12 @@ impl ContractMethod {
         self.arguments.iter().filter_map(Argument::param)
     }
 
-    /// The one argument that is all the params, if it has one.
+    /// The argument with `#[params]`, if there is one.
     pub(crate) fn whole(&self) -> Option<&ContractParam> {
         self.params().find(|param| param.whole)
     }
 
-    /// The conditions under which it exists.
+    /// Its `cfg` attributes.
     pub(crate) fn conditions(&self) -> Vec<&Attribute> {
         self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
     }
@@ -138,8 +138,8 @@ impl MethodKind {
     }
 }
 
-/// The form that every method has.
-fn shaped(signature: &Signature) -> Result<()> {
+/// Checks the rules that all methods share.
+fn check_signature(signature: &Signature) -> Result<()> {
     if signature.asyncness.is_none() {
         return Err(Error::new_spanned(signature.fn_token, "a method must be an `async fn`"));
     }

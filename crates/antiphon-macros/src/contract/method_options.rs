@@ -1,4 +1,4 @@
-//! `#[method(..)]`, `#[notification(..)]` or `#[subscription(..)]`: what is said before a method.
+//! `#[method(..)]`, `#[notification(..)]` and `#[subscription(..)]`: the options of one method.
 
 use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
@@ -6,7 +6,7 @@ use syn::{Attribute, Error, Expr, LitStr, Result, Token, Type, bracketed};
 
 use crate::attribute;
 
-/// Which attribute it is.
+/// The attribute that a method has.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum MethodAttribute {
     #[default]
@@ -21,7 +21,7 @@ const ATTRIBUTES: [(&str, MethodAttribute); 3] = [
     ("subscription", MethodAttribute::Subscription),
 ];
 
-/// What is said about a method; without an attribute, nothing is.
+/// The options of a method. Without an attribute, all are unset.
 #[derive(Default)]
 pub(super) struct MethodOptions {
     pub(super) attribute: MethodAttribute,
@@ -35,7 +35,7 @@ pub(super) struct MethodOptions {
     pub(super) item: Option<Type>,
 }
 
-/// Whether the attribute is for us alone.
+/// Whether the attribute belongs to this macro.
 pub(super) fn is_ours(attribute: &Attribute) -> bool {
     ATTRIBUTES.iter().any(|(name, _)| attribute.path().is_ident(name))
 }

@@ -1,4 +1,6 @@
-//! What a trait says about a service: read, and found to be right.
+//! Parses a trait as a contract, and checks it.
+//!
+//! It never generates code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
 
 mod argument;
 mod method;
@@ -23,13 +25,13 @@ pub(crate) use subscription::SubscriptionMethod;
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
-    /// The trait without our attributes; its methods stand in `methods`.
+    /// The trait without our attributes. Its methods are in `methods`.
     pub(crate) item: ItemTrait,
     pub(crate) options: Options,
     pub(crate) methods: Vec<ContractMethod>,
 }
 
-/// Why a trait is no contract. The trait stays, so that no other error follows from this one.
+/// Why a trait is not a contract. The trait is emitted too, so that no further errors follow.
 pub(crate) struct InvalidContract {
     error: Error,
     item: Option<Box<ItemTrait>>,
@@ -74,7 +76,7 @@ impl Contract {
     }
 }
 
-/// A contract is one type to everybody, so it has no parameters.
+/// Rejects a generic trait: a contract is one type for both sides.
 fn plain(item: &ItemTrait) -> Result<()> {
     if item.generics.params.is_empty() {
         return Ok(());
@@ -83,7 +85,7 @@ fn plain(item: &ItemTrait) -> Result<()> {
     Err(Error::new_spanned(&item.generics, text))
 }
 
-/// No two methods answer to one name.
+/// Rejects two methods with one name.
 fn distinct(methods: &[ContractMethod]) -> Result<()> {
     let mut taken = HashMap::new();
     let mut errors = CompileErrors::default();

@@ -1,4 +1,4 @@
-//! `#[rpc(..)]`: what holds for a whole contract.
+//! `#[rpc(..)]`: the options of a whole contract.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -12,13 +12,13 @@ use crate::attribute;
 const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
                      `server`, `client`, `crate`";
 
-/// What was chosen for the whole contract.
+/// The options of a contract.
 pub(crate) struct Options {
     pub(crate) namespace: Option<LitStr>,
     pub(crate) separator: Option<LitStr>,
     pub(crate) rename_all: NameCase,
     pub(crate) params_by: ParamsBy,
-    /// Params by a name that no method has are let pass, and not refused.
+    /// Unknown params are ignored instead of refused.
     pub(crate) ignores_unknown: bool,
     pub(crate) server: bool,
     pub(crate) client: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) krate: TokenStream,
 }
 
-/// How the client sends params. A server takes both.
+/// How the client sends params. A server accepts both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamsBy {
     Name,
@@ -46,7 +46,7 @@ impl Options {
             krate: quote!(::antiphon),
         };
         meta::parser(|meta| options.read(&meta)).parse2(tokens)?;
-        // Neither is named: both are meant.
+        // Without either option, both sides are generated.
         if !options.server && !options.client {
             (options.server, options.client) = (true, true);
         }
@@ -77,7 +77,7 @@ impl Options {
         Ok(())
     }
 
-    /// A name as the wire has it.
+    /// The name on the wire, with the namespace.
     pub(crate) fn full(&self, name: &LitStr) -> LitStr {
         let Some(namespace) = &self.namespace else { return name.clone() };
         let separator = self.separator.as_ref().map_or("_".to_owned(), LitStr::value);

@@ -1,4 +1,6 @@
-//! What a method gives back.
+//! The return type of a method, taken apart by name.
+//!
+//! It never resolves types: a macro sees their names only.
 
 use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, Type};
 
@@ -17,7 +19,7 @@ pub(super) fn of_result<'a>(
     }
 }
 
-/// Whether the type is an `Option`, as far as its name tells.
+/// Whether the type is named `Option`.
 pub(super) fn is_option(ty: &Type) -> bool {
     first_argument(ty, |name| name == "Option").is_some()
 }
@@ -35,7 +37,7 @@ fn first_argument(ty: &Type, fits: impl Fn(&str) -> bool) -> Option<&Type> {
     })
 }
 
-/// The `E` of a `Result<T, E>`; an alias may not say it.
+/// The `E` of a `Result<T, E>`; `None` for an alias that hides it.
 pub(crate) fn returned_error(ty: &Type) -> Option<&Type> {
     let Type::Path(path) = ty else { return None };
     let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {

@@ -1,4 +1,4 @@
-//! What a subscription brings, and what it is called.
+//! One subscription of a contract: the type of its items and its names.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -12,18 +12,19 @@ use super::method_options::MethodOptions;
 use super::options::Options;
 use super::return_type;
 
-/// The items of a subscription.
+/// A method with `#[subscription]`.
 pub(crate) struct SubscriptionMethod {
     /// The type of an item.
     pub(crate) item: Type,
     topic: TopicSource,
-    /// The method sends the items itself, and gives no stream.
+    /// The method sends the items to a `Sink`, and returns no stream.
     pub(crate) by_sink: bool,
 }
 
 enum TopicSource {
-    /// The three names, whole.
+    /// The full names of the subscribe, item and unsubscribe messages.
     Names(Box<[LitStr; 3]>),
+    /// The expression of `topic = ..`.
     Given(Box<Expr>),
 }
 
@@ -48,8 +49,7 @@ impl SubscriptionMethod {
         Ok(Self { item, topic, by_sink })
     }
 
-    /// The methods that it takes: the one that begins it and the one that ends it, where they are
-    /// known.
+    /// The names of its subscribe and unsubscribe methods, if they are known at compile time.
     pub(super) fn names(&self) -> impl Iterator<Item = &LitStr> {
         let names = match &self.topic {
             TopicSource::Names(names) => Some([&names[0], &names[2]]),
@@ -69,7 +69,7 @@ impl SubscriptionMethod {
         }
     }
 
-    /// Whether its kind may stand before the params, which then are a list.
+    /// Whether the user gave a topic. Its kind may precede the params, which are then sent by position.
     pub(crate) fn is_given(&self) -> bool {
         matches!(self.topic, TopicSource::Given(_))
     }

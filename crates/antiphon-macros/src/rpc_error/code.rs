@@ -1,9 +1,9 @@
-//! Which codes an error may have (section 5.1).
+//! The codes that an error may have (section 5.1).
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Expr, ExprLit, ExprUnary, Lit, Result, UnOp};
 
-/// The code of an error, and where it stands.
+/// The code of an error, and its expression for compile errors.
 pub(super) struct ErrorCode {
     pub(super) value: i64,
     pub(super) written: Expr,
@@ -24,7 +24,7 @@ impl Parse for ErrorCode {
     }
 }
 
-/// Whether a method may answer with it. The other reserved codes say that no method was reached.
+/// Whether a method may use the code. The other reserved codes mean that no method was reached.
 fn free(code: i64) -> bool {
     match code {
         -32602 | -32603 | -32099..=-32000 => true,

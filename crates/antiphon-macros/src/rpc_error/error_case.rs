@@ -1,4 +1,4 @@
-//! One case of an error: its code, its message, its data.
+//! One case of an error type: its code, message and data.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -13,7 +13,7 @@ const KNOWN: &str = "`code`, `message`, `no_data`, `transparent`";
 
 pub(super) struct ErrorCase {
     pub(super) ident: Ident,
-    /// How the code names it: `Type` or `Type::Variant`.
+    /// Its Rust path: `Type` or `Type::Variant`.
     path: TokenStream,
     pub(super) form: WireForm,
     message: Option<LitStr>,
@@ -21,11 +21,11 @@ pub(super) struct ErrorCase {
     fields: ErrorFields,
 }
 
-/// What it is on the wire.
+/// How a case becomes an error object.
 pub(super) enum WireForm {
-    /// An error with a code of its own.
+    /// It has a code of its own.
     Coded(ErrorCode),
-    /// What its one field is.
+    /// Its only field provides the error object.
     Transparent(Box<Type>),
 }
 
@@ -93,7 +93,7 @@ impl ErrorCase {
 }
 
 impl ErrorCase {
-    /// The arm of a match on `error` that makes an error object of this case.
+    /// The match arm that converts this case to an error object.
     pub(super) fn write_out(&self, krate: &TokenStream) -> TokenStream {
         let path = &self.path;
         let private = quote!(#krate::__private);
@@ -122,7 +122,7 @@ impl ErrorCase {
         }
     }
 
-    /// Returns this case where `error` is one.
+    /// The statement that returns this case if `error` matches it.
     pub(super) fn write_back(&self, krate: &TokenStream) -> TokenStream {
         let path = &self.path;
         let private = quote!(#krate::__private);
@@ -148,7 +148,7 @@ impl ErrorCase {
         }
     }
 
-    /// Adds this case to what a description says.
+    /// The statement that adds this case to the known errors.
     pub(super) fn known(&self, krate: &TokenStream) -> TokenStream {
         match &self.form {
             WireForm::Transparent(ty) => {
@@ -166,7 +166,8 @@ impl ErrorCase {
         }
     }
 
-    /// What a description calls it: a message that is made at run time is not known beforehand.
+    /// The message for a description. A message from `Display` is not known at compile time, so the
+    /// first line of the docs or the name replaces it.
     fn described(&self) -> String {
         let first = self.docs.lines().next().unwrap_or_default();
         match &self.message {
@@ -181,7 +182,7 @@ impl ErrorCase {
     }
 }
 
-/// The type of the only field.
+/// The type of the only field. Fails for any other number of fields.
 fn only(fields: &Fields, ident: &Ident) -> Result<Type> {
     let mut types = fields.iter().map(|field| field.ty.clone());
     match (types.next(), types.next()) {

@@ -1,4 +1,4 @@
-//! The fields of an error, as they go into `data` and come out of it.
+//! The fields of an error case, and their conversion to `data` and back.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -15,12 +15,12 @@ pub(super) struct ErrorFields {
     shape: DataShape,
 }
 
-/// What `data` is.
+/// The JSON shape of `data`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DataShape {
-    /// Nothing: there are no fields.
+    /// No `data`: there are no fields.
     Nothing,
-    /// Nothing: the fields stay here.
+    /// No `data`: the fields are not sent.
     Kept,
     /// An object.
     Object,
@@ -29,11 +29,11 @@ enum DataShape {
 }
 
 struct ErrorField {
-    /// Its name or its number in the code.
+    /// Its Rust name or index.
     place: TokenStream,
     ty: Type,
     name: LitStr,
-    /// It stays here.
+    /// It is not sent.
     skip: bool,
 }
 
@@ -57,7 +57,7 @@ impl ErrorFields {
         }
     }
 
-    /// Binds each field that goes out, as `value0`, `value1` and so on.
+    /// The pattern that binds each sent field as `value0`, `value1` and so on.
     pub(super) fn pattern(&self, by: &TokenStream) -> TokenStream {
         if self.shape == DataShape::Kept {
             return TokenStream::new();
@@ -69,7 +69,7 @@ impl ErrorFields {
         bound.collect()
     }
 
-    /// Adds the data to an error object.
+    /// The call that adds the data to an error object.
     pub(super) fn data(&self, private: &TokenStream) -> TokenStream {
         match self.shape {
             DataShape::Nothing | DataShape::Kept => TokenStream::new(),
@@ -97,7 +97,7 @@ impl ErrorFields {
         }
     }
 
-    /// Reads all fields from `error`; none where one of them never went out.
+    /// The expressions that read all fields from `error`; `None` if a field is not sent.
     pub(super) fn read(&self, private: &TokenStream) -> Option<TokenStream> {
         match self.shape {
             DataShape::Nothing => Some(TokenStream::new()),
@@ -112,7 +112,7 @@ impl ErrorFields {
         }
     }
 
-    /// A field of a tuple: the whole of `data`, or its place in an array.
+    /// Reads a field of a tuple: all of `data`, or an element of an array.
     fn element(&self, field: &ErrorField, private: &TokenStream) -> TokenStream {
         let ErrorField { place, ty, .. } = field;
         let types = self.fields.iter().map(|field| &field.ty);
@@ -124,7 +124,7 @@ impl ErrorFields {
         }
     }
 
-    /// The first field's place.
+    /// The name or index of the first field.
     pub(super) fn first(&self) -> Option<&TokenStream> {
         self.fields.first().map(|field| &field.place)
     }
@@ -160,7 +160,7 @@ impl ErrorField {
         Ok(member)
     }
 
-    /// A field of an object.
+    /// Reads a field of an object.
     fn member(&self, private: &TokenStream) -> TokenStream {
         let Self { place, ty, name, .. } = self;
         quote! {

@@ -1,4 +1,4 @@
-//! `#[derive(RpcError)]`: an error of the code to an error of the wire, and back.
+//! `#[derive(RpcError)]`: conversion of a Rust error to an error object, and back.
 
 mod code;
 mod error_case;
@@ -12,7 +12,7 @@ use syn::{Data, DeriveInput, Error, Ident, LitStr, Path, Result};
 use crate::attribute::{self, CompileErrors};
 use error_case::{ErrorCase, WireForm};
 
-/// An error type: one case, or one for each variant.
+/// An error type: a struct is one case, an enum has one case per variant.
 struct DerivedError {
     ident: Ident,
     krate: TokenStream,
@@ -24,7 +24,7 @@ pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     let (ident, krate) = (&error.ident, &error.krate);
     let private = quote!(#krate::__private);
     let into = error.cases.iter().map(|case| case.write_out(krate));
-    // A code of its own goes before one that a transparent case may have too.
+    // Cases with a code of their own come first: a transparent case may match the same code.
     let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
     let from = own.iter().chain(&rest).map(|case| case.write_back(krate));
     let known = error.cases.iter().map(|case| case.known(krate));
@@ -93,7 +93,7 @@ impl DerivedError {
     }
 }
 
-/// `#[rpc(crate = "..")]` on an enum; everything else belongs to its variants.
+/// Reads `#[rpc(crate = "..")]` on an enum. All other options belong on its variants.
 fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> Result<()> {
     let Some(settings) = attribute::take(attributes, "rpc")? else { return Ok(()) };
     attribute::read(&settings, |meta| {
@@ -106,7 +106,7 @@ fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> 
     })
 }
 
-/// Each code means one thing.
+/// Rejects two cases with one code.
 fn distinct(cases: &[ErrorCase]) -> Result<()> {
     let mut taken = HashMap::new();
     let mut errors = CompileErrors::default();

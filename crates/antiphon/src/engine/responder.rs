@@ -50,7 +50,7 @@ impl Responder {
                 handler: Arc::new(handler),
                 settings: Arc::new(Settings::new(limits)),
             },
-            origin: Origin::Request(Arc::new(Connection::new("none"))),
+            origin: Origin::request(Connection::new("none")),
         }
     }
 
@@ -62,7 +62,7 @@ impl Responder {
     /// Like [`answer`](Self::answer), for a message of which more is known: the name of its wire,
     /// the remote address, extensions. Handlers see these facts in their [`Context`](crate::Context).
     pub async fn answer_with(&self, facts: Connection, message: impl Into<Bytes>) -> Option<Bytes> {
-        self.answer_from(&Origin::Request(Arc::new(facts)), message.into()).await
+        self.answer_from(&Origin::request(facts), message.into()).await
     }
 
     async fn answer_from(&self, origin: &Origin, message: Bytes) -> Option<Bytes> {

@@ -151,7 +151,7 @@ impl Accepted for (tokio::net::UnixStream, tokio::net::unix::SocketAddr) {
     }
 
     fn refuse(self, port: &Arc<Port>) -> BoxFuture<'static, ()> {
-        port.refuse_stream(self.0)
+        port.refuse_stream(self.0, Connection::new("unix"))
     }
 }
 
@@ -167,7 +167,7 @@ impl Accepted for ForeignStream {
     }
 
     fn refuse(self, port: &Arc<Port>) -> BoxFuture<'static, ()> {
-        port.refuse_stream(self.0)
+        port.refuse_stream(self.0, Connection::new("custom").from(self.1))
     }
 }
 

@@ -116,13 +116,9 @@ impl Server {
             tap: Taps::default(),
             dialect: Dialect::plain(),
             #[cfg(feature = "http")]
-            guard: transport::http::Guard::new(),
-            #[cfg(feature = "http")]
-            pages: Vec::new(),
+            http: transport::http::HttpSettings::default(),
             #[cfg(feature = "tls")]
             tls: None,
-            #[cfg(feature = "http")]
-            http_layers: None,
         }
     }
 }

@@ -58,13 +58,9 @@ pub struct Server {
     tap: Taps,
     dialect: Dialect,
     #[cfg(feature = "http")]
-    guard: transport::http::Guard,
-    #[cfg(feature = "http")]
-    pages: Vec<transport::http::service::Page>,
+    http: transport::http::HttpSettings,
     #[cfg(feature = "tls")]
     tls: Option<transport::tls::TlsServer>,
-    #[cfg(feature = "http")]
-    http_layers: Option<transport::http::HttpServerService>,
 }
 
 impl Server {
@@ -184,13 +180,9 @@ impl Server {
             settings: Arc::new(settings),
             registry,
             #[cfg(feature = "http")]
-            guard: self.guard,
-            #[cfg(feature = "http")]
-            pages: self.pages,
+            http: self.http,
             #[cfg(feature = "tls")]
             tls: self.tls,
-            #[cfg(feature = "http")]
-            http_layers: self.http_layers,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
         let _guard = service.registry.stop_on_drop();

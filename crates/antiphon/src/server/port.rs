@@ -13,7 +13,7 @@ use super::service::Service;
 use crate::BoxFuture;
 use crate::connection::Connection;
 #[cfg(feature = "tls")]
-use crate::io::tls::{Acceptor, HandshakeError, TlsStream};
+use crate::io::tls::{Acceptor, HTTP2, HandshakeError, TlsStream};
 use crate::peer::{ConnectionPermit, Wire};
 #[cfg(feature = "http")]
 use crate::transport::http::{HttpService, listener::HttpServer, remote::Remote};
@@ -119,32 +119,39 @@ impl Port {
         if self.tls.is_some() {
             let port = self.clone();
             return Box::pin(async move {
-                match (port.handshake(stream).await, &port.speaks) {
-                    (None, _) => {}
-                    #[cfg(feature = "http")]
-                    (Some(stream), Speaks::Http(http))
-                        if stream.protocol() == Some(crate::io::tls::HTTP2[0]) =>
-                    {
-                        http.1.refuse_http2(stream).await;
-                    }
-                    (Some(stream), _) => port.refuse_stream(stream).await,
+                if let Some(stream) = port.handshake(stream).await {
+                    let facts = tcp::tls_facts(&stream);
+                    let is_http2 = stream.protocol() == Some(HTTP2[0]);
+                    port.refuse(stream, facts, is_http2).await;
                 }
             });
         }
-        self.refuse_stream(stream)
+        let facts = tcp::facts(&stream);
+        self.refuse_stream(stream, facts)
     }
 
     /// Tells a client that there is no room for it.
-    pub(super) fn refuse_stream<S>(&self, stream: S) -> BoxFuture<'static, ()>
+    pub(super) fn refuse_stream<S>(&self, stream: S, facts: Connection) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
+        self.refuse(stream, facts, false)
+    }
+
+    /// `is_http2` tells that the client has agreed on HTTP/2 during the TLS handshake.
+    fn refuse<S>(&self, stream: S, facts: Connection, is_http2: bool) -> BoxFuture<'static, ()>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let _ = is_http2;
         match &self.speaks {
-            Speaks::Framed(_) => {
-                self.service.refuse_wire(self.wire(stream, Connection::new("refused")))
-            }
+            Speaks::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
             #[cfg(feature = "http")]
-            Speaks::Http(_) => Box::pin(crate::transport::http::listener::refuse(stream)),
+            Speaks::Http(http) => {
+                let (service, server) = &**http;
+                let service = service.for_one(Remote::from_facts(&facts));
+                Box::pin(server.refuse(stream, service, is_http2))
+            }
         }
     }
 

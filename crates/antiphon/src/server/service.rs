@@ -25,13 +25,9 @@ pub(super) struct Service {
     pub(super) settings: Arc<Settings>,
     pub(super) registry: ConnectionRegistry,
     #[cfg(feature = "http")]
-    pub(super) guard: transport::http::Guard,
-    #[cfg(feature = "http")]
-    pub(super) pages: Vec<transport::http::service::Page>,
+    pub(super) http: transport::http::HttpSettings,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<transport::tls::TlsServer>,
-    #[cfg(feature = "http")]
-    pub(super) http_layers: Option<transport::http::HttpServerService>,
 }
 
 impl Service {
@@ -100,13 +96,10 @@ impl Service {
     /// The HTTP service of one endpoint.
     #[cfg(feature = "http")]
     pub(super) fn http(&self, is_loopback: bool, path: &str, websocket_only: bool) -> HttpService {
-        let guard =
-            if is_loopback { self.guard.clone().loopback_only() } else { self.guard.clone() };
-        let service = HttpService::build(self.handler.clone(), self.settings.clone(), guard)
+        let http = self.http.clone().loopback_only(is_loopback);
+        let service = HttpService::build(self.handler.clone(), self.settings.clone(), http)
             .at_path(path)
-            .among(self.registry.clone())
-            .pages(self.pages.clone())
-            .in_layers(self.http_layers.clone());
+            .among(self.registry.clone());
         if websocket_only { service.websocket_only() } else { service }
     }
 }

@@ -1,4 +1,4 @@
-//! What goes on on one HTTP connection, for whoever watches it.
+//! The requests in flight on one HTTP connection, for its watchdog.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -6,31 +6,31 @@ use std::task::{Context as Poller, Poll};
 
 use futures_util::task::AtomicWaker;
 
-/// What goes on on one connection.
+/// The requests in flight on one connection.
 #[derive(Debug, Default)]
-pub(super) struct Activity {
+pub(super) struct RequestActivity {
     running: AtomicUsize,
     served: AtomicU64,
-    /// A head has begun and is not whole; told only by who reads it here.
-    asking: AtomicBool,
-    /// Somebody watches, and tells of a body that does not come.
-    pub(super) watched: bool,
+    /// A part of a head has arrived. Only the fast path sets it.
+    has_partial_head: AtomicBool,
+    /// A watchdog reports bodies that stall.
+    pub(super) is_watched: bool,
     stalled: AtomicBool,
-    /// Who waits for a body.
+    /// The reader of a body.
     reader: AtomicWaker,
 }
 
-impl Activity {
+impl RequestActivity {
     pub(super) fn watched() -> Arc<Self> {
-        Arc::new(Self { watched: true, ..Self::default() })
+        Arc::new(Self { is_watched: true, ..Self::default() })
     }
 
-    /// A request was served that was never under way.
-    pub(super) fn served_one(&self) {
+    /// Counts a request that was served at once.
+    pub(super) fn count_served(&self) {
         self.served.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn is_busy(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0
     }
 
@@ -38,16 +38,16 @@ impl Activity {
         self.served.load(Ordering::Relaxed)
     }
 
-    /// Whether a head has begun and is not whole.
-    pub(super) fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Relaxed)
+    /// Whether only a part of a head has arrived.
+    pub(super) fn has_partial_head(&self) -> bool {
+        self.has_partial_head.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_asking(&self, asking: bool) {
-        self.asking.store(asking, Ordering::Relaxed);
+    pub(super) fn set_partial_head(&self, is_partial: bool) {
+        self.has_partial_head.store(is_partial, Ordering::Relaxed);
     }
 
-    /// Nothing moves: if a body is being waited for, it will not come.
+    /// Reports that no bytes arrive. Fails a body that is being read.
     pub(super) fn stall(&self) {
         if let Some(reader) = self.reader.take() {
             self.stalled.store(true, Ordering::Release);
@@ -55,34 +55,34 @@ impl Activity {
         }
     }
 
-    /// It has come after all.
-    pub(super) fn moves_on(&self) {
+    /// Withdraws the report: bytes have arrived.
+    pub(super) fn resume(&self) {
         drop(self.reader.take());
         self.stalled.store(false, Ordering::Release);
     }
 
-    /// Waits to be told so.
+    /// Ready when the watchdog reports a stall.
     pub(super) fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
         self.reader.register(poller.waker());
         if self.stalled.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }
 
-    pub(super) fn begin(self: &Arc<Self>) -> Busy {
+    pub(super) fn begin(self: &Arc<Self>) -> ActiveRequest {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Busy(self.clone())
+        ActiveRequest(self.clone())
     }
 }
 
-/// One request under way.
-pub(super) struct Busy(Arc<Activity>);
+/// One request in flight, until it is dropped.
+pub(super) struct ActiveRequest(Arc<RequestActivity>);
 
-impl Busy {
-    pub(super) fn activity(&self) -> &Arc<Activity> {
+impl ActiveRequest {
+    pub(super) fn activity(&self) -> &Arc<RequestActivity> {
         &self.0
     }
 }
 
-impl Drop for Busy {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.served.fetch_add(1, Ordering::Relaxed);
         self.0.running.fetch_sub(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The time, as HTTP writes it (RFC 9110, 6.6.1): made once a second.
+//! The value of the `date` header (RFC 9110, section 6.6.1), formatted once per second and thread.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use bytes::BytesMut;
 const LEN: usize = 29;
 
 thread_local! {
-    /// The second that was last written, and its text.
+    /// The last second, and its text.
     static NOW: Cell<(u64, [u8; LEN])> = const { Cell::new((0, [0; LEN])) };
 }
 

@@ -1,10 +1,10 @@
-//! The usual request, served without hyper: a POST on a connection that stays open.
+//! The fast path: a plain POST on a connection that stays open, served without hyper.
 //!
-//! Whatever else comes (another method or version, an upgrade, a body in chunks, `Expect`, a page's
-//! `Origin`, a head that is no HTTP or is refused) is hyper's: the connection is handed over with what
-//! was read, and stays there. So nothing is decided here but that a request is usual, and hyper,
-//! `respond.rs` and `service.rs` keep every rule. Rejected: hyper for all, which took more instructions
-//! a call than all the rest together.
+//! Every other request (another method, version or path, an upgrade, a chunked body, `Expect`,
+//! `Origin`, a malformed head, a refusal) is left to hyper: the connection is handed over with the
+//! bytes that were read, and stays there. So the fast path decides only that a request is plain, and
+//! hyper and `service.rs` keep every rule. Rejected: hyper for all requests, which took more
+//! instructions per call than everything else together.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,12 +15,14 @@ use bytes::Bytes;
 use http::Extensions;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::activity::Busy;
-use super::answer::{self, Asked};
-use super::fast_path_head::{Head, MAX_HEAD, NotOnFastPath, read_head, read_headers};
+use super::activity::ActiveRequest;
+use super::fast_path_head::{MAX_HEAD, NotOnFastPath, RequestLength, parse_head, read_head};
+use super::fast_path_response::{write_refusal, write_reply};
+use super::refusal::HttpRefusal;
+use super::response::Dispatched;
 use super::service::HttpService;
 use crate::BoxFuture;
-use crate::connection::Headers;
+use crate::connection::HttpHead;
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer, ReplyTail};
 use crate::io::WakeGated;
@@ -29,12 +31,12 @@ use crate::io::read_buffer::ReadBuffer;
 use crate::io::write_buffer::WriteBuffer;
 use crate::io::{Meter, Metered};
 
-/// What is read ahead while a request runs.
+/// The bytes that are read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
-/// Requests served before others get a turn.
+/// Requests that are served before other tasks get a turn.
 const BURST: usize = 256;
 
-/// A connection on which nothing unusual has come yet.
+/// A connection that hyper has not taken over.
 pub(super) struct FastPath<S> {
     stream: S,
     meter: Arc<Meter>,
@@ -42,49 +44,48 @@ pub(super) struct FastPath<S> {
     incoming: ReadBuffer,
     outgoing: WriteBuffer,
     scratch: ReplyBuffer,
-    /// The head at the front of the buffer, once it is whole.
-    head: Option<Head>,
-    /// How long the next request may be, where the last one was large.
+    /// The head at the front of the buffer, once it is complete.
+    head: Option<RequestLength>,
+    /// The expected length of the next request, where the last one was large.
     expected: usize,
-    /// A request whose body is still to come.
-    awaited: Option<Busy>,
-    running: Option<Running>,
-    /// No request is taken after the one under way.
+    /// A request whose body has not arrived.
+    awaited: Option<ActiveRequest>,
+    running: Option<RunningRequest>,
+    /// The request in flight is the last one.
     last: bool,
-    /// All is said.
+    /// The last response is written.
     over: bool,
-    /// It was when the connection rested: nothing is on its way that could be lost.
-    rested: bool,
-    /// What still comes is let by.
+    /// The connection was idle when it ended, so no request can be lost.
+    was_idle: bool,
+    /// Discards bytes that still arrive.
     linger: Option<Linger>,
 }
 
 /// A request that waits for its handler.
-struct Running {
+struct RunningRequest {
     drive: Drive,
-    asked: Asked,
+    dispatched: Dispatched,
     expired: WakeGated<BoxFuture<'static, ()>>,
-    _busy: Busy,
+    _active: ActiveRequest,
 }
 
-/// How it ends.
-pub(super) enum Ended {
-    /// The connection is over.
-    Over,
-    /// What comes next is hyper's.
-    Unusual,
+/// How the fast path ends.
+pub(super) enum FastPathEnd {
+    Closed,
+    /// hyper serves the rest.
+    HandOver,
 }
 
-/// What stands at the front of the buffer.
-enum Next {
-    Whole(Head),
-    /// Not all of a request; this much more is worth a read.
+/// The front of the buffer.
+enum Front {
+    Complete(RequestLength),
+    /// A part of a request, and the bytes to read next.
     Partial(usize),
-    Unusual,
+    HandOver,
 }
 
-/// The other side is gone.
-struct Gone;
+/// The client has disconnected.
+struct Disconnected;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     pub(super) fn new(stream: S, meter: Arc<Meter>, service: HttpService) -> Self {
@@ -101,31 +102,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             running: None,
             last: false,
             over: false,
-            rested: false,
+            was_idle: false,
             linger: None,
         }
     }
 
-    /// The stream, and what was read of it and not served.
+    /// The stream, and the bytes that were read and not served.
     pub(super) fn into_parts(self) -> (Metered<S>, Bytes) {
-        self.service.activity.set_asking(false);
+        self.service.activity.set_partial_head(false);
         (Metered::new(self.stream, self.meter), self.incoming.into_unread())
     }
 
-    /// Takes no request after the one under way.
+    /// Accepts no request after the one in flight.
     pub(super) fn stop(&mut self) {
         self.last = true;
     }
 
-    pub(super) fn poll(&mut self, cx: &mut Poller<'_>) -> Poll<Ended> {
+    pub(super) fn poll(&mut self, cx: &mut Poller<'_>) -> Poll<FastPathEnd> {
         match self.turns(cx) {
             Poll::Ready(Ok(ended)) => Poll::Ready(ended),
-            Poll::Ready(Err(Gone)) => Poll::Ready(Ended::Over),
+            Poll::Ready(Err(Disconnected)) => Poll::Ready(FastPathEnd::Closed),
             Poll::Pending => Poll::Pending,
         }
     }
 
-    fn turns(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
+    fn turns(&mut self, cx: &mut Poller<'_>) -> Poll<Result<FastPathEnd, Disconnected>> {
         for _ in 0..BURST {
             if self.running.is_some() {
                 ready!(self.poll_running(cx))?;
@@ -136,22 +137,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             if self.outgoing.is_full() {
                 ready!(self.poll_flush(cx))?;
             }
-            match self.next() {
-                Next::Whole(head) => self.serve(head, cx),
-                // Half a head is no request yet.
-                Next::Partial(_) if self.last && self.head.is_none() => {
+            match self.front() {
+                Front::Complete(head) => self.serve(head, cx),
+                // A partial head is not a request yet.
+                Front::Partial(_) if self.last && self.head.is_none() => {
                     self.over = true;
-                    self.rested = self.incoming.buf.is_empty();
+                    self.was_idle = self.incoming.buf.is_empty();
                 }
-                Next::Partial(wanted) => {
-                    // What is answered leaves before anything more is read: who does not read is
-                    // not read either.
+                Front::Partial(wanted) => {
+                    // Responses leave before more is read: a client that does not read is not read
+                    // either.
                     ready!(self.poll_flush(cx))?;
                     ready!(self.poll_more(wanted, cx))?;
                 }
-                Next::Unusual => {
+                Front::HandOver => {
                     ready!(self.poll_flush(cx))?;
-                    return Poll::Ready(Ok(Ended::Unusual));
+                    return Poll::Ready(Ok(FastPathEnd::HandOver));
                 }
             }
         }
@@ -160,80 +161,89 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Poll::Pending
     }
 
-    fn next(&mut self) -> Next {
+    fn front(&mut self) -> Front {
         let buf = &self.incoming.buf;
         let head = match self.head {
             Some(head) => head,
-            None if buf.is_empty() => return Next::Partial(self.expected),
-            None => match read_head(buf, &self.service.inner) {
+            None if buf.is_empty() => return Front::Partial(self.expected),
+            None => match read_head(buf, &self.service.state) {
                 Ok(Some(head)) => *self.head.insert(head),
-                Ok(None) if buf.len() < MAX_HEAD => return Next::Partial(0),
-                Ok(None) | Err(NotOnFastPath) => return Next::Unusual,
+                Ok(None) if buf.len() < MAX_HEAD => return Front::Partial(0),
+                Ok(None) | Err(NotOnFastPath) => return Front::HandOver,
             },
         };
         let wanted = head.wanted(buf.len());
         self.expected = self.incoming.front_is(head.whole());
-        if wanted == 0 { Next::Whole(head) } else { Next::Partial(wanted) }
+        if wanted == 0 { Front::Complete(head) } else { Front::Partial(wanted) }
     }
 
-    fn serve(&mut self, Head { head, body }: Head, cx: &mut Poller<'_>) {
+    fn serve(&mut self, RequestLength { head, body }: RequestLength, cx: &mut Poller<'_>) {
         let buf = &mut self.incoming.buf;
         let large = buf.is_large();
         let mut text = buf.split_to(head + body).freeze();
         let body = text.split_off(head);
         self.head = None;
-        // A handler keeps the head for as long as it runs, and not a large buffer with it.
+        // A handler keeps the head while it runs. That must not keep a large buffer alive.
         let text = if large { Bytes::copy_from_slice(&text) } else { text };
-        let inner = &*self.service.inner;
-        let headers = Headers::unread(text, read_headers);
-        let mut connection = self.service.remote.connection(HTTP, headers, Extensions::new());
-        if inner.dispatcher.settings.complete(&mut connection).is_err() {
-            answer::write_failed(&mut self.outgoing);
-            self.over = true;
-            return;
+        let state = &*self.service.state;
+        let head = HttpHead::unparsed(text, parse_head);
+        let mut connection = self.service.remote.connection(HTTP, head, Extensions::new());
+        if state.dispatcher.settings.complete(&mut connection).is_err() {
+            return self.refuse(HttpRefusal::Failed);
         }
-        let payload = decode(&body, &inner.dispatcher.settings.rules);
-        let asked = Asked::new(connection, &payload);
-        let awaited = self.awaited.take().inspect(|_| self.service.activity.moves_on());
-        let started = inner.dispatcher.start(payload, None, &asked.origin, &mut self.scratch, cx);
+        let payload = decode(&body, &state.dispatcher.settings.rules);
+        let dispatched = Dispatched::new(connection, &payload);
+        let awaited = self.awaited.take().inspect(|_| self.service.activity.resume());
+        let out = &mut self.scratch;
+        let started = state.dispatcher.start(payload, None, &dispatched.origin, out, cx);
         match started.or_drive() {
-            Ok(answer) => {
+            Ok(reply) => {
                 if awaited.is_none() {
-                    self.service.activity.served_one();
+                    self.service.activity.count_served();
                 }
-                let behind = self.scratch.take_behind();
-                self.answer(answer, behind, &asked);
+                let tail = self.scratch.take_behind();
+                self.reply(reply, tail, &dispatched);
             }
             Err(drive) => {
-                let expired: BoxFuture<'static, ()> = Box::pin(inner.expired());
-                let busy = awaited.unwrap_or_else(|| self.service.activity.begin());
+                let expired: BoxFuture<'static, ()> = Box::pin(state.expired());
+                let active = awaited.unwrap_or_else(|| self.service.activity.begin());
                 let expired = WakeGated::new(expired);
-                self.running = Some(Running { drive, asked, expired, _busy: busy });
+                let running = RunningRequest { drive, dispatched, expired, _active: active };
+                self.running = Some(running);
             }
         }
     }
 
-    fn answer(&mut self, answer: Option<Bytes>, behind: Option<Box<ReplyTail>>, asked: &Asked) {
-        answer::write_answered(answer, behind, asked, self.last, &mut self.outgoing);
+    fn reply(
+        &mut self,
+        reply: Option<Bytes>,
+        tail: Option<Box<ReplyTail>>,
+        dispatched: &Dispatched,
+    ) {
+        write_reply(reply, tail, dispatched, self.last, &mut self.outgoing);
         self.over = self.last;
     }
 
-    /// Ready when the request that runs is answered.
-    fn poll_running(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+    fn refuse(&mut self, refusal: HttpRefusal) {
+        write_refusal(refusal, self.outgoing.tail());
+        self.over = true;
+    }
+
+    /// Ready when the running request has its response.
+    fn poll_running(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
         let Some(running) = &mut self.running else { return Poll::Ready(Ok(())) };
-        if let Poll::Ready(answer) = running.drive.poll(cx) {
-            if let Some(Running { asked, .. }) = self.running.take() {
-                self.answer(answer, None, &asked);
+        if let Poll::Ready(reply) = running.drive.poll(cx) {
+            if let Some(RunningRequest { dispatched, .. }) = self.running.take() {
+                self.reply(reply, None, &dispatched);
             }
             return Poll::Ready(Ok(()));
         }
         if running.expired.poll(cx).is_ready() {
             self.running = None;
-            answer::write_expired(&mut self.outgoing);
-            self.over = true;
+            self.refuse(HttpRefusal::ShuttingDown);
             return Poll::Ready(Ok(()));
         }
-        // Answers before it do not wait for it, and whoever asks may go.
+        // Earlier responses do not wait for this one, and a disconnect must be seen.
         ready!(self.poll_flush(cx))?;
         while self.incoming.buf.len() < AHEAD {
             match self.poll_read(0, cx) {
@@ -247,56 +257,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         Poll::Pending
     }
 
-    /// There is nothing to read: what is not in use goes back.
+    /// Returns unused buffers to the pool, when there is nothing to read.
     fn rest(&mut self) {
-        // First, since what it keeps of the last call keeps the buffer that the call was read into.
+        // First, since it keeps the last call, which keeps the read buffer.
         self.scratch.rest();
         self.incoming.rest();
         self.outgoing.rest();
     }
 
-    fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
         let Self { stream, outgoing, meter, .. } = self;
-        ready!(outgoing.poll_drain(stream, cx, meter)).map_err(|_| Gone)?;
-        // A socket takes all that is written; TLS may keep some of it.
+        ready!(outgoing.poll_drain(stream, cx, meter)).map_err(|_| Disconnected)?;
+        // A socket takes everything that is written; TLS may keep a part.
         let flushed = Pin::new(stream).poll_flush(cx);
         meter.flushed(&flushed);
-        flushed.map_err(|_| Gone)
+        flushed.map_err(|_| Disconnected)
     }
 
-    fn poll_read(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+    fn poll_read(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
         match ready!(self.incoming.poll_read(&mut self.stream, cx, wanted, &self.meter)) {
-            Ok(0) | Err(_) => Poll::Ready(Err(Gone)),
+            Ok(0) | Err(_) => Poll::Ready(Err(Disconnected)),
             Ok(_) => Poll::Ready(Ok(())),
         }
     }
 
-    /// Reads, or rests until there is something to read.
-    fn poll_more(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Gone>> {
+    /// Reads, or returns the buffers until there is something to read.
+    fn poll_more(&mut self, wanted: usize, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
         if let Poll::Ready(read) = self.poll_read(wanted, cx) {
             return Poll::Ready(read);
         }
         self.rest();
         let activity = &self.service.activity;
-        activity.set_asking(self.head.is_none() && !self.incoming.buf.is_empty());
+        activity.set_partial_head(self.head.is_none() && !self.incoming.buf.is_empty());
         if self.head.is_none() {
             return Poll::Pending;
         }
         self.awaited.get_or_insert_with(|| activity.begin());
         ready!(activity.poll_stalled(cx));
         self.awaited = None;
-        answer::write_stalled(&mut self.outgoing);
-        self.over = true;
+        self.refuse(HttpRefusal::BodyTimedOut);
         Poll::Ready(Ok(()))
     }
 
-    fn poll_over(&mut self, cx: &mut Poller<'_>) -> Poll<Result<Ended, Gone>> {
+    fn poll_over(&mut self, cx: &mut Poller<'_>) -> Poll<Result<FastPathEnd, Disconnected>> {
         ready!(self.poll_flush(cx))?;
-        ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).map_err(|_| Gone)?;
-        if self.rested {
-            return Poll::Ready(Ok(Ended::Over));
+        ready!(Pin::new(&mut self.stream).poll_shutdown(cx)).map_err(|_| Disconnected)?;
+        if self.was_idle {
+            return Poll::Ready(Ok(FastPathEnd::Closed));
         }
         let linger = self.linger.get_or_insert_with(Linger::new);
-        linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(Ended::Over))
+        linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(FastPathEnd::Closed))
     }
 }

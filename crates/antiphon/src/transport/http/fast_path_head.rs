@@ -1,50 +1,55 @@
-//! Which requests are usual, told by their heads.
+//! The head of a request on the fast path.
 //!
-//! Invariant: a request is usual only if every header that changes its meaning is known and plain: one
-//! Host, one Content-Length in digits, no Transfer-Encoding. Where two parsers could disagree, it is
-//! not usual.
+//! Invariant: a request is on the fast path only if every header that changes its meaning is known and
+//! plain: one Host, one Content-Length in digits, no Transfer-Encoding. A request that two parsers
+//! could read in two ways is left to hyper.
 
 use std::mem::MaybeUninit;
 
 use antiphon_core::framing::reserve_hint;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::answer;
 use super::fields::number;
-use super::service::Inner;
+use super::rules;
+use super::service::ServiceState;
+use crate::connection::ParsedHead;
 
-/// A head of more bytes than this is hyper's.
+/// The longest head on the fast path.
 pub(super) const MAX_HEAD: usize = 8 * 1024;
-/// And so is one of more headers.
+/// The most headers on the fast path.
 const MAX_HEADERS: usize = 32;
 
-/// How long a request's head and body are.
+/// The lengths of a request's head and body.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+pub(super) struct RequestLength {
     pub(super) head: usize,
     pub(super) body: usize,
 }
 
-impl Head {
-    /// How long the request is.
+impl RequestLength {
+    /// The length of the whole request.
     pub(super) fn whole(self) -> usize {
         self.head.saturating_add(self.body)
     }
 
-    /// How much more is worth a read, when so much has come; nothing, when that is all.
-    pub(super) fn wanted(self, come: usize) -> usize {
-        reserve_hint(self.whole().saturating_sub(come), come)
+    /// The bytes to read next, when this many have arrived; 0 when the request is complete.
+    pub(super) fn wanted(self, arrived: usize) -> usize {
+        reserve_hint(self.whole().saturating_sub(arrived), arrived)
     }
 }
 
-/// It is hyper's.
+/// The request is left to hyper.
 pub(super) struct NotOnFastPath;
 
-/// The head of a usual request, if it is all there.
-pub(super) fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotOnFastPath> {
+/// Reads a head. `None` while it is incomplete.
+pub(super) fn read_head(
+    buf: &[u8],
+    state: &ServiceState,
+) -> Result<Option<RequestLength>, NotOnFastPath> {
     const METHOD: &[u8] = b"POST ";
     let known = buf.len().min(METHOD.len());
-    if buf[..known] != METHOD[..known] || inner.websocket_only {
+    if buf[..known] != METHOD[..known] || state.websocket_only {
         return Err(NotOnFastPath);
     }
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
@@ -52,15 +57,15 @@ pub(super) fn read_head(buf: &[u8], inner: &Inner) -> Result<Option<Head>, NotOn
     match request.parse_with_uninit_headers(buf, &mut headers) {
         Ok(httparse::Status::Partial) => Ok(None),
         Ok(httparse::Status::Complete(head)) => {
-            let body = usual_body(&request, inner).ok_or(NotOnFastPath)?;
-            Ok(Some(Head { head, body }))
+            let body = body_length(&request, state).ok_or(NotOnFastPath)?;
+            Ok(Some(RequestLength { head, body }))
         }
         Err(_) => Err(NotOnFastPath),
     }
 }
 
-/// How long the body of this request is, if all about it is usual.
-fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usize> {
+/// The length of the body, if every rule of the fast path holds.
+fn body_length(request: &httparse::Request<'_, '_>, state: &ServiceState) -> Option<usize> {
     let (mut host, mut length, mut kind) = (None, None, None);
     for header in request.headers.iter() {
         let slot = match header.name.len() {
@@ -73,7 +78,9 @@ fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usiz
                 }
                 continue;
             }
-            _ if UNUSUAL.iter().any(|name| header.name.eq_ignore_ascii_case(name)) => return None,
+            _ if LEFT_TO_HYPER.iter().any(|name| header.name.eq_ignore_ascii_case(name)) => {
+                return None;
+            }
             _ => continue,
         };
         if slot.replace(header.value).is_some() {
@@ -81,33 +88,31 @@ fn usual_body(request: &httparse::Request<'_, '_>, inner: &Inner) -> Option<usiz
         }
     }
     let path = request.path?;
-    let right_path = inner.path.as_ref().map_or_else(|| is_plain(path), |known| known == path);
     let length = usize::try_from(number(length?)?).ok()?;
-    let usual = request.version == Some(1)
-        && right_path
-        && inner.guard.serves(host?)
-        && answer::is_json_type(kind?)
-        && length <= inner.dispatcher.settings.limits.longest_frame();
-    usual.then_some(length)
+    let is_message = request.version == Some(1)
+        && (state.path.is_some() || is_plain(path))
+        && state.serves_path(path)
+        && state.http.guard.serves(host?)
+        && rules::is_json_type(kind?)
+        && rules::fits(length, &state.dispatcher.settings.limits).is_ok();
+    is_message.then_some(length)
 }
 
-/// What changes the meaning of a request, or asks for more than an answer.
-const UNUSUAL: [&str; 7] =
+/// Headers that change the meaning of a request, or ask for more than a response.
+const LEFT_TO_HYPER: [&str; 7] =
     ["transfer-encoding", "expect", "upgrade", "origin", "te", "trailer", "http2-settings"];
 
-/// Whether no two parsers can read a path in two ways.
+/// Whether every parser reads the path in the same way.
 fn is_plain(path: &str) -> bool {
     path.starts_with('/')
         && path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte))
 }
 
-/// The headers of a head that was read before.
-pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
+/// Parses a head that [`read_head`] has accepted.
+pub(super) fn parse_head(head: &[u8]) -> Option<ParsedHead> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
-    if request.parse(head).is_err() {
-        return HeaderMap::new();
-    }
+    request.parse(head).ok()?;
     let read = |header: &httparse::Header<'_>| {
         let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
         Some((name, HeaderValue::from_bytes(header.value).ok()?))
@@ -116,7 +121,8 @@ pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
     for (name, value) in request.headers.iter().filter_map(read) {
         map.append(name, value);
     }
-    map
+    let target = request.path.and_then(|path| PathAndQuery::try_from(path).ok());
+    Some(ParsedHead { method: Method::POST, target, headers: map })
 }
 
 #[cfg(test)]
@@ -125,7 +131,7 @@ mod tests {
 
     #[test]
     fn an_announcement_alone_makes_no_buffer_large() {
-        let head = Head { head: 100, body: 1 << 30 };
+        let head = RequestLength { head: 100, body: 1 << 30 };
         assert_eq!(head.wanted(100), 64 << 10);
         assert_eq!(head.wanted(100 << 10), 400 << 10);
         assert_eq!(head.wanted(1 << 30), 100);

@@ -1,15 +1,15 @@
-//! What the values of headers say: lists, and numbers.
+//! The values of headers: lists and numbers.
 
 use http::HeaderMap;
 use http::header::HeaderName;
 
-/// What a value lists, separated by commas; empty members are none (RFC 9110, section 5.6.1).
+/// The members of a list, separated by commas. Empty members are skipped (RFC 9110, section 5.6.1).
 pub(super) fn members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let members = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
     members.filter(|member| !member.is_empty())
 }
 
-/// Whether one of the members that a header lists is this one.
+/// Whether the list in a header has this member.
 pub(in crate::transport) fn lists(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> bool {
     let values = headers.get_all(name).into_iter();
     values.flat_map(|value| members(value.as_bytes())).any(|member| is(member, wanted))

@@ -1,14 +1,16 @@
-//! Who may ask: Host and Origin.
+//! The check of Host and Origin, and CORS.
 //!
-//! A server on a loopback address is reachable by every web page that its user opens: by DNS
-//! rebinding under a foreign Host, by WebSocket and simple requests from a foreign Origin. Both are
-//! refused before anything is read. CORS is off unless origins are allowed.
+//! Every web page that a user opens can reach a server on a loopback address: by DNS rebinding under a
+//! foreign Host, and by WebSocket and simple requests from a foreign Origin. Both are refused before
+//! the body is read. CORS is off unless origins are allowed.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, Request, Uri, Version};
+use http::{HeaderMap, HeaderValue, Uri};
+
+use super::refusal::HttpRefusal;
 
 /// Which Hosts and Origins are served.
 #[derive(Clone, Debug, Default)]
@@ -24,15 +26,15 @@ impl Guard {
         Self::default()
     }
 
-    /// Serves a Host that is a loopback name or address and no other; what a server on a loopback
-    /// address does by itself.
+    /// Serves only a Host that is a loopback name or address. A server on a loopback address does so by
+    /// default.
     #[must_use]
     pub fn loopback_only(mut self) -> Self {
         self.loopback_only = true;
         self
     }
 
-    /// Serves this Host too, whatever the address.
+    /// Serves this Host too, on every address.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -46,33 +48,34 @@ impl Guard {
         self
     }
 
-    /// Why this request is refused, if it is.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), &'static str> {
+    /// Checks the Host and Origin of a request.
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
         let host = || host_of(uri, headers);
         if self.loopback_only && !host().is_some_and(|host| self.serves_host(host)) {
-            return Err("this Host is not served here; use localhost, or allow the host");
+            let reason = "this Host is not served here; use localhost, or allow the host";
+            return Err(HttpRefusal::Forbidden(reason));
         }
         match headers.get(ORIGIN) {
             Some(origin) if !self.serves_origin(origin, host()) => {
-                Err("pages of this origin are not served; allow the origin")
+                Err(HttpRefusal::Forbidden("pages of this origin are not served; allow the origin"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Whether it is asked which Host a request is for.
+    /// Whether a request must name its Host.
     pub(super) fn names_hosts(&self) -> bool {
         self.loopback_only
     }
 
-    /// Whether a request for this Host, and of no page, is served.
+    /// Whether a request for this Host is served, if it has no Origin.
     pub(super) fn serves(&self, host: &[u8]) -> bool {
         !self.loopback_only || std::str::from_utf8(host).is_ok_and(|host| self.serves_host(host))
     }
 
     fn serves_host(&self, host: &str) -> bool {
         let name = without_port(host);
-        // The first two as most write them; the rest is every other way.
+        // The two common spellings first; parsing finds the others.
         let loopback = name == "127.0.0.1"
             || name.eq_ignore_ascii_case("localhost")
             || name
@@ -92,7 +95,7 @@ impl Guard {
         self.origins.iter().any(|known| known == "*" || known.eq_ignore_ascii_case(origin))
     }
 
-    /// The headers that tell a browser that an allowed page may read the answer.
+    /// The headers that allow a page of an allowed origin to read the response.
     pub(super) fn cors(&self, request: &HeaderMap) -> Option<HeaderMap> {
         let origin = self.allowed_origin(request)?;
         let mut headers = HeaderMap::new();
@@ -101,7 +104,7 @@ impl Guard {
         Some(headers)
     }
 
-    /// The headers that answer a preflight, if its page is allowed.
+    /// The headers of the response to a preflight, if its origin is allowed.
     pub(super) fn preflight(&self, request: &HeaderMap) -> Option<HeaderMap> {
         let mut headers = self.cors(request)?;
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
@@ -119,19 +122,6 @@ impl Guard {
         }
         let origin = request.get(ORIGIN)?;
         origin.to_str().is_ok_and(|origin| self.allows_origin(origin)).then_some(origin)
-    }
-}
-
-/// That a request of HTTP/1.1 has one Host, and any other at most one (RFC 9112, section 3.2): two
-/// readers could believe two.
-pub(super) fn one_host<B>(request: &Request<B>, must_have: bool) -> Result<(), &'static str> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (_, Some(_)) => Err("a request has one Host header; send one"),
-        (None, None) if must_have && request.version() == Version::HTTP_11 => {
-            Err("a request of HTTP/1.1 has a Host header; send one")
-        }
-        _ => Ok(()),
     }
 }
 
@@ -175,24 +165,6 @@ mod tests {
         {
             assert!(!check(&guard, host, None), "{host}");
         }
-    }
-
-    #[test]
-    fn a_request_has_one_host() {
-        let has = |hosts: &[&str], version, must_have| {
-            let mut request = Request::builder().version(version);
-            for host in hosts {
-                request = request.header(HOST, *host);
-            }
-            one_host(&request.body(()).unwrap(), must_have).is_ok()
-        };
-        assert!(has(&["a"], Version::HTTP_11, true));
-        assert!(has(&[], Version::HTTP_11, false));
-        assert!(has(&[], Version::HTTP_10, true) && has(&[], Version::HTTP_2, true));
-        assert!(!has(&[], Version::HTTP_11, true));
-        assert!(
-            !has(&["a", "a"], Version::HTTP_11, false) && !has(&["a", "b"], Version::HTTP_10, true)
-        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Connections of an HTTP port: hyper speaks HTTP/1.1 and HTTP/2 on them, whichever the client does.
+//! The connections of an HTTP port: the fast path first, then hyper with HTTP/1.1 or HTTP/2.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll, ready};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, encode};
 use bytes::BytesMut;
-use http::{Request, StatusCode};
+use http::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -17,24 +16,28 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::activity::Activity;
-use super::answer;
-use super::fast_path::{Ended, FastPath};
-use super::pipeline::{Hold, Pipelined};
+use super::activity::RequestActivity;
+use super::fast_path::{FastPath, FastPathEnd};
+use super::fast_path_response::write_refusal;
+use super::policy_exchange::GuardedPolicy;
+use super::prefixed_stream::PrefixedStream;
+use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::service::{Direct, HttpService};
+use super::request_future::Exchange;
+use super::response::HttpResponse;
+use super::service::{HttpService, HyperService};
 use crate::engine::Settings;
 use crate::io::{Meter, Metered, WakeGated};
 
-/// How long a connection may rest between requests where no idle timeout is set.
+/// The longest pause between two requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// What HTTP is spoken over: a socket, or TLS on one.
+/// A byte stream that carries HTTP: a socket, or TLS on one.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Io for S {}
 
-/// How to serve a connection; one for all of a port.
+/// Serves the connections of one port.
 pub(crate) struct HttpServer {
     builder: Builder<TokioExecutor>,
     settings: Arc<Settings>,
@@ -56,7 +59,8 @@ impl HttpServer {
         Self { builder, settings }
     }
 
-    /// Serves one connection until it ends, or until that token is cancelled and what runs is done.
+    /// Serves one connection until it ends. Once `stopping` is cancelled, it finishes the requests in
+    /// flight and ends.
     pub(crate) fn serve(
         &self,
         stream: impl Io,
@@ -75,13 +79,12 @@ impl HttpServer {
                 serving.stop();
             }
             if let Poll::Ready(reason) = watch.poll(cx) {
-                tracing::debug!(reason, "an HTTP connection is ended");
+                tracing::debug!(reason, "an HTTP connection is closed");
                 return Poll::Ready(());
             }
-            if let Driver::FastPath(usual) = &mut serving {
-                // Layers are for every request, which then is hyper's.
-                if !service.is_layered()
-                    && let Ended::Over = ready!(usual.poll(cx))
+            if let Driver::FastPath(fast_path) = &mut serving {
+                if !service.needs_hyper()
+                    && let FastPathEnd::Closed = ready!(fast_path.poll(cx))
                 {
                     return Poll::Ready(());
                 }
@@ -96,78 +99,117 @@ impl HttpServer {
 }
 
 impl HttpService {
-    /// One connection over any stream, for who compares it with hyper's: `fuzz/`.
+    /// Serves one connection over any stream. `fuzz/` compares it with hyper alone.
     #[doc(hidden)]
     pub async fn serve_stream(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-        let server = HttpServer::new(self.inner.dispatcher.settings.clone());
+        let server = HttpServer::new(self.state.dispatcher.settings.clone());
         server.serve(stream, self.for_one(Remote::default()), CancellationToken::new()).await;
     }
 }
 
 impl HttpServer {
-    /// Tells a client of HTTP/2 that there is no room for it, for as long as it stays.
-    pub(crate) async fn refuse_http2(&self, stream: impl Io) {
-        let refusing = service_fn(|_: Request<Incoming>| async {
-            let busy = ErrorObject::server_busy("too many connections");
-            std::io::Result::Ok(answer::error(StatusCode::SERVICE_UNAVAILABLE, busy))
-        });
-        let _ = self.builder.serve_connection(TokioIo::new(stream), refusing).await;
+    /// Refuses a connection with status 503. The head of the first request is read first: a client
+    /// ignores a response that precedes its request.
+    pub(crate) fn refuse(
+        &self,
+        stream: impl Io,
+        service: HttpService,
+        is_http2: bool,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let builder = self.builder.clone();
+        async move {
+            let refusing = async {
+                if !is_http2 && service.state.http.policy.is_none() {
+                    let _ = refuse_by_hand(stream).await;
+                    return;
+                }
+                let refuse = service_fn(|request: Request<Incoming>| {
+                    let response = refuse_request(&service, request);
+                    std::future::ready(std::io::Result::Ok(response))
+                });
+                let _ = builder.serve_connection(TokioIo::new(stream), refuse).await;
+            };
+            // A client that goes on sending is cut off.
+            let _ = timeout(REFUSAL_TIMEOUT, refusing).await;
+        }
     }
 }
 
-/// What serves a connection.
-enum Driver<S: Io> {
-    FastPath(Box<FastPath<S>>),
-    Hyper(Pin<Box<HyperConnection<S>>>, Arc<Hold>),
-    /// Between the two.
-    Nothing,
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+
+fn refuse_request(service: &HttpService, mut request: Request<Incoming>) -> HttpResponse {
+    let refusal = HttpRefusal::TooManyConnections;
+    let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
+    let exchange = Exchange { state: service.state.clone(), remote: service.remote.clone() };
+    GuardedPolicy::new(policy).refuse(&exchange.connection(&mut request), refusal)
 }
 
-type HyperConnection<S> =
-    UpgradeableConnection<'static, TokioIo<Pipelined<Metered<S>>>, Direct, TokioExecutor>;
+async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
+    let mut head = BytesMut::new();
+    let is_whole = |head: &[u8]| head.windows(4).any(|window| window == b"\r\n\r\n");
+    while head.len() < 16 * 1024 && !is_whole(&head) {
+        if stream.read_buf(&mut head).await? == 0 {
+            break;
+        }
+    }
+    let mut response = BytesMut::new();
+    write_refusal(HttpRefusal::TooManyConnections, &mut response);
+    stream.write_all(&response).await?;
+    stream.shutdown().await?;
+    while stream.read(&mut [0; 4096]).await? > 0 {}
+    Ok(())
+}
+
+/// The two ways to serve a connection.
+enum Driver<S: Io> {
+    FastPath(Box<FastPath<S>>),
+    Hyper(Pin<Box<HyperConnection<S>>>),
+    /// During the handover.
+    Neither,
+}
+
+type HyperConnection<S> = UpgradeableConnection<
+    'static,
+    TokioIo<PrefixedStream<Metered<S>>>,
+    HyperService,
+    TokioExecutor,
+>;
 
 impl<S: Io> Driver<S> {
-    /// Finishes what runs, and takes no more.
+    /// Finishes the requests in flight and accepts no more.
     fn stop(&mut self) {
         match self {
-            Self::FastPath(usual) => usual.stop(),
-            Self::Hyper(connection, _) => connection.as_mut().graceful_shutdown(),
-            Self::Nothing => {}
+            Self::FastPath(fast_path) => fast_path.stop(),
+            Self::Hyper(connection) => connection.as_mut().graceful_shutdown(),
+            Self::Neither => {}
         }
     }
 
-    /// Lets hyper go on.
+    /// Hands the connection over to hyper.
     fn hand_over(&mut self, builder: &Builder<TokioExecutor>, service: HttpService) {
-        let Self::FastPath(usual) = std::mem::replace(self, Self::Nothing) else { return };
-        let (stream, unread) = usual.into_parts();
-        let stream = Pipelined::new(stream, unread);
-        let hold = stream.hold();
-        let connection =
-            builder.serve_connection_with_upgrades(TokioIo::new(stream), Direct::new(service));
-        *self = Self::Hyper(Box::pin(connection.into_owned()), hold);
+        let Self::FastPath(fast_path) = std::mem::replace(self, Self::Neither) else { return };
+        let (stream, unread) = fast_path.into_parts();
+        let stream = TokioIo::new(PrefixedStream::new(stream, unread));
+        let connection = builder.serve_connection_with_upgrades(stream, HyperService::new(service));
+        *self = Self::Hyper(Box::pin(connection.into_owned()));
     }
 
     fn poll_hyper(&mut self, cx: &mut Poller<'_>) -> Poll<()> {
-        let Self::Hyper(connection, hold) = self else { return Poll::Ready(()) };
-        hold.on();
-        let mut ended = connection.as_mut().poll(cx);
-        if hold.off() && ended.is_pending() {
-            ended = connection.as_mut().poll(cx);
-        }
-        ended.map(|ended| {
+        let Self::Hyper(connection) = self else { return Poll::Ready(()) };
+        connection.as_mut().poll(cx).map(|ended| {
             if let Err(error) = ended {
-                tracing::debug!(%error, "an HTTP connection ended badly");
+                tracing::debug!(%error, "an HTTP connection failed");
             }
         })
     }
 }
 
-/// Ready with a reason when the other side has stopped moving: before its first request, between
-/// two, in the middle of a head, or with an answer that it does not read. A body that does not come
-/// is the request's own matter: it is told. Heads that hyper reads it watches itself.
+/// Ready with a reason when the client has stalled: before its first request, between two requests, in
+/// the middle of a head, or while it does not read a response. A body that stalls fails its own
+/// request. Heads that hyper reads have hyper's timeout.
 async fn watch(
     meter: Arc<Meter>,
-    activity: Arc<Activity>,
+    activity: Arc<RequestActivity>,
     settings: Arc<Settings>,
 ) -> &'static str {
     let limits = &settings.limits;
@@ -176,8 +218,8 @@ async fn watch(
     let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
     let start = Instant::now();
     let mut last = ((0, 0), start);
-    // Since when a head has not become whole, and how many requests had been served by then.
-    let mut asking: Option<(u64, Instant)> = None;
+    // Since when a head has been incomplete, and how many requests had been served by then.
+    let mut partial_head: Option<(u64, Instant)> = None;
     loop {
         sleep(period).await;
         let now = Instant::now();
@@ -188,56 +230,27 @@ async fn watch(
         }
         let still = now - last.1;
         if meter.is_blocked() && still >= limits.stall_timeout {
-            return "the answer is not being read";
+            return "the response is not being read";
         }
-        if activity.is_busy() {
+        if activity.is_active() {
             if still >= limits.stall_timeout {
                 activity.stall();
             }
             continue;
         }
-        asking = match asking {
-            _ if !activity.is_asking() => None,
+        partial_head = match partial_head {
+            _ if !activity.has_partial_head() => None,
             Some((before, since)) if before == served => Some((before, since)),
             _ => Some((served, now)),
         };
-        let since = if served == 0 { Some(start) } else { asking.map(|(_, since)| since) };
+        let since = if served == 0 { Some(start) } else { partial_head.map(|(_, since)| since) };
         if since.is_some_and(|since| now - since >= limits.handshake_timeout) {
-            return "no request came, or half of one";
+            return "no complete request came in time";
         }
         if still >= idle {
             return "no further request came";
         }
     }
-}
-
-/// Tells a client that there is no room for it. The head of its request is read first: a client
-/// takes no answer to what it has not asked.
-pub(crate) async fn refuse(mut stream: impl Io) {
-    let mut body = BytesMut::new();
-    let busy = ErrorObject::server_busy("too many connections");
-    encode::response(&antiphon_core::Id::Null, &Err(busy), &mut body);
-    let head = format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-         content-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    let answer = [head.as_bytes(), &body].concat();
-    let exchange = async {
-        let mut head = BytesMut::new();
-        let is_whole = |head: &[u8]| head.windows(4).any(|window| window == b"\r\n\r\n");
-        while head.len() < 16 * 1024 && !is_whole(&head) {
-            if stream.read_buf(&mut head).await? == 0 {
-                break;
-            }
-        }
-        stream.write_all(&answer).await?;
-        stream.shutdown().await?;
-        while stream.read(&mut [0; 4096]).await? > 0 {}
-        std::io::Result::Ok(())
-    };
-    // A client that goes on sending is cut off: it has its answer.
-    let _ = timeout(Duration::from_secs(1), exchange).await;
 }
 
 #[cfg(test)]
@@ -292,7 +305,7 @@ mod tests {
         }
     }
 
-    /// What hyper serves and what is served without it.
+    /// Covers both hyper and the fast path.
     #[tokio::test]
     async fn what_the_stream_has_taken_is_flushed() {
         let text = |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) };

@@ -1,27 +1,48 @@
 //! HTTP/1.1 and HTTP/2, both sides.
 //!
-//! A POST carries one message and its response carries the answer. [`HttpService`] serves, [`Guard`]
-//! says who may ask at all; a [`Client`](crate::Client) of an `http://` endpoint calls.
+//! A POST carries one message, and its response carries the reply. [`HttpService`] serves, [`Guard`]
+//! checks Host and Origin, and an [`HttpPolicy`] decides statuses, headers and bodies. A
+//! [`Client`](crate::Client) of an `http://` endpoint calls.
 
 mod activity;
-mod answer;
-mod body;
+mod boxed_service;
 pub(crate) mod client;
 mod date;
+mod event_stream;
 mod fast_path;
 mod fast_path_head;
+mod fast_path_response;
 pub(super) mod fields;
 mod guard;
+mod http_body;
+mod http_message;
 pub(crate) mod listener;
-mod pipeline;
+mod policy;
+mod policy_exchange;
+mod prefixed_stream;
+mod refusal;
 pub(crate) mod remote;
-mod respond;
-pub(crate) mod server_service;
-pub(crate) mod service;
+mod request_body;
+mod request_future;
+mod response;
+mod rules;
+mod server_service;
+mod service;
+mod settings;
+mod streamed_call;
 #[cfg(feature = "ws")]
 mod upgrade;
 
-pub use client::{HttpClientService, Posts};
+pub(crate) use boxed_service::BoxedService;
+#[doc(hidden)]
+pub use client::exchange_over;
+pub use client::{HttpClientService, HttpRequestService};
+pub use event_stream::{EventError, EventSender, EventStream, ServerSentEvent};
 pub use guard::Guard;
-pub use server_service::{HttpBody, HttpServerService};
+pub use http_body::HttpBody;
+pub use http_message::{HttpMessage, MessageEntry, MessageVersion};
+pub use policy::{EventStreamOptions, HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
+pub use refusal::HttpRefusal;
+pub use server_service::HttpServerService;
 pub use service::HttpService;
+pub(crate) use settings::{HttpSettings, TextPage};

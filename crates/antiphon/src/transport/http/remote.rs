@@ -1,4 +1,4 @@
-//! Who asks: what is known of an HTTP connection, for each request on it.
+//! The facts of an HTTP connection that every request on it shares.
 
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
@@ -7,15 +7,15 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 
-use crate::connection::{Connection, Headers};
+use crate::connection::{Connection, HttpHead};
 #[cfg(feature = "tls")]
 use crate::io::tls::PeerCertificates;
 
-/// The other side of an HTTP connection.
+/// The client of an HTTP connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remote {
     remote: Option<SocketAddr>,
-    /// What was shown, where there is TLS. In one word, since each request carries it.
+    /// The certificates of the client, where there is TLS. One word, since each request carries it.
     #[cfg(feature = "tls")]
     tls: Option<Arc<Option<PeerCertificates>>>,
 }
@@ -30,7 +30,7 @@ impl Remote {
         }
     }
 
-    /// Whether a connection of ours carries it: a request that was made by hand has no wire to obey.
+    /// Whether a listener accepted the connection. A request that a program constructs has no address.
     pub(super) fn is_connected(&self) -> bool {
         self.remote.is_some()
     }
@@ -39,12 +39,11 @@ impl Remote {
     pub(super) fn connection(
         &self,
         [plain, _secure]: [&'static str; 2],
-        headers: Headers,
+        head: HttpHead,
         extensions: Extensions,
     ) -> Connection {
         let (remote, id, session) = (self.remote, OnceLock::new(), OnceLock::new());
-        let mut connection =
-            Connection { transport: plain, remote, extensions, headers, id, session };
+        let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
             connection.transport = _secure;

@@ -1,7 +1,7 @@
-//! The serving side, as a `tower` service: what it serves, and which requests are messages at all.
+//! The serving side, as a `tower` service.
 //!
-//! A handler runs inside the request's own future (`respond.rs`): when the client goes away, hyper
-//! drops it, and that cancels what runs.
+//! A handler runs inside the future of its request (`request_future.rs`). When the client goes away,
+//! hyper drops that future, and that cancels the handler.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -11,27 +11,34 @@ use std::task::{Context as Poller, Poll};
 use antiphon_core::Limits;
 use bytes::Bytes;
 use http::header::UPGRADE;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
+use tower_service::Service;
 
-use super::activity::Activity;
-use super::answer::{self, HttpResponse};
-use super::guard::{self, Guard};
+use super::activity::RequestActivity;
+use super::boxed_service::BoxedService;
+use super::guard::Guard;
+use super::http_body::HttpBody;
+use super::policy::HttpPolicy;
+use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::respond::Respond;
-use super::server_service::HttpServerService;
+use super::request_future::RequestFuture;
+use super::response::{self, HttpResponse};
+use super::rules;
+use super::settings::{HttpSettings, TextPage};
 use crate::BoxFuture;
 use crate::dialect::Dialect;
 use crate::engine::{Dispatcher, Settings};
 use crate::handler::Handler;
+use crate::layer::BoxError;
 use crate::peer::ConnectionRegistry;
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
-/// It is a `tower::Service`: mount it in an axum application with `route_service`. It cannot know
-/// what address it is reached by: on a loopback address, give it
-/// [`Guard::loopback_only`], which a [`Server`](crate::Server) does by itself.
+/// It is a `tower::Service`: mount it in an axum application with `route_service`. It does not know
+/// its own address: on a loopback address, give it [`Guard::loopback_only`], which a
+/// [`Server`](crate::Server) does by default.
 ///
 /// ```no_run
 /// use antiphon::{Context, Router, transport::http::HttpService};
@@ -46,41 +53,31 @@ use crate::peer::ConnectionRegistry;
 /// ```
 #[derive(Clone)]
 pub struct HttpService {
-    pub(super) inner: Arc<Inner>,
+    pub(super) state: Arc<ServiceState>,
     pub(super) remote: Remote,
-    pub(super) activity: Arc<Activity>,
+    pub(super) activity: Arc<RequestActivity>,
 }
 
-pub(super) struct Inner {
+/// The parts of a service that all its connections share.
+pub(super) struct ServiceState {
     pub(super) dispatcher: Dispatcher,
-    pub(super) guard: Guard,
-    /// Only this path, and every path where there is none.
+    pub(super) http: HttpSettings,
+    /// The only path of the service; `None` for every path.
     pub(super) path: Option<String>,
     pub(super) websocket_only: bool,
-    /// WebSockets made here end with these.
+    /// The registry that ends WebSockets at shutdown.
     pub(super) peers: Option<ConnectionRegistry>,
-    pages: Vec<Page>,
-    /// What stands around each request.
-    layers: Option<HttpServerService>,
 }
 
-/// What is read by GET beside the service.
-#[derive(Clone)]
-pub(crate) struct Page {
-    path: String,
-    content_type: HeaderValue,
-    text: Arc<dyn Fn() -> String + Send + Sync>,
-}
-
-impl Page {
-    pub(crate) fn new(
-        path: &str,
-        content_type: &'static str,
-        text: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Self {
-        let content_type = HeaderValue::from_static(content_type);
-        Self { path: path.to_owned(), content_type, text: Arc::new(text) }
-    }
+/// The part of the service that takes a request, by its head.
+pub(super) enum Route {
+    /// A refusal or a response that needs no body.
+    Respond(Box<HttpResponse>),
+    Refuse(HttpRefusal),
+    /// The request is not for the service.
+    Fallback,
+    /// The body may be a message.
+    Message,
 }
 
 impl HttpService {
@@ -91,43 +88,45 @@ impl HttpService {
 
     /// A service with these limits.
     pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
-        Self::build(Arc::new(handler), Arc::new(Settings::new(limits)), Guard::new())
+        Self::build(Arc::new(handler), Arc::new(Settings::new(limits)), HttpSettings::default())
     }
 
-    pub(crate) fn build(handler: Arc<dyn Handler>, settings: Arc<Settings>, guard: Guard) -> Self {
-        let inner = Inner {
+    pub(crate) fn build(
+        handler: Arc<dyn Handler>,
+        settings: Arc<Settings>,
+        http: HttpSettings,
+    ) -> Self {
+        let state = ServiceState {
             dispatcher: Dispatcher { handler, settings },
-            guard,
+            http,
             path: None,
             websocket_only: false,
             peers: None,
-            pages: Vec::new(),
-            layers: None,
         };
-        Self { inner: Arc::new(inner), remote: Remote::default(), activity: Arc::default() }
+        Self { state: Arc::new(state), remote: Remote::default(), activity: Arc::default() }
     }
 
     /// Serves these Hosts and Origins.
     #[must_use]
     pub fn guard(self, guard: Guard) -> Self {
-        self.change(|inner| inner.guard = guard)
+        self.change(|state| state.http.guard = guard)
     }
 
-    /// Speaks this dialect on WebSockets; a POST cannot be called back.
+    /// Speaks this dialect on WebSockets and event streams. A plain POST cannot be called back.
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
-        self.change(|inner| {
-            if let Some(settings) = Arc::get_mut(&mut inner.dispatcher.settings) {
+        self.change(|state| {
+            if let Some(settings) = Arc::get_mut(&mut state.dispatcher.settings) {
                 settings.dialect = dialect.clone().unless_plain();
             }
         })
     }
 
-    /// Serves a text by GET under this path, whatever path the service has. Hosts and Origins are
-    /// checked there too; credentials are not.
+    /// Serves a text by GET under this path. Hosts and Origins are checked there too; credentials are
+    /// not.
     ///
     /// # Panics
-    /// When the type cannot stand in a header.
+    /// Panics if the content type is not a valid header value.
     #[must_use]
     pub fn page(
         self,
@@ -135,100 +134,135 @@ impl HttpService {
         content_type: &'static str,
         text: impl Fn() -> String + Send + Sync + 'static,
     ) -> Self {
-        self.change(|inner| inner.pages.push(Page::new(path, content_type, text)))
+        self.change(|state| state.http.pages.push(TextPage::new(path, content_type, text)))
     }
 
-    pub(crate) fn pages(self, pages: Vec<Page>) -> Self {
-        self.change(|inner| inner.pages = pages)
+    /// Decides statuses, headers and bodies by this policy.
+    #[must_use]
+    pub fn policy(self, policy: impl HttpPolicy) -> Self {
+        self.change(|state| state.http.policy = Some(Arc::new(policy)))
     }
 
-    pub(crate) fn in_layers(self, layers: Option<HttpServerService>) -> Self {
-        self.change(|inner| inner.layers = layers)
+    /// Passes requests that are not for the service to `fallback`: other paths than `/`, and GET and
+    /// HEAD without an upgrade, unless the policy responds. The Guard is checked first.
+    #[must_use]
+    pub fn fallback<S, B>(self, fallback: S) -> Self
+    where
+        S: Service<Request<HttpBody>, Response = Response<B>, Error: Into<BoxError>, Future: Send>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        self.change(|state| state.http.fallback = Some(BoxedService::new(fallback)))
     }
 
-    /// Whether every request passes through layers, and so is hyper's.
-    pub(super) fn is_layered(&self) -> bool {
-        self.inner.layers.is_some()
+    /// Whether hyper must serve every request, because layers or a policy see them.
+    pub(super) fn needs_hyper(&self) -> bool {
+        self.state.http.layers.is_some() || self.state.http.policy.is_some()
     }
 
-    /// Serves this path and no other.
+    /// Serves this path only.
     pub(crate) fn at_path(self, path: &str) -> Self {
         let path = (path != "/").then(|| path.to_owned());
-        self.change(|inner| inner.path = path)
+        self.change(|state| state.path = path)
     }
 
     pub(crate) fn websocket_only(self) -> Self {
-        self.change(|inner| inner.websocket_only = true)
+        self.change(|state| state.websocket_only = true)
     }
 
-    /// WebSockets made here end with these.
+    /// Registers the WebSockets of this service, so that they end with the others.
     pub(crate) fn among(self, peers: ConnectionRegistry) -> Self {
-        self.change(|inner| inner.peers = Some(peers))
+        self.change(|state| state.peers = Some(peers))
     }
 
-    /// The same service for one connection.
+    /// The service for one connection.
     pub(crate) fn for_one(&self, remote: Remote) -> Self {
-        Self { inner: self.inner.clone(), remote, activity: Activity::watched() }
+        Self { state: self.state.clone(), remote, activity: RequestActivity::watched() }
     }
 
-    /// Called while the service is built and nobody shares it yet.
-    fn change(mut self, change: impl FnOnce(&mut Inner)) -> Self {
-        if let Some(inner) = Arc::get_mut(&mut self.inner) {
-            change(inner);
+    /// Changes a service that is being built and not yet shared.
+    fn change(mut self, change: impl FnOnce(&mut ServiceState)) -> Self {
+        if let Some(state) = Arc::get_mut(&mut self.state) {
+            change(state);
         }
         self
     }
 }
 
-impl Inner {
-    /// The answer to what is no message by POST.
-    pub(super) fn without_body<B>(
-        self: &Arc<Self>,
-        request: &mut Request<B>,
-        remote: &Remote,
-    ) -> Option<HttpResponse> {
-        let must_have_host = self.guard.names_hosts() || remote.is_connected();
-        if let Err(reason) = guard::one_host(request, must_have_host) {
-            return Some(answer::text(StatusCode::BAD_REQUEST, reason));
-        }
-        if let Err(reason) = self.guard.check(request.uri(), request.headers()) {
-            return Some(answer::text(StatusCode::FORBIDDEN, reason));
+impl ServiceState {
+    /// Checks the head of a request up to the rules that a policy can replace.
+    pub(super) fn route<B>(self: &Arc<Self>, request: &mut Request<B>, remote: &Remote) -> Route {
+        let is_required = self.http.guard.names_hosts() || remote.is_connected();
+        if let Err(refusal) = rules::one_host(request, is_required)
+            .and_then(|()| self.http.guard.check(request.uri(), request.headers()))
+        {
+            return Route::Refuse(refusal);
         }
         if let Some(page) = self.page(request) {
-            return Some(answer::page(page.content_type.clone(), (page.text)()));
+            let page = response::page(page.content_type.clone(), (page.text)());
+            return Route::Respond(Box::new(page));
         }
-        if self.path.as_ref().is_some_and(|path| path != request.uri().path()) {
-            let reason = "there is no endpoint at this path\n";
-            return Some(answer::text(StatusCode::NOT_FOUND, reason));
+        if !self.serves_path(request.uri().path()) {
+            return match self.http.fallback {
+                Some(_) => Route::Fallback,
+                None => Route::Refuse(HttpRefusal::NotFound),
+            };
         }
         #[cfg(feature = "ws")]
         if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {
-            return Some(super::upgrade::accept(request, self, remote));
+            return super::upgrade::accept(request, self, remote)
+                .map_or_else(Route::Refuse, |response| Route::Respond(Box::new(response)));
         }
-        if self.websocket_only {
-            return Some(answer::upgrade_required());
+        match self.websocket_only {
+            true if self.http.fallback.is_some() => Route::Fallback,
+            true => Route::Refuse(HttpRefusal::UpgradeRequired),
+            false => Route::Message,
         }
-        if request.method() == Method::OPTIONS
-            && let Some(headers) = self.guard.preflight(request.headers())
-        {
-            return Some(answer::with_headers(StatusCode::NO_CONTENT, headers));
-        }
-        if request.method() != Method::POST {
-            return Some(answer::method_not_allowed());
-        }
-        (!answer::is_json(request.headers())).then(answer::unsupported_media_type)
     }
 
-    /// The page that is asked for. A WebSocket begins with a GET too, and may begin anywhere.
-    fn page<B>(&self, request: &Request<B>) -> Option<&Page> {
+    /// Checks the method and content type of a message.
+    pub(super) fn check_message(&self, method: &Method, headers: &HeaderMap) -> Route {
+        if method == Method::OPTIONS
+            && let Some(headers) = self.http.guard.preflight(headers)
+        {
+            let response = response::with_headers(StatusCode::NO_CONTENT, headers);
+            return Route::Respond(Box::new(response));
+        }
+        if method != Method::POST {
+            let is_read = [Method::GET, Method::HEAD].contains(method);
+            return match self.http.fallback {
+                Some(_) if is_read => Route::Fallback,
+                _ => Route::Refuse(HttpRefusal::MethodNotAllowed),
+            };
+        }
+        match rules::is_json(headers) {
+            true => Route::Message,
+            false => Route::Refuse(HttpRefusal::UnsupportedMediaType),
+        }
+    }
+
+    /// Whether this path is the service's. A fallback takes all others, and without one a service
+    /// without a path takes all.
+    pub(super) fn serves_path(&self, path: &str) -> bool {
+        match &self.path {
+            Some(own) => own == path,
+            None => self.http.fallback.is_none() || path == "/",
+        }
+    }
+
+    /// The page at the path of the request. A WebSocket begins with a GET too, and may begin anywhere.
+    fn page<B>(&self, request: &Request<B>) -> Option<&TextPage> {
         let is_read = [Method::GET, Method::HEAD].contains(request.method());
         if !is_read || request.headers().contains_key(UPGRADE) {
             return None;
         }
-        self.pages.iter().find(|page| page.path == request.uri().path())
+        self.http.pages.iter().find(|page| page.path == request.uri().path())
     }
 
-    /// Ready when a shutdown waits no longer.
+    /// Ready when the shutdown timeout has passed.
     pub(super) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
         let expiring = self.peers.as_ref().map(ConnectionRegistry::expiring);
         async move {
@@ -240,9 +274,9 @@ impl Inner {
     }
 }
 
-impl<B> tower_service::Service<Request<B>> for HttpService
+impl<B> Service<Request<B>> for HttpService
 where
-    B: Body<Data = Bytes, Error: Display> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
 {
     type Response = HttpResponse;
     type Error = Infallible;
@@ -253,41 +287,44 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        Box::pin(Respond::new(self, request))
+        Box::pin(RequestFuture::new(self, request))
     }
 }
 
-/// The same service as hyper knows it, for our own listener.
-pub(super) struct Direct(HttpService);
+/// The service as hyper calls it, for the listeners of a [`Server`](crate::Server).
+pub(super) struct HyperService(HttpService);
 
-impl Direct {
+impl HyperService {
     pub(super) fn new(service: HttpService) -> Self {
         Self(service)
     }
 }
 
-impl hyper::service::Service<Request<Incoming>> for Direct {
+impl hyper::service::Service<Request<Incoming>> for HyperService {
     type Response = HttpResponse;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<HttpResponse, Infallible>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let Self(service) = self;
-        let Some(layers) = &service.inner.layers else {
-            return Box::pin(Respond::new(service, request));
-        };
-        // A layer may answer by itself.
-        let busy = service.activity.begin();
-        let answered = layers.answer_by(service, request);
-        Box::pin(async move {
-            let _busy = busy;
-            Ok(answered.await.unwrap_or_else(answer::failed))
-        })
+        match &service.state.http.layers {
+            None => Box::pin(RequestFuture::new(service, request)),
+            Some(layers) => {
+                // A layer may respond by itself, so the request is active from here on.
+                let active = service.activity.begin();
+                let responding = layers.respond(service, request);
+                Box::pin(async move {
+                    let mut response = responding.await;
+                    response.body_mut().hold_active(active);
+                    Ok(response)
+                })
+            }
+        }
     }
 }
 
 impl std::fmt::Debug for HttpService {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HttpService").field("guard", &self.inner.guard).finish_non_exhaustive()
+        f.debug_struct("HttpService").field("guard", &self.state.http.guard).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,6 @@
 //! From an HTTP request to a WebSocket (RFC 6455, section 4.2).
 
 use std::future::ready;
-use std::io;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -9,6 +8,7 @@ use futures_util::FutureExt as _;
 use http::header::{
     CONNECTION, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Version};
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -16,60 +16,62 @@ use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::answer::{self, HttpResponse};
 use super::fields::lists;
-use super::pipeline::Pipelined;
+use super::prefixed_stream::PrefixedStream;
+use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::service::Inner;
-use crate::connection::Connection;
+use super::response::{self, HttpResponse};
+use super::service::ServiceState;
+use crate::connection::{Connection, HttpHead, ParsedHead};
 use crate::endpoint::WS;
 use crate::engine::Dispatcher;
 use crate::io::Metered;
 #[cfg(feature = "tls")]
 use crate::io::tls::TlsStream;
 use crate::peer::{Side, Wire, connect};
-use crate::transport::ws::handshake::proof;
+use crate::transport::ws::handshake::accept_key;
 use crate::transport::{Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
     lists(headers, &UPGRADE, "websocket")
 }
 
-/// Agrees to the upgrade, and serves the connection once it has happened.
+/// Accepts the upgrade, and serves the connection once it has taken place.
 pub(super) fn accept<B>(
     request: &mut Request<B>,
-    inner: &Arc<Inner>,
+    state: &Arc<ServiceState>,
     remote: &Remote,
-) -> HttpResponse {
+) -> Result<HttpResponse, HttpRefusal> {
     let headers = request.headers();
     if request.method() != Method::GET || request.version() < Version::HTTP_11 {
-        return answer::text(StatusCode::BAD_REQUEST, "a WebSocket starts with GET and HTTP/1.1\n");
+        let reason = "a WebSocket starts with GET and HTTP/1.1\n";
+        return Err(HttpRefusal::InvalidUpgrade(reason));
     }
     if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
-        let mut response = answer::text(
-            StatusCode::UPGRADE_REQUIRED,
-            "use version 13 of the WebSocket protocol\n",
-        );
-        response.headers_mut().insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
-        return response;
+        return Err(HttpRefusal::UnsupportedWebSocketVersion);
     }
-    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(proof) else {
-        return answer::text(
-            StatusCode::BAD_REQUEST,
-            "sec-websocket-key must be 16 bytes in base64\n",
-        );
+    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(accept_key) else {
+        let reason = "sec-websocket-key must be 16 bytes in base64\n";
+        return Err(HttpRefusal::InvalidUpgrade(reason));
     };
-    let headers = on_its_own(headers);
+    let head = ParsedHead {
+        method: Method::GET,
+        target: PathAndQuery::try_from(
+            request.uri().path_and_query().map_or("/", |target| target.as_str()),
+        )
+        .ok(),
+        headers: copy_headers(headers),
+    };
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
-    let mut facts = remote.connection(WS, headers.into(), extensions);
-    if inner.dispatcher.settings.complete(&mut facts).is_err() {
-        return answer::on_connect_failed();
+    let mut facts = remote.connection(WS, HttpHead::Parsed(head), extensions);
+    if state.dispatcher.settings.complete(&mut facts).is_err() {
+        return Err(HttpRefusal::Failed);
     }
-    // Boxed, since a future keeps room for whatever it was given: the task would hold it twice.
-    let serving = Box::pin(serve_upgraded(upgrade, facts, inner.clone()));
-    match &inner.peers {
+    // Boxed, since a future keeps space for its arguments: the task would hold them twice.
+    let serving = Box::pin(serve_upgraded(upgrade, facts, state.clone()));
+    match &state.peers {
         Some(peers) => drop(peers.spawn(serving)),
         None => drop(tokio::spawn(serving)),
     }
@@ -77,11 +79,11 @@ pub(super) fn accept<B>(
     headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(SEC_WEBSOCKET_ACCEPT, accepted);
-    answer::with_headers(StatusCode::SWITCHING_PROTOCOLS, headers)
+    Ok(response::with_headers(StatusCode::SWITCHING_PROTOCOLS, headers))
 }
 
-/// The values that hyper gives are slices of its read buffer, which would live as long as they do.
-fn on_its_own(headers: &HeaderMap) -> HeaderMap {
+/// Copies headers. The values of hyper are slices of its read buffer and would keep it alive.
+fn copy_headers(headers: &HeaderMap) -> HeaderMap {
     let mut text = BytesMut::with_capacity(headers.values().map(HeaderValue::len).sum());
     headers.values().for_each(|value| text.extend_from_slice(value.as_bytes()));
     let mut text: Bytes = text.freeze();
@@ -95,14 +97,14 @@ fn on_its_own(headers: &HeaderMap) -> HeaderMap {
     own
 }
 
-/// Made of combinators, since an async block keeps the room of what it has given away.
+/// Built of combinators, since an async block keeps the space of values that it has moved out.
 fn serve_upgraded(
     upgrade: OnUpgrade,
     facts: Connection,
-    inner: Arc<Inner>,
+    state: Arc<ServiceState>,
 ) -> impl Future<Output = ()> {
     upgrade.then(move |upgraded| match upgraded {
-        Ok(upgraded) => open(upgraded, facts, inner).left_future(),
+        Ok(upgraded) => open(upgraded, facts, &state).left_future(),
         Err(error) => {
             tracing::debug!(%error, "an upgrade did not happen");
             ready(()).right_future()
@@ -114,63 +116,54 @@ fn serve_upgraded(
 fn open(
     upgraded: Upgraded,
     facts: Connection,
-    inner: Arc<Inner>,
+    state: &ServiceState,
 ) -> impl Future<Output = ()> + use<> {
-    // The bare socket takes many frames in one system call; the wrapper around it cannot.
-    match downcast::<Ours<TcpStream>>(upgraded) {
-        Ok(parts) => take_over(parts, facts, inner).left_future(),
-        Err(upgraded) => open_other(upgraded, facts, &inner).right_future(),
+    // The bare socket takes many frames in one system call; its wrapper does not.
+    match downcast::<ListenerStream<TcpStream>>(upgraded) {
+        Ok(parts) => take_over(parts, facts, state).left_future(),
+        Err(upgraded) => open_other(upgraded, facts, state).right_future(),
     }
 }
 
-/// The same on a stream that is not a bare socket.
+/// Like [`open`], for a stream that is not a bare TCP socket.
 fn open_other(
     upgraded: Upgraded,
     facts: Connection,
-    inner: &Arc<Inner>,
+    state: &ServiceState,
 ) -> impl Future<Output = ()> + use<> {
     #[cfg(feature = "tls")]
-    let upgraded = match downcast::<Ours<TlsStream>>(upgraded) {
-        Ok(parts) => return take_over(parts, facts, inner.clone()).left_future(),
+    let upgraded = match downcast::<ListenerStream<TlsStream>>(upgraded) {
+        Ok(parts) => return take_over(parts, facts, state).left_future(),
         Err(upgraded) => upgraded,
     };
-    let wire = ws::serve(TokioIo::new(upgraded), &[], facts, &inner.dispatcher.settings.limits);
-    let serving = serve(wire, inner);
+    let wire = ws::serve(TokioIo::new(upgraded), &[], facts, &state.dispatcher.settings.limits);
+    let serving = serve(wire, state);
     #[cfg(feature = "tls")]
     let serving = serving.right_future();
     serving
 }
 
-/// A stream as our own listener gives it to hyper.
-type Ours<S> = TokioIo<Pipelined<Metered<S>>>;
+/// A stream as the listener passes it to hyper.
+type ListenerStream<S> = TokioIo<PrefixedStream<Metered<S>>>;
 
-/// Takes the stream out of its wrappers, once all that was said on it has gone out.
+/// Takes the stream out of its wrappers and serves it.
 fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    parts: Parts<Ours<S>>,
+    parts: Parts<ListenerStream<S>>,
     facts: Connection,
-    inner: Arc<Inner>,
+    state: &ServiceState,
 ) -> impl Future<Output = ()> + use<S> {
     let Parts { io, read_buf, .. } = parts;
-    let agreed = io.into_inner().into_inner();
-    agreed.then(move |stream: io::Result<(Metered<S>, Bytes)>| match stream {
-        Ok((stream, unread)) => {
-            let limits = &inner.dispatcher.settings.limits;
-            let unread = [read_buf, unread].concat();
-            let wire = ws::serve(stream.into_inner(), &unread, facts, limits);
-            serve(wire, &inner).left_future()
-        }
-        Err(error) => {
-            tracing::debug!(%error, "an upgrade could not be answered");
-            ready(()).right_future()
-        }
-    })
+    let (stream, unread) = io.into_inner().into_parts();
+    let unread = [read_buf, unread].concat();
+    let limits = &state.dispatcher.settings.limits;
+    serve(ws::serve(stream.into_inner(), &unread, facts, limits), state)
 }
 
-fn serve<T: Transport>(wire: Wire<T>, inner: &Inner) -> impl Future<Output = ()> + use<T> {
-    let Dispatcher { handler, settings } = inner.dispatcher.clone();
+fn serve<T: Transport>(wire: Wire<T>, state: &ServiceState) -> impl Future<Output = ()> + use<T> {
+    let Dispatcher { handler, settings } = state.dispatcher.clone();
     let side = Side { handler: Some(handler), settings };
     let (peer, connection) = connect(wire, side);
-    let place = inner.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
+    let registered = state.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     drop(peer);
-    connection.map(|_reason| drop(place))
+    connection.map(|_reason| drop(registered))
 }

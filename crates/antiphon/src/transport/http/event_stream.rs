@@ -1,0 +1,483 @@
+//! Server-sent events: a bounded queue from senders to the body of a response.
+//!
+//! The queue never grows beyond its capacity. A sender waits while the client does not read, and
+//! aborts the stream when that takes longer than the stall timeout.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll, Waker};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::{HeaderValue, Response};
+use http_body::{Body, Frame};
+use tokio::sync::{Semaphore, TryAcquireError};
+use tokio::time::{Instant, Sleep, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::http_body::HttpBody;
+use crate::layer::BoxError;
+
+/// The period of comments on an idle stream, unless [`EventStream::keep_alive`] sets another.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// The stall timeout, unless [`EventStream::with_stall_timeout`] sets another.
+const STALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One event of an [`EventStream`].
+///
+/// ```
+/// use antiphon::transport::http::ServerSentEvent;
+///
+/// let event = ServerSentEvent::data("{}").id("7").event("message");
+/// assert_eq!(event.encode(), "event: message\nid: 7\ndata: {}\n\n");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ServerSentEvent {
+    comment: Option<String>,
+    event: Option<String>,
+    id: Option<String>,
+    retry: Option<Duration>,
+    data: Option<Bytes>,
+}
+
+impl ServerSentEvent {
+    /// An event with this data. A line break in the data starts another `data:` line, which a client
+    /// joins again; in JSON such a break is white space.
+    pub fn data(data: impl Into<Bytes>) -> Self {
+        Self { data: Some(data.into()), ..Self::default() }
+    }
+
+    /// A comment, which clients ignore.
+    pub fn comment(text: impl Into<String>) -> Self {
+        Self { comment: Some(text.into()), ..Self::default() }
+    }
+
+    /// Sets the id, which a client sends as `last-event-id` when it reconnects.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Sets the type of the event. A client reads an event without one as `message`.
+    #[must_use]
+    pub fn event(mut self, name: impl Into<String>) -> Self {
+        self.event = Some(name.into());
+        self
+    }
+
+    /// Sets the time that a client waits before it reconnects.
+    #[must_use]
+    pub fn retry(mut self, delay: Duration) -> Self {
+        self.retry = Some(delay);
+        self
+    }
+
+    /// The bytes of the event on the wire.
+    pub fn encode(&self) -> Bytes {
+        let mut out = BytesMut::with_capacity(self.data.as_ref().map_or(0, Bytes::len) + 32);
+        let texts = [("", &self.comment), ("event", &self.event), ("id", &self.id)];
+        for (field, value) in texts {
+            if let Some(value) = value {
+                // A line break or NUL would end the field: the value ends there.
+                let value = value.split(['\n', '\r', '\0']).next().unwrap_or_default();
+                put_line(field, value.as_bytes(), &mut out);
+            }
+        }
+        if let Some(delay) = self.retry {
+            put_line("retry", delay.as_millis().to_string().as_bytes(), &mut out);
+        }
+        if let Some(data) = &self.data {
+            lines(data).for_each(|line| put_line("data", line, &mut out));
+        }
+        out.extend_from_slice(b"\n");
+        out.freeze()
+    }
+}
+
+fn put_line(field: &str, value: &[u8], out: &mut BytesMut) {
+    for part in [field.as_bytes(), b": ", value, b"\n"] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// The lines of a text that are ended by LF, CR or CR LF.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        rest = end.map(|end| match text[end..].starts_with(b"\r\n") {
+            true => &text[end + 2..],
+            false => &text[end + 1..],
+        });
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+/// A stream of server-sent events, as the body of a response.
+///
+/// It begins with a comment, so that proxies forward the head of the response at once. It ends when
+/// every sender is dropped, or when one calls [`EventSender::finish`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use antiphon::transport::http::{EventStream, ServerSentEvent};
+///
+/// let (sender, stream) = EventStream::channel(16);
+/// sender.send(&ServerSentEvent::data("{}")).await.unwrap();
+/// let response = stream.into_response();
+/// assert_eq!(response.headers()["content-type"], "text/event-stream");
+/// # }
+/// ```
+pub struct EventStream {
+    queue: Arc<EventQueue>,
+    keep_alive: Duration,
+    /// Created by the first poll, inside a runtime.
+    timer: Option<Pin<Box<Sleep>>>,
+    has_begun: bool,
+}
+
+/// The sending half of an [`EventStream`]. Cheap to clone.
+pub struct EventSender {
+    queue: Arc<EventQueue>,
+}
+
+/// Why an event was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EventError {
+    /// The client is gone, or the stream has ended.
+    #[error("the event stream is closed")]
+    Closed,
+    /// The client did not read for the stall timeout. The stream is aborted.
+    #[error("the client does not read the event stream")]
+    Stalled,
+    /// The queue is full. Only `try_send` fails with it.
+    #[error("the queue of the event stream is full")]
+    Full,
+}
+
+struct EventQueue {
+    state: Mutex<QueueState>,
+    /// One permit per event that the queue can take. Closed with the stream.
+    capacity: Semaphore,
+    /// Cancelled when the stream is dropped or aborted.
+    closed: CancellationToken,
+    stall_timeout: Duration,
+}
+
+#[derive(Default)]
+struct QueueState {
+    events: VecDeque<Bytes>,
+    senders: usize,
+    is_finished: bool,
+    is_aborted: bool,
+    reader: Option<Waker>,
+}
+
+impl EventQueue {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state and wakes the reader.
+    fn change(&self, change: impl FnOnce(&mut QueueState)) {
+        let reader = {
+            let mut state = self.state();
+            change(&mut state);
+            state.reader.take()
+        };
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+
+    /// Queues an event for which a permit was taken.
+    fn push(&self, event: &ServerSentEvent) -> Result<(), EventError> {
+        let mut pushed = Err(EventError::Closed);
+        self.change(|state| {
+            if !state.is_finished && !state.is_aborted {
+                state.events.push_back(event.encode());
+                pushed = Ok(());
+            }
+        });
+        pushed
+    }
+
+    fn abort(&self) {
+        self.capacity.close();
+        self.closed.cancel();
+        self.change(|state| {
+            state.is_aborted = true;
+            state.events.clear();
+        });
+    }
+}
+
+impl EventStream {
+    /// A stream whose queue holds up to `capacity` events, at least one.
+    pub fn channel(capacity: usize) -> (EventSender, Self) {
+        Self::with_stall_timeout(capacity, STALL_TIMEOUT)
+    }
+
+    /// Like [`channel`](Self::channel). The stream is aborted when the client does not read for
+    /// `stall_timeout` while the queue is full.
+    pub fn with_stall_timeout(capacity: usize, stall_timeout: Duration) -> (EventSender, Self) {
+        let queue = Arc::new(EventQueue {
+            state: Mutex::new(QueueState { senders: 1, ..QueueState::default() }),
+            capacity: Semaphore::new(capacity.clamp(1, Semaphore::MAX_PERMITS)),
+            closed: CancellationToken::new(),
+            stall_timeout,
+        });
+        let sender = EventSender { queue: queue.clone() };
+        (sender, Self { queue, keep_alive: KEEP_ALIVE, timer: None, has_begun: false })
+    }
+
+    /// Sends a comment after this much idle time. The default is 15 seconds.
+    #[must_use]
+    pub fn keep_alive(mut self, period: Duration) -> Self {
+        self.keep_alive = period;
+        self
+    }
+
+    /// A response with status 200 that carries the stream.
+    pub fn into_response(self) -> Response<HttpBody> {
+        let mut response = Response::new(HttpBody::from(self));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        let unbuffered = HeaderName::from_static("x-accel-buffering");
+        headers.insert(unbuffered, HeaderValue::from_static("no"));
+        response
+    }
+
+    /// Whether an event waits to be read. Otherwise the poller is woken by the next event.
+    pub(super) fn poll_has_events(&self, poller: &Poller<'_>) -> bool {
+        let mut state = self.queue.state();
+        if state.events.is_empty() {
+            state.reader = Some(poller.waker().clone());
+        }
+        !state.events.is_empty()
+    }
+
+    /// Whether an event waits to be read.
+    pub(super) fn has_events(&self) -> bool {
+        !self.queue.state().events.is_empty()
+    }
+
+    /// Everything that is queued, in one piece.
+    fn poll_events(&self, poller: &Poller<'_>) -> Poll<Option<Result<Bytes, BoxError>>> {
+        let mut state = self.queue.state();
+        if state.is_aborted {
+            return Poll::Ready(Some(Err(EventError::Stalled.into())));
+        }
+        let count = state.events.len();
+        if count == 0 {
+            if state.is_finished || state.senders == 0 {
+                return Poll::Ready(None);
+            }
+            state.reader = Some(poller.waker().clone());
+            return Poll::Pending;
+        }
+        let events = std::mem::take(&mut state.events);
+        drop(state);
+        self.queue.capacity.add_permits(count);
+        Poll::Ready(Some(Ok(concat(events))))
+    }
+
+    fn poll_keep_alive(&mut self, poller: &mut Poller<'_>) -> Poll<()> {
+        let period = self.keep_alive;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(period)));
+        timer.as_mut().poll(poller)
+    }
+
+    fn restart_keep_alive(&mut self) {
+        if let Some(timer) = &mut self.timer {
+            timer.as_mut().reset(Instant::now() + self.keep_alive);
+        }
+    }
+}
+
+fn concat(events: VecDeque<Bytes>) -> Bytes {
+    let mut events = events.into_iter();
+    match (events.next(), events.len()) {
+        (Some(only), 0) => only,
+        (first, _) => {
+            let mut all = BytesMut::new();
+            first.into_iter().chain(events).for_each(|event| all.extend_from_slice(&event));
+            all.freeze()
+        }
+    }
+}
+
+impl Body for EventStream {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let first = Bytes::from_static(b": open\n\n");
+            return Poll::Ready(Some(Ok(Frame::data(first))));
+        }
+        if let Poll::Ready(events) = self.poll_events(poller) {
+            self.restart_keep_alive();
+            return Poll::Ready(events.map(|events| events.map(Frame::data)));
+        }
+        if self.poll_keep_alive(poller).is_ready() {
+            self.restart_keep_alive();
+            return Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b":\n\n")))));
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.queue.abort();
+    }
+}
+
+impl EventSender {
+    /// Sends an event. Waits while the queue is full, for up to the stall timeout: then the stream is
+    /// aborted.
+    pub async fn send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
+        let queue = &*self.queue;
+        match timeout(queue.stall_timeout, queue.capacity.acquire()).await {
+            Ok(Ok(permit)) => permit.forget(),
+            Ok(Err(_closed)) => return Err(EventError::Closed),
+            Err(_elapsed) => {
+                queue.abort();
+                return Err(EventError::Stalled);
+            }
+        }
+        queue.push(event)
+    }
+
+    /// Sends an event if the queue has room.
+    pub fn try_send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
+        match self.queue.capacity.try_acquire() {
+            Ok(permit) => permit.forget(),
+            Err(TryAcquireError::Closed) => return Err(EventError::Closed),
+            Err(TryAcquireError::NoPermits) => return Err(EventError::Full),
+        }
+        self.queue.push(event)
+    }
+
+    /// Ends the stream after the events that are queued, even while other senders exist.
+    pub fn finish(&self) {
+        self.finish_with(None);
+    }
+
+    /// Ends the stream with this event, which does not wait for room.
+    pub(super) fn finish_with(&self, last: Option<ServerSentEvent>) {
+        self.queue.capacity.close();
+        self.queue.change(|state| {
+            if !state.is_aborted && !std::mem::replace(&mut state.is_finished, true) {
+                state.events.extend(last.map(|last| last.encode()));
+            }
+        });
+    }
+
+    /// Waits until the client is gone.
+    pub async fn closed(&self) {
+        self.queue.closed.cancelled().await;
+    }
+
+    /// Whether the client is gone.
+    pub fn is_closed(&self) -> bool {
+        self.queue.closed.is_cancelled()
+    }
+}
+
+impl Clone for EventSender {
+    fn clone(&self) -> Self {
+        self.queue.state().senders += 1;
+        Self { queue: self.queue.clone() }
+    }
+}
+
+impl Drop for EventSender {
+    fn drop(&mut self) {
+        self.queue.change(|state| state.senders -= 1);
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for EventSender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventSender").field("is_closed", &self.is_closed()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    fn event(data: &'static str) -> ServerSentEvent {
+        ServerSentEvent::data(data)
+    }
+
+    #[test]
+    fn line_breaks_cannot_start_a_field() {
+        let text = |event: ServerSentEvent| String::from_utf8(event.encode().into()).unwrap();
+        assert_eq!(text(event("a\nb\r\nc\rd")), "data: a\ndata: b\ndata: c\ndata: d\n\n");
+        assert_eq!(text(event("").id("1\ndata: x")), "id: 1\ndata: \n\n");
+        assert_eq!(text(ServerSentEvent::comment("a\nid: 1")), ": a\n\n");
+    }
+
+    #[tokio::test]
+    async fn events_arrive_in_order_until_the_stream_is_finished() {
+        let (sender, stream) = EventStream::channel(2);
+        let other = sender.clone();
+        sender.send(&event("1")).await.unwrap();
+        other.send(&event("2")).await.unwrap();
+        assert_eq!(sender.try_send(&event("3")), Err(EventError::Full));
+        sender.finish();
+        assert_eq!(other.try_send(&event("3")), Err(EventError::Closed));
+        let text = stream.collect().await.unwrap().to_bytes();
+        assert_eq!(text, ": open\n\ndata: 1\n\ndata: 2\n\n");
+    }
+
+    #[tokio::test]
+    async fn a_dropped_stream_fails_its_senders() {
+        let (sender, stream) = EventStream::channel(1);
+        sender.send(&event("1")).await.unwrap();
+        let waits = event("2");
+        let (sent, ()) = tokio::join!(sender.send(&waits), async { drop(stream) });
+        assert_eq!(sent, Err(EventError::Closed));
+        sender.closed().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_aborts_the_stream() {
+        let (sender, mut stream) = EventStream::with_stall_timeout(1, Duration::from_secs(1));
+        sender.send(&event("1")).await.unwrap();
+        assert_eq!(sender.send(&event("2")).await, Err(EventError::Stalled));
+        assert!(stream.frame().await.unwrap().is_ok(), "the first comment");
+        assert!(stream.frame().await.unwrap().is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_stream_sends_comments() {
+        let (_sender, stream) = EventStream::channel(1);
+        let mut stream = stream.keep_alive(Duration::from_secs(1));
+        for expected in [": open\n\n", ":\n\n", ":\n\n"] {
+            let frame = stream.frame().await.unwrap().unwrap();
+            assert_eq!(frame.into_data().unwrap(), expected);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! One request that an [`HttpPolicy`] decides.
+
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use antiphon_core::{Payload, decode};
+use bytes::Bytes;
+use http::Request;
+use http::header::EXPECT;
+use http_body::Body;
+
+use super::activity::RequestActivity;
+use super::http_message::HttpMessage;
+use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
+use super::refusal::HttpRefusal;
+use super::request_body;
+use super::request_future::{DISCARDED, Exchange};
+use super::response::{Dispatched, HttpResponse};
+use super::rules;
+use super::service::Route;
+use crate::connection::Connection;
+use crate::context::Origin;
+use crate::engine::{Drive, ReplyBuffer};
+use crate::layer::BoxError;
+
+/// A policy whose panics become status 500.
+#[derive(Clone)]
+pub(super) struct GuardedPolicy(Arc<dyn HttpPolicy>);
+
+impl GuardedPolicy {
+    pub(super) fn new(policy: &Arc<dyn HttpPolicy>) -> Self {
+        Self(policy.clone())
+    }
+
+    fn call<T>(&self, call: impl FnOnce(&dyn HttpPolicy) -> T, failed: impl FnOnce() -> T) -> T {
+        catch_unwind(AssertUnwindSafe(|| call(&*self.0))).unwrap_or_else(|_| {
+            tracing::error!("the HTTP policy panicked; the request is not served");
+            failed()
+        })
+    }
+
+    pub(super) fn respond(
+        &self,
+        request: &Connection,
+        message: &HttpMessage,
+        outcome: HttpOutcome,
+    ) -> HttpResponse {
+        self.call(|policy| policy.respond(request, message, outcome), failed)
+    }
+
+    pub(super) fn refuse(&self, request: &Connection, refusal: HttpRefusal) -> HttpResponse {
+        self.call(|policy| policy.refuse(request, refusal), failed)
+    }
+
+    fn on_head(&self, request: &mut Connection) -> HeadDecision {
+        self.call(|policy| policy.on_head(request), || HeadDecision::Respond(failed()))
+    }
+
+    fn on_message(&self, request: &mut Connection, message: &HttpMessage) -> MessageDecision {
+        let failed = || MessageDecision::Respond(failed());
+        self.call(|policy| policy.on_message(request, message), failed)
+    }
+}
+
+fn failed() -> HttpResponse {
+    HttpRefusal::Failed.into_response()
+}
+
+impl Exchange {
+    /// Serves a request by the policy of the service.
+    pub(super) async fn serve_by_policy<B>(
+        self,
+        mut request: Request<B>,
+        mut route: Route,
+        watch: Option<Arc<RequestActivity>>,
+    ) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
+            return failed();
+        };
+        // The fallback needs the whole request.
+        let mut connection = match &self.state.http.fallback {
+            Some(_) => self.connection(&mut copy_head(&request)),
+            None => self.connection(&mut request),
+        };
+        if let Route::Message = route {
+            route = match policy.on_head(&mut connection) {
+                HeadDecision::Continue => {
+                    let method = connection.http_method().cloned().unwrap_or_default();
+                    self.state.check_message(&method, connection.headers())
+                }
+                HeadDecision::ReadBody => Route::Message,
+                HeadDecision::Respond(response) => Route::Respond(Box::new(response)),
+            };
+        }
+        let expects_continue = connection.headers().contains_key(EXPECT);
+        let limits = &self.state.dispatcher.settings.limits;
+        let fits = rules::fits(request_body::known_length(request.body()), limits);
+        let response = match (route, fits) {
+            (Route::Message, Ok(())) => None,
+            (Route::Message, Err(refusal)) | (Route::Refuse(refusal), _) => {
+                Some(policy.refuse(&connection, refusal))
+            }
+            (Route::Respond(response), _) => Some(*response),
+            (Route::Fallback, _) => return self.fall_back(request).await,
+        };
+        if let Some(response) = response {
+            if !expects_continue {
+                request_body::discard(request.body_mut(), DISCARDED).await;
+            }
+            return response;
+        }
+        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
+        let body = match body.await {
+            Ok(body) => body,
+            Err(refusal) => return policy.refuse(&connection, refusal),
+        };
+        if self.state.dispatcher.settings.complete(&mut connection).is_err() {
+            return policy.refuse(&connection, HttpRefusal::Failed);
+        }
+        let message = HttpMessage::new(body);
+        match policy.on_message(&mut connection, &message) {
+            MessageDecision::Dispatch => self.dispatch(policy, connection, message).await,
+            MessageDecision::Stream(options) => {
+                self.stream(policy, connection, message, options).await
+            }
+            MessageDecision::Respond(response) => response,
+        }
+    }
+
+    /// Runs the handlers of a message that cannot notify the caller.
+    async fn dispatch(
+        self,
+        policy: GuardedPolicy,
+        connection: Connection,
+        message: HttpMessage,
+    ) -> HttpResponse {
+        let payload = decode(message.body(), &self.state.dispatcher.settings.rules);
+        let dispatched = Dispatched::new(connection, &payload);
+        let request = dispatched.origin.connection();
+        let reply = match self.enter(payload, &dispatched.origin).await {
+            Ok(reply) => reply,
+            Err(mut drive) => tokio::select! {
+                biased;
+                reply = poll_fn(|poller| drive.poll(poller)) => reply,
+                () = self.state.expired() => {
+                    return policy.refuse(request, HttpRefusal::ShuttingDown);
+                }
+            },
+        };
+        policy.respond(request, &message, HttpOutcome::new(reply, dispatched.challenge()))
+    }
+
+    /// Enters the handlers. Returns the reply if no handler waits.
+    pub(super) async fn enter(
+        &self,
+        payload: Payload,
+        origin: &Origin,
+    ) -> Result<Option<Bytes>, Drive> {
+        let mut payload = Some(payload);
+        poll_fn(|poller| {
+            let Some(payload) = payload.take() else { return Poll::Pending };
+            let out = &mut ReplyBuffer::single();
+            let started = self.state.dispatcher.start(payload, None, origin, out, poller);
+            Poll::Ready(started.or_drive())
+        })
+        .await
+    }
+}
+
+/// A request with the same head and without a body.
+fn copy_head<B>(request: &Request<B>) -> Request<()> {
+    let mut copy = Request::new(());
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    copy
+}

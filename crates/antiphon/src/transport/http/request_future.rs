@@ -1,0 +1,284 @@
+//! One request as a future.
+//!
+//! Most requests arrive with their whole body, and their handlers never wait: such a request is served
+//! by the first poll, in place. The rest of any other request is a future of its own, so that this
+//! one, which is boxed for each call, stays as small as a request.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::decode;
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{HeaderMap, Request, StatusCode, Version};
+use http_body::Body;
+
+use super::activity::{ActiveRequest, RequestActivity};
+use super::http_body::HttpBody;
+use super::refusal::HttpRefusal;
+use super::remote::Remote;
+use super::request_body::{self, BodyChunk};
+use super::response::{self, Dispatched, HttpResponse};
+use super::rules;
+use super::service::{HttpService, Route, ServiceState};
+use crate::BoxFuture;
+use crate::connection::{Connection, HttpHead, ParsedHead};
+use crate::endpoint::HTTP;
+use crate::engine::{Drive, ReplyBuffer};
+use crate::layer::BoxError;
+
+/// The bytes of a refused body that are read and dropped.
+pub(super) const DISCARDED: usize = 64 * 1024;
+
+/// A request in flight.
+pub(super) struct RequestFuture<B> {
+    exchange: Exchange,
+    /// Until the response is there.
+    active: Option<ActiveRequest>,
+    /// Until the first poll, or until the rest takes it.
+    request: Option<Request<B>>,
+    /// The rest of a request that has to wait.
+    rest: Option<BoxFuture<'static, HttpResponse>>,
+}
+
+/// A request whose handlers were entered.
+enum Entered {
+    Done(HttpResponse),
+    Running(Drive, Dispatched),
+}
+
+/// The service of a request, and its client.
+#[derive(Clone)]
+pub(super) struct Exchange {
+    pub(super) state: Arc<ServiceState>,
+    pub(super) remote: Remote,
+}
+
+impl<B> RequestFuture<B> {
+    pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
+        Self {
+            exchange: Exchange { state: service.state.clone(), remote: service.remote.clone() },
+            active: Some(service.activity.begin()),
+            request: Some(request),
+            rest: None,
+        }
+    }
+}
+
+impl<B> Future for RequestFuture<B>
+where
+    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+{
+    type Output = Result<HttpResponse, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
+        let mut response = match &mut self.rest {
+            None => self.begin(poller),
+            Some(rest) => rest.as_mut().poll(poller),
+        };
+        if let Poll::Ready(response) = &mut response
+            && let Some(active) = self.active.take()
+        {
+            response.body_mut().hold_active(active);
+        }
+        response.map(Ok)
+    }
+}
+
+impl<B> RequestFuture<B>
+where
+    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+{
+    /// Responds at once, or starts the rest.
+    fn begin(&mut self, poller: &mut Poller<'_>) -> Poll<HttpResponse> {
+        let Self { exchange, request: Some(request), active, .. } = self else {
+            return Poll::Pending;
+        };
+        let Exchange { state, remote } = &*exchange;
+        let cors = state.http.guard.cors(request.headers());
+        let mut route = state.route(request, remote);
+        if state.http.policy.is_some() {
+            let watch = watch(active.as_ref(), request.version());
+            return self.wait(poller, |exchange, request| async move {
+                with(cors, exchange.serve_by_policy(request, route, watch).await)
+            });
+        }
+        if let Route::Message = route {
+            route = state.check_message(request.method(), request.headers());
+        }
+        let known_length = request_body::known_length(request.body());
+        let limits = &state.dispatcher.settings.limits;
+        if let Route::Message = route
+            && expects_continue(request)
+            && let Err(refusal) = rules::fits(known_length, limits)
+        {
+            return Poll::Ready(with(cors, refusal.into_response()));
+        }
+        match route {
+            Route::Message => {}
+            Route::Fallback => {
+                return self.wait(poller, Exchange::fall_back);
+            }
+            Route::Respond(response) => return self.respond_early(*response, cors, poller),
+            Route::Refuse(refusal) => {
+                return self.respond_early(refusal.into_response(), cors, poller);
+            }
+        }
+        let exact = request.body().size_hint().exact();
+        let fits = rules::fits(known_length, limits);
+        let first_poll = match fits {
+            Ok(()) => request_body::poll_chunk(request.body_mut(), poller),
+            Err(refusal) => Poll::Ready(Err(refusal)),
+        };
+        if let Poll::Ready(Ok(Some(body))) = &first_poll
+            && (exact == Some(body.len() as u64) || request.body().is_end_stream())
+            && rules::fits(body.len(), limits).is_ok()
+        {
+            return match exchange.start(request, body, poller) {
+                Entered::Done(response) => Poll::Ready(with(cors, response)),
+                Entered::Running(drive, dispatched) => self
+                    .wait(poller, |exchange, _| async move {
+                        with(cors, exchange.finish(drive, dispatched).await)
+                    }),
+            };
+        }
+        let watch = watch(active.as_ref(), request.version());
+        self.wait(poller, move |exchange, request| async move {
+            with(cors, exchange.serve(request, first_poll, watch).await)
+        })
+    }
+
+    /// Responds to a request whose body is not read.
+    fn respond_early(
+        &mut self,
+        mut response: HttpResponse,
+        cors: Option<HeaderMap>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<HttpResponse> {
+        // A page that may call may also read why it was refused.
+        if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
+            response = with(cors, response);
+        }
+        if self.request.as_ref().is_some_and(expects_continue) {
+            return Poll::Ready(response);
+        }
+        self.wait(poller, |_, mut request| async move {
+            request_body::discard(request.body_mut(), DISCARDED).await;
+            response
+        })
+    }
+
+    /// Goes on in a future of its own.
+    fn wait<F>(
+        &mut self,
+        poller: &mut Poller<'_>,
+        rest: impl FnOnce(Exchange, Request<B>) -> F,
+    ) -> Poll<HttpResponse>
+    where
+        F: Future<Output = HttpResponse> + Send + 'static,
+    {
+        let Some(request) = self.request.take() else { return Poll::Pending };
+        let rest = self.rest.insert(Box::pin(rest(self.exchange.clone(), request)));
+        rest.as_mut().poll(poller)
+    }
+}
+
+impl Exchange {
+    /// Reads the body and serves the message.
+    async fn serve<B>(
+        self,
+        mut request: Request<B>,
+        first_poll: Poll<BodyChunk>,
+        watch: Option<Arc<RequestActivity>>,
+    ) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Display> + Send + Unpin,
+    {
+        let limits = &self.state.dispatcher.settings.limits;
+        let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
+        let body = match body.await {
+            Ok(body) => body,
+            Err(refusal) => return refusal.into_response(),
+        };
+        let entered = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
+        match entered.await {
+            Entered::Done(response) => response,
+            Entered::Running(drive, dispatched) => self.finish(drive, dispatched).await,
+        }
+    }
+
+    /// The facts of a request, taken out of it.
+    pub(super) fn connection<B>(&self, request: &mut Request<B>) -> Connection {
+        let head = ParsedHead {
+            method: std::mem::take(request.method_mut()),
+            target: std::mem::take(request.uri_mut()).into_parts().path_and_query,
+            headers: std::mem::take(request.headers_mut()),
+        };
+        let extensions = std::mem::take(request.extensions_mut());
+        self.remote.connection(HTTP, HttpHead::Parsed(head), extensions)
+    }
+
+    /// Enters the handlers.
+    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Entered {
+        let dispatcher = &self.state.dispatcher;
+        let payload = decode(body, &dispatcher.settings.rules);
+        let mut connection = self.connection(request);
+        if dispatcher.settings.complete(&mut connection).is_err() {
+            return Entered::Done(HttpRefusal::Failed.into_response());
+        }
+        let dispatched = Dispatched::new(connection, &payload);
+        let out = &mut ReplyBuffer::single();
+        match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
+            Ok(reply) => Entered::Done(response::reply(reply, dispatched.challenge())),
+            Err(drive) => Entered::Running(drive, dispatched),
+        }
+    }
+
+    /// Drives the handlers until they are done or the shutdown timeout has passed.
+    async fn finish(&self, mut drive: Drive, dispatched: Dispatched) -> HttpResponse {
+        let run = poll_fn(move |poller| drive.poll(poller));
+        tokio::select! {
+            biased;
+            reply = run => response::reply(reply, dispatched.challenge()),
+            () = self.state.expired() => HttpRefusal::ShuttingDown.into_response(),
+        }
+    }
+
+    /// Passes a request to the fallback.
+    pub(super) async fn fall_back<B>(self, request: Request<B>) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
+        let Some(fallback) = &self.state.http.fallback else {
+            return HttpRefusal::NotFound.into_response();
+        };
+        let responding = fallback.call(request.map(HttpBody::new));
+        responding.await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the fallback failed an HTTP request");
+            HttpRefusal::Failed.into_response()
+        })
+    }
+}
+
+/// The activity whose watchdog reports a stalled body. The streams of HTTP/2 share a connection, and
+/// one may stall while the others move: they use timers.
+fn watch(active: Option<&ActiveRequest>, version: Version) -> Option<Arc<RequestActivity>> {
+    let watch = active.map(ActiveRequest::activity).filter(|activity| activity.is_watched);
+    watch.filter(|_| version < Version::HTTP_2).cloned()
+}
+
+/// Whether the client waits for `100 Continue` before it sends the body.
+fn expects_continue<B>(request: &Request<B>) -> bool {
+    request.headers().contains_key(EXPECT)
+}
+
+fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
+    if let Some(cors) = cors {
+        response.headers_mut().extend(cors);
+    }
+    response
+}

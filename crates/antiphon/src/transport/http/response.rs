@@ -1,0 +1,92 @@
+//! The default HTTP response to a message.
+//!
+//! The status is 200 for every JSON-RPC response, errors included, since the exchange succeeded. It is
+//! 204 where there is no response. Other statuses mean that no JSON-RPC took place, with one
+//! exception: it is 401 where every call was rejected for lack of credentials, because HTTP clients
+//! know how to react to that.
+
+use antiphon_core::Payload;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+
+use super::http_body::HttpBody;
+use crate::connection::Connection;
+use crate::context::Origin;
+
+pub(super) type HttpResponse = Response<HttpBody>;
+
+/// The origin of a message, and the number of its calls.
+pub(super) struct Dispatched {
+    pub(super) origin: Origin,
+    pub(super) calls: usize,
+}
+
+/// The value of `www-authenticate` in a 401 response.
+const CHALLENGE: &str = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
+
+impl Dispatched {
+    pub(super) fn new(connection: Connection, payload: &Payload) -> Self {
+        Self { origin: Origin::request(connection), calls: calls(payload) }
+    }
+
+    /// The value of `www-authenticate`, where every call was rejected for lack of credentials.
+    #[inline]
+    pub(super) fn challenge(&self) -> Option<&'static str> {
+        self.origin.connection().is_unauthorized(self.calls).then_some(CHALLENGE)
+    }
+}
+
+/// The number of calls in a payload.
+pub(super) fn calls(payload: &Payload) -> usize {
+    match payload {
+        Payload::One(_) => 1,
+        Payload::Batch(entries) => entries.len(),
+    }
+}
+
+/// The default response to a message.
+pub(super) fn reply(reply: Option<Bytes>, challenge: Option<&'static str>) -> HttpResponse {
+    let mut response = match (reply, &challenge) {
+        (None, None) => status(StatusCode::NO_CONTENT),
+        (None, Some(_)) => status(StatusCode::UNAUTHORIZED),
+        (Some(body), None) => json(StatusCode::OK, body),
+        (Some(body), Some(_)) => json(StatusCode::UNAUTHORIZED, body),
+    };
+    if let Some(challenge) = challenge {
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    }
+    response
+}
+
+pub(super) fn with_headers(code: StatusCode, headers: HeaderMap) -> HttpResponse {
+    let mut response = status(code);
+    *response.headers_mut() = headers;
+    response
+}
+
+pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
+    let mut response = status(code);
+    *response.body_mut() = body.into();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
+pub(super) fn json(code: StatusCode, body: Bytes) -> HttpResponse {
+    let mut response = status(code);
+    *response.body_mut() = body.into();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn status(code: StatusCode) -> HttpResponse {
+    let mut response = Response::new(HttpBody::default());
+    *response.status_mut() = code;
+    response
+}

@@ -1,0 +1,160 @@
+//! A message whose handlers can notify the caller: the response becomes a stream of events.
+//!
+//! The handlers run in the future of the request until the first of them waits, and then in a task.
+//! The task ends when the client disconnects, unless the policy lets it run on.
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+
+use antiphon_core::decode;
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::event_stream::{EventSender, EventStream, ServerSentEvent};
+use super::http_message::HttpMessage;
+use super::policy::{EventStreamOptions, HttpOutcome};
+use super::policy_exchange::GuardedPolicy;
+use super::refusal::HttpRefusal;
+use super::request_future::Exchange;
+use super::response::{Dispatched, HttpResponse, calls};
+use crate::BoxFuture;
+use crate::call::CallError;
+use crate::connection::Connection;
+use crate::context::{Origin, WayBack};
+use crate::dialect::Dialect;
+use crate::engine::{Drive, Settings};
+
+/// The way back of a call through the event stream of its response.
+struct EventWayBack {
+    sender: EventSender,
+    event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
+    settings: Arc<Settings>,
+}
+
+impl WayBack for EventWayBack {
+    fn dialect(&self) -> Option<&Dialect> {
+        self.settings.dialect.as_ref()
+    }
+
+    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
+        let event = (self.event)(message);
+        Box::pin(async move {
+            let sent = self.sender.send(&event).await;
+            sent.map_err(|error| CallError::closed(error.to_string()))
+        })
+    }
+}
+
+/// The reply of a call, or the reason why it has none.
+type Ended = Result<Option<Bytes>, HttpRefusal>;
+
+impl Exchange {
+    /// Runs the handlers of a message, with a stream of events as their way back.
+    pub(super) async fn stream(
+        self,
+        policy: GuardedPolicy,
+        mut connection: Connection,
+        message: HttpMessage,
+        options: EventStreamOptions,
+    ) -> HttpResponse {
+        let settings = &self.state.dispatcher.settings;
+        let stall_timeout = settings.limits.stall_timeout;
+        let (sender, stream) = EventStream::with_stall_timeout(options.capacity, stall_timeout);
+        let stream = match options.keep_alive {
+            Some(period) => stream.keep_alive(period),
+            None => stream,
+        };
+        connection.extensions.insert(sender.clone());
+        let payload = decode(message.body(), &settings.rules);
+        let way_back = EventWayBack {
+            sender: sender.clone(),
+            event: options.event.clone(),
+            settings: settings.clone(),
+        };
+        let calls = calls(&payload);
+        let origin = Origin::with_way_back(connection, way_back);
+        let dispatched = Dispatched { origin, calls };
+        let ended = match self.enter(payload, &dispatched.origin).await {
+            Ok(reply) => Some(Ok(reply)),
+            Err(drive) => self.drive(drive, &sender, &stream, &options).await,
+        };
+        let request = dispatched.origin.connection();
+        let is_stream = options.is_immediate || stream.has_events();
+        match ended {
+            Some(Err(refusal)) if !is_stream => policy.refuse(request, refusal),
+            Some(Ok(reply)) if !is_stream => {
+                let outcome = HttpOutcome::new(reply, dispatched.challenge());
+                policy.respond(request, &message, outcome)
+            }
+            ended => {
+                if let Some(ended) = ended {
+                    finish(&sender, ended, &options);
+                }
+                let mut response = stream.into_response();
+                response.headers_mut().extend(options.headers);
+                response
+            }
+        }
+    }
+
+    /// Drives the handlers in a task until they are done or the stream begins. Then the task sends the
+    /// reply, and there is none to return.
+    async fn drive(
+        &self,
+        drive: Drive,
+        sender: &EventSender,
+        stream: &EventStream,
+        options: &EventStreamOptions,
+    ) -> Option<Ended> {
+        let (reply, mut replied) = oneshot::channel();
+        let task =
+            drive_in_task(drive, sender.clone(), options.clone(), self.state.expired(), reply);
+        match &self.state.peers {
+            Some(peers) => drop(peers.spawn(Box::pin(task))),
+            None => drop(tokio::spawn(task)),
+        }
+        let begun =
+            poll_fn(|poller| match options.is_immediate || stream.poll_has_events(poller) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            });
+        tokio::select! {
+            biased;
+            ended = &mut replied => return ended.ok(),
+            () = begun => {}
+        }
+        // The task may have replied in the meantime; from here on it cannot.
+        replied.close();
+        replied.try_recv().ok()
+    }
+}
+
+async fn drive_in_task(
+    mut drive: Drive,
+    sender: EventSender,
+    options: EventStreamOptions,
+    expired: impl Future<Output = ()> + Send,
+    reply: oneshot::Sender<Ended>,
+) {
+    let ended = tokio::select! {
+        biased;
+        reply = poll_fn(|poller| drive.poll(poller)) => Ok(reply),
+        () = sender.closed(), if options.cancel_on_disconnect => return,
+        () = expired => Err(HttpRefusal::ShuttingDown),
+    };
+    if let Err(ended) = reply.send(ended) {
+        finish(&sender, ended, &options);
+    }
+}
+
+/// Sends the reply as the last event. A policy that panics ends the stream without it.
+fn finish(sender: &EventSender, ended: Ended, options: &EventStreamOptions) {
+    let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
+    let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
+    sender.finish_with(last.unwrap_or_else(|_| {
+        tracing::error!("the HTTP policy panicked; an event stream ends without its reply");
+        None
+    }));
+}
