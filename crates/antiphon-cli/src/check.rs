@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use crate::check_options::{ReportArgs, SelectionArgs, interrupted, list};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
@@ -121,10 +121,10 @@ Exit codes:
     5  the server answers no call, so that nothing can be judged
   130  Ctrl-C, SIGTERM or SIGHUP: the server that --spawn started has been ended, too";
 
-pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, CommandError> {
     if let Some(First::File(path)) = &args.first {
         if !args.selection.list {
-            return Err(Failure::usage(format!("`{}` is no endpoint", path.display()))
+            return Err(CommandError::usage(format!("`{}` is no endpoint", path.display()))
                 .hint("the endpoint comes first, and transcripts behind it"));
         }
         args.files.insert(0, path.clone());
@@ -139,7 +139,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
         return list(suite.summaries());
     }
     let Some(First::Endpoint(endpoint)) = &args.first else {
-        return Err(Failure::usage("there is no endpoint"));
+        return Err(CommandError::usage("there is no endpoint"));
     };
     let bar = ProgressBar::new(suite.summaries().len());
     // The run drops, and so ends, every process that it started.
@@ -147,7 +147,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
         biased;
         () = interrupted() => {
             bar.clear();
-            Err(Failure::new(Exit::Interrupted, "interrupted before all cases were run"))
+            Err(CommandError::new(Exit::Interrupted, "interrupted before all cases were run"))
         }
         exit = args.check(endpoint, &suite, baseline.as_ref(), &bar) => exit,
     }
@@ -155,7 +155,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
 
 impl CheckArgs {
     /// Reads the baseline. Notes the names in it that no case has, if every shipped case is run.
-    fn baseline(&self, suite: &Suite) -> Result<Option<Baseline>, Failure> {
+    fn baseline(&self, suite: &Suite) -> Result<Option<Baseline>, CommandError> {
         let mut baseline = self.reporting.baseline()?;
         if let Some(baseline) = &mut baseline
             && suite.is_shipped()
@@ -176,7 +176,7 @@ impl CheckArgs {
         suite: &Suite,
         baseline: Option<&Baseline>,
         bar: &ProgressBar,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit, CommandError> {
         let start = Instant::now();
         let check = self.server_check(endpoint)?;
         let run = server::run(&check, suite, |event| match event {
@@ -194,16 +194,19 @@ impl CheckArgs {
         let exit = self.reporting.report(baseline, facts, start.elapsed(), run.results)?;
         if run.is_gone {
             let what = "the server was gone before all cases were run";
-            return Err(Failure::new(Exit::PeerError, what));
+            return Err(CommandError::new(Exit::PeerError, what));
         }
         if run.is_late && exit == Exit::Success {
-            return Err(Failure::new(Exit::Timeout, "the time was up before all cases were run")
-                .hint("--budget 2m gives more"));
+            return Err(CommandError::new(
+                Exit::Timeout,
+                "the time was up before all cases were run",
+            )
+            .hint("--budget 2m gives more"));
         }
         Ok(exit)
     }
 
-    fn server_check(&self, endpoint: &Endpoint) -> Result<ServerCheck, Failure> {
+    fn server_check(&self, endpoint: &Endpoint) -> Result<ServerCheck, CommandError> {
         let default = match self.hostile {
             true => ServerCheck::HOSTILE_BUDGET,
             false => ServerCheck::BUDGET,

@@ -6,7 +6,7 @@ use clap::Args;
 use tokio::time::Instant;
 
 use crate::check_options::{ReportArgs, SelectionArgs, explain, interrupted, list};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{Count, MaybeSpan, Span};
@@ -77,7 +77,7 @@ fn json(text: &str) -> Result<String, String> {
     validate_json(text).map(|()| text.trim().to_owned())
 }
 
-pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, CommandError> {
     let mut suite = ClientSuite::shipped();
     suite.select(&args.selection.selection())?;
     if args.selection.list {
@@ -95,10 +95,10 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let run = tokio::select! {
         run = run => run.map_err(|error| {
             explain(&error);
-            Failure::from(error)
+            CommandError::from(error)
         }),
         () = interrupted() => {
-            Err(Failure::new(Exit::Interrupted, "interrupted before all scenarios were run"))
+            Err(CommandError::new(Exit::Interrupted, "interrupted before all scenarios were run"))
         }
     };
     bar.clear();
@@ -106,8 +106,11 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let facts = vec![("client", shell_words::join(&args.command)), ("over", check.wire_name())];
     let exit = args.reporting.report(baseline.as_ref(), facts, start.elapsed(), run.results)?;
     if run.is_late && exit == Exit::Success {
-        return Err(Failure::new(Exit::Timeout, "the time was up before all scenarios were run")
-            .hint("--budget 10m gives more"));
+        return Err(CommandError::new(
+            Exit::Timeout,
+            "the time was up before all scenarios were run",
+        )
+        .hint("--budget 10m gives more"));
     }
     Ok(exit)
 }

@@ -10,7 +10,7 @@ use antiphon_check::{
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
 /// Which cases to run.
@@ -34,7 +34,7 @@ impl SelectionArgs {
 }
 
 /// Prints one case per line.
-pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<Exit, Failure> {
+pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<Exit, CommandError> {
     for CaseSummary { group, name, level, title } in cases {
         output::line(&format!("{:<40} {level:<6} {title}", format!("{group}/{name}")))?;
     }
@@ -60,7 +60,7 @@ pub(crate) struct ReportArgs {
 
 impl ReportArgs {
     /// Reads the baseline; an empty one, if the file is to be written for the first time.
-    pub(crate) fn baseline(&self) -> Result<Option<Baseline>, Failure> {
+    pub(crate) fn baseline(&self) -> Result<Option<Baseline>, CommandError> {
         match &self.baseline {
             Some(path) if self.update_baseline && !path.exists() => Ok(Some(Baseline::default())),
             Some(path) => Ok(Some(Baseline::read(path)?)),
@@ -75,7 +75,7 @@ impl ReportArgs {
         facts: Vec<(&'static str, String)>,
         took: Duration,
         results: Vec<CaseResult>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit, CommandError> {
         let changes = baseline.map(|baseline| baseline.compare(&results));
         let (seconds, is_verbose) = (took.as_secs_f64(), self.verbose);
         let report = CheckReport { facts, seconds, results, changes, is_verbose };
@@ -119,7 +119,7 @@ pub(crate) fn explain(error: &CheckError) {
     }
 }
 
-impl From<CheckError> for Failure {
+impl From<CheckError> for CommandError {
     fn from(error: CheckError) -> Self {
         let exit = match error.kind() {
             CheckErrorKind::Usage => Exit::Usage,
