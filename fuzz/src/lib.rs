@@ -10,6 +10,7 @@ pub mod differential;
 pub mod endpoint;
 pub mod header;
 pub mod http;
+pub mod http_client;
 pub mod line;
 mod model;
 pub mod server;
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "line", check: line::check, seed: line::seed },
     Target { name: "header", check: header::check, seed: header::seed },
     Target { name: "values", check: values::check, seed: values::seed },
@@ -39,5 +40,6 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "differential", check: differential::check, seed: differential::seed },
     Target { name: "server", check: server::check, seed: server::seed },
     Target { name: "http", check: http::check, seed: http::seed },
+    Target { name: "http_client", check: http_client::check, seed: http_client::seed },
     Target { name: "endpoint", check: endpoint::check, seed: endpoint::seed },
 ];

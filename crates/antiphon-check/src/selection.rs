@@ -42,8 +42,8 @@ impl Selection {
         let matches = |pattern: &String, case: &T| summary(case).matches(pattern);
         for pattern in self.only.iter().chain(&self.skip) {
             if !cases.iter().any(|case| matches(pattern, case)) {
-                return Err(CheckError::usage(format!("no case is meant by `{pattern}`")).hint(
-                    "--list shows them; name a group, a case, id-* or MUST, SHOULD, choice",
+                return Err(CheckError::usage(format!("no case matches `{pattern}`")).hint(
+                    "--list shows the cases; use a group, a case, a prefix such as id-*, MUST, SHOULD or choice",
                 ));
             }
         }
@@ -52,7 +52,7 @@ impl Selection {
                 && !self.skip.iter().any(|pattern| matches(pattern, case))
         });
         if cases.is_empty() {
-            return Err(CheckError::usage("--only and --skip together leave no case"));
+            return Err(CheckError::usage("--only and --skip leave no case"));
         }
         Ok(())
     }

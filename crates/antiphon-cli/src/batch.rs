@@ -34,7 +34,7 @@ const EXAMPLES: &str = r#"Examples:
       antiphon batch http://127.0.0.1:8650 | jq .result
 
 Input: one message per line, or one Array of messages.
-  {"method":"sum","params":[1,2]}            a call; its id is its position from 1
+  {"method":"sum","params":[1,2]}            a call; its position is its id
   {"method":"sum","params":[1,2],"id":"s"}   a call with an id
   {"jsonrpc":"2.0","method":"update"}        a notification: with jsonrpc, no id
 

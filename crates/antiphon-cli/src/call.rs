@@ -46,7 +46,7 @@ Examples:
   antiphon call http://127.0.0.1:8650 echo hello '[1,2]'   # String and Array
   antiphon call -v ws://127.0.0.1:8650 sum -d '[1,2,4]'    # all params as JSON
   antiphon call http://127.0.0.1:8650 whoami -H 'Authorization: Bearer TOKEN'
-  antiphon call --check http://127.0.0.1:8650 subtract 42  # reject before sending
+  antiphon call --check http://127.0.0.1:8650 subtract 42  # validate first
   antiphon call --schema openrpc.json http://127.0.0.1:8545 eth_chainId
   antiphon call exec+header:clangd initialize \\
       processId:=null rootUri:=null capabilities:={}

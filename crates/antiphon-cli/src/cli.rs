@@ -40,7 +40,7 @@ const STYLES: Styles = Styles::styled()
     .placeholder(AnsiColor::Cyan.on_default());
 
 fn help() -> String {
-    format!("{EXAMPLES}\n\n{ENDPOINTS}\n\n{}", exit::HELP)
+    format!("{EXAMPLES}\n\n{ENDPOINTS}\n\n{VALUES}\n\n{}", exit::HELP)
 }
 
 const EXAMPLES: &str = "\
@@ -73,6 +73,11 @@ Endpoints:
     +header   a Content-Length header before each message, as in LSP
     +values   JSON values one after another, without a separator
   A server without a framing detects it for each connection.";
+
+const VALUES: &str = "\
+Values:
+  SIZE   bytes, with an optional unit of 1024: 65536, 64k, 32M, 1GiB
+  TIME   500ms, 30s, 2m, 1h; a number without a unit is in seconds";
 
 #[cfg(test)]
 mod tests {

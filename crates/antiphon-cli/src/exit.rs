@@ -116,7 +116,7 @@ impl From<CallError> for Failure {
             CallError::Rpc(error) => return error.into(),
             CallError::Closed(_) | CallError::Interrupted(_) => {
                 return Self::new(Exit::Transport, error.to_string())
-                    .hint("the connection ended before the reply; -v shows the messages");
+                    .hint("check the log of the server; -v shows the messages");
             }
             CallError::TimedOut(_) => Exit::Timeout,
             CallError::Protocol(_) | CallError::Decode { .. } => Exit::Protocol,

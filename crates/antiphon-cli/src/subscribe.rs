@@ -39,9 +39,9 @@ Examples:
   antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads --reconnect
   antiphon subscribe unix:/run/app.sock watch --unsubscribe unwatch
 
-Each item is one line of JSON on stdout. --timeout applies to the connection and
-to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost items
-are reported on stderr. HTTP does not support subscriptions: use ws:// instead.";
+Each item is one line of JSON on stdout. --timeout applies to the connection
+and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
+items are reported on stderr. HTTP has no subscriptions: use ws:// instead.";
 
 pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, Failure> {
     let topic = Topic::new(&args.method, "", &args.unsubscribe_method()?);
@@ -65,7 +65,7 @@ impl SubscribeArgs {
             return Ok(name.clone());
         }
         opposite(&self.method).ok_or_else(|| {
-            let what = format!("the method that ends `{}` is unknown", self.method);
+            let what = format!("cannot derive the unsubscribe method from `{}`", self.method);
             Failure::usage(what).hint("name it with --unsubscribe NAME")
         })
     }

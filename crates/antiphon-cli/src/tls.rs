@@ -132,7 +132,9 @@ impl ServerTls {
             };
         };
         let mut certificate = match (&self.tls_cert, &self.tls_self_signed) {
-            (Some(path), _) => ServerCertificate { tls: self.from_files(path)?, generated: None },
+            (Some(path), _) => {
+                ServerCertificate { tls: self.read_certificate(path)?, generated: None }
+            }
             (None, Some(file)) => ServerCertificate::generate(file.clone(), endpoints, names)?,
             (None, None) => {
                 return Err(Failure::usage(format!("{secure} requires a certificate")).hint(
@@ -147,7 +149,7 @@ impl ServerTls {
         Ok(Some(certificate))
     }
 
-    fn from_files(&self, path: &Path) -> Result<TlsServer, Failure> {
+    fn read_certificate(&self, path: &Path) -> Result<TlsServer, Failure> {
         let key = read(self.tls_key.as_deref().unwrap_or(path))?;
         TlsServer::from_pem(read(path)?, key).map_err(|error| unusable(path, &error))
     }

@@ -1,6 +1,6 @@
-//! A server that is killed and started again under a client with much under way.
+//! A client that reconnects: the server is killed and restarted during calls and subscriptions.
 //!
-//! It has a program of its own, since it counts the memory that is in use.
+//! This is a test binary of its own, since it measures allocated memory.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -20,9 +20,9 @@ use tokio::runtime::Handle;
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// How long anything is waited for before the test fails.
+/// The time limit of every wait. The test fails after it.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What stays in caches of the runtime and of threads.
+/// The memory that caches of the runtime and of threads may keep.
 const SLACK: usize = 64 << 10;
 
 async fn within<T>(what: impl Future<Output = T>) -> T {
@@ -57,12 +57,12 @@ impl Drop for Server {
     }
 }
 
-/// The next item, which is a number; a gap is not.
+/// Returns the next item, and fails on a gap.
 async fn item(ticks: &mut Subscription<u64>) -> u64 {
     within(ticks.next()).await.unwrap().unwrap()
 }
 
-/// Everything until the gap; the items before it were on their way.
+/// Skips items up to the gap. Those were received before the connection was lost.
 async fn gap(ticks: &mut Subscription<u64>) {
     loop {
         match within(ticks.next()).await.unwrap() {
@@ -73,8 +73,8 @@ async fn gap(ticks: &mut Subscription<u64>) {
     }
 }
 
-/// A client with ten subscriptions and a hundred calls, and a server that dies and returns, twice.
-async fn ordeal(endpoint: &str) {
+/// Kills and restarts the server twice, under ten subscriptions and a hundred calls.
+async fn restart_twice(endpoint: &str) {
     let mut server = Server::start(endpoint);
     let endpoint = server.endpoint.clone();
     let policy = Reconnect::new().pause(Duration::from_millis(5), Duration::from_millis(50));
@@ -92,7 +92,7 @@ async fn ordeal(endpoint: &str) {
         let slow = (0..50).map(|_| client.call::<u64>("sleep", [600_000]).into_future());
         let fast = (0..50).map(|n| client.call::<u64>("subtract", (n, 0)).into_future());
         let calls: Vec<_> = slow.chain(fast).map(tokio::spawn).collect();
-        // They are under way: this is answered behind them.
+        // The reply to a later call shows that all calls have been sent.
         let answered: u64 = within(client.call("subtract", (1, 0)).into_future()).await.unwrap();
         assert_eq!(answered, 1);
         drop(server);
@@ -100,7 +100,9 @@ async fn ordeal(endpoint: &str) {
         for (at, call) in join_all(calls).await.into_iter().enumerate() {
             match call.unwrap() {
                 Ok(result) => assert_eq!(result, at as u64 - 50),
-                Err(CallError::Interrupted(_)) => assert!(at < 50, "{at} may be called again"),
+                Err(CallError::Interrupted(_)) => {
+                    assert!(at < 50, "call {at} is idempotent, so it is retried");
+                }
                 Err(other) => panic!("{at}: {other}"),
             }
         }
@@ -114,8 +116,8 @@ async fn ordeal(endpoint: &str) {
     within(client.close()).await;
 }
 
-/// What is alive when nothing is being done.
-async fn at_rest() -> (usize, usize) {
+/// Waits for all tasks to end, and returns their number and the allocated memory.
+async fn when_idle() -> (usize, usize) {
     let tasks = || Handle::current().metrics().num_alive_tasks();
     within(async {
         while tasks() > 0 {
@@ -127,15 +129,15 @@ async fn at_rest() -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn every_call_ends_every_subscription_goes_on_and_nothing_is_left() {
+async fn calls_end_subscriptions_continue_and_nothing_leaks() {
     for endpoint in ["tcp://127.0.0.1:0", "ws://127.0.0.1:0"] {
-        // What is made once and kept is made by now.
-        ordeal(endpoint).await;
-        let (_, before) = at_rest().await;
+        // The first run allocates everything that is kept for the whole process.
+        restart_twice(endpoint).await;
+        let (_, before) = when_idle().await;
         for _ in 0..3 {
-            ordeal(endpoint).await;
+            restart_twice(endpoint).await;
         }
-        let (tasks, after) = at_rest().await;
+        let (tasks, after) = when_idle().await;
         assert_eq!(tasks, 0, "{endpoint}");
         assert!(after <= before + SLACK, "{endpoint}: {before} bytes before, {after} after");
     }

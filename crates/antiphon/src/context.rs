@@ -18,12 +18,12 @@ use crate::identity::Identity;
 
 /// One call as its handler sees it. Cheap to clone.
 ///
-/// What layers have added is no part of what is shared and used again for the next call: it goes
-/// down with the call, and ends with it.
+/// Values that layers add belong to this call only. They are not part of the shared state, which is
+/// reused for the next call.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>, Option<Arc<Added>>);
 
-/// What a layer has added to a call, and what was added before.
+/// A value that a layer has added to a call, and the values added before it.
 struct Added {
     value: Arc<dyn Any + Send + Sync>,
     /// The mark of the layer that added it; 0 for a value without one.
@@ -244,14 +244,14 @@ impl Context {
         &self.connection().extensions
     }
 
-    /// The same call with something added, for the layers and the handler further in. They find it
-    /// by [`get`](Self::get).
+    /// Returns this call with a value added, for the inner layers and the handler. They read it with
+    /// [`get`](Self::get).
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.with_shared(Arc::new(value))
     }
 
-    /// The same for what many calls share.
+    /// Like [`with`](Self::with), for a value that several calls share.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
         self.with_marked(value, 0)
@@ -264,7 +264,7 @@ impl Context {
         Self(call, Some(Arc::new(Added { value, mark, before })))
     }
 
-    /// What a layer has added to this call, the last of this type; or else what the application has
+    /// Returns the value of this type that a layer added last, or else the one that the application
     /// attached to the connection.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.get_marked().map(|(value, _)| value)

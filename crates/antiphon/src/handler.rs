@@ -1,4 +1,4 @@
-//! What serves calls.
+//! The trait that serves calls.
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::call::{Invocation, Peer};
 use crate::context::Context;
 use crate::service::{HandlerService, Layered};
 
-/// Serves calls and notifications. [`Router`](crate::Router) is one; implement it to see every
-/// message before any routing.
+/// Serves calls and notifications. [`Router`](crate::Router) implements it. Implement it yourself to see
+/// every message before routing.
 ///
-/// A handler is entered in arrival order and runs in place until it first waits; only then does it
-/// become a task of its own. So do not block: hand long computations to `spawn_blocking`.
+/// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
+/// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves a Request. Its one answer is the outcome; a panic answers -32603.
+    /// Serves a request. The outcome is its response. A panic is answered with -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;
 
-    /// Serves a Notification. The next message waits until it is done.
+    /// Serves a notification. The next message waits until the future completes.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
 
-    /// Makes the handler of one connection, before its first message is read. `None`, the default,
+    /// Creates the handler of one connection, before its first message is read. `None`, the default,
     /// means that this handler serves every connection; see [`PerConnection`](crate::PerConnection).
     fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
         let _ = peer;
         None
     }
 
-    /// Puts a `tower` layer around each call and notification, those of a batch one by one. The layer
-    /// added last is the outermost: it sees a call first.
+    /// Adds a `tower` layer around each call and notification. The entries of a batch pass it one by one.
+    /// The layer that is added last is the outermost and sees a call first.
     ///
     /// ```
     /// use antiphon::layer::{Filter, Timeout};
@@ -48,7 +48,7 @@ pub trait Handler: Send + Sync + 'static {
     where
         Self: Sized,
     {
-        Layered::new(layer.layer(HandlerService::new(self)))
+        Layered::new(layer, HandlerService::new(self))
     }
 }
 

@@ -55,6 +55,11 @@ fn http() {
 }
 
 #[test]
+fn http_client() {
+    run("http_client", 60_000);
+}
+
+#[test]
 fn endpoint() {
     run("endpoint", 100_000);
 }

@@ -1,6 +1,6 @@
-//! The client under test: a process of its own, which never outlives its scenario.
+//! The process of the client under test. It never outlives its scenario.
 //!
-//! It leads a process group, so that what it starts ends with it.
+//! It leads a process group, so that its own children end with it.
 
 use std::fmt;
 use std::io;
@@ -14,17 +14,17 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// What is kept of the end of stderr.
+/// The number of bytes that are kept of the end of stderr.
 const TAIL: usize = 2 << 10;
-/// How long is waited for a process that was killed.
+/// The time for a killed process to end.
 const REAPED: Duration = Duration::from_secs(2);
 
-/// How the client ended.
+/// The end of the client process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientExit {
     Code(i32),
     Signal(i32),
-    /// It did not, and was killed.
+    /// It did not end, and was killed.
     Hung,
 }
 
@@ -38,16 +38,16 @@ impl fmt::Display for ClientExit {
     }
 }
 
-/// A client that runs.
+/// A running client.
 pub(super) struct ClientProcess {
     child: Child,
     group: Option<Pid>,
-    /// Gives the end of stderr, once there is no more.
+    /// Returns the end of stderr, once it is closed.
     stderr: Option<JoinHandle<Vec<u8>>>,
 }
 
 impl ClientProcess {
-    /// Starts it; with `is_wire`, its stdin and stdout are for [`ClientProcess::pipes`].
+    /// Starts the client. With `is_wire`, its stdin and stdout are for [`ClientProcess::pipes`].
     pub(super) fn start(argv: &[String], scenario: &str, is_wire: bool) -> io::Result<Self> {
         let [program, args @ ..] = argv else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no command"));
@@ -70,13 +70,13 @@ impl ClientProcess {
         Ok(Self { child, group, stderr })
     }
 
-    /// Its stdin and stdout, once.
+    /// Returns its stdin and stdout, once.
     pub(super) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout)> {
         Some((self.child.stdin.take()?, self.child.stdout.take()?))
     }
 
-    /// Waits for its end, and makes one after this time.
-    pub(super) async fn ended(&mut self, limit: Duration) -> ClientExit {
+    /// Waits for its end, and kills it after this time.
+    pub(super) async fn wait(&mut self, limit: Duration) -> ClientExit {
         match timeout(limit, self.child.wait()).await {
             Ok(Ok(status)) => ending(status),
             Ok(Err(_)) | Err(_) => {
@@ -87,11 +87,11 @@ impl ClientProcess {
         }
     }
 
-    /// The last thing that it said on stderr. What it started is ended: it may still hold stderr.
-    pub(super) async fn last_words(&mut self) -> Option<String> {
+    /// Returns the last error line of stderr. Kills its children first, which may still hold stderr.
+    pub(super) async fn last_error(&mut self) -> Option<String> {
         self.kill();
         let tail = timeout(REAPED, self.stderr.take()?).await.ok()?.ok()?;
-        said_last(&String::from_utf8_lossy(&tail))
+        last_error_line(&String::from_utf8_lossy(&tail))
     }
 
     fn kill(&self) {
@@ -101,14 +101,14 @@ impl ClientProcess {
     }
 }
 
-/// What it started and left behind goes too.
+/// Kills the children that it left behind, too.
 impl Drop for ClientProcess {
     fn drop(&mut self) {
         self.kill();
     }
 }
 
-/// A write to a pipe that nobody reads ends most programs by a signal, and is no crash.
+/// Converts an exit status. SIGPIPE, from a write to a closed pipe, is not a crash.
 fn ending(status: ExitStatus) -> ClientExit {
     match (status.code(), status.signal()) {
         (Some(code), _) => ClientExit::Code(code),
@@ -117,8 +117,9 @@ fn ending(status: ExitStatus) -> ClientExit {
     }
 }
 
-/// The last line that speaks of an error, or else the last one: runtimes add their version, or a hint.
-fn said_last(stderr: &str) -> Option<String> {
+/// Returns the last line that contains "error", or else the last line: runtimes append their version or
+/// a hint.
+fn last_error_line(stderr: &str) -> Option<String> {
     let lines = || stderr.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     let line = lines().find(|line| line.to_ascii_lowercase().contains("error"));
     Some(line.or_else(|| lines().next())?.chars().take(200).collect())
@@ -139,14 +140,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_words_are_those_about_the_error() {
-        assert_eq!(said_last("a\n\nb \n\n").unwrap(), "b");
-        assert_eq!(said_last("TypeError: x\n  at y\n\nNode.js v20").unwrap(), "TypeError: x");
-        assert_eq!(said_last(" \n"), None);
+    fn the_last_error_line_is_found() {
+        assert_eq!(last_error_line("a\n\nb \n\n").unwrap(), "b");
+        assert_eq!(last_error_line("TypeError: x\n  at y\n\nNode.js v20").unwrap(), "TypeError: x");
+        assert_eq!(last_error_line(" \n"), None);
     }
 
     #[test]
-    fn a_pipe_that_nobody_reads_is_no_crash() {
+    fn a_broken_pipe_is_not_a_crash() {
         assert_eq!(ending(ExitStatus::from_raw(13)), ClientExit::Code(141));
         assert_eq!(ending(ExitStatus::from_raw(11)), ClientExit::Signal(11));
         assert_eq!(ending(ExitStatus::from_raw(3 << 8)), ClientExit::Code(3));

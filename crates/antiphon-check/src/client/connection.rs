@@ -1,4 +1,4 @@
-//! One connection of the client: what is read from it, and what is done about that.
+//! One connection of the client: reads its messages, and runs the script of the scenario.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,30 +15,30 @@ use super::received::{ReceivedCalls, ReceivedMessage};
 use super::scenario::{ServerAction, ServerScript};
 use super::scenario_state::ScenarioState;
 
-/// How long the end of a line is waited for, where a whole message may have come without it.
+/// The wait for the end of a line, if a complete message arrived without it.
 const LINE_END: Duration = Duration::from_millis(300);
-/// Between two bytes that are sent apart.
+/// The pause between two bytes that are sent one by one.
 const APART: Duration = Duration::from_millis(1);
-/// What a message gets that holds no call, notification or Response.
+/// The response to a message that is not a call, a notification or a Response.
 const UNREADABLE: &str =
     r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#;
-/// How long one write may take: a client that does not read is not waited for.
+/// The time limit of one write: the server does not wait for a client that stops reading.
 const WRITE: Duration = Duration::from_secs(30);
-/// Messages that are kept for later; a client that floods is then not read for a while.
+/// The limit of queued messages. Beyond it, the server stops reading for a while.
 const MAX_WAITING: usize = 1024;
 
-/// A connection, both ways.
+/// One connection of the client.
 pub(super) struct ClientConnection {
     state: Arc<ScenarioState>,
     input: Box<dyn AsyncRead + Send + Unpin>,
     output: ConnectionOutput,
     reader: ClientReader,
     buffer: Vec<u8>,
-    /// Messages with calls that were read and not yet looked at.
+    /// Received messages with calls, not handled yet.
     waiting: VecDeque<ReceivedCalls>,
-    /// Whether a close frame was sent.
-    /// What is said when no call waits.
-    owed: Vec<String>,
+    /// Messages that are sent once no call waits.
+    deferred: Vec<String>,
+    /// A close frame was sent.
     is_closing: bool,
 }
 
@@ -47,9 +47,9 @@ enum ConnectionOutput {
     Other(Box<dyn AsyncWrite + Send + Unpin>),
 }
 
-/// Nothing more is read.
+/// The end of reading.
 enum ReadEnd {
-    /// The client sends no more; it may still read.
+    /// The client closed its sending side; it may still read.
     Half,
     Whole,
 }
@@ -76,21 +76,21 @@ impl ClientConnection {
         output: ConnectionOutput,
     ) -> Self {
         let reader = state.wire.reader();
-        let (buffer, waiting, owed) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { state, input, output, reader, buffer, waiting, owed, is_closing: false }
+        let (buffer, waiting, deferred) = (Vec::new(), VecDeque::new(), Vec::new());
+        Self { state, input, output, reader, buffer, waiting, deferred, is_closing: false }
     }
 
-    /// Serves until either side leaves.
+    /// Serves until either side closes the connection.
     pub(super) async fn serve(mut self) {
-        if !matches!(self.state.script, ServerScript::Leaves) {
+        if !matches!(self.state.script, ServerScript::CloseAtOnce) {
             let Err(_) = self.answer().await;
         }
     }
 
     async fn answer(&mut self) -> Result<std::convert::Infallible, ReadEnd> {
         loop {
-            let received = self.gather().await?;
-            self.state.record().under_way(&received);
+            let received = self.hold().await?;
+            self.state.record().in_flight(&received);
             for act in self.state.script.acts(&received, self.state.wire) {
                 self.act(act).await?;
             }
@@ -100,8 +100,8 @@ impl ClientConnection {
         }
     }
 
-    /// The next message with calls, and those that join it while it is held.
-    async fn gather(&mut self) -> Result<Vec<ReceivedCalls>, ReadEnd> {
+    /// Returns the next message with calls, and one that joins it while it is held.
+    async fn hold(&mut self) -> Result<Vec<ReceivedCalls>, ReadEnd> {
         let first = self.received().await?;
         let Some(time) =
             self.state.script.hold(self.state.wire).filter(|_| self.state.is_patient())
@@ -110,7 +110,7 @@ impl ClientConnection {
         };
         match timeout(time, self.received()).await {
             Ok(Ok(second)) => Ok(vec![first, second]),
-            // Who sends no more may still read.
+            // The client may still read.
             Ok(Err(_)) => Ok(vec![first]),
             Err(_) => {
                 self.state.held_in_vain(time);
@@ -128,15 +128,15 @@ impl ClientConnection {
         }
     }
 
-    /// Reads one thing that the client did, and writes it down; gives whether it is a reaction, and
-    /// not something that the client wants. It may be given up at any time.
+    /// Reads and records one event. Returns true for a reaction to the server's messages, and false for a
+    /// request of the client. Cancel-safe.
     async fn take_next(&mut self) -> Result<bool, ReadEnd> {
         let event = self.event().await?;
         let is_reaction = matches!(event, ClientEvent::Pong(_));
         match event {
             ClientEvent::Message(message) => return self.message(&message).await,
             ClientEvent::Upgrade(key) => {
-                self.state.record().event(b"(the handshake of a WebSocket)");
+                self.state.record().received(b"(a WebSocket handshake)");
                 let opening = self.state.script.opening(&key);
                 let status = opening.split(|byte| *byte == b'\r').next().unwrap_or_default();
                 self.state.record().sent(status);
@@ -145,9 +145,11 @@ impl ClientConnection {
                     return Err(ReadEnd::Whole);
                 }
             }
-            ClientEvent::Hesitation => self.write(&http::response("100 Continue", &[], "")).await?,
+            ClientEvent::ExpectContinue => {
+                self.write(&http::response("100 Continue", &[], "")).await?
+            }
             ClientEvent::Stray => {
-                self.state.record().event(b"(an HTTP request that is no POST)");
+                self.state.record().received(b"(an HTTP request other than POST)");
                 let headers = ["allow: POST", "content-length: 0"];
                 self.send(&http::response("405 Method Not Allowed", &headers, "")).await?;
             }
@@ -156,7 +158,7 @@ impl ClientConnection {
             }
             ClientEvent::Pong(payload) => self.state.record().pong(payload),
             ClientEvent::Close(payload) => {
-                self.state.record().goodbye();
+                self.state.record().close_frame();
                 if !self.is_closing {
                     let _ = self
                         .write(&websocket::frame(websocket::LAST | websocket::CLOSE, &payload))
@@ -180,7 +182,7 @@ impl ClientConnection {
         let is_readable = parsed.is_readable();
         match parsed.received {
             Some(received) => self.waiting.push_back(ReceivedCalls { is_first, ..received }),
-            None if !is_readable => self.tell(UNREADABLE).await?,
+            None if !is_readable => self.send_message(UNREADABLE).await?,
             None if self.state.wire == ClientWire::Http => {
                 self.send(&http::response("204 No Content", &[], "")).await?;
             }
@@ -201,7 +203,7 @@ impl ClientConnection {
             for (check, reason) in faults {
                 self.state.record().fault(check, reason, None);
             }
-            self.state.record().is_old |= self.reader.is_old();
+            self.state.record().is_http10 |= self.reader.is_http10();
             match next {
                 Some(event) => return Ok(event),
                 None if is_broken => return Err(ReadEnd::Whole),
@@ -213,7 +215,7 @@ impl ClientConnection {
         }
     }
 
-    /// Reads more. Gives a message where only the end of its line is missing, for good.
+    /// Reads more bytes. Returns a message if only the end of its line is missing and does not arrive.
     async fn read(&mut self) -> Result<Option<ClientEvent>, ReadEnd> {
         let is_line = self.state.wire == ClientWire::Line && !self.buffer.trim_ascii().is_empty();
         let limit = if is_line { LINE_END } else { Duration::MAX };
@@ -222,7 +224,7 @@ impl ClientConnection {
             Err(_) if !is_json(&self.buffer) => Ok(None),
             Ok(Ok(0)) | Err(_) if is_line => {
                 let message = std::mem::take(&mut self.buffer);
-                let reason = "a message does not end with a newline";
+                let reason = "a message has no newline at its end";
                 self.state.record().fault("line-ended", reason, Some(&message));
                 Ok(Some(ClientEvent::Message(message)))
             }
@@ -233,15 +235,15 @@ impl ClientConnection {
     async fn act(&mut self, act: ServerAction) -> Result<(), ReadEnd> {
         let wire = self.state.wire;
         match act {
-            ServerAction::Tell(message) => self.tell(&message).await,
-            ServerAction::Dribble(message) => {
+            ServerAction::Message(message) => self.send_message(&message).await,
+            ServerAction::ByteByByte(message) => {
                 self.state.record().sent(message.as_bytes());
-                self.dribble(&wire.framed(&message)).await
+                self.send_bytewise(&wire.framed(&message)).await
             }
-            ServerAction::Half(message) => {
+            ServerAction::Truncated(message) => {
                 let framed = wire.framed(&message);
                 self.send(&framed[..framed.len() - message.len() / 2]).await?;
-                self.leave()
+                self.close()
             }
             ServerAction::Send(bytes) => self.send(&bytes).await,
             ServerAction::Wait(time) => {
@@ -252,7 +254,7 @@ impl ClientConnection {
                 }
             }
             ServerAction::Listen(time) => self.read_until(Instant::now() + time, true).await,
-            ServerAction::Close(code) => {
+            ServerAction::CloseFrame(code) => {
                 self.is_closing = true;
                 self.state.record().sent(format!("(a close frame with {code})").as_bytes());
                 self.write(&websocket::frame(
@@ -261,28 +263,28 @@ impl ClientConnection {
                 ))
                 .await
             }
-            ServerAction::LeaveLast if !self.waiting.is_empty() => Ok(()),
-            ServerAction::Leave | ServerAction::LeaveLast => self.leave(),
-            ServerAction::Owe(message) => {
-                self.owed.push(message);
-                self.settle().await
+            ServerAction::CloseWhenIdle if !self.waiting.is_empty() => Ok(()),
+            ServerAction::Close | ServerAction::CloseWhenIdle => self.close(),
+            ServerAction::Deferred(message) => {
+                self.deferred.push(message);
+                self.send_deferred().await
             }
             ServerAction::Reset => self.reset(),
         }
     }
 
-    /// Says what is owed, unless a call waits.
-    async fn settle(&mut self) -> Result<(), ReadEnd> {
+    /// Sends the deferred messages, unless a call waits.
+    async fn send_deferred(&mut self) -> Result<(), ReadEnd> {
         if !self.waiting.is_empty() {
             return Ok(());
         }
-        for message in std::mem::take(&mut self.owed) {
-            self.tell(&message).await?;
+        for message in std::mem::take(&mut self.deferred) {
+            self.send_message(&message).await?;
         }
         Ok(())
     }
 
-    /// Reads what comes until then, or until there is a reaction.
+    /// Reads events until this time, or until a reaction.
     async fn read_until(&mut self, end: Instant, or_reaction: bool) -> Result<(), ReadEnd> {
         loop {
             if self.waiting.len() > MAX_WAITING {
@@ -302,13 +304,13 @@ impl ClientConnection {
         }
     }
 
-    async fn tell(&mut self, message: &str) -> Result<(), ReadEnd> {
+    async fn send_message(&mut self, message: &str) -> Result<(), ReadEnd> {
         self.state.record().sent(message.as_bytes());
         self.write(&self.state.wire.framed(message)).await
     }
 
     async fn send(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
-        self.state.record().sent(&self.state.wire.shown(bytes));
+        self.state.record().sent(&self.state.wire.readable(bytes));
         self.write(bytes).await
     }
 
@@ -320,7 +322,7 @@ impl ClientConnection {
         written.ok().and_then(Result::ok).ok_or(ReadEnd::Whole)
     }
 
-    async fn dribble(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
+    async fn send_bytewise(&mut self, bytes: &[u8]) -> Result<(), ReadEnd> {
         for byte in bytes {
             self.write(std::slice::from_ref(byte)).await?;
             sleep(APART).await;
@@ -328,8 +330,8 @@ impl ClientConnection {
         Ok(())
     }
 
-    fn leave(&mut self) -> Result<(), ReadEnd> {
-        self.state.record().sent(b"(the server leaves)");
+    fn close(&mut self) -> Result<(), ReadEnd> {
+        self.state.record().sent(b"(the server closes the connection)");
         Err(ReadEnd::Whole)
     }
 
@@ -337,7 +339,7 @@ impl ClientConnection {
         let output = std::mem::replace(&mut self.output, ConnectionOutput::Other(Box::new(sink())));
         if let ConnectionOutput::Tcp(output) = output {
             let _ = output.as_ref().set_zero_linger();
-            // Dropped, it would say goodbye first.
+            // Dropping the half would shut it down in an orderly way first.
             output.forget();
         }
         self.state.record().sent(b"(the server resets the connection)");

@@ -1,4 +1,4 @@
-//! Did the client do what the scenario asks of it?
+//! Evaluates a scenario: how the client must exit, and what the record must show.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::scenario_run::ScenarioObservation;
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind};
 use crate::transcript::RequirementLevel;
 
-/// What is wrong, or why nothing can be said.
+/// The outcome of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ScenarioOutcome {
     Fine,
@@ -17,7 +17,7 @@ pub(super) enum ScenarioOutcome {
     NotRun(String),
 }
 
-/// Judges what was seen of a scenario.
+/// Evaluates the observation of a scenario.
 pub(super) fn evaluate(
     scenario: &Scenario,
     observation: &ScenarioObservation,
@@ -28,14 +28,14 @@ pub(super) fn evaluate(
     if let ScenarioOutcome::Wrong(_, reason) = &mut finding {
         dialogue.clone_from(&observation.record.lines);
         dialogue.push(DialogueLine::Received(format!("(the client {})", observation.ending)));
-        if let Some(words) = &observation.last_words {
-            reason.push_str(&format!("\nits last words: {words}"));
+        if let Some(words) = &observation.last_error {
+            reason.push_str(&format!("\nits stderr: {words}"));
         }
     }
     CaseResult { dialogue, ..scenario.about.outcome(finding) }
 }
 
-/// Why nothing else need be tried; nothing, where an ordinary call gets its result.
+/// Returns the reason why the run cannot go on; `None` if an ordinary call succeeds.
 pub(super) fn obstacle(
     scenario: &Scenario,
     observation: &ScenarioObservation,
@@ -56,7 +56,7 @@ fn find(
         ClientExit::Signal(signal) => {
             return ScenarioOutcome::Wrong(
                 FailureKind::Crashed,
-                format!("the client died of signal {signal}"),
+                format!("signal {signal} killed the client"),
             );
         }
         ClientExit::Hung => {
@@ -71,16 +71,16 @@ fn find(
     if let Some(reason) = unmet(scenario.needs, &observation.record) {
         return ScenarioOutcome::NotRun(reason.to_owned());
     }
-    if let Some(reason) = disappointed(scenario.expect, code, &observation.record) {
+    if let Some(reason) = unexpected_exit(scenario.expect, code, &observation.record) {
         return ScenarioOutcome::Wrong(FailureKind::Wrong, reason);
     }
-    match scenario.proof.map(|proof| proof(&observation.record)) {
+    match scenario.record_check.map(|check| check(&observation.record)) {
         Some(Err(reason)) => ScenarioOutcome::Wrong(FailureKind::Wrong, reason),
         _ => ScenarioOutcome::Fine,
     }
 }
 
-/// A time as the command line writes it.
+/// Returns a time as the command line writes it.
 fn in_words(time: Duration) -> String {
     match time.as_millis() {
         millis if millis.is_multiple_of(60_000) => format!("{}m", millis / 60_000),
@@ -89,7 +89,7 @@ fn in_words(time: Duration) -> String {
     }
 }
 
-/// What the client has not done, without which there is nothing to judge.
+/// Returns the precondition that the client did not meet.
 fn unmet(needs: Precondition, record: &ScenarioRecord) -> Option<&'static str> {
     match needs {
         Precondition::Nothing => None,
@@ -100,35 +100,35 @@ fn unmet(needs: Precondition, record: &ScenarioRecord) -> Option<&'static str> {
         Precondition::OneInFlight if record.in_flight > 1 => {
             Some("the client had more than one call in flight")
         }
-        Precondition::Http11 if record.is_old => Some("the client speaks HTTP/1.0"),
+        Precondition::Http11 if record.is_http10 => Some("the client speaks HTTP/1.0"),
         Precondition::SingleCall if record.singles == 0 => Some("the client sent batches only"),
         Precondition::Batch if record.batches == 0 => Some("the client sent no batch"),
         _ => None,
     }
 }
 
-fn disappointed(expect: ExpectedExit, code: i32, record: &ScenarioRecord) -> Option<String> {
+fn unexpected_exit(expect: ExpectedExit, code: i32, record: &ScenarioRecord) -> Option<String> {
     match expect {
         ExpectedExit::Result if code != 0 => {
-            Some(format!("the client exited with {code}, though its calls had results"))
+            Some(format!("the client exited with {code}, although its calls got results"))
         }
         ExpectedExit::ResultOfOne if code != 0 && record.calls == 1 => {
-            Some(format!("the client exited with {code}, though its call had a result"))
+            Some(format!("the client exited with {code}, although its call got a result"))
         }
         ExpectedExit::Failure if code == 0 => {
-            Some("the client exited with 0, though its call had no result".to_owned())
+            Some("the client exited with 0, although its call got no result".to_owned())
         }
         _ => None,
     }
 }
 
 impl CaseInfo {
-    /// The verdict, without a dialogue.
+    /// Returns the result of the case, without a dialogue.
     pub(super) fn outcome(&self, finding: ScenarioOutcome) -> CaseResult {
         let (status, reason, fault) = match finding {
             ScenarioOutcome::Fine => (CaseStatus::Passed, None, None),
             ScenarioOutcome::NotRun(reason) => (CaseStatus::NotRun, Some(reason), None),
-            // To wait for ever fails, but where it is a choice.
+            // A client that hangs fails, unless the specification leaves a choice.
             ScenarioOutcome::Wrong(FailureKind::Silent, reason)
                 if self.level != RequirementLevel::Choice =>
             {

@@ -1,4 +1,4 @@
-//! Which wire is the client served on, and how does it find it?
+//! The listeners of the scenarios, and their addresses in the client's command.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,10 +13,10 @@ use super::codec::ClientWire;
 use super::connection::ClientConnection;
 use super::scenario_state::ScenarioState;
 
-/// Between two attempts to take a connection in.
+/// The pause after a failed accept.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The wires, as `--over` names them.
+/// The transport of a client check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ClientTransport {
@@ -26,7 +26,7 @@ pub enum ClientTransport {
     Ws,
     /// TCP
     Tcp,
-    /// TCP, with Content-Length as language servers speak it
+    /// TCP with Content-Length headers, as in language servers
     #[cfg_attr(feature = "clap", value(name = "tcp+header"))]
     TcpHeader,
     /// A Unix socket
@@ -35,35 +35,35 @@ pub enum ClientTransport {
     Stdio,
 }
 
-/// How messages lie on a raw stream.
+/// The framing of messages on a raw stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum ClientFraming {
-    /// One message a line
+    /// One message per line
     Line,
-    /// Content-Length, as language servers speak it
+    /// Content-Length headers, as in language servers
     Header,
 }
 
-/// Where a scenario is served; gone when it is dropped.
+/// The listener of a scenario. Dropping it removes its socket file.
 pub(super) enum ScenarioListener {
     Tcp(TcpListener),
     Unix(UnixListener, PathBuf),
-    /// The client comes with its own.
+    /// The pipes of the client process are the connection.
     Stdio,
 }
 
-/// What stands in the command for where the server is.
+/// The values of `{endpoint}`, `{address}` and `{port}` in the command.
 #[derive(Debug)]
 pub(super) struct ListenAddress {
     endpoint: String,
-    /// `host:port`, or the path of a socket.
+    /// `host:port`, or the path of the socket.
     address: String,
     port: String,
 }
 
 impl ClientTransport {
-    /// What is spoken on it; nothing, where the framing contradicts it.
+    /// Returns the wire; `None` if the framing contradicts the transport.
     pub(super) fn wire(self, framing: Option<ClientFraming>) -> Option<ClientWire> {
         match (self, framing) {
             (Self::Http, None) => Some(ClientWire::Http),
@@ -77,8 +77,8 @@ impl ClientTransport {
         }
     }
 
-    /// Opens a door on this machine, for nobody else.
-    pub(super) async fn open(
+    /// Listens on the loopback address, or on a Unix socket that only this user can open.
+    pub(super) async fn listen(
         self,
         wire: ClientWire,
     ) -> io::Result<(ScenarioListener, ListenAddress)> {
@@ -103,7 +103,7 @@ impl ClientTransport {
         }
     }
 
-    /// How its endpoints begin.
+    /// Returns the beginning of its endpoints.
     fn scheme(self, wire: ClientWire) -> String {
         let framing = if wire == ClientWire::Header { "+header" } else { "" };
         match self {
@@ -113,7 +113,7 @@ impl ClientTransport {
         }
     }
 
-    /// As it is written on the command line.
+    /// Returns the name on the command line.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -131,7 +131,7 @@ impl ListenAddress {
         Self { endpoint: format!("{scheme}{address}"), address: address.to_owned(), port }
     }
 
-    /// The command with the place in it.
+    /// Returns the command with its placeholders replaced.
     pub(super) fn filled_in(&self, argv: &[String]) -> Vec<String> {
         let fill = |word: &String| {
             word.replace("{endpoint}", &self.endpoint)
@@ -141,7 +141,7 @@ impl ListenAddress {
         argv.iter().map(fill).collect()
     }
 
-    /// Whether the command asks for it.
+    /// Reports whether the command has a placeholder.
     pub(super) fn is_wanted(argv: &[String]) -> bool {
         let marks = ["{endpoint}", "{address}", "{port}"];
         argv.iter().any(|word| marks.iter().any(|mark| word.contains(mark)))
@@ -149,12 +149,12 @@ impl ListenAddress {
 }
 
 impl ScenarioListener {
-    /// The next connection; never, where the client comes with its own.
+    /// Accepts the next connection; never returns for pipes.
     pub(super) async fn next(&self, state: &Arc<ScenarioState>) -> ClientConnection {
         loop {
             match self.accept(Arc::clone(state)).await {
                 Ok(connection) => return connection,
-                // It was gone before it was taken in, or this process has no more room: both pass.
+                // The client is already gone, or this process has too many files open. Both pass.
                 Err(_) => sleep(PAUSE).await,
             }
         }
@@ -177,7 +177,7 @@ impl Drop for ScenarioListener {
     }
 }
 
-/// A directory that only this user enters, for one socket.
+/// Creates a directory that only this user can enter, for one socket.
 fn scratch() -> io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt as _;
     static NEXT: AtomicUsize = AtomicUsize::new(0);

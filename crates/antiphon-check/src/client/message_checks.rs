@@ -1,7 +1,7 @@
-//! Is what the client sends in order?
+//! Checks of every message that the client sends.
 //!
-//! These checks have no scenario of their own: whatever the client sends in the whole run is held
-//! against them. The first fault is shown.
+//! They have no scenario of their own: every message of the whole run must pass them. The report shows
+//! the first fault.
 
 use super::codec::ClientWire;
 use super::evaluate::ScenarioOutcome;
@@ -12,24 +12,24 @@ use crate::result::{CaseResult, DialogueLine, FailureKind};
 use crate::transcript::RequirementLevel;
 use crate::transcript::json::{Json, JsonValue};
 
-/// A check of everything that is sent.
+/// A check of every message.
 #[derive(Clone, Debug)]
 pub(super) struct MessageCheck {
     pub(super) about: CaseInfo,
-    subject: RequiredTraffic,
+    requires: RequiredTraffic,
 }
 
-/// What must have been sent, or there is nothing to judge.
+/// The traffic that a check needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequiredTraffic {
     Message,
-    /// Two calls under way at once.
+    /// Two calls in flight at once.
     InFlight,
     /// A Response.
     Reply,
 }
 
-/// What was sent in the whole run.
+/// The traffic of the whole run.
 #[derive(Debug, Default)]
 pub(super) struct Observations {
     faults: Vec<(String, MessageFault)>,
@@ -46,34 +46,35 @@ fn messages() -> Vec<MessageCheck> {
     vec![
         requests("request-json", "each message is one JSON text in UTF-8")
             .section("RFC 8259 8.1")
-            .why("A byte order mark, a comma too many or Latin-1 is a parse error to the server."),
-        requests("request-object", "each message is an Object, or an Array of at least one")
+            .why("A byte order mark, an extra comma or Latin-1 text is a parse error for the server."),
+        requests("request-object", "each message is an Object, or an Array with at least one Object")
             .section("6")
-            .why("Everything else is an Invalid Request."),
-        requests("members-once", "no member is there twice")
+            .why("Anything else is an Invalid Request."),
+        requests("members-once", "no Object has a duplicate member")
             .should()
             .section("RFC 8259 4")
-            .why("Which one counts differs from reader to reader."),
+            .why("Parsers differ in which of the two they use."),
     ]
 }
 
 fn members() -> Vec<MessageCheck> {
     vec![
         requests("request-jsonrpc", "`jsonrpc` is \"2.0\"")
-            .why("Without it, a server takes the message for JSON-RPC 1.0, or for nothing."),
-        requests("request-method", "`method` is a String").why("It names what is called."),
+            .why("Without it, a server treats the message as JSON-RPC 1.0, or rejects it."),
+        requests("request-method", "`method` is a String")
+            .why("It is the name of the called method."),
         requests("request-params", "`params` is an Array, an Object, or absent")
             .section("4.2")
-            .why("null and single values are refused by strict servers."),
+            .why("Strict servers reject null and single values."),
         requests("request-id", "`id` is a String, a Number or null")
-            .why("Whatever else it is, no answer can have it."),
-        requests("request-members", "there are no members but these four")
+            .why("A Response cannot repeat any other type."),
+        requests("request-members", "a Request has only these four members")
             .choice()
-            .why("Servers ignore more, or refuse it."),
-        requests("reserved-names", "no name that begins with `rpc.` is called, but rpc.discover")
+            .why("Servers ignore other members, or reject them."),
+        requests("reserved-names", "the client calls no `rpc.` method except rpc.discover")
             .choice()
             .section("8")
-            .why("These names are for extensions of the protocol; OpenRPC is one that many know."),
+            .why("These names are reserved for extensions of the protocol, such as OpenRPC."),
     ]
 }
 
@@ -81,52 +82,54 @@ fn ids() -> Vec<MessageCheck> {
     vec![
         requests("id-null", "the id of a call is not null")
             .should()
-            .why("It is what a server answers with where it could not read the id."),
+            .why("A server uses null in its Response if it could not read the id."),
         requests("id-fraction", "the id of a call has no fraction")
             .should()
-            .why("Many fractions cannot be written as they were read."),
+            .why("Many fractions change when a server reads and writes them."),
         MessageCheck {
-            subject: RequiredTraffic::InFlight,
-            ..requests("ids-unique", "calls that are under way have ids of their own")
+            requires: RequiredTraffic::InFlight,
+            ..requests("ids-unique", "calls in flight have different ids")
         }
-        .why("Only the id says which call an answer belongs to."),
+        .why("Only the id connects a response with its call."),
     ]
 }
 
 fn replies() -> Vec<MessageCheck> {
     let about = CaseInfo {
         group: "reverse",
-        ..CaseInfo::new("reply-shape", "what is answered is a Response")
+        ..CaseInfo::new("reply-shape", "a reply of the client is a valid Response")
     };
     vec![
-        MessageCheck { about, subject: RequiredTraffic::Reply }
+        MessageCheck { about, requires: RequiredTraffic::Reply }
             .section("5")
-            .why("The server that asked reads it as strictly as the client reads the server's."),
+            .why("The server reads it as strictly as the client reads the server's."),
     ]
 }
 
 fn http() -> Vec<MessageCheck> {
     vec![
-        wire("http-head", "the head of a request is in order")
+        wire("http-head", "the head of a request is valid")
             .section("RFC 9112 2")
-            .why("Servers refuse what they cannot read, and what could be read in two ways."),
+            .why("Servers reject a head that is malformed or ambiguous."),
         wire("http-post", "a call is a POST")
             .section("RFC 9110 9.3.3")
-            .why("GET is answered by caches, and followed by who only looks."),
-        wire("http-host", "a request of HTTP/1.1 names one host")
+            .why("Caches reply to GET, and crawlers and prefetchers repeat it."),
+        wire("http-host", "an HTTP/1.1 request has exactly one Host header")
             .section("RFC 9112 3.2")
-            .why("A server must refuse it otherwise."),
-        wire("http-length", "a request says where its body ends")
+            .why("Otherwise a server must reject it."),
+        wire("http-length", "a request has one unambiguous body length")
             .section("RFC 9112 6.3")
-            .why("Two ends are how requests are smuggled past a proxy."),
-        wire("http-content-type", "the type of the body is application/json")
+            .why("Two different lengths allow request smuggling past a proxy."),
+        wire("http-content-type", "the Content-Type is application/json")
             .should()
             .section("RFC 9110 8.3")
-            .why("Servers refuse other types with 415, so that no page posts to them unasked."),
-        wire("http-accept", "what is accepted includes application/json")
+            .why(
+                "Servers reject other types with 415, as a protection against cross-site requests.",
+            ),
+        wire("http-accept", "the Accept header includes application/json")
             .should()
             .section("RFC 9110 12.5.1")
-            .why("Servers that look at it refuse with 406."),
+            .why("Servers that check it reject the request with 406."),
     ]
     .into_iter()
     .map(|check| check.over(HTTP))
@@ -135,19 +138,19 @@ fn http() -> Vec<MessageCheck> {
 
 fn ws() -> Vec<MessageCheck> {
     vec![
-        wire("ws-handshake", "the opening handshake is in order")
+        wire("ws-handshake", "the opening handshake is valid")
             .section("RFC 6455 4.1")
-            .why("Servers refuse it otherwise."),
+            .why("Otherwise servers reject it."),
         wire("ws-masked", "each frame is masked")
             .section("RFC 6455 5.1")
-            .why("A server must close the connection otherwise."),
-        wire("ws-frames", "frames are in order")
+            .why("Otherwise a server must close the connection."),
+        wire("ws-frames", "frames are valid")
             .section("RFC 6455 5.2")
-            .why("A server must close the connection otherwise."),
+            .why("Otherwise a server must close the connection."),
         wire("ws-text", "messages are sent in text frames")
             .should()
             .section("RFC 6455 5.6")
-            .why("JSON is text; not all servers take binary frames."),
+            .why("JSON is text, and not all servers accept binary frames."),
     ]
     .into_iter()
     .map(|check| check.over(WS))
@@ -159,24 +162,24 @@ fn streams() -> Vec<MessageCheck> {
         wire("line-ended", "each message ends with a newline")
             .section("RFC 8259 2")
             .should()
-            .why("A server that reads lines waits for it.")
+            .why("A server that reads lines waits for the newline.")
             .over(LINE),
         wire("header-block", "each message has a header block with its length in bytes")
             .section("LSP headerPart")
-            .why("A length in characters ends within the message.")
+            .why("A length in characters cuts the message off.")
             .over(HEADER),
     ]
 }
 
 fn requests(name: &'static str, title: &'static str) -> MessageCheck {
     let about = CaseInfo { group: "requests", section: "4", ..CaseInfo::new(name, title) };
-    MessageCheck { about, subject: RequiredTraffic::Message }
+    MessageCheck { about, requires: RequiredTraffic::Message }
 }
 
 fn wire(name: &'static str, title: &'static str) -> MessageCheck {
     MessageCheck {
         about: CaseInfo { group: "wire", ..CaseInfo::new(name, title) },
-        subject: RequiredTraffic::Message,
+        requires: RequiredTraffic::Message,
     }
 }
 
@@ -205,12 +208,12 @@ impl MessageCheck {
         self.with(|about| CaseInfo { wires, ..about })
     }
 
-    /// Holds what was sent against it.
+    /// Evaluates the traffic of the run.
     pub(super) fn evaluate(&self, observed: &Observations) -> CaseResult {
         let broken = observed.faults.iter().find(|(_, fault)| fault.check == self.about.name);
         let Some((scenario, fault)) = broken else {
             let finding = observed
-                .lack(self.subject)
+                .lack(self.requires)
                 .map_or(ScenarioOutcome::Fine, |reason| ScenarioOutcome::NotRun(reason.to_owned()));
             return self.about.outcome(finding);
         };
@@ -225,7 +228,7 @@ impl MessageCheck {
 }
 
 impl Observations {
-    /// Adds what was sent in this scenario.
+    /// Adds the traffic of a scenario.
     pub(super) fn add(&mut self, scenario: &str, record: &ScenarioRecord) {
         for fault in &record.faults {
             if !self.faults.iter().any(|(_, known)| known.check == fault.check) {
@@ -250,13 +253,13 @@ impl Observations {
             RequiredTraffic::InFlight if self.in_flight < 2 => {
                 Some("the client never had two calls in flight")
             }
-            RequiredTraffic::Reply if self.replies == 0 => Some("the client answered nothing"),
+            RequiredTraffic::Reply if self.replies == 0 => Some("the client sent no Response"),
             _ => None,
         }
     }
 }
 
-/// Section 5.
+/// Returns the fault of a Response (section 5).
 fn malformed(reply: &Json) -> Option<String> {
     if !reply.member("jsonrpc").is_some_and(|version| is_text(version, "2.0")) {
         return Some("`jsonrpc` is not \"2.0\"".to_owned());

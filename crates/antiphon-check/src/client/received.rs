@@ -1,16 +1,16 @@
-//! What does the client ask in this message, and what is an answer to it?
+//! A received message: its calls, its Responses, and its faults.
 //!
-//! It reads as leniently as it can and writes down every fault: a client whose requests are not in
-//! order is answered all the same, so that the rest of it can be judged.
+//! The parser is lenient and records every fault. A client with faulty requests still gets responses, so
+//! that the other checks can run.
 
 use crate::transcript::json::{Json, JsonValue};
 
-/// A call, as far as it could be read.
+/// A call of the client.
 #[derive(Clone, Debug)]
 pub(super) struct ReceivedCall {
-    /// The text of its id.
+    /// The id, as JSON.
     pub(super) id: String,
-    /// The text of what an ordinary answer has as its result.
+    /// The result of an ordinary response, as JSON.
     pub(super) result: String,
 }
 
@@ -19,56 +19,56 @@ pub(super) struct ReceivedCall {
 pub(super) struct ReceivedCalls {
     pub(super) calls: Vec<ReceivedCall>,
     pub(super) is_batch: bool,
-    /// Whether no call came before it in its scenario.
+    /// It is the first message with calls of its scenario.
     pub(super) is_first: bool,
 }
 
-/// Everything that one message holds.
+/// The content of one message.
 #[derive(Debug, Default)]
 pub(super) struct ReceivedMessage {
     pub(super) received: Option<ReceivedCalls>,
-    /// Responses to what the server asked.
+    /// Responses to the server's Requests.
     pub(super) replies: Vec<Json>,
-    /// Which check a fault breaks, and how.
+    /// Faults, by the check that they break.
     pub(super) faults: Vec<(&'static str, String)>,
 }
 
 impl ReceivedCall {
-    /// An answer whose result is this text.
+    /// Returns a response with this result.
     pub(super) fn with_result(&self, result: &str) -> String {
         format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{}}}"#, self.id)
     }
 
-    /// An answer whose error is this text.
+    /// Returns a response with this error.
     pub(super) fn with_error(&self, error: &str) -> String {
         format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, self.id)
     }
 
-    /// What a server without faults would say.
+    /// Returns the correct response.
     pub(super) fn ordinary(&self) -> String {
         self.with_result(&self.result)
     }
 
-    /// The same answer, as if it were for another call: an id of this text.
-    pub(super) fn under(&self, id: &str) -> Self {
+    /// Returns the call with another id.
+    pub(super) fn with_id(&self, id: &str) -> Self {
         Self { id: id.to_owned(), result: self.result.clone() }
     }
 }
 
 impl ReceivedCalls {
-    /// The answers as one message: an Array to a batch.
-    pub(super) fn answered(&self, answer: impl FnMut(&ReceivedCall) -> String) -> String {
+    /// Returns the responses as one message: an Array for a batch.
+    pub(super) fn respond(&self, answer: impl FnMut(&ReceivedCall) -> String) -> String {
         let answers: Vec<String> = self.calls.iter().map(answer).collect();
         if self.is_batch { format!("[{}]", answers.join(",")) } else { answers.concat() }
     }
 
     pub(super) fn ordinary(&self) -> String {
-        self.answered(ReceivedCall::ordinary)
+        self.respond(ReceivedCall::ordinary)
     }
 }
 
 impl ReceivedMessage {
-    /// Reads a message; an ordinary answer gives `result`, or else the call's own params.
+    /// Parses a message. An ordinary response has `result`, or else the params of the call.
     pub(super) fn read(message: &[u8], result: Option<&str>) -> Self {
         let mut parsed = Self::default();
         match parse(message) {
@@ -82,7 +82,7 @@ impl ReceivedMessage {
         parsed
     }
 
-    /// Whether it could be made out what it holds.
+    /// Reports whether the message could be parsed.
     pub(super) fn is_readable(&self) -> bool {
         let is_broken =
             |(check, _): &(&str, String)| ["request-json", "request-object"].contains(check);
@@ -99,7 +99,7 @@ impl ReceivedMessage {
             _ => (std::slice::from_ref(json), false),
         };
         if entries.is_empty() {
-            self.fault("request-object", "an empty Array is no batch");
+            self.fault("request-object", "an empty Array is not a batch");
         }
         let calls: Vec<ReceivedCall> =
             entries.iter().filter_map(|entry| self.entry(entry, result)).collect();
@@ -108,7 +108,7 @@ impl ReceivedMessage {
         }
     }
 
-    /// A member twice: the last one counts, as in most readers.
+    /// Parses a message with duplicate members: the last one counts, as in most parsers.
     fn leniently(&mut self, message: &[u8], result: Option<&str>) {
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(message) else { return };
         if let Ok(json) = Json::parse(&value.to_string()) {
@@ -116,10 +116,10 @@ impl ReceivedMessage {
         }
     }
 
-    /// Reads one message of a batch, or the only one; gives the call that it is.
+    /// Parses one entry of a batch, or the only message. Returns the call, if it is one.
     fn entry(&mut self, json: &Json, result: Option<&str>) -> Option<ReceivedCall> {
         let JsonValue::Object(members) = &json.value else {
-            self.fault("request-object", format!("a message is an Object, and this is {json}"));
+            self.fault("request-object", format!("expected an Object, found {json}"));
             return None;
         };
         let is_reply = |name: &str| name == "result" || name == "error";
@@ -130,7 +130,7 @@ impl ReceivedMessage {
         self.request(json);
         for (name, _) in members.iter() {
             if !["jsonrpc", "method", "params", "id"].contains(&&*name) {
-                self.fault("request-members", format!("`{name}` is no member of a Request"));
+                self.fault("request-members", format!("`{name}` is not a member of a Request"));
             }
         }
         let id = json.member("id")?;
@@ -139,7 +139,7 @@ impl ReceivedMessage {
         Some(ReceivedCall { id: id.text().to_owned(), result: result.to_owned() })
     }
 
-    /// Section 4.
+    /// Checks a Request (section 4).
     fn request(&mut self, json: &Json) {
         match json.member("jsonrpc") {
             None => self.fault("request-jsonrpc", "`jsonrpc` is missing"),
@@ -154,7 +154,7 @@ impl ReceivedMessage {
             Some((JsonValue::String(_), method)) => {
                 let name = method.lossy();
                 if name.starts_with("rpc.") && name != "rpc.discover" {
-                    self.fault("reserved-names", format!("it calls {method}"));
+                    self.fault("reserved-names", format!("the client calls {method}"));
                 }
             }
             Some((_, method)) => self
@@ -194,7 +194,7 @@ pub(super) fn is_text(json: &Json, text: &str) -> bool {
     json.is_text(text)
 }
 
-/// `1`, and `1.0` and `1e3` too: the value has no fractional part.
+/// Reports whether the value has no fractional part: `1`, but also `1.0` and `1e3`.
 fn is_whole(number: &str) -> bool {
     if !number.contains(['.', 'e', 'E']) {
         return true;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_has_no_fault() {
+    fn a_valid_message_has_no_fault() {
         for message in [
             r#"{"jsonrpc":"2.0","method":"a","id":1}"#,
             r#"{"jsonrpc":"2.0","method":"a","params":{},"id":"x"}"#,
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_answered_with_its_id_and_its_params() {
+    fn a_response_has_the_id_and_the_params_of_its_call() {
         let one = ReceivedMessage::read(
             br#"{"method":"a","params":[1.50],"id":18446744073709551616}"#,
             None,

@@ -1,12 +1,12 @@
-//! What went over the wire while a scenario was on?
+//! The record of a scenario: messages, faults and counts.
 //!
-//! Bounded: a client that floods is written down in part, and counted in whole.
+//! It is bounded: of a flood, it keeps the first messages and counts the rest.
 
 use super::received::{ReceivedCalls, ReceivedMessage};
 use crate::result::{DialogueLine, shortened};
 use crate::transcript::json::Json;
 
-/// Lines that are kept of one scenario, and Responses, and pongs.
+/// The limit of recorded lines, Responses and pongs.
 const MAX_LINES: usize = 64;
 
 /// A fault in what the client sent.
@@ -15,35 +15,35 @@ pub(super) struct MessageFault {
     /// The check that it breaks.
     pub(super) check: &'static str,
     pub(super) reason: String,
-    /// What was sent.
+    /// The message.
     pub(super) shown: Option<String>,
 }
 
-/// What one scenario saw.
+/// The record of one scenario.
 #[derive(Debug, Default)]
 pub(super) struct ScenarioRecord {
     pub(super) lines: Vec<DialogueLine>,
     pub(super) faults: Vec<MessageFault>,
     /// The client speaks HTTP/1.0.
-    pub(super) is_old: bool,
+    pub(super) is_http10: bool,
     /// Messages that the client sent.
     pub(super) messages: usize,
     /// Calls among them.
     pub(super) calls: usize,
     /// Batches with calls.
     pub(super) batches: usize,
-    /// Calls that are no batch.
+    /// Single calls.
     pub(super) singles: usize,
-    /// The most messages with calls that were under way at once on one connection.
+    /// The largest number of messages with calls in flight on one connection.
     pub(super) in_flight: usize,
-    /// The most calls.
+    /// The largest number of calls in flight.
     pub(super) calls_in_flight: usize,
     /// Responses that the client sent.
     pub(super) replies: Vec<Json>,
     /// Payloads of pongs.
     pub(super) pongs: Vec<Vec<u8>>,
-    /// Whether a close frame came.
-    pub(super) said_goodbye: bool,
+    /// The client sent a close frame.
+    pub(super) has_close_frame: bool,
 }
 
 impl ScenarioRecord {
@@ -51,7 +51,7 @@ impl ScenarioRecord {
         self.line(DialogueLine::sent(what.trim_ascii_end()));
     }
 
-    pub(super) fn event(&mut self, what: &[u8]) {
+    pub(super) fn received(&mut self, what: &[u8]) {
         self.line(DialogueLine::received(what.trim_ascii_end()));
     }
 
@@ -62,7 +62,7 @@ impl ScenarioRecord {
     }
 
     pub(super) fn message(&mut self, message: &[u8], parsed: &ReceivedMessage) {
-        self.event(message);
+        self.received(message);
         self.messages += 1;
         if let Some(received) = &parsed.received {
             self.calls += received.calls.len();
@@ -77,15 +77,15 @@ impl ScenarioRecord {
     }
 
     pub(super) fn pong(&mut self, payload: Vec<u8>) {
-        self.event(b"(a pong)");
+        self.received(b"(a pong)");
         if self.pongs.len() < MAX_LINES {
             self.pongs.push(payload);
         }
     }
 
-    pub(super) fn goodbye(&mut self) {
-        self.event(b"(a close frame)");
-        self.said_goodbye = true;
+    pub(super) fn close_frame(&mut self) {
+        self.received(b"(a close frame)");
+        self.has_close_frame = true;
     }
 
     pub(super) fn fault(
@@ -94,7 +94,7 @@ impl ScenarioRecord {
         reason: impl Into<String>,
         message: Option<&[u8]>,
     ) {
-        // The first one of its kind says it all.
+        // The first fault of a check is enough.
         if !self.faults.iter().any(|known| known.check == check) {
             self.faults.push(MessageFault {
                 check,
@@ -104,15 +104,15 @@ impl ScenarioRecord {
         }
     }
 
-    /// These are all under way at once.
-    pub(super) fn under_way(&mut self, received: &[ReceivedCalls]) {
+    /// Records messages that are in flight at once.
+    pub(super) fn in_flight(&mut self, received: &[ReceivedCalls]) {
         let calls = received.iter().flat_map(|received| &received.calls);
         let ids: Vec<&str> = calls.map(|call| call.id.as_str()).collect();
         self.in_flight = self.in_flight.max(received.len());
         self.calls_in_flight = self.calls_in_flight.max(ids.len());
         for (at, id) in ids.iter().enumerate() {
             if ids[..at].contains(id) {
-                self.fault("ids-unique", format!("two calls under way have the id {id}"), None);
+                self.fault("ids-unique", format!("two calls in flight have the id {id}"), None);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The whole run: scenario after scenario, whatever becomes of the client.
+//! The run of the suite: one scenario after the other, whatever the client does.
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
@@ -13,29 +13,29 @@ use super::scenarios::{self, SuiteEntry};
 use crate::error::{CheckError, CheckErrorKind};
 use crate::result::CaseResult;
 
-/// A run under way.
+/// The runner of a client check.
 pub(super) struct ClientRunner {
     pub(super) runner: ScenarioRunner,
     pub(super) deadline: Option<Instant>,
-    /// Scenarios at once.
+    /// The number of scenarios at once.
     pub(super) jobs: usize,
 }
 
-/// What became of an entry, before all is seen.
+/// The state of an entry during the run.
 enum EntryState {
-    /// The one that all rest on, which is judged already.
+    /// The ordinary call, which is already evaluated.
     Ordinary,
     Seen(ScenarioObservation),
     NotRun(String),
     /// The time was up.
     Late,
-    /// It is only looked at.
-    Looked,
+    /// A message check, which is evaluated at the end.
+    AtEnd,
 }
 
 impl ClientRunner {
-    /// Puts each on; `on_progress` hears how many are done. Gives the verdicts, and whether the time was up
-    /// before all was run. What is only looked at is judged when all is seen.
+    /// Runs every entry. Returns the results, and whether the time was up before all were run. Message
+    /// checks are evaluated at the end.
     pub(super) async fn evaluate(
         &self,
         entries: &[SuiteEntry],
@@ -69,16 +69,16 @@ impl ClientRunner {
         Ok((outcome.collect(), is_late))
     }
 
-    /// An ordinary call must get its result, or nothing can be judged.
+    /// Runs the ordinary call. Without its result, no other scenario can be evaluated.
     async fn begin(&self, observed: &mut Observations) -> Result<(CaseResult, usize), CheckError> {
         let scenario = scenarios::ordinary();
-        let observation = self.runner.state(&scenario).await?;
+        let observation = self.runner.run(&scenario).await?;
         observed.add(scenario.about.name, &observation.record);
         match obstacle(&scenario, &observation, self.runner.limit) {
             None => {
                 Ok((evaluate(&scenario, &observation, self.runner.limit), observation.record.calls))
             }
-            Some(reason) => Err(refused(&reason, &observation)),
+            Some(reason) => Err(no_ordinary_call(&reason, &observation)),
         }
     }
 
@@ -87,7 +87,7 @@ impl ClientRunner {
             return Ok(EntryState::NotRun(reason));
         }
         match entry {
-            SuiteEntry::Check(_) => Ok(EntryState::Looked),
+            SuiteEntry::Check(_) => Ok(EntryState::AtEnd),
             SuiteEntry::Scenario(scenario) if scenario.about.name == scenarios::ORDINARY => {
                 Ok(EntryState::Ordinary)
             }
@@ -95,8 +95,8 @@ impl ClientRunner {
                 Ok(EntryState::Late)
             }
             SuiteEntry::Scenario(scenario) => match self.deadline {
-                None => self.runner.state(scenario).await.map(EntryState::Seen),
-                Some(end) => match timeout_at(end, self.runner.state(scenario)).await {
+                None => self.runner.run(scenario).await.map(EntryState::Seen),
+                Some(end) => match timeout_at(end, self.runner.run(scenario)).await {
                     Ok(observation) => observation.map(EntryState::Seen),
                     Err(_) => Ok(EntryState::Late),
                 },
@@ -104,7 +104,7 @@ impl ClientRunner {
         }
     }
 
-    /// The verdict, where it can be given already.
+    /// Returns the result of an entry, if it is known before the end.
     fn status(
         &self,
         entry: &SuiteEntry,
@@ -117,37 +117,37 @@ impl ClientRunner {
             (_, EntryState::Ordinary) => Some(ordinary.clone()),
             (_, EntryState::NotRun(reason)) => Some(not_run(reason)),
             (_, EntryState::Late) => {
-                Some(not_run("the time was up: --budget gives more".to_owned()))
+                Some(not_run("the time was up; --budget allows more".to_owned()))
             }
             (SuiteEntry::Scenario(scenario), EntryState::Seen(observation)) => {
                 observed.add(scenario.about.name, &observation.record);
                 Some(evaluate(scenario, &observation, self.runner.limit))
             }
-            (_, EntryState::Looked | EntryState::Seen(_)) => None,
+            (_, EntryState::AtEnd | EntryState::Seen(_)) => None,
         }
     }
 
-    /// Why it is not for this wire, or this client.
+    /// Returns the reason why a case does not apply to this wire or client.
     fn elsewhere(&self, about: &CaseInfo) -> Option<String> {
         let has_own_result =
             about.name.starts_with("result-") || ["escapes", "byte-by-byte"].contains(&about.name);
         if self.runner.result.is_some() && has_own_result {
-            return Some("it has a result of its own, and --result names another".to_owned());
+            return Some("the scenario has its own result, but --result sets another".to_owned());
         }
         if about.wires.contains(&self.runner.wire) {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(ClientWire::name).collect();
-        Some(format!("it is about {}", names.join(", ")))
+        Some(format!("only for {}", names.join(", ")))
     }
 }
 
-/// Says what was seen of a client that does not do the least.
-fn refused(reason: &str, observation: &ScenarioObservation) -> CheckError {
+/// Describes a client that makes no ordinary call.
+fn no_ordinary_call(reason: &str, observation: &ScenarioObservation) -> CheckError {
     let fault = observation.record.faults.iter().take(3).map(|fault| format!("; {}", fault.reason));
-    let words = observation.last_words.iter().map(|words| format!("; its last words: {words}"));
+    let words = observation.last_error.iter().map(|words| format!("; its stderr: {words}"));
     let more: String = fault.chain(words).collect();
     CheckError::new(CheckErrorKind::Protocol, format!("no ordinary call succeeds: {reason}{more}")).hint(
-        "the client must make a call and exit with 0 when it has a result; --result gives it another",
+        "the client must make a call and exit with 0 if it gets a result; --result sets the result",
     ).with_dialogue(observation.record.lines.iter().take(6).cloned().collect())
 }

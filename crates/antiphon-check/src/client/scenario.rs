@@ -1,4 +1,4 @@
-//! What is a scenario: what the server does, and what a client must make of it?
+//! Scenarios: the script of the server, and the required behaviour of the client.
 
 use std::time::Duration;
 
@@ -7,30 +7,30 @@ use super::received::{ReceivedCall, ReceivedCalls};
 use super::record::ScenarioRecord;
 use crate::transcript::RequirementLevel;
 
-/// How long calls are held, for others to join them.
+/// The time that a call is held, for another to join it.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
-/// How long a client may look at an answer that is none, before the server leaves.
-const HESITATION: Duration = Duration::from_millis(300);
+/// The delay between an invalid response and the close of the connection.
+const CLOSE_DELAY: Duration = Duration::from_millis(300);
 
-/// One thing that clients must be able to cope with.
+/// One scenario.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) about: CaseInfo,
     pub(super) script: ServerScript,
     pub(super) needs: Precondition,
     pub(super) expect: ExpectedExit,
-    /// What else must have happened.
-    pub(super) proof: Option<RecordCheck>,
+    /// A further check of the record.
+    pub(super) record_check: Option<RecordCheck>,
 }
 
-/// Looks at what was seen; says what is wrong with it.
+/// A check of the record. The error describes the fault.
 pub(super) type RecordCheck = fn(&ScenarioRecord) -> Result<(), String>;
 
-/// What is asked of a client, and who says so.
+/// The description of a case.
 #[derive(Clone, Debug)]
 pub(super) struct CaseInfo {
     pub(super) group: &'static str,
-    /// Kebab-case, and the same for ever: baselines refer to it.
+    /// Kebab-case, and stable: baselines refer to it.
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) level: RequirementLevel,
@@ -39,84 +39,83 @@ pub(super) struct CaseInfo {
     pub(super) wires: &'static [ClientWire],
 }
 
-/// What the server does.
+/// The script of the server.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ServerScript {
-    /// Answers each call so.
-    Says(fn(&ReceivedCall) -> String),
-    /// Answers each call with what is no answer, and leaves after a while.
-    Lies(fn(&ReceivedCall) -> String),
-    /// Does this about each message with calls.
-    Does(fn(&ReceivedCalls, ClientWire) -> Vec<ServerAction>),
-    /// Holds a message with calls this long, for another to join it, and does this about them; over
-    /// HTTP at once, since a connection has one call at a time there.
-    Holds(Duration, fn(&[ReceivedCalls], ClientWire) -> Vec<ServerAction>),
-    /// Leaves whoever comes in, at once.
-    Leaves,
-    /// Answers the handshake of a WebSocket, whose key is given, so.
-    Opens(fn(&str) -> Vec<u8>),
+    /// Sends this response to each call.
+    Respond(fn(&ReceivedCall) -> String),
+    /// Sends this invalid response to each call, and closes the connection after a delay.
+    RespondWrongly(fn(&ReceivedCall) -> String),
+    /// Performs these actions for each message with calls.
+    Act(fn(&ReceivedCalls, ClientWire) -> Vec<ServerAction>),
+    /// Holds a message with calls for this time, for another to join it, and then performs these
+    /// actions. Over HTTP it does not wait: a connection has one call at a time.
+    HoldThenAct(Duration, fn(&[ReceivedCalls], ClientWire) -> Vec<ServerAction>),
+    /// Closes every connection at once.
+    CloseAtOnce,
+    /// Sends this response to a WebSocket handshake with the given key.
+    Handshake(fn(&str) -> Vec<u8>),
 }
 
-/// One thing that the server does.
+/// One action of the server.
 #[derive(Clone, Debug)]
 pub(super) enum ServerAction {
-    /// Sends a message, framed as the wire has it.
-    Tell(String),
-    /// The same, each byte by itself.
-    Dribble(String),
-    /// Sends the first half of a message, and leaves.
-    Half(String),
+    /// Sends a correctly framed message.
+    Message(String),
+    /// Sends a message byte by byte.
+    ByteByByte(String),
+    /// Sends the first half of a message, and closes the connection.
+    Truncated(String),
     /// Sends these bytes as they are.
     Send(Vec<u8>),
     Wait(Duration),
-    /// Waits until the client does something about what was sent, or so long. More calls are not
-    /// that.
+    /// Waits for a reaction of the client, up to this time. Further calls are not a reaction.
     Listen(Duration),
-    /// Says goodbye on a WebSocket, with this code.
-    Close(u16),
-    Leave,
-    /// Leaves, unless there is more to answer: every call that is under way is treated alike.
-    LeaveLast,
-    /// Owes a message: it is sent once no call waits.
-    Owe(String),
-    /// Leaves with a reset, where the wire knows one.
+    /// Sends a WebSocket close frame with this code.
+    CloseFrame(u16),
+    Close,
+    /// Closes the connection, unless another call waits: all calls in flight get the same treatment.
+    CloseWhenIdle,
+    /// Sends a message once no call waits.
+    Deferred(String),
+    /// Resets the connection, if the wire can.
     Reset,
 }
 
 impl ServerAction {
-    /// Does what is no answer, and leaves after a while.
-    pub(super) fn lie(act: Self) -> Vec<Self> {
-        vec![act, Self::Wait(HESITATION), Self::LeaveLast]
+    /// Performs the action, and closes the connection after a delay.
+    pub(super) fn then_close(act: Self) -> Vec<Self> {
+        vec![act, Self::Wait(CLOSE_DELAY), Self::CloseWhenIdle]
     }
 }
 
-/// What a client has to do, or there is nothing to judge.
+/// The behaviour of the client that a scenario needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Precondition {
-    /// Not even a call.
+    /// None, not even a call.
     Nothing,
     Call,
-    /// By HTTP/1.1: older clients know no chunks, and no 1xx.
+    /// HTTP/1.1: older clients know neither chunks nor 1xx.
     Http11,
-    /// One that is no batch.
+    /// A call outside a batch.
     SingleCall,
     /// One message with calls at a time.
     OneInFlight,
-    /// Two messages with calls, the second before the first is answered.
+    /// Two messages with calls, the second before the response to the first.
     TwoInFlight,
     Batch,
 }
 
-/// How the client must end.
+/// The required exit of the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ExpectedExit {
-    /// With 0: there was a result.
+    /// With 0: it got a result.
     Result,
-    /// With another code: there was none.
+    /// With another code: it got none.
     Failure,
-    /// With a result where one call was made; later calls may have found nobody.
+    /// With 0 if it made one call. Later calls may have failed to connect.
     ResultOfOne,
-    /// As it likes, as long as it ends.
+    /// With any code.
     Either,
 }
 
@@ -126,7 +125,7 @@ pub(super) const HTTP: &[ClientWire] = &[ClientWire::Http];
 pub(super) const WS: &[ClientWire] = &[ClientWire::Ws];
 pub(super) const LINE: &[ClientWire] = &[ClientWire::Line];
 pub(super) const HEADER: &[ClientWire] = &[ClientWire::Header];
-/// Where either side can speak at any time.
+/// The wires where either side can send at any time.
 pub(super) const DUPLEX: &[ClientWire] = &[ClientWire::Ws, ClientWire::Line, ClientWire::Header];
 
 impl CaseInfo {
@@ -137,25 +136,25 @@ impl CaseInfo {
 }
 
 impl Scenario {
-    /// An answer that is in order, however odd it looks: the client must take it.
-    pub(super) fn takes(name: &'static str, title: &'static str) -> Self {
+    /// A valid response: the client must accept it.
+    pub(super) fn accepts(name: &'static str, title: &'static str) -> Self {
         Self {
             about: CaseInfo::new(name, title),
-            script: ServerScript::Says(ReceivedCall::ordinary),
+            script: ServerScript::Respond(ReceivedCall::ordinary),
             needs: Precondition::Call,
             expect: ExpectedExit::Result,
-            proof: None,
+            record_check: None,
         }
     }
 
-    /// What is no result: the client must not take it for one.
-    pub(super) fn refuses(name: &'static str, title: &'static str) -> Self {
-        Self { expect: ExpectedExit::Failure, ..Self::takes(name, title) }
+    /// Not a result: the client must report a failure.
+    pub(super) fn rejects(name: &'static str, title: &'static str) -> Self {
+        Self { expect: ExpectedExit::Failure, ..Self::accepts(name, title) }
     }
 
-    /// What a client may end either way, as long as it ends.
+    /// The client may exit with any code, but it must exit.
     pub(super) fn survives(name: &'static str, title: &'static str) -> Self {
-        Self { expect: ExpectedExit::Either, ..Self::takes(name, title) }
+        Self { expect: ExpectedExit::Either, ..Self::accepts(name, title) }
     }
 
     pub(super) fn should(self) -> Self {
@@ -186,60 +185,60 @@ impl Scenario {
         Self { expect, ..self }
     }
 
-    pub(super) fn proof(self, proof: RecordCheck) -> Self {
-        Self { proof: Some(proof), ..self }
+    pub(super) fn record_check(self, check: RecordCheck) -> Self {
+        Self { record_check: Some(check), ..self }
     }
 
     pub(super) fn script(self, script: ServerScript) -> Self {
         Self { script, ..self }
     }
 
-    pub(super) fn says(self, answer: fn(&ReceivedCall) -> String) -> Self {
-        self.script(ServerScript::Says(answer))
+    pub(super) fn responds(self, answer: fn(&ReceivedCall) -> String) -> Self {
+        self.script(ServerScript::Respond(answer))
     }
 
-    pub(super) fn lies(self, answer: fn(&ReceivedCall) -> String) -> Self {
-        self.script(ServerScript::Lies(answer))
+    pub(super) fn responds_wrongly(self, answer: fn(&ReceivedCall) -> String) -> Self {
+        self.script(ServerScript::RespondWrongly(answer))
     }
 
-    pub(super) fn does(self, acts: fn(&ReceivedCalls, ClientWire) -> Vec<ServerAction>) -> Self {
-        self.script(ServerScript::Does(acts))
+    pub(super) fn acts(self, acts: fn(&ReceivedCalls, ClientWire) -> Vec<ServerAction>) -> Self {
+        self.script(ServerScript::Act(acts))
     }
 }
 
 impl ServerScript {
-    /// How long a message is held for others.
+    /// Returns the time that a message is held.
     pub(super) fn hold(self, wire: ClientWire) -> Option<Duration> {
         match self {
-            Self::Holds(time, _) if wire != ClientWire::Http => Some(time),
+            Self::HoldThenAct(time, _) if wire != ClientWire::Http => Some(time),
             _ => None,
         }
     }
 
-    /// What is done about these messages.
+    /// Returns the actions for these messages.
     pub(super) fn acts(self, received: &[ReceivedCalls], wire: ClientWire) -> Vec<ServerAction> {
         let each = |act: &dyn Fn(&ReceivedCalls) -> Vec<ServerAction>| {
             received.iter().flat_map(act).collect()
         };
         match self {
-            Self::Says(answer) => {
-                each(&|received| vec![ServerAction::Tell(received.answered(answer))])
+            Self::Respond(answer) => {
+                each(&|received| vec![ServerAction::Message(received.respond(answer))])
             }
-            Self::Lies(answer) => {
-                each(&|received| ServerAction::lie(ServerAction::Tell(received.answered(answer))))
-            }
-            Self::Does(acts) => each(&|received| acts(received, wire)),
-            Self::Holds(_, acts) => acts(received, wire),
-            Self::Opens(_) | Self::Leaves => {
-                each(&|received| vec![ServerAction::Tell(received.ordinary())])
+            Self::RespondWrongly(answer) => each(&|received| {
+                ServerAction::then_close(ServerAction::Message(received.respond(answer)))
+            }),
+            Self::Act(acts) => each(&|received| acts(received, wire)),
+            Self::HoldThenAct(_, acts) => acts(received, wire),
+            Self::Handshake(_) | Self::CloseAtOnce => {
+                each(&|received| vec![ServerAction::Message(received.ordinary())])
             }
         }
     }
 
-    /// The answer to the handshake of a WebSocket.
+    /// Returns the response to a WebSocket handshake.
     pub(super) fn opening(self, key: &str) -> Vec<u8> {
         match self {
-            Self::Opens(answer) => answer(key),
+            Self::Handshake(answer) => answer(key),
             _ => super::codec::websocket::switched(key),
         }
     }

@@ -1,4 +1,4 @@
-//! One scenario, from the start of the client to its end.
+//! The run of one scenario, from the start of the client to its end.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -16,44 +16,41 @@ use super::scenario::Scenario;
 use super::scenario_state::ScenarioState;
 use crate::error::{CheckError, CheckErrorKind};
 
-/// How long connections are read on when the client is gone.
+/// The time to read the connections on after the client ended.
 const AFTER: Duration = Duration::from_millis(200);
-/// Connections at once; a client that opens more waits for one of them to end.
+/// The limit of connections at once. Further connections wait.
 const CONNECTIONS: usize = 256;
 
-/// How scenarios are put on.
+/// Runs scenarios.
 #[derive(Debug)]
 pub(super) struct ScenarioRunner {
-    /// The command, with marks for where the server is.
+    /// The command, with placeholders for the address.
     pub(super) argv: Vec<String>,
     pub(super) over: ClientTransport,
     pub(super) wire: ClientWire,
-    /// How long the client may take.
+    /// The time limit of the client.
     pub(super) limit: Duration,
-    /// What ordinary answers have as their result.
+    /// The result of ordinary responses.
     pub(super) result: Option<String>,
 }
 
-/// What was seen of a scenario.
+/// The observation of one scenario.
 #[derive(Debug)]
 pub(super) struct ScenarioObservation {
     pub(super) record: ScenarioRecord,
     pub(super) ending: ClientExit,
-    pub(super) last_words: Option<String>,
+    pub(super) last_error: Option<String>,
 }
 
 impl ScenarioRunner {
-    /// Serves the scenario to the client; an error where it does not even begin.
-    pub(super) async fn state(
-        &self,
-        scenario: &Scenario,
-    ) -> Result<ScenarioObservation, CheckError> {
+    /// Serves the scenario to the client. Fails if the client does not start.
+    pub(super) async fn run(&self, scenario: &Scenario) -> Result<ScenarioObservation, CheckError> {
         let state = Arc::new(ScenarioState::new(scenario.script, self.wire, self.result.clone()));
-        let (listener, address) = self.over.open(self.wire).await.map_err(|error| {
+        let (listener, address) = self.over.listen(self.wire).await.map_err(|error| {
             let over = self.over.name();
             CheckError::new(
                 CheckErrorKind::Unreachable,
-                format!("nothing can be served over {over}: {error}"),
+                format!("cannot listen on {over}: {error}"),
             )
         })?;
         let (argv, is_wire) = (address.filled_in(&self.argv), self.over == ClientTransport::Stdio);
@@ -64,7 +61,7 @@ impl ScenarioRunner {
             connections.spawn(ClientConnection::pipes(Arc::clone(&state), stdin, stdout).serve());
         }
         let ending = {
-            let ended = client.ended(self.limit);
+            let ended = client.wait(self.limit);
             tokio::pin!(ended);
             loop {
                 tokio::select! {
@@ -80,7 +77,7 @@ impl ScenarioRunner {
         let _ = timeout(AFTER, async { while connections.join_next().await.is_some() {} }).await;
         connections.shutdown().await;
         let record = std::mem::take(&mut *state.record());
-        Ok(ScenarioObservation { record, ending, last_words: client.last_words().await })
+        Ok(ScenarioObservation { record, ending, last_error: client.last_error().await })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What do the connections of a scenario share?
+//! The state that the connections of a scenario share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,19 +10,19 @@ use super::codec::ClientWire;
 use super::record::ScenarioRecord;
 use super::scenario::ServerScript;
 
-/// How long calls are held in vain, in all.
+/// The total time that calls are held although no other joins them.
 const PATIENCE: Duration = Duration::from_millis(2000);
 
-/// One scenario under way.
+/// A running scenario.
 #[derive(Debug)]
 pub(super) struct ScenarioState {
     pub(super) script: ServerScript,
     pub(super) wire: ClientWire,
-    /// The result of ordinary answers; else the params of the call.
+    /// The result of ordinary responses; without one, the params of the call.
     pub(super) result: Option<String>,
     record: Mutex<ScenarioRecord>,
-    /// For how long calls may still be held in vain, in milliseconds: a client that makes one call
-    /// after the other must not run out of time for it.
+    /// The rest of that time, in milliseconds. A client that makes one call after the other must not
+    /// time out because of it.
     patience: AtomicU64,
     is_over: watch::Sender<bool>,
 }
@@ -34,7 +34,7 @@ impl ScenarioState {
         Self { script, wire, result, record, patience, is_over }
     }
 
-    /// Nobody is there any more to wait for.
+    /// Ends the scenario: the client process ended.
     pub(super) fn end(&self) {
         self.is_over.send_replace(true);
     }

@@ -90,7 +90,7 @@ impl Target {
                 failure.hint("check that the command is installed and on the PATH")
             }
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
-                "is the server running there? `antiphon serve {address}` starts one to try"
+                "check that the server runs; `antiphon serve {address}` starts a demo server"
             )),
             _ => failure,
         }
@@ -111,7 +111,7 @@ async fn lookup(
         return Err(refuse(hint));
     }
     let found = tokio::net::lookup_host((host, port)).await.map_err(|error| {
-        let what = format!("`{host}` cannot be found: {error}");
+        let what = format!("cannot resolve `{host}`: {error}");
         CheckError::new(CheckErrorKind::Unreachable, what)
     })?;
     let found: Vec<SocketAddr> = found.collect();

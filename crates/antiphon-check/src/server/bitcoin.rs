@@ -1,10 +1,9 @@
-//! What a dialect writes differently on purpose, in the words of 2.0.
+//! Normalizes the responses of Bitcoin Core to JSON-RPC 2.0.
 
 use crate::transcript::json::{Json, JsonValue};
 
-/// A Response of Bitcoin Core's: `result`, `error` and `id`, of which one is null, and no `jsonrpc`.
-/// Nothing, where there is nothing to change, and where it is no JSON or has a member twice: that is
-/// judged as it came.
+/// Normalizes a Response with `result`, `error` and `id`, of which one is null, and without `jsonrpc`.
+/// Returns `None` for a text that is not JSON or has a duplicate member: the case compares it as it is.
 pub(super) fn from_bitcoin(message: &[u8]) -> Option<Vec<u8>> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
     let JsonValue::Array(entries) = &json.value else {
@@ -34,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_null_beside_the_other_is_left_out() {
+    fn a_null_member_is_removed() {
         let words = |text: &str| String::from_utf8(from_bitcoin(text.as_bytes()).unwrap()).unwrap();
         let good = r#"{"jsonrpc":"2.0","result":null,"id":1.50}"#;
         assert_eq!(words(r#"{"result":null,"error":null,"id":1.50}"#), good);
@@ -45,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_is_there_twice_is_not_hidden() {
+    fn a_duplicate_member_is_not_hidden() {
         for text in [
             r#"{"result":1,"error":null,"id":1,"id":1}"#,
             r#"{"jsonrpc":"2.0","jsonrpc":"2.0","result":1,"id":1}"#,

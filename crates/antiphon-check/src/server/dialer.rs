@@ -1,4 +1,4 @@
-//! How a connection to the server is made ready for cases, and how one asks whether it lives.
+//! Opens connections to the server, makes calls of its own, and adapts its waiting times to the server.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,47 +13,47 @@ use crate::result::shortened;
 use crate::transcript::Profile;
 use crate::transcript::json::Json;
 
-/// What every id of ours begins with, so that no case uses it.
+/// The prefix of the checker's own ids. No case uses it.
 const OURS: &str = "antiphon";
 
-/// Whom to call, and how long to wait for it.
+/// Opens connections to the server under test.
 pub(crate) struct Dialer {
     pub(crate) target: Target,
     pub(crate) profile: Profile,
-    /// How long one answer may take.
-    longest: Duration,
-    /// When the time of the whole run is up.
+    /// The timeout of one reply.
+    timeout: Duration,
+    /// The end of the whole run.
     pub(crate) deadline: Instant,
-    /// After which time the probe may be sent to a server that does not answer; nothing, where its
-    /// methods are not ours to know.
+    /// The delay before an early probe. `None` for the user's own transcripts, whose methods may be
+    /// slow.
     pace: Option<Duration>,
     next: AtomicU64,
-    /// How often all patience was in vain.
+    /// The number of replies that did not arrive within the timeout.
     hangs: AtomicU64,
-    /// How often a call got no answer though a later one did.
+    /// The number of calls without a reply, though a later call got one.
     drops: AtomicU64,
-    /// How long the slowest of some ordinary calls took.
+    /// The duration of the slowest of a few ordinary calls.
     slowest: Duration,
-    /// How late an answer came behind that of a later call, in milliseconds.
+    /// The largest delay of a reply that a later call's reply overtook, in milliseconds.
     lateness: AtomicU64,
-    /// How much longer an attack may take to be answered.
+    /// The factor of the timeout; larger for attacks.
     factor: AtomicU32,
 }
 
-/// After so many hangs, nobody waits for long any more.
+/// After this many hangs, the timeout becomes short.
 const MANY: u64 = 3;
 const SHORT: Duration = Duration::from_millis(500);
 const MANY_DROPS: u64 = 10;
-/// So many drops are waited for with all patience: who is only late is not to be blamed.
+/// This many drops are confirmed with the full timeout, so that a slow server is not blamed.
 const SURE: u64 = 2;
-/// How long a quick server is waited for before the probe.
+/// The delay before an early probe to a fast server.
 pub(crate) const PACE: Duration = Duration::from_millis(50);
 
 impl Dialer {
     pub(crate) fn new(
         target: Target,
         profile: Profile,
-        longest: Duration,
+        timeout: Duration,
         deadline: Instant,
         pace: Option<Duration>,
     ) -> Self {
@@ -63,7 +63,7 @@ impl Dialer {
         Self {
             target,
             profile,
-            longest,
+            timeout,
             deadline,
             pace,
             next,
@@ -75,7 +75,7 @@ impl Dialer {
         }
     }
 
-    /// How long the answer that a case expects is waited for.
+    /// Returns the timeout of a reply that a case expects.
     pub(crate) fn patience(&self) -> Duration {
         let is_attack = self.factor.load(Ordering::Relaxed) > 1;
         match self.hangs.load(Ordering::Relaxed) {
@@ -84,19 +84,19 @@ impl Dialer {
         }
     }
 
-    /// How long an answer is waited for that must come: who is only slow is not gone.
+    /// Returns the full timeout, for replies that decide whether the server is alive.
     pub(crate) fn full_patience(&self) -> Duration {
-        let longest = self.longest.saturating_mul(self.factor.load(Ordering::Relaxed));
-        longest.min(self.deadline.saturating_duration_since(Instant::now()))
+        let timeout = self.timeout.saturating_mul(self.factor.load(Ordering::Relaxed));
+        timeout.min(self.deadline.saturating_duration_since(Instant::now()))
     }
 
-    /// Whether what follows is an attack: much to read, and to answer.
+    /// Sets whether the next case is an attack. The server may need longer to read it.
     pub(crate) fn attacks(&self, is_hostile: bool) {
         self.factor.store(if is_hostile { 5 } else { 1 }, Ordering::Relaxed);
     }
 
-    /// How long an answer is waited for before the probe, and how long after the probe's answer: less
-    /// and less with a server that was never only late.
+    /// Returns the delay before an early probe, and the delay after its reply. Both shrink for a server
+    /// that drops calls and was never late.
     pub(crate) fn pace(&self) -> Option<(Duration, Duration)> {
         let late = Duration::from_millis(self.lateness.load(Ordering::Relaxed));
         let pace = self.pace?.max(2 * late);
@@ -107,29 +107,29 @@ impl Dialer {
         }
     }
 
-    /// Takes note that an answer took so long, and came behind that of a later call.
+    /// Records a reply that was overtaken, and its delay.
     pub(crate) fn came_late(&self, took: Duration) {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.lateness.fetch_max(took, Ordering::Relaxed);
     }
 
-    /// Takes note that a call got no answer though a later one did.
+    /// Records a call without a reply, though a later call got one.
     pub(crate) fn dropped(&self) {
         self.drops.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes note that an answer was waited for in vain.
+    /// Records a reply that did not arrive within the timeout.
     pub(crate) fn hung(&self) {
         self.hangs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Sets the pace by how long an ordinary call took.
+    /// Adapts the delays to the duration of an ordinary call.
     pub(crate) fn set_pace(&mut self, call: Duration) {
         self.slowest = call;
         self.pace = self.pace.map(|pace| pace.max(5 * call));
     }
 
-    /// Connects, and says what the dialect says first.
+    /// Connects, and performs the handshake of the dialect.
     pub(crate) async fn dial(&self) -> Result<ServerConnection, String> {
         let mut connection = self.connect(false).await?;
         if self.profile == Profile::Lsp {
@@ -138,12 +138,12 @@ impl Dialer {
         Ok(connection)
     }
 
-    /// Connects, and says nothing.
+    /// Connects, and sends nothing.
     pub(crate) async fn connect(&self, bare: bool) -> Result<ServerConnection, String> {
         self.open(bare).await.map_err(|error| error.to_string())
     }
 
-    /// Whether there is anybody at all. Even a listener may be silent, where TLS is due.
+    /// Checks that the server accepts connections, TLS included.
     pub(crate) async fn reach(&self) -> io::Result<()> {
         self.open(true).await.map(drop)
     }
@@ -156,44 +156,44 @@ impl Dialer {
 
     async fn initialize(&self, connection: &mut ServerConnection) -> Result<(), String> {
         const PARAMS: &str = r#"{"processId":null,"rootUri":null,"capabilities":{}}"#;
-        self.ask(connection, "initialize", PARAMS).await?;
+        self.call(connection, "initialize", PARAMS).await?;
         let initialized = br#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
         let _ = timeout(self.patience(), connection.send(initialized)).await;
         Ok(())
     }
 
-    /// An id of ours, that nobody else uses.
+    /// Returns a new id of the checker.
     fn id(&self) -> String {
         format!("\"{OURS}{}\"", self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Calls a method and gives its answer, whatever else comes meanwhile.
-    pub(crate) async fn ask(
+    /// Calls a method and returns the reply. Skips every other message.
+    pub(crate) async fn call(
         &self,
         connection: &mut ServerConnection,
         method: &str,
         params: &str,
     ) -> Result<Json, String> {
-        self.asked(connection, self.call(&quoted(method), params)).await
+        self.reply(connection, self.request(&quoted(method), params)).await
     }
 
-    /// The same, with no params at all.
-    pub(crate) async fn ask_without_params(
+    /// Like [`Self::call`], without params.
+    pub(crate) async fn call_without_params(
         &self,
         connection: &mut ServerConnection,
         method: &str,
     ) -> Result<Json, String> {
         let id = self.id();
         let call = format!(r#"{{"jsonrpc":"2.0","method":{},"id":{id}}}"#, quoted(method));
-        self.asked(connection, (call, id)).await
+        self.reply(connection, (call, id)).await
     }
 
-    async fn asked(
+    async fn reply(
         &self,
         connection: &mut ServerConnection,
         (call, id): (String, String),
     ) -> Result<Json, String> {
-        let asked = async {
+        let reply = async {
             if self.is_http() {
                 let answer =
                     self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
@@ -204,8 +204,10 @@ impl Dialer {
             loop {
                 let message = match connection.next().await {
                     ServerEvent::Message(message) => message,
-                    ServerEvent::Control(8, _) => return Err("a close frame".to_owned()),
-                    ServerEvent::Control(..) | ServerEvent::Answer(_) => continue,
+                    ServerEvent::Control(8, _) => {
+                        return Err("the server sent a close frame".to_owned());
+                    }
+                    ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
                     ServerEvent::End(end) => return Err(end.what),
                 };
                 if let Some(answer) = answer_to(&message, &id) {
@@ -215,18 +217,18 @@ impl Dialer {
             }
         };
         let patience = self.full_patience();
-        timeout(patience, asked)
+        timeout(patience, reply)
             .await
-            .unwrap_or_else(|_| Err(format!("no answer within {patience:?}")))
+            .unwrap_or_else(|_| Err(format!("no reply within {patience:?}")))
     }
 
-    /// Answers a Request of the server's, which may wait for that: we have no such method.
+    /// Replies to a Request of the server with "Method not found", because the server may wait for it.
     pub(crate) async fn refuse(&self, connection: &mut ServerConnection, message: &[u8]) {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
             return;
         };
-        // What only echoes has no question.
+        // An echo of the checker's own call is not a Request.
         let id = json.member("id").filter(|id| !has_our_prefix(id));
         if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
@@ -239,8 +241,8 @@ impl Dialer {
         matches!(self.target.address.protocol, AddressProtocol::Http { .. })
     }
 
-    /// Asks by HTTP. A server may end a connection between two requests; then there is another. `Err`
-    /// says that it ended without an answer.
+    /// Sends a message by POST. If the server closed the connection between two requests, it sends it
+    /// again on a new one.
     pub(crate) async fn post(
         &self,
         connection: &mut ServerConnection,
@@ -253,7 +255,7 @@ impl Dialer {
         loop {
             connection.send(message).await;
             match final_answer(connection).await {
-                Err(end) if !is_fresh && !end.is_nonsense => {
+                Err(end) if !is_fresh && !end.is_violation => {
                     *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
                     is_fresh = true;
                 }
@@ -262,46 +264,46 @@ impl Dialer {
         }
     }
 
-    /// A call with an id of ours.
-    fn call(&self, method: &str, params: &str) -> (String, String) {
+    /// Returns a call with a new id, and the id.
+    fn request(&self, method: &str, params: &str) -> (String, String) {
         let id = self.id();
         let call = format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params},"id":{id}}}"#);
         (call, id)
     }
 
-    /// The call that asks whether the server lives, and its id.
+    /// Returns the probe, an ordinary call, and its id.
     pub(crate) fn probe(&self, methods: &ServerMethods) -> (String, String) {
-        self.call(&quoted(&methods.method), &methods.params)
+        self.request(&quoted(&methods.method), &methods.params)
     }
 
-    /// Whether the server answers an ordinary call on a connection of its own.
+    /// Checks that the server replies to an ordinary call on a new connection.
     pub(crate) async fn is_alive(&self, methods: &ServerMethods) -> Result<(), String> {
         let mut connection = self.dial().await?;
-        let answer = self.ask(&mut connection, &methods.method, &methods.params).await?;
-        methods.recognises(&answer)
+        let answer = self.call(&mut connection, &methods.method, &methods.params).await?;
+        methods.check_probe(&answer)
     }
 }
 
-/// The next HTTP answer that is not only a sign of life.
+/// Returns the next final HTTP response.
 async fn final_answer(connection: &mut ServerConnection) -> Result<HttpResponse, ConnectionEnd> {
     loop {
         match connection.next().await {
-            ServerEvent::Answer(answer) if answer.status < 200 && answer.status != 101 => {}
-            ServerEvent::Answer(answer) => return Ok(answer),
+            ServerEvent::Response(answer) if answer.status < 200 && answer.status != 101 => {}
+            ServerEvent::Response(answer) => return Ok(answer),
             ServerEvent::End(end) => return Err(end),
             ServerEvent::Message(_) | ServerEvent::Control(..) => {}
         }
     }
 }
 
-/// The message, if it is the Response to this id.
+/// Returns the message, if it is the Response with this id.
 pub(crate) fn answer_to(message: &[u8], id: &str) -> Option<Json> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
     let is_ours = json.member("id").is_some_and(|found| found.text() == id);
     (is_ours && json.member("method").is_none()).then_some(json)
 }
 
-/// Whether it is an answer to a call that no case made.
+/// Reports whether it is a reply to one of the checker's own calls.
 pub(crate) fn is_ours(message: &[u8]) -> bool {
     let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
     else {
@@ -314,7 +316,7 @@ fn has_our_prefix(id: &Json) -> bool {
     id.text().strip_prefix('"').is_some_and(|text| text.starts_with(OURS))
 }
 
-/// A name as a JSON String.
+/// Returns a name as a JSON String.
 pub(crate) fn quoted(name: &str) -> String {
     serde_json::Value::from(name).to_string()
 }

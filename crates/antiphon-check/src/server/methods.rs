@@ -1,8 +1,8 @@
-//! What can this server be asked?
+//! Finds the methods of the server that the suite can call.
 //!
-//! A suite for any server cannot know its methods. One ordinary method is enough for most cases: the
-//! one that the user names, one of the specification's examples, or one that the server describes and
-//! that looks harmless. The others of the suite are looked for, one by one.
+//! The suite cannot know the methods of a server. One ordinary method is enough for most cases: one
+//! that the user names, an example of the specification, or one that the server describes and that
+//! looks harmless. The run probes for the other methods of the suite, one by one.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -15,26 +15,26 @@ use crate::transcript::{Bindings, CaseStep, Profile, TranscriptCase};
 /// The method of OpenRPC that describes a server.
 const DISCOVER: &str = "rpc.discover";
 
-/// What the server answers to.
+/// The methods of the server that the suite can call.
 #[derive(Clone, Debug)]
 pub(crate) struct ServerMethods {
-    /// A method that gives a result; where there is none, one that nobody has.
+    /// A method that returns a result; if none is known, a method that no server has.
     pub(crate) method: String,
-    /// Params that it takes.
+    /// Valid params of it.
     pub(crate) params: String,
-    /// What it gives, if that is the same each time.
+    /// Its result, if it is always the same.
     result: Option<String>,
-    /// Whether `method` is one that the server has.
+    /// The server has `method`.
     pub(crate) has_method: bool,
-    /// How long a call of it took.
+    /// The duration of a call of it.
     pub(crate) took: Duration,
-    /// A case may mean the method by its name: where users write cases for what they have.
-    is_meant: bool,
-    /// Those of the suite's own methods that it has.
+    /// A case may call `method` by its name: the user wrote the cases for this server.
+    allows_name: bool,
+    /// The methods of the suite that the server has.
     has: BTreeSet<&'static str>,
 }
 
-/// The methods that cases call by name: what to call each with, and what shows that it is there.
+/// The methods that cases call by name: params, and the reply that shows that the server has it.
 const KNOWN: [(&str, &str, ExpectedReply); 12] = [
     ("subtract", "[42,23]", ExpectedReply::Result("19")),
     ("sum", "[1,2,4]", ExpectedReply::Result("7")),
@@ -50,7 +50,7 @@ const KNOWN: [(&str, &str, ExpectedReply); 12] = [
     ("call_me_back", "[]", ExpectedReply::Code("-32602")),
 ];
 
-/// What an answer has to be.
+/// The reply that shows that the server has a method.
 enum ExpectedReply {
     Result(&'static str),
     AnyResult,
@@ -73,7 +73,7 @@ impl ExpectedReply {
 }
 
 impl ServerMethods {
-    /// Finds out what the server has. `Err` says that it answers nothing.
+    /// Finds the methods of the server. Fails if the server replies to no call.
     pub(crate) async fn find(
         dialer: &Dialer,
         named: Option<(String, String)>,
@@ -81,9 +81,10 @@ impl ServerMethods {
         let mut connection = Some(dialer.dial().await?);
         let is_named = named.is_some();
         let mut has = BTreeSet::new();
-        let mut heard = false;
+        let mut has_replied = false;
         for (name, params, sign) in &KNOWN {
-            // Nobody is asked to do something by a name alone: these come with the examples.
+            // A method may do harm under any name. The others are probed only on a server that has the
+            // examples of the specification.
             let examples = ["subtract", "sum", "get_data"];
             let is_likely = examples.iter().filter(|name| has.contains(**name)).count() >= 2;
             let is_example = examples.contains(name) || *name == "echo";
@@ -93,14 +94,14 @@ impl ServerMethods {
             if *name == "whoami" && !has.contains("echo") {
                 break;
             }
-            let answer = ask(dialer, &mut connection, name, params).await;
-            heard |= answer.is_ok();
+            let answer = call(dialer, &mut connection, name, params).await;
+            has_replied |= answer.is_ok();
             let is_ours = answer.is_ok_and(|answer| sign.is_in(&answer));
             if is_ours && (*name != "echo" || echoes(dialer, &mut connection).await) {
                 has.insert(*name);
             }
-            // Who does not answer the first is asked for what it is known to have.
-            if !heard {
+            // A server that ignores the first call may still reply to the method that the user names.
+            if !has_replied {
                 break;
             }
         }
@@ -115,7 +116,7 @@ impl ServerMethods {
         found
     }
 
-    /// Calls the method some times, to see what it gives and how long it takes.
+    /// Calls the method twice, to learn its result and its duration.
     async fn with(
         dialer: &Dialer,
         connection: &mut Option<ServerConnection>,
@@ -130,28 +131,28 @@ impl ServerMethods {
         let mut first = None;
         for _ in 0..2 {
             let called = Instant::now();
-            let answer = ask(dialer, connection, &method, &params).await?;
+            let answer = call(dialer, connection, &method, &params).await?;
             took = took.max(called.elapsed());
             first.get_or_insert(answer);
         }
-        let first = first.ok_or("nothing was asked")?;
+        let first = first.ok_or("no call was made")?;
         if is_named && first.member("result").is_none() {
             let error = first.member("error").unwrap_or(&first);
-            return Err(format!("{method} gives no result but {error}"));
+            return Err(format!("{method} returns no result but {error}"));
         }
-        // What any other method gives may change with every second.
+        // The result of any other method may change at any time.
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
         let result =
             first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
-        let is_meant = dialer.pace().is_none();
-        Ok(Self { method, params, result, has_method, took, is_meant, has })
+        let allows_name = dialer.pace().is_none();
+        Ok(Self { method, params, result, has_method, took, allows_name, has })
     }
 
-    /// What the names stand for before a case begins.
+    /// Returns the initial bindings of a case.
     pub(crate) fn bindings(&self) -> Bindings {
         let mut bindings = Bindings::default();
         if self.has_method {
-            // What came was JSON, and what the user wrote was read.
+            // Both are valid JSON: one was received, the other was parsed from the command line.
             let _ = bindings.set("method", &quoted(&self.method));
             let _ = bindings.set("params", &self.params);
         }
@@ -161,28 +162,28 @@ impl ServerMethods {
         bindings
     }
 
-    /// Whether it is the answer to the probe.
-    pub(crate) fn recognises(&self, answer: &Json) -> Result<(), String> {
+    /// Checks the reply to the probe.
+    pub(crate) fn check_probe(&self, answer: &Json) -> Result<(), String> {
         match (answer.member("result"), &self.result) {
             (Some(found), Some(result)) => {
                 if Json::parse(result).as_ref() == Ok(found) {
                     return Ok(());
                 }
-                Err(format!("{} now gives {found}, and gave {result} before", self.method))
+                Err(format!("{} now returns {found}, but returned {result} before", self.method))
             }
             (Some(_), None) => Ok(()),
             (None, _) if !self.has_method && answer.member("error").is_some() => Ok(()),
-            (None, _) => Err(format!("{} now gives {answer}", self.method)),
+            (None, _) => Err(format!("{} now returns {answer}", self.method)),
         }
     }
 
-    /// A method that the case needs and the server has not.
+    /// Returns a method that the case needs and the server lacks.
     pub(crate) fn lacks(&self, case: &TranscriptCase) -> Option<String> {
         let texts = || case.steps.iter().filter_map(sent);
         if !self.has_method && texts().any(|text| text.contains("\"<method>\"")) {
-            return Some("a method to call: name one with --method".to_owned());
+            return Some("a known method: name one with --method".to_owned());
         }
-        let is_meant = |name: &str| self.is_meant && name == self.method;
+        let is_meant = |name: &str| self.allows_name && name == self.method;
         let missing = |name: &str| !self.has.contains(name) && !is_meant(name);
         if let Some(needs) = &case.facts.needs {
             return needs.iter().find(|name| missing(name)).map(|name| format!("`{name}`"));
@@ -195,10 +196,10 @@ impl ServerMethods {
     }
 }
 
-/// Whether it gives named params back too, and null for none: a method of the same name may do
+/// Checks that `echo` also returns named params, and null without params: a method of this name may do
 /// something else.
 async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> bool {
-    let named = ask(dialer, connection, "echo", "{}").await;
+    let named = call(dialer, connection, "echo", "{}").await;
     let named = named.is_ok_and(|answer| ExpectedReply::Result("{}").is_in(&answer));
     let mut open = match connection.take() {
         Some(open) => open,
@@ -207,9 +208,9 @@ async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> b
             Err(_) => return false,
         },
     };
-    let none = dialer.ask_without_params(&mut open, "echo").await;
+    let none = dialer.call_without_params(&mut open, "echo").await;
     *connection = none.is_ok().then_some(open);
-    // That a null result is left out is for a case to say.
+    // A case of the suite reports a server that leaves out a null result.
     let is_null = |answer: &Json| match answer.member("result") {
         Some(result) => result.text() == "null",
         None => answer.member("error").is_none(),
@@ -217,8 +218,8 @@ async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> b
     named && none.is_ok_and(|answer| is_null(&answer))
 }
 
-/// Asks, on another connection where the last one is gone.
-async fn ask(
+/// Calls a method, on a new connection if the last one was closed.
+async fn call(
     dialer: &Dialer,
     connection: &mut Option<ServerConnection>,
     method: &str,
@@ -229,11 +230,11 @@ async fn ask(
         Some(open) => open,
         None => dialer.dial().await?,
     };
-    let mut answer = dialer.ask(&mut open, method, params).await;
+    let mut answer = dialer.call(&mut open, method, params).await;
     if answer.is_err() && was_used && open.is_over() {
-        // To close after an answer is allowed.
+        // A server may close the connection after a reply.
         open = dialer.dial().await?;
-        answer = dialer.ask(&mut open, method, params).await;
+        answer = dialer.call(&mut open, method, params).await;
     }
     if answer.is_ok() {
         *connection = Some(open);
@@ -241,7 +242,7 @@ async fn ask(
     answer
 }
 
-/// A method that gives a result, and its params.
+/// Returns a method that returns a result, and its params.
 async fn ordinary(
     dialer: &Dialer,
     connection: &mut Option<ServerConnection>,
@@ -261,7 +262,7 @@ async fn ordinary(
         }
     };
     for (name, params) in custom {
-        let answer = ask(dialer, connection, &name, &params).await;
+        let answer = call(dialer, connection, &name, &params).await;
         if answer.is_ok_and(|answer| answer.member("result").is_some()) {
             return Some((name, params));
         }
@@ -273,12 +274,12 @@ fn owned((name, params): (&str, &str)) -> (String, String) {
     (name.to_owned(), params.to_owned())
 }
 
-/// The methods that the server describes, need no params, and sound as if they only told something.
+/// Returns methods that the server describes, that need no params, and whose names sound harmless.
 async fn described(
     dialer: &Dialer,
     connection: &mut Option<ServerConnection>,
 ) -> Option<Vec<(String, String)>> {
-    let answer = ask(dialer, connection, DISCOVER, "[]").await.ok()?;
+    let answer = call(dialer, connection, DISCOVER, "[]").await.ok()?;
     let document = answer.member("result")?;
     let JsonValue::Array(methods) = &document.member("methods")?.value else { return None };
     let names = methods.iter().filter_map(|method| {
@@ -296,21 +297,23 @@ fn is_required(param: &Json) -> bool {
     param.member("required").is_some_and(|required| required.text() == "true")
 }
 
-/// Whether a name promises to tell and not to do: nobody wants a suite that stops the server.
+/// Reports whether a name sounds like a query and not like a command. The suite must not stop the
+/// server.
 fn sounds_harmless(name: &str) -> bool {
-    const TELLS: [&str; 12] = [
+    const QUERIES: [&str; 12] = [
         "get", "list", "ping", "echo", "version", "info", "status", "health", "count", "chainid",
         "time", "name",
     ];
-    const DOES: [&str; 14] = [
+    const COMMANDS: [&str; 14] = [
         "set", "stop", "start", "shut", "delete", "remove", "create", "send", "add", "kill",
         "restart", "write", "clear", "update",
     ];
     let name = name.to_ascii_lowercase();
-    TELLS.iter().any(|word| name.contains(word)) && !DOES.iter().any(|word| name.contains(word))
+    QUERIES.iter().any(|word| name.contains(word))
+        && !COMMANDS.iter().any(|word| name.contains(word))
 }
 
-/// What a step sends, as text.
+/// Returns the text that a step sends.
 fn sent(step: &CaseStep) -> Option<&str> {
     match step {
         CaseStep::Send(text) | CaseStep::Raw(text) | CaseStep::Frame(_, text) => {
@@ -332,7 +335,7 @@ fn asks_for_work(step: &CaseStep) -> bool {
     }
 }
 
-/// The methods of the suite that a text calls.
+/// Returns the methods of the suite that a text calls.
 fn methods_in(text: &str) -> Vec<&'static str> {
     let calls = |name: &str| {
         text.match_indices(&format!("\"{name}\"")).any(|(at, _)| {
@@ -355,7 +358,7 @@ mod tests {
             result: None,
             has_method: true,
             took: Duration::ZERO,
-            is_meant: false,
+            allows_name: false,
             has: has.iter().copied().collect(),
         }
     }
@@ -388,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_sounds_harmless_is_called_unasked() {
+    fn only_harmless_names_are_called() {
         for harmless in ["eth_chainId", "getVersion", "system.listMethods", "rpc_ping"] {
             assert!(sounds_harmless(harmless), "{harmless}");
         }

@@ -110,7 +110,7 @@ pub async fn run(
 ) -> Result<ServerRun, CheckError> {
     let mut run = check.begin(suite, &on_event).await?;
     let results = run
-        .evaluate(&suite.cases, |done, case| on_event(RunEvent::Case { done, group: &case.group }))
+        .run_cases(&suite.cases, |done, case| on_event(RunEvent::Case { done, group: &case.group }))
         .await;
     let (is_gone, is_late) = (run.is_gone, run.is_late);
     Ok(ServerRun { results, method: run.methods.method.clone(), is_gone, is_late })

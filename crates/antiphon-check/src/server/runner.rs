@@ -1,8 +1,8 @@
-//! The whole run: case after case, and on whatever becomes of the server.
+//! The run of the suite: one case after the other, even if the server crashes.
 //!
-//! A connection is used again while cases leave it in order. After a finding the next case gets a new
-//! one; a server that died is started again where `--spawn` says how, and waited for where not. One
-//! that stays away ends the run: what is left says why it was not run.
+//! Cases share a connection while it is usable. After a finding, the next case gets a new connection.
+//! The run restarts a crashed server that `--spawn` started, and waits a while for any other. A server
+//! that stays away ends the run; the remaining cases are not run.
 
 use std::time::Duration;
 
@@ -18,30 +18,30 @@ use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind, Finding};
 use crate::transcript::json::Json;
 use crate::transcript::{CaseStep, TranscriptCase, WireKind};
 
-/// How long a server that is gone may stay away.
+/// The time for a server to come back.
 const COMEBACK: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(50);
-/// How long a server may live on after what it dies of.
-const LAST_BREATH: Duration = Duration::from_millis(25);
-const UP: &str = "the time was up: --budget gives more";
+/// The time for a server to crash after a wrong reply.
+const CRASH_DELAY: Duration = Duration::from_millis(25);
+const TIME_UP: &str = "the time was up; --budget allows more";
 
-/// A run under way.
+/// A running suite.
 pub(super) struct SuiteRun {
     pub(super) dialer: Dialer,
     pub(super) methods: ServerMethods,
     pub(super) wire: WireKind,
     pub(super) is_hostile: bool,
     pub(super) server: Option<SpawnedServer>,
-    /// A connection that the last case left in order, and which case that was.
+    /// A usable connection of an earlier case, and the index of that case.
     spare: Option<(ServerConnection, usize)>,
-    /// Why nothing can be run any more.
+    /// The reason why no more cases can be run.
     over: Option<String>,
-    /// Whether the server went away for good.
+    /// The server went away for good.
     pub(super) is_gone: bool,
-    /// Whether the time was up before all was run.
+    /// The time was up before all cases were run.
     pub(super) is_late: bool,
-    /// Whether the time was up when the last finding was made: what was cut short says nothing about
-    /// the server. That it is looked for afterwards may take what time it will.
+    /// The time was up at the last finding. Such a finding says nothing about the server. The search for
+    /// a crash after a finding does not count.
     is_cut: bool,
 }
 
@@ -58,15 +58,15 @@ impl SuiteRun {
         Self { dialer, methods, wire, is_hostile, server, spare, over, is_gone, is_late, is_cut }
     }
 
-    /// Runs each case in turn; `seen` is told how many are done.
-    pub(super) async fn evaluate(
+    /// Runs the cases in turn. Calls `on_case` before each.
+    pub(super) async fn run_cases(
         &mut self,
         cases: &[TranscriptCase],
-        seen: impl Fn(usize, &TranscriptCase),
+        on_case: impl Fn(usize, &TranscriptCase),
     ) -> Vec<CaseResult> {
         let mut all = Vec::with_capacity(cases.len());
         for (index, case) in cases.iter().enumerate() {
-            seen(index, case);
+            on_case(index, case);
             let obstacle = self.obstacle(case);
             let mut found = match obstacle {
                 Some(reason) => result_of(case, CaseStatus::NotRun, Some(reason)),
@@ -79,7 +79,7 @@ impl SuiteRun {
                 && self.is_cut
             {
                 self.is_late = true;
-                found = result_of(case, CaseStatus::NotRun, Some(UP.to_owned()));
+                found = result_of(case, CaseStatus::NotRun, Some(TIME_UP.to_owned()));
             }
             all.push(found);
         }
@@ -89,42 +89,42 @@ impl SuiteRun {
         all
     }
 
-    /// Why this case cannot be run here.
+    /// Returns the reason why this case cannot be run.
     fn obstacle(&mut self, case: &TranscriptCase) -> Option<String> {
         let (facts, profile) = (&case.facts, self.dialer.profile);
         if !facts.fits(self.wire) {
             return Some(match &facts.only[..] {
-                [] => "it cannot be expressed over this wire".to_owned(),
+                [] => "not expressible over this wire".to_owned(),
                 only => {
                     let names: Vec<String> = only.iter().map(ToString::to_string).collect();
-                    format!("it is about {}", names.join(", "))
+                    format!("only for {}", names.join(", "))
                 }
             });
         }
         if !facts.profiles.is_empty() && !facts.profiles.contains(&profile) {
             let names: Vec<String> = facts.profiles.iter().map(ToString::to_string).collect();
-            return Some(format!("it is for --profile {}", names.join(", ")));
+            return Some(format!("only for --profile {}", names.join(", ")));
         }
         if facts.unless.contains(&profile) {
             return Some(format!("{profile} deviates here on purpose"));
         }
         if facts.is_hostile && !self.is_hostile {
-            return Some("it is an attack: --hostile runs it".to_owned());
+            return Some("an attack; --hostile runs it".to_owned());
         }
         if self.wire == WireKind::Values && !case.steps.iter().all(is_value) {
-            return Some("values cannot tell where a broken text ends".to_owned());
+            return Some("the values framing cannot carry invalid JSON".to_owned());
         }
-        let crowds = |step: &CaseStep| matches!(step, CaseStep::Crowd(_));
+        let crowds = |step: &CaseStep| matches!(step, CaseStep::Connect(_));
         if self.is_child() && case.steps.iter().any(crowds) {
-            return Some("it needs a server that takes many connections".to_owned());
+            return Some("needs a server that accepts many connections".to_owned());
         }
         if let Some(lacking) = self.methods.lacks(case) {
             return Some(format!("the server lacks {lacking}"));
         }
-        if self.is_up() { Some(UP.to_owned()) } else { self.over.clone() }
+        if self.is_up() { Some(TIME_UP.to_owned()) } else { self.over.clone() }
     }
 
-    /// Whether there is no time left.
+    /// Reports whether the time is up.
     fn is_up(&mut self) -> bool {
         let is_up = Instant::now() >= self.dialer.deadline;
         self.is_late |= is_up;
@@ -151,24 +151,24 @@ impl SuiteRun {
         {
             return crashed(case, &how, &finding, dialogue);
         }
-        // It may be what an earlier case left behind: only a connection of its own can tell.
+        // An earlier case may have left this behind. Only a new connection can tell.
         let again = self.afresh(case, index, before).await;
         if again.status != CaseStatus::Passed {
             return again;
         }
         match finding.fault {
             FailureKind::Extra if is_quiet(case) && !is_quiet(&cases[last]) => {
-                // Its own answer, which the second time came behind the probe's.
+                // The reply belongs to this case. The second time, it arrived after the probe's.
                 self.spare = None;
                 return against(case, finding, dialogue);
             }
             FailureKind::Extra | FailureKind::Crashed => blame(before, last, &finding),
-            // It may have ended by itself meanwhile.
+            // The server may have closed the connection on its own.
             FailureKind::Closed | FailureKind::Silent => {}
             FailureKind::Wrong => {
                 let last = before.get(last).map_or_else(String::new, |result| result.name.clone());
                 let how = format!(
-                    "only on a connection that was used before, the last time by {last}: on one of its own it is right"
+                    "only on a connection that an earlier case used, the last one {last}; correct on a new connection"
                 );
                 return against(case, finding.because(&how), dialogue);
             }
@@ -176,14 +176,14 @@ impl SuiteRun {
         again
     }
 
-    /// Runs it on a connection of its own.
+    /// Runs the case on a new connection.
     async fn afresh(
         &mut self,
         case: &TranscriptCase,
         index: usize,
         before: &mut [CaseResult],
     ) -> CaseResult {
-        // Some serve one connection at a time.
+        // Some servers take one connection at a time.
         if !self.is_child()
             && let Some((connection, _)) = self.spare.take()
         {
@@ -194,7 +194,7 @@ impl SuiteRun {
         if let Err(fault) = &connection
             && let Err(how) = self.revive().await
         {
-            // Nothing of this case was sent: it is the fault of what was sent before.
+            // This case has sent nothing yet, so an earlier case caused the crash.
             blame_crash(before, &format!("{how}\nno connection: {fault}"));
             if let Some(over) = &self.over {
                 return result_of(case, CaseStatus::NotRun, Some(over.clone()));
@@ -219,7 +219,7 @@ impl SuiteRun {
         if bare { self.dialer.connect(true).await } else { self.dialer.dial().await }
     }
 
-    /// Runs it on this connection, which is kept where it can be used again.
+    /// Runs the case on this connection, and keeps the connection if it is still usable.
     async fn attempt(
         &mut self,
         case: &TranscriptCase,
@@ -249,7 +249,7 @@ impl SuiteRun {
         (outcome, dialogue)
     }
 
-    /// What became of a connection on which something was found.
+    /// Completes a finding with what happened to its connection.
     async fn aftermath(
         &mut self,
         case: &TranscriptCase,
@@ -257,13 +257,13 @@ impl SuiteRun {
         mut connection: ServerConnection,
         finding: Finding,
     ) -> Finding {
-        // A process of its own is costly to start: what still answers is used again.
+        // A new process is expensive. A connection that still replies is used again.
         if matches!(finding.fault, FailureKind::Wrong | FailureKind::Silent)
             && self.is_child()
             && !case.is_raw()
             && self
                 .dialer
-                .ask(&mut connection, &self.methods.method, &self.methods.params)
+                .call(&mut connection, &self.methods.method, &self.methods.params)
                 .await
                 .is_ok()
         {
@@ -279,12 +279,12 @@ impl SuiteRun {
         }
     }
 
-    /// Whether each connection is a process of its own.
+    /// Reports whether each connection is a process of its own.
     fn is_child(&self) -> bool {
         matches!(self.dialer.target.location, TargetLocation::Child(_))
     }
 
-    /// A finding, and whether the server outlived the case.
+    /// Returns the result of a finding, and checks whether the server survived.
     async fn found(
         &mut self,
         case: &TranscriptCase,
@@ -292,8 +292,8 @@ impl SuiteRun {
         dialogue: Vec<DialogueLine>,
     ) -> CaseResult {
         if matches!(finding.fault, FailureKind::Wrong | FailureKind::Extra) {
-            // Who is about to die of it gets the time to.
-            sleep(LAST_BREATH).await;
+            // A server may crash shortly after a wrong reply.
+            sleep(CRASH_DELAY).await;
         }
         match self.revive().await {
             Err(how) => crashed(case, &how, &finding, dialogue),
@@ -301,10 +301,10 @@ impl SuiteRun {
         }
     }
 
-    /// Makes sure that the server answers; says how it was found, if it had to be waited for.
+    /// Makes sure that the server replies. The error describes a crash, even if the server is back.
     async fn revive(&mut self) -> Result<(), String> {
         if self.is_child() {
-            // The next connection is a process of its own.
+            // The next connection starts a new process.
             return Ok(());
         }
         if let Some(server) = &mut self.server
@@ -314,17 +314,17 @@ impl SuiteRun {
         }
         let Err(fault) = self.dialer.is_alive(&self.methods).await else { return Ok(()) };
         if self.server.is_some() {
-            return self.restart(format!("the server no longer answers: {fault}")).await;
+            return self.restart(format!("the server no longer replies: {fault}")).await;
         }
         let deadline = Instant::now() + COMEBACK;
         while Instant::now() < deadline {
             sleep(STEP).await;
             if self.dialer.is_alive(&self.methods).await.is_ok() {
-                return Err(format!("the server was gone for a while: {fault}"));
+                return Err(format!("the server was unreachable for a while: {fault}"));
             }
         }
         self.is_gone = true;
-        self.over = Some("the server was gone by then; --spawn starts it again".to_owned());
+        self.over = Some("the server was gone; --spawn restarts it".to_owned());
         Err(format!("the server is gone: {fault}"))
     }
 
@@ -332,23 +332,23 @@ impl SuiteRun {
         let Some(server) = &mut self.server else { return Err(how) };
         if let Err(failure) = server.restart(&self.dialer).await {
             self.is_gone = true;
-            self.over = Some(format!("the server did not start again: {}", failure));
+            self.over = Some(format!("the server did not restart: {}", failure));
         }
         Err(how)
     }
 }
 
-/// What came late is the fault of the case that it belongs to.
+/// Blames a late message on the case that caused it.
 fn blame(before: &mut [CaseResult], last: usize, finding: &Finding) {
     let Some(earlier) = before.get_mut(last) else { return };
     if earlier.status == CaseStatus::Passed {
         earlier.status = CaseStatus::of(earlier.level, finding.fault);
         earlier.fault = Some(finding.fault);
-        earlier.reason = Some(format!("after the next call was answered: {}", finding.reason));
+        earlier.reason = Some(format!("after the reply to the next call: {}", finding.reason));
     }
 }
 
-/// The last case that was run has killed the server, though it was answered.
+/// Blames a crash on the last case that was run, although it got its reply.
 fn blame_crash(before: &mut [CaseResult], how: &str) {
     let Some(last) = before.iter_mut().rev().find(|result| result.status != CaseStatus::NotRun)
     else {
@@ -360,7 +360,7 @@ fn blame_crash(before: &mut [CaseResult], how: &str) {
     last.reason = Some(format!("{how}{told}"));
 }
 
-/// The server did not outlive it.
+/// Returns the result of a case that the server did not survive.
 fn crashed(
     case: &TranscriptCase,
     how: &str,
@@ -396,12 +396,12 @@ fn begins_with_a_handshake(case: &TranscriptCase) -> bool {
     matches!(case.steps.first(), Some(CaseStep::Raw(line)) if line.written.starts_with("GET "))
 }
 
-/// Whether it sends something that is not answered.
+/// Reports whether the case expects no reply.
 fn is_quiet(case: &TranscriptCase) -> bool {
     case.steps.iter().any(|step| matches!(step, CaseStep::Nothing))
 }
 
-/// Whether a stream of values can carry it.
+/// Reports whether the values framing can carry the step.
 fn is_value(step: &CaseStep) -> bool {
     match step {
         CaseStep::Send(text) => {

@@ -1,5 +1,4 @@
-//! How a run begins: the server is started or reached, and asked what it can be asked. Where that fails,
-//! what might help?
+//! The start of a run: starts or reaches the server, and finds its methods. Errors name a remedy.
 
 use std::time::Duration;
 
@@ -16,11 +15,11 @@ use crate::error::{CheckError, CheckErrorKind};
 use crate::raw::{AddressProtocol, RemoteHosts, StreamFraming, Target, TargetLocation};
 use crate::transcript::WireKind;
 
-/// Longer than any run, and still far from where clocks end.
+/// The longest run: still far from the limits of the clock.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl ServerCheck {
-    /// Reaches the server and finds out what it can be asked.
+    /// Reaches the server and finds its methods.
     pub(super) async fn begin(
         &self,
         suite: &Suite,
@@ -34,19 +33,21 @@ impl ServerCheck {
             }
             error
                 .with_kind(CheckErrorKind::TimedOut)
-                .about("the time was up before anything could be judged")
-                .hint("--budget 2m gives more")
+                .about("the time was up before the first case")
+                .hint("--budget 2m allows more time")
         })
     }
 
     async fn dialer(&self, suite: &Suite) -> Result<Dialer, CheckError> {
         if self.spawn.is_some() && self.address.is_command() {
-            return Err(CheckError::usage("exec: starts a process for each connection by itself")
-                .hint("leave --spawn out, or name the endpoint that it listens on"));
+            return Err(CheckError::usage(
+                "--spawn cannot be used with exec:, which starts a process per connection",
+            )
+            .hint("remove --spawn, or name the endpoint that the server listens on"));
         }
         let remote = if self.hostile && !self.allow_remote {
             RemoteHosts::Refused(
-                "attacks are for servers of your own: --allow-remote sends them there all the same",
+                "attack only your own servers; --allow-remote allows other machines",
             )
         } else {
             RemoteHosts::Allowed
@@ -60,7 +61,7 @@ impl ServerCheck {
         Ok(Dialer::new(target, self.profile, patience, deadline, pace))
     }
 
-    /// Starts the server where it is ours to start, and gets to know it.
+    /// Starts the server if there is a command, and finds its methods.
     async fn meet(
         &self,
         mut dialer: Dialer,
@@ -78,23 +79,23 @@ impl ServerCheck {
         let methods = match ServerMethods::find(&dialer, self.method.clone()).await {
             Ok(methods) => methods,
             Err(fault) => {
-                // A process is started for nothing only where nothing could be judged.
+                // An extra process only for the connection test is started only after a failure.
                 if is_child {
                     self.reach(&dialer).await?;
                 }
-                return Err(mute(&fault, wire));
+                return Err(no_reply(&fault, wire));
             }
         };
         dialer.set_pace(methods.took);
         if !methods.has_method {
             on_event(RunEvent::Note(
-                "no method is known that gives a result: --method NAME runs more cases",
+                "no known method returns a result; --method NAME runs more cases",
             ));
         }
         Ok(SuiteRun::new(dialer, methods, wire, server, self.hostile))
     }
 
-    /// Whether there is anybody, and speaks TLS and WebSocket where that is due.
+    /// Checks that the server accepts connections, with TLS and WebSocket as the endpoint requires.
     async fn reach(&self, dialer: &Dialer) -> Result<(), CheckError> {
         let target = &dialer.target;
         if let Err(error) = dialer.reach().await {
@@ -104,29 +105,29 @@ impl ServerCheck {
             && let Err(fault) = dialer.connect(false).await
         {
             let what = format!("cannot connect to {}: {fault}", target.address);
-            let other = "check the path; a server that is asked by POST is at http://";
+            let other = "check the path; use http:// for a server that takes POST requests";
             return Err(CheckError::new(CheckErrorKind::Unreachable, what)
-                .hint_where("gives status", other)
-                .hint_where("gives status 401", CREDENTIALS)
-                .hint_where("gives status 403", CREDENTIALS));
+                .hint_where("returns status", other)
+                .hint_where("returns status 401", CREDENTIALS)
+                .hint_where("returns status 403", CREDENTIALS));
         }
         Ok(())
     }
 }
 
 const CREDENTIALS: &str =
-    "-H 'Authorization: Bearer ...' shows who you are, where the server asks for it";
+    "-H 'Authorization: Bearer ...' adds credentials if the server requires them";
 
-fn mute(fault: &str, wire: WireKind) -> CheckError {
+fn no_reply(fault: &str, wire: WireKind) -> CheckError {
     let is_refused =
         ["HTTP status 401", "HTTP status 403"].iter().any(|sign| fault.starts_with(sign));
     let hint = match wire {
         _ if is_refused => CREDENTIALS,
         WireKind::Line => {
-            "a server may frame its messages otherwise: try +header or +values, as in tcp+header://"
+            "the server may use another framing: try +header or +values, as in tcp+header://"
         }
         WireKind::Http | WireKind::Ws => {
-            "--method NAME --params JSON names a method that works; -H adds a header that it asks for"
+            "--method NAME --params JSON names a method that works; -H adds a required header"
         }
         WireKind::Header | WireKind::Values => {
             "--method NAME --params JSON names a method that works"
@@ -134,7 +135,7 @@ fn mute(fault: &str, wire: WireKind) -> CheckError {
     };
     CheckError::new(
         CheckErrorKind::Protocol,
-        format!("the server answers no ordinary call: {fault}"),
+        format!("the server replies to no ordinary call: {fault}"),
     )
     .hint(hint)
 }

@@ -1,4 +1,4 @@
-//! The server as a process of ours: started before the first case, and again when it dies.
+//! A server that the run starts: before the first case, and again after a crash.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use super::dialer::Dialer;
 use crate::error::{CheckError, CheckErrorKind};
 use crate::raw::{ProcessGroup, RawSocket};
 
-/// How long a server may take until it can be connected to.
+/// The time for a server to accept connections.
 const START: Duration = Duration::from_secs(20);
 const STEP: Duration = Duration::from_millis(20);
-/// How long one that ends at once is tried again: its port is free only after a minute, where it does not
-/// ask for less and was the first to close.
+/// The time for a restart. A server that closed connections first and does not set `SO_REUSEADDR` can
+/// bind its port again only after a minute.
 const AGAIN: Duration = Duration::from_secs(65);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A server that was started here; it is killed when this is dropped, with all that it started.
+/// A server process. Dropping it kills the process and everything that it started.
 pub(super) struct SpawnedServer {
     command: Vec<String>,
     group: ProcessGroup,
@@ -26,15 +26,15 @@ pub(super) struct SpawnedServer {
 }
 
 impl SpawnedServer {
-    /// Starts it, and waits until it listens.
+    /// Starts the server, and waits until it accepts connections.
     pub(super) async fn start(command: &str, dialer: &Dialer) -> Result<Self, CheckError> {
         let command = shell_words::split(command)
             .map_err(|error| CheckError::usage(format!("--spawn {command:?}: {error}")))?;
         if is_taken(dialer).await {
             let endpoint = &dialer.target.address;
-            let what = format!("something listens on {endpoint} already, before --spawn");
+            let what = format!("another process already listens on {endpoint}");
             return Err(CheckError::usage(what)
-                .hint("end it, or leave --spawn out to judge what runs there"));
+                .hint("stop it, or remove --spawn to check the server that runs there"));
         }
         let (group, child) = spawn(&command)?;
         let mut spawned = Self { command, group, child };
@@ -42,7 +42,7 @@ impl SpawnedServer {
         Ok(spawned)
     }
 
-    /// Starts it anew.
+    /// Kills the server, and starts it again.
     pub(super) async fn restart(&mut self, dialer: &Dialer) -> Result<(), CheckError> {
         let deadline = Instant::now() + AGAIN;
         loop {
@@ -58,10 +58,10 @@ impl SpawnedServer {
         }
     }
 
-    /// How it ended, if it did.
+    /// Returns how the process ended, if it did.
     pub(super) async fn ended(&mut self) -> Option<String> {
         let status = timeout(Duration::from_millis(100), self.child.wait()).await.ok()?.ok()?;
-        Some(format!("the server's process ended: {status}"))
+        Some(format!("the server process ended: {status}"))
     }
 
     async fn wait_until_up(&mut self, dialer: &Dialer) -> Result<(), CheckError> {
@@ -69,36 +69,36 @@ impl SpawnedServer {
         loop {
             let connected = dialer.connect(true).await;
             let command = self.command.join(" ");
-            // Whoever answered instead is not the one that is to be judged.
+            // If another process accepted the connection, it is not the server under test.
             if let Ok(Some(status)) = self.child.try_wait() {
-                let what = format!("`{command}` ended before it listened: {status}");
+                let what = format!("`{command}` ended before it accepted connections: {status}");
                 return Err(CheckError::new(CheckErrorKind::Unreachable, what)
-                    .hint("run it by hand to see what it says"));
+                    .hint("run it by hand to see its output"));
             }
             let Err(fault) = connected else { return Ok(()) };
             if Instant::now() > deadline {
                 let endpoint = &dialer.target.address;
-                let what = format!("`{command}` runs, and {endpoint} cannot be reached: {fault}");
+                let what = format!("`{command}` runs, but {endpoint} is unreachable: {fault}");
                 return Err(CheckError::new(CheckErrorKind::Unreachable, what)
-                    .hint("check that it listens where the endpoint says"));
+                    .hint("check that it listens on this endpoint"));
             }
             sleep(STEP).await;
         }
     }
 }
 
-/// Whether somebody listens there, whatever is spoken.
+/// Reports whether a process already listens there, with any protocol.
 async fn is_taken(dialer: &Dialer) -> bool {
     matches!(timeout(dialer.patience(), RawSocket::open(&dialer.target)).await, Ok(Ok(_)))
 }
 
 fn spawn(words: &[String]) -> Result<(ProcessGroup, Child), CheckError> {
     let (program, args) =
-        words.split_first().ok_or_else(|| CheckError::usage("--spawn names no command"))?;
+        words.split_first().ok_or_else(|| CheckError::usage("--spawn has no command"))?;
     let child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
-        // stdout is for the report alone.
+        // stdout is reserved for the report.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
@@ -109,7 +109,7 @@ fn spawn(words: &[String]) -> Result<(ProcessGroup, Child), CheckError> {
                 CheckErrorKind::Unreachable,
                 format!("`{program}` does not start: {error}"),
             )
-            .hint("--spawn takes a command and its arguments, quoted as one word")
+            .hint("quote the command and its arguments as one word: --spawn 'node server.js'")
         })?;
     Ok((ProcessGroup::of(&child), child))
 }

@@ -1,4 +1,4 @@
-//! Which cases are there, and which of them are wanted?
+//! The cases of a run: the shipped transcripts, or files of the user.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::error::CheckError;
 use crate::selection::{CaseSummary, Selection};
 use crate::transcript::{TranscriptCase, parse};
 
-/// The transcripts that are shipped, in the order in which they are run.
+/// The shipped transcripts, in the order of the run.
 macro_rules! shipped {
     ($($group:literal)*) => {
         &[$(($group, include_str!(concat!("../../testdata/wire/", $group, ".wire")))),*]
@@ -53,7 +53,7 @@ impl Suite {
                     "the case {} is in {other} and in {}",
                     case.name, case.group
                 ))
-                .hint("baselines know cases by their names: each name must be its own"));
+                .hint("a baseline refers to cases by name, so each name must be unique"));
             }
         }
         Ok(Self { cases, is_shipped })
@@ -89,13 +89,13 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<TranscriptCase>, CheckError> {
     for path in files {
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| CheckError::usage(format!("{name} cannot be read: {error}")))?;
+            .map_err(|error| CheckError::usage(format!("cannot read {name}: {error}")))?;
         let found = parse(&group_of(path), without_mark(&text)).map_err(|fault| {
             CheckError::usage(format!("{name}: {fault}"))
-                .hint("testdata/wire/README.md of Antiphon describes the format")
+                .hint("Antiphon's testdata/wire/README.md describes the format")
         })?;
         if found.is_empty() {
-            return Err(CheckError::usage(format!("{name} holds no case"))
+            return Err(CheckError::usage(format!("{name} has no case"))
                 .hint("a case begins with `== its-name: what must happen`"));
         }
         cases.extend(found);
@@ -103,7 +103,7 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<TranscriptCase>, CheckError> {
     Ok(cases)
 }
 
-/// The text behind the byte order mark that some editors write.
+/// Returns the text without the byte order mark that some editors write.
 pub(crate) fn without_mark(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
@@ -130,12 +130,15 @@ mod tests {
         groups.sort_unstable();
         assert_eq!(groups, files);
         for (group, text) in SHIPPED {
-            assert!(text.starts_with("# "), "{group}.wire must open with what it is about");
+            assert!(
+                text.starts_with("# "),
+                "{group}.wire must begin with a comment about its subject"
+            );
         }
     }
 
     #[test]
-    fn what_is_shipped_can_be_read_and_every_name_is_its_own() {
+    fn shipped_transcripts_are_valid_and_names_are_unique() {
         let suite = Suite::shipped().unwrap_or_else(|error| panic!("{error:?}"));
         assert!(suite.cases.len() >= 300, "only {} cases", suite.cases.len());
     }

@@ -1,10 +1,10 @@
-//! Which bytes does a line stand for?
+//! Expands the text of a line to bytes: repetitions and hex.
 
-/// The most bytes that one line may stand for once its repetitions are written out.
+/// The size limit of an expanded line.
 const MAX_MESSAGE: usize = 64 << 20;
 
-/// Bytes as a line writes them: a few characters may stand for millions, so they are written out only
-/// when they are sent.
+/// The text of a line. A few characters may stand for millions of bytes, so it is expanded only when it
+/// is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct TranscriptText {
     pub(crate) written: String,
@@ -13,30 +13,32 @@ pub(crate) struct TranscriptText {
 }
 
 impl TranscriptText {
-    /// A text with `<<TEXT x N>>` (TEXT, N times) and `<<C3 A9>>` (these bytes) in it.
+    /// Parses a text with `<<TEXT x N>>` (TEXT, N times) and `<<C3 A9>>` (these bytes).
     pub(super) fn new(written: &str) -> Result<Self, String> {
         let mut length = 0_usize;
         for piece in pieces(written) {
             length = length.saturating_add(piece?.length());
         }
         if length > MAX_MESSAGE {
-            return Err(format!("it is longer than {MAX_MESSAGE} bytes once it is written out"));
+            return Err(format!(
+                "it expands to more than {MAX_MESSAGE} bytes, longer than the limit"
+            ));
         }
         Ok(Self { written: written.to_owned(), is_line: false })
     }
 
-    /// The same, with a line end behind it.
+    /// Like [`Self::new`], with a line end.
     pub(super) fn line(written: &str) -> Result<Self, String> {
         Ok(Self { is_line: true, ..Self::new(written)? })
     }
 
-    /// Bytes in hex.
+    /// Parses bytes in hex.
     pub(super) fn hex(written: &str) -> Result<Self, String> {
         hex(written)?;
         Ok(Self { written: format!("<<{}>>", written.trim()), is_line: false })
     }
 
-    /// All of it.
+    /// Returns the expanded bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for piece in pieces(&self.written).flatten() {

@@ -1,4 +1,4 @@
-//! What does one line of a transcript say, once its mark is known?
+//! Parsers for the lines of a transcript, one per mark.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use super::{
     RequirementLevel, TranscriptText, WireClass, WireKind,
 };
 
-/// The longest wait of a case.
+/// The longest wait of one step.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The most connections beside the one that is judged.
+/// The limit of extra connections.
 const MAX_CROWD: usize = 512;
-/// Of the last frame of a message.
+/// The FIN bit, set on the last frame of a message.
 const FIN: u8 = 0x80;
 
 pub(super) fn level(text: &str) -> Result<RequirementLevel, String> {
@@ -62,7 +62,7 @@ pub(super) fn expectation(text: &str) -> Result<Pattern, String> {
     Pattern::parse(&text)
 }
 
-/// `text TEXT`, `cont+ TEXT`, `close 1000 TEXT`: the first byte of a frame and its payload.
+/// Parses `text TEXT`, `cont+ TEXT` or `close 1000 TEXT` to the first byte of a frame and its payload.
 pub(super) fn frame(text: &str) -> Result<(u8, TranscriptText), String> {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     let (kind, fin) = kind.strip_suffix('+').map_or((kind, FIN), |kind| (kind, 0));
@@ -82,7 +82,7 @@ pub(super) fn frame(text: &str) -> Result<(u8, TranscriptText), String> {
     Ok((fin | opcode, TranscriptText::new(rest)?))
 }
 
-/// `1000 reason`, or nothing.
+/// Parses `1000 reason`, or nothing.
 fn close(text: &str) -> Result<TranscriptText, String> {
     if text.is_empty() {
         return TranscriptText::new("");
@@ -93,10 +93,10 @@ fn close(text: &str) -> Result<TranscriptText, String> {
 }
 
 fn code_of(text: &str) -> Result<u16, String> {
-    text.parse().map_err(|_| format!("{text:?} is no close code; write one as 1000"))
+    text.parse().map_err(|_| format!("{text:?} is not a close code; write a number such as 1000"))
 }
 
-/// `pong TEXT` or `close 1002|1007`.
+/// Parses `pong TEXT` or `close 1002|1007`.
 pub(super) fn expected_frame(text: &str) -> Result<ExpectedFrame, String> {
     let (kind, rest) = text.split_once(' ').unwrap_or((text, ""));
     match kind {
@@ -110,7 +110,7 @@ pub(super) fn expected_frame(text: &str) -> Result<ExpectedFrame, String> {
     }
 }
 
-/// The statuses that are right: `405`, `4xx`, `200|204`.
+/// The expected statuses: `405`, `4xx`, `200|204`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StatusSet(pub(crate) String);
 
@@ -125,7 +125,7 @@ impl StatusSet {
         if text.split('|').all(is_one) {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!("{text:?} is no status; write 405, 4xx or 200|204"))
+        Err(format!("{text:?} is not a status; write 405, 4xx or 200|204"))
     }
 
     pub(crate) fn has(&self, status: u16) -> bool {
@@ -137,7 +137,7 @@ impl StatusSet {
     }
 }
 
-/// `405` begins an HTTP answer; `name: text` says more of one.
+/// A line of an expected HTTP response: `405` begins one, `name: text` adds a header.
 pub(super) enum HeadLine {
     Begins(ExpectedResponse),
     Header(String, ExpectedHeader),
@@ -151,7 +151,7 @@ pub(super) fn head(text: &str) -> Result<HeadLine, String> {
     let is = match text.trim() {
         "<any>" => ExpectedHeader::Any,
         "<none>" => ExpectedHeader::Absent,
-        "" => return Err("say what the header holds, or <any>, or <none>".to_owned()),
+        "" => return Err("write a text that the header contains, <any> or <none>".to_owned()),
         text => ExpectedHeader::Holding(text.to_ascii_lowercase()),
     };
     Ok(HeadLine::Header(name.trim().to_ascii_lowercase(), is))
@@ -166,7 +166,7 @@ pub(super) fn wait(text: &str) -> Result<Duration, String> {
     Ok(time)
 }
 
-/// A number with a unit; without one, seconds.
+/// Parses a number with a unit; without one, seconds.
 fn duration(text: &str) -> Option<Duration> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
@@ -180,7 +180,7 @@ fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
 }
 
-/// `N TEXT`.
+/// Parses `N TEXT`.
 pub(super) fn crowd(text: &str, stays: bool) -> Result<ExtraConnections, String> {
     let (count, rest) = text.split_once(' ').unwrap_or((text, ""));
     match count.parse() {
@@ -191,7 +191,7 @@ pub(super) fn crowd(text: &str, stays: bool) -> Result<ExtraConnections, String>
     }
 }
 
-/// Bytes as they are; `x` says that they are written in hex.
+/// Parses raw bytes; `>>x` is hex.
 pub(super) fn raw(mark: &str, text: &str) -> Result<TranscriptText, String> {
     match mark {
         ">>x" => TranscriptText::hex(text),

@@ -1,7 +1,6 @@
-//! What do transcripts say?
+//! Transcripts: parses text to cases, and cases are steps that send and expect messages.
 //!
-//! Text becomes cases, and cases are steps: what is sent, and what must come. Nothing here talks to a
-//! server; that is the runner's. The format is described in `testdata/wire/README.md`.
+//! Nothing here performs I/O. `testdata/wire/README.md` describes the format.
 
 mod expand;
 pub(crate) mod json;
@@ -21,54 +20,56 @@ pub(crate) use self::line::StatusSet;
 pub(crate) use self::parse::parse;
 pub(crate) use self::pattern::{Bindings, Order, Pattern};
 
-/// One thing that a server must do.
+/// One case: one required behaviour of a server.
 #[derive(Clone, Debug)]
 pub(crate) struct TranscriptCase {
-    /// The file's name without its ending.
+    /// The name of the file without the extension.
     pub(crate) group: String,
     /// Stable, and unique across all files.
     pub(crate) name: String,
-    /// What must happen, in one sentence.
+    /// The required behaviour, in one sentence.
     pub(crate) title: String,
-    /// Why it matters.
+    /// The reason for the requirement.
     pub(crate) why: Option<String>,
     pub(crate) facts: CaseFacts,
-    /// What is sent and what must come, in order.
+    /// The steps, in order.
     pub(crate) steps: Vec<CaseStep>,
 }
 
-/// What is said of a case, or of all cases of a file.
+/// The `@` facts of a case, or of all cases of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CaseFacts {
     /// The section of the specification, or of an RFC.
     pub(crate) section: String,
-    /// How binding the specification is here.
+    /// The requirement level.
     pub(crate) level: RequirementLevel,
-    /// It needs a wire of one of these classes; of any, if there is none.
+    /// The case runs only over these wires; over all, if the list is empty.
     pub(crate) only: Vec<WireClass>,
-    /// It cannot be expressed on a wire of one of these classes.
+    /// The case cannot be expressed over these wires.
     pub(crate) skip: Vec<WireClass>,
-    /// Methods that the server must have; found from what is sent, where nothing is said.
+    /// Methods that the server must have; `None` to derive them from the messages.
     pub(crate) needs: Option<Vec<String>>,
-    /// Dialects that deviate here on purpose.
+    /// Dialects that deviate here on purpose, and skip the case.
     pub(crate) unless: Vec<Profile>,
-    /// It is for these dialects alone; for all, if there is none.
+    /// The case runs only for these dialects; for all, if the list is empty.
     pub(crate) profiles: Vec<Profile>,
-    /// The answers to a batch stand in the order of the Requests.
+    /// The replies to a batch must be in the order of the Requests.
     pub(crate) is_ordered: bool,
-    /// It needs a connection that nothing was sent on.
+    /// The case needs a new connection.
     pub(crate) is_alone: bool,
-    /// It is an attack.
+    /// The case is an attack.
     pub(crate) is_hostile: bool,
 }
 
-/// How binding the specification is.
+/// The requirement level of a case, after RFC 2119.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequirementLevel {
+    /// The specification requires it.
     #[default]
     Must,
+    /// The specification recommends it.
     Should,
-    /// The specification leaves it open; this is what Antiphon does.
+    /// The specification allows several behaviours. The case shows that of Antiphon.
     Choice,
 }
 
@@ -82,11 +83,11 @@ impl fmt::Display for RequirementLevel {
     }
 }
 
-/// The dialects that the suite knows.
+/// A dialect of JSON-RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Profile {
-    /// JSON-RPC 2.0 as it is written
+    /// JSON-RPC 2.0, as the specification defines it
     #[default]
     Plain,
     /// Language servers: no batches, `initialize` first
@@ -108,7 +109,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// The wires that a case can tell apart.
+/// The wires that a case can distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WireKind {
     Http,
@@ -125,7 +126,7 @@ pub(crate) enum WireClass {
     Duplex,
     /// A raw stream of bytes: TCP, a Unix socket, stdio.
     Stream,
-    /// One wire alone.
+    /// One wire.
     One(WireKind),
 }
 
@@ -154,7 +155,7 @@ impl fmt::Display for WireClass {
 }
 
 impl CaseFacts {
-    /// Whether it can be run over this wire.
+    /// Reports whether the case can be run over this wire.
     pub(crate) fn fits(&self, wire: WireKind) -> bool {
         let on_one_of = |classes: &[WireClass]| classes.iter().any(|class| class.has(wire));
         (self.only.is_empty() || on_one_of(&self.only)) && !on_one_of(&self.skip)
@@ -167,7 +168,7 @@ impl TranscriptCase {
         CaseSummary { group, name, level: facts.level, title }
     }
 
-    /// Whether it speaks below messages, so that nobody else can use its connection.
+    /// Reports whether the case works below messages, so that no other case can use its connection.
     pub(crate) fn is_raw(&self) -> bool {
         let is_message = |step: &CaseStep| {
             matches!(
@@ -183,7 +184,7 @@ impl TranscriptCase {
 }
 
 impl TranscriptCase {
-    /// Whether it calls what takes its time by nature.
+    /// Reports whether the case calls a slow method.
     pub(crate) fn is_slow(&self) -> bool {
         let is_slow = |step: &CaseStep| match step {
             CaseStep::Send(text) => {
@@ -195,63 +196,63 @@ impl TranscriptCase {
     }
 }
 
-/// One line of a transcript; lines that belong together are one step.
+/// One step of a case: a line of the transcript, or several lines that belong together.
 #[derive(Clone, Debug)]
 pub(crate) enum CaseStep {
     /// Send these bytes as one message, after [`Bindings::fill`].
     Send(TranscriptText),
-    /// This message comes next, or another one that is as good.
+    /// Expect this message next, or one of its alternatives.
     Expect(ExpectedMessage),
-    /// These come next, in any order.
+    /// Expect these messages next, in any order.
     Unordered(Vec<Pattern>),
-    /// Nothing comes.
+    /// Expect nothing.
     Nothing,
     /// Send these bytes as they are.
     Raw(TranscriptText),
     /// Send a WebSocket frame: its first byte, and its payload.
     Frame(u8, TranscriptText),
-    /// An HTTP answer comes.
-    Answer(ExpectedResponse),
-    /// A WebSocket frame comes.
+    /// Expect an HTTP response.
+    Response(ExpectedResponse),
+    /// Expect a WebSocket frame.
     ExpectFrame(ExpectedFrame, Alternative),
-    /// The server closes the connection.
+    /// Expect the server to close the connection.
     Closed,
-    /// Let this time pass.
+    /// Wait.
     Wait(Duration),
-    /// Open so many more connections and send this on each.
-    Crowd(ExtraConnections),
+    /// Open more connections, and send a text on each.
+    Connect(ExtraConnections),
 }
 
-/// What may come, the best first.
+/// The expected messages, the best first.
 #[derive(Clone, Debug)]
 pub(crate) struct ExpectedMessage {
     pub(crate) any_of: Vec<Pattern>,
     pub(crate) or: Alternative,
 }
 
-/// What is as good as what is expected.
+/// The alternatives to an expected message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Alternative {
     pub(crate) silence: bool,
     pub(crate) closed: bool,
 }
 
-/// What the head of an HTTP answer must say.
+/// The expected head of an HTTP response.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExpectedResponse {
     pub(crate) statuses: StatusSet,
-    /// These are as good, whatever their headers.
+    /// Alternative statuses, with any headers.
     pub(crate) or_statuses: Vec<StatusSet>,
     pub(crate) headers: Vec<(String, ExpectedHeader)>,
     pub(crate) or: Alternative,
 }
 
-/// What is expected of one header.
+/// The expectation about one header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedHeader {
     Any,
     Absent,
-    /// This text is in its value, in lower or upper case.
+    /// The value contains this text, in any case.
     Holding(String),
 }
 
@@ -259,15 +260,15 @@ pub(crate) enum ExpectedHeader {
 #[derive(Clone, Debug)]
 pub(crate) enum ExpectedFrame {
     Pong(Vec<u8>),
-    /// With one of these codes; with any, if there is none.
+    /// With one of these codes; with any, if the list is empty.
     Close(Vec<u16>),
 }
 
-/// Connections beside the one that is judged.
+/// Connections beside the one under test.
 #[derive(Clone, Debug)]
 pub(crate) struct ExtraConnections {
     pub(crate) count: usize,
     pub(crate) text: TranscriptText,
-    /// They last until the case ends.
+    /// They stay open until the case ends.
     pub(crate) stays: bool,
 }

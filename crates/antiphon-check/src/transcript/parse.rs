@@ -1,7 +1,7 @@
-//! From the text of a transcript to its cases.
+//! Parses a transcript to its cases.
 //!
-//! Invariant: a line that is not understood is an error with its file and number, never skipped, so
-//! that a misspelled expectation cannot pass as a comment.
+//! Invariant: an unknown line is an error with its file and number, never skipped, so that a misspelled
+//! expectation cannot pass as a comment.
 
 use super::line::{self, HeadLine};
 use super::{
@@ -9,7 +9,7 @@ use super::{
     TranscriptText,
 };
 
-/// Reads the cases of one file, whose name without its ending is `group`.
+/// Parses the cases of one file. `group` is its name without the extension.
 pub(crate) fn parse(group: &str, text: &str) -> Result<Vec<TranscriptCase>, String> {
     let mut transcript = Transcript { group, defaults: CaseFacts::default(), cases: Vec::new() };
     for (index, line) in text.lines().enumerate() {
@@ -20,10 +20,10 @@ pub(crate) fn parse(group: &str, text: &str) -> Result<Vec<TranscriptCase>, Stri
     Ok(transcript.cases)
 }
 
-/// A file as far as it has been read.
+/// A partly parsed file.
 struct Transcript<'a> {
     group: &'a str,
-    /// What the `@` lines before the first case say: it holds for every case that says nothing else.
+    /// The `@` lines before the first case: defaults of every case.
     defaults: CaseFacts,
     cases: Vec<TranscriptCase>,
 }
@@ -57,21 +57,21 @@ impl Transcript<'_> {
                 .step(CaseStep::ExpectFrame(line::expected_frame(rest)?, Alternative::default())),
             "<-x" => self.step(CaseStep::Closed),
             "~~" => self.step(CaseStep::Wait(line::wait(rest)?)),
-            ">+" => self.step(CaseStep::Crowd(line::crowd(rest, true)?)),
-            ">-" => self.step(CaseStep::Crowd(line::crowd(rest, false)?)),
+            ">+" => self.step(CaseStep::Connect(line::crowd(rest, true)?)),
+            ">-" => self.step(CaseStep::Connect(line::crowd(rest, false)?)),
             _ => Err(format!("unknown mark {mark:?}; a line starts with one of {MARKS}")),
         }
     }
 
     fn begin(&mut self, rest: &str) -> Result<(), String> {
         let (name, title) =
-            rest.split_once(": ").ok_or("write `== case-name: what must happen`")?;
+            rest.split_once(": ").ok_or("write `== case-name: required behaviour`")?;
         let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if name.is_empty() || !name.chars().all(kebab) {
             return Err(format!("case name {name:?} must be kebab-case: a-z, 0-9 and -"));
         }
         if self.cases.iter().any(|case| case.name == name) {
-            return Err(format!("case {name:?} is there twice"));
+            return Err(format!("the case {name:?} is there twice"));
         }
         self.cases.push(TranscriptCase {
             group: self.group.to_owned(),
@@ -108,11 +108,11 @@ impl Transcript<'_> {
             CaseStep::Send(_)
                 | CaseStep::Raw(_)
                 | CaseStep::Frame(..)
-                | CaseStep::Crowd(_)
+                | CaseStep::Connect(_)
                 | CaseStep::Wait(_)
         );
         if case.steps.is_empty() && !acts {
-            return Err("a case starts with what is sent: `-->`".to_owned());
+            return Err("a case starts with a message to send: `-->`".to_owned());
         }
         case.steps.push(step);
         Ok(())
@@ -125,19 +125,19 @@ impl Transcript<'_> {
     fn alternative(&mut self) -> Result<&mut Alternative, String> {
         match self.last() {
             Some(CaseStep::Expect(expected)) => Ok(&mut expected.or),
-            Some(CaseStep::Answer(answer)) => Ok(&mut answer.or),
+            Some(CaseStep::Response(answer)) => Ok(&mut answer.or),
             Some(CaseStep::ExpectFrame(_, or)) => Ok(or),
-            _ => Err("an alternative follows what is expected: `<--`, `<<` or `<f`".to_owned()),
+            _ => Err("an alternative follows an expectation: `<--`, `<<` or `<f`".to_owned()),
         }
     }
 
     fn or(&mut self, rest: &str) -> Result<(), String> {
         match self.last() {
             Some(CaseStep::Expect(expected)) => expected.any_of.push(line::expectation(rest)?),
-            Some(CaseStep::Answer(answer)) => {
+            Some(CaseStep::Response(answer)) => {
                 answer.or_statuses.push(StatusSet::parse(rest.trim())?)
             }
-            _ => return Err("an alternative follows what is expected: `<--` or `<<`".to_owned()),
+            _ => return Err("an alternative follows an expectation: `<--` or `<<`".to_owned()),
         }
         Ok(())
     }
@@ -152,12 +152,12 @@ impl Transcript<'_> {
 
     fn head(&mut self, rest: &str) -> Result<(), String> {
         match (line::head(rest)?, self.last()) {
-            (HeadLine::Begins(answer), _) => self.step(CaseStep::Answer(answer)),
-            (HeadLine::Header(name, is), Some(CaseStep::Answer(answer))) => {
+            (HeadLine::Begins(answer), _) => self.step(CaseStep::Response(answer)),
+            (HeadLine::Header(name, is), Some(CaseStep::Response(answer))) => {
                 answer.headers.push((name, is));
                 Ok(())
             }
-            _ => Err("a header follows the status of its answer: `<< 200`".to_owned()),
+            _ => Err("a header follows the status of its response: `<< 200`".to_owned()),
         }
     }
 
@@ -165,26 +165,26 @@ impl Transcript<'_> {
         let fault = |case: &TranscriptCase, fault| Err(format!("case {:?} {fault}", case.name));
         for case in &self.cases {
             if case.facts.section.is_empty() {
-                return fault(case, "names no section: add `@ section`");
+                return fault(case, "has no section: add `@ section`");
             }
-            if !case.steps.iter().any(judges) {
-                return fault(case, "must say what comes, or `<-!`");
+            if !case.steps.iter().any(is_expectation) {
+                return fault(case, "must have an expectation, or `<-!`");
             }
             if matches!(case.steps.last(), Some(CaseStep::Send(_))) {
-                return fault(case, "must end with what comes, or with `<-!`");
+                return fault(case, "must end with an expectation, or with `<-!`");
             }
         }
         Ok(())
     }
 }
 
-/// Whether a server can fail it.
-fn judges(step: &CaseStep) -> bool {
-    use CaseStep::{Answer, Closed, Crowd, Expect, ExpectFrame, Nothing, Unordered};
-    // A crowd is judged by the probe that follows it.
+/// Reports whether a server can fail the step.
+fn is_expectation(step: &CaseStep) -> bool {
+    use CaseStep::{Closed, Connect, Expect, ExpectFrame, Nothing, Response, Unordered};
+    // The probe after the case decides about extra connections.
     matches!(
         step,
-        Expect(_) | Unordered(_) | Nothing | Answer(_) | ExpectFrame(..) | Closed | Crowd(_)
+        Expect(_) | Unordered(_) | Nothing | Response(_) | ExpectFrame(..) | Closed | Connect(_)
     )
 }
 

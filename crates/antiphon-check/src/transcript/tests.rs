@@ -1,4 +1,4 @@
-//! Transcripts that are right, and what is said of those that are not.
+//! Valid transcripts, and the errors of invalid ones.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn sent(line: &str) -> Vec<u8> {
     let case = one(&format!("@ section 4\n== a: it works\n{line}\n<-!\n"));
     match &case.steps[0] {
         CaseStep::Send(text) => text.bytes(),
-        other => panic!("{other:?} is no send"),
+        other => panic!("{other:?} sends nothing"),
     }
 }
 
@@ -78,7 +78,7 @@ fn faults_name_the_file_and_the_line() {
         ("== a", 1, "case-name"),
         ("== A b: c", 1, "kebab-case"),
         ("\n<- 1", 2, "unknown mark"),
-        ("== a: b\n<-- 1", 2, "starts with what is sent"),
+        ("== a: b\n<-- 1", 2, "starts with a message to send"),
         ("== a: b\n--> 1\n@ level MUST", 3, "before the first step"),
         ("== a: b\n--> 1\n<-- {", 3, "not JSON"),
         ("== a: b\n--> <<x", 2, "without `>>`"),
@@ -100,14 +100,14 @@ fn faults_name_the_file_and_the_line() {
 #[test]
 fn a_case_needs_a_section_and_an_end() {
     assert!(parse("group", "== a: b\n--> 1\n<-!").unwrap_err().contains("no section"));
-    assert!(parse("group", "@ section 4\n== a: b\n--> 1").unwrap_err().contains("must say"));
+    assert!(parse("group", "@ section 4\n== a: b\n--> 1").unwrap_err().contains("must have"));
     let unended = "@ section 4\n== a: b\n--> 1\n<-!\n--> 2";
     assert!(parse("group", unended).unwrap_err().contains("must end"));
-    assert!(parse("group", "@ section 4\n== a: b").unwrap_err().contains("must say"));
+    assert!(parse("group", "@ section 4\n== a: b").unwrap_err().contains("must have"));
 }
 
 #[test]
-fn what_lies_below_messages_is_read() {
+fn steps_below_messages_are_parsed() {
     let case = one(
         "@ section RFC 9110 15.5.6\n@ unless lsp bitcoin\n@ order kept\n@ alone yes\n== a: b\n>> GET <path> HTTP/1.1\n>>\n>>. {}\n\
          >>x 0D\n<< 4xx|200\n<< Allow: post\n<< x: <none>\n<|| 501\n<-!\n>f cont+ ab\n>f close 1000 by\n<f close 1002|1007\n\
@@ -120,7 +120,7 @@ fn what_lies_below_messages_is_read() {
     assert!(matches!(&steps[1], CaseStep::Raw(line) if line.bytes() == b"\r\n"));
     assert!(matches!(&steps[2], CaseStep::Raw(body) if body.bytes() == b"{}"));
     assert!(matches!(&steps[3], CaseStep::Raw(byte) if byte.bytes() == b"\r"));
-    let CaseStep::Answer(answer) = &steps[4] else { panic!("{:?}", steps[4]) };
+    let CaseStep::Response(answer) = &steps[4] else { panic!("{:?}", steps[4]) };
     assert_eq!([200, 404, 204, 500].map(|s| answer.statuses.has(s)), [true, true, false, false]);
     assert_eq!(answer.headers[0], ("allow".into(), ExpectedHeader::Holding("post".into())));
     assert_eq!(answer.headers[1], ("x".into(), ExpectedHeader::Absent));
@@ -133,9 +133,9 @@ fn what_lies_below_messages_is_read() {
     assert!(
         matches!(&steps[9], CaseStep::ExpectFrame(ExpectedFrame::Pong(load), _) if load == b"hi")
     );
-    assert!(matches!(&steps[10], CaseStep::Crowd(crowd) if crowd.count == 3 && crowd.stays));
+    assert!(matches!(&steps[10], CaseStep::Connect(crowd) if crowd.count == 3 && crowd.stays));
     assert!(
-        matches!(&steps[11], CaseStep::Crowd(crowd) if crowd.text.written.is_empty() && !crowd.stays)
+        matches!(&steps[11], CaseStep::Connect(crowd) if crowd.text.written.is_empty() && !crowd.stays)
     );
     assert!(matches!(&steps[12], CaseStep::Wait(time) if time.as_millis() == 10));
     let CaseStep::Expect(expected) = &steps[13] else { panic!("{:?}", steps[13]) };

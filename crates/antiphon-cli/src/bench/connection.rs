@@ -15,11 +15,11 @@ use tokio::time::{Sleep, sleep_until};
 use super::config::BenchConfig;
 use super::pacer::Pacer;
 use super::pending::PendingMessages;
-use super::read_buffer::ReceiveBuffer;
+use super::receive_buffer::ReceiveBuffer;
 use super::reply_checker::ReplyChecker;
 use super::request::Ids;
+use super::send_buffer::SendBuffer;
 use super::stats::{FailedCalls, FailureKind, RoundStats};
-use super::write_buffer::SendBuffer;
 use antiphon_check::raw::codec::{Codec, Decoded, ProtocolViolation};
 use antiphon_check::raw::{RawConnection, RawSocket};
 
@@ -244,7 +244,7 @@ impl<'a> BenchConnection<'a> {
         }
     }
 
-    /// Fills the write buffer. Returns true if it is full and more messages may be sent.
+    /// Fills the send buffer. Returns true if it is full and more messages may be sent.
     fn fill(&mut self, now: u64) -> bool {
         while self.pending.has_room() {
             if self.send_buffer.is_full() {

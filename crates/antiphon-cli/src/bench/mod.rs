@@ -9,15 +9,15 @@ mod named_endpoint;
 mod pacer;
 mod pending;
 mod progress_line;
-mod read_buffer;
+mod receive_buffer;
 mod reply_checker;
 mod report;
 mod request;
 mod round;
+mod send_buffer;
 mod stats;
 mod table;
 mod worker;
-mod write_buffer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub(crate) struct BenchArgs {
     #[arg(short, long, value_name = "N", default_value_t = Count(16))]
     connections: Count,
     /// Keep this many messages in flight on each connection; HTTP requests are pipelined [default: 1;
-    /// with --rate up to 1024, HTTP 1]
+    /// with --rate 1024, over HTTP 1]
     #[arg(short = 'f', long, value_name = "N")]
     in_flight: Option<Count>,
     /// Send batches of this many calls
@@ -122,7 +122,7 @@ const HELP: &str = "\
 Examples:
   antiphon bench http://127.0.0.1:8650 subtract 42 23 --expect 19
   antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16
-  antiphon bench http://127.0.0.1:8650 sum -d '[1,2,4]' -b 100   # batches of 100
+  antiphon bench http://127.0.0.1:8650 sum -d '[1,2,4]' -b 100   # batches
   antiphon bench http://127.0.0.1:8650 echo hi -n 100000         # 100,000 calls
   antiphon bench http://127.0.0.1:8650 echo hi --rate 20000      # fixed rate
   antiphon bench 'exec:antiphon serve stdio:' echo hi -c 4       # 4 processes
@@ -131,13 +131,16 @@ Examples:
       --vs ws=ws://127.0.0.1:8650 --format json                  # compare
 
 Load:
-  Without --rate, each connection keeps --in-flight calls in flight and sends
-  the next call after a reply: this measures the maximum throughput. With --rate,
-  calls are sent at fixed times, and latency counts from the time a call is due:
-  this measures how long clients wait. A connection then has at most 1024
-  messages in flight (HTTP: 1), unless -f sets another limit. A call that is due
-  but not sent before the end is an error of kind `late`. With --rate the load
-  generator keeps one core busy to be on time. HTTPS uses HTTP/1.1.
+  Without --rate, each connection keeps --in-flight messages in flight and sends
+  the next one after a reply. This measures the maximum throughput.
+
+  With --rate, calls are sent at fixed times, and latency counts from the time a
+  call is due. This measures how long clients wait. A connection has at most
+  1024 messages in flight (HTTP: 1) unless -f sets another limit. A call that is
+  due but not sent before the end is an error of kind `late`. To be on time, the
+  load generator keeps its core busy.
+
+  https:// endpoints use HTTP/1.1.
 
 Results:
   With --vs, endpoints take turns, and each round starts with another one.

@@ -89,8 +89,8 @@ fn section(lines: &mut Vec<String>, title: &str, body: &[String]) {
 }
 
 fn prose(method: &Method) -> Vec<String> {
-    let said = method.description.as_deref().or(method.summary.as_deref()).unwrap_or_default();
-    let mut lines: Vec<_> = output::visible(said).lines().map(str::to_owned).collect();
+    let text = method.description.as_deref().or(method.summary.as_deref()).unwrap_or_default();
+    let mut lines: Vec<_> = output::visible(text).lines().map(str::to_owned).collect();
     let aliases: Vec<_> = method.aliases().map(table::cell).collect();
     if !aliases.is_empty() {
         lines.push(format!("Also called {}.", aliases.join(", ")));
@@ -120,22 +120,22 @@ fn params(params: &[Content], schemas: &Map<String, Value>) -> Vec<String> {
 }
 
 fn about(content: &Content) -> String {
-    let said = content.description.as_ref().or(content.summary.as_ref()).map(String::as_str);
-    let said = said.or_else(|| content.schema.get("description").and_then(Value::as_str));
-    said.unwrap_or_default().to_owned()
+    let text = content.description.as_ref().or(content.summary.as_ref()).map(String::as_str);
+    let text = text.or_else(|| content.schema.get("description").and_then(Value::as_str));
+    text.unwrap_or_default().to_owned()
 }
 
 fn result(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
     let Some(result) = &method.result else { return Vec::new() };
-    let given = match MethodKind::of(method) {
+    let value = match MethodKind::of(method) {
         MethodKind::Subscription => "the id of the subscription".to_owned(),
         _ => schema_text(&result.schema, schemas),
     };
-    let mut rows = vec![vec![given, about(result)]];
-    let items = |said: &Value| {
-        let text = |name: &str| said.get(name).and_then(Value::as_str).unwrap_or_default();
-        let item = said.get("schema").unwrap_or(&Value::Bool(true));
-        let kind = said.get("kind").map(|kind| format!(" of {kind}")).unwrap_or_default();
+    let mut rows = vec![vec![value, about(result)]];
+    let items = |topic: &Value| {
+        let text = |name: &str| topic.get(name).and_then(Value::as_str).unwrap_or_default();
+        let item = topic.get("schema").unwrap_or(&Value::Bool(true));
+        let kind = topic.get("kind").map(|kind| format!(" of {kind}")).unwrap_or_default();
         let ended = format!("ended by {}", text("unsubscribe"));
         vec![format!("items{kind} by {}: {}", text("item"), schema_text(item, schemas)), ended]
     };
@@ -157,15 +157,15 @@ fn errors(method: &Method) -> Vec<String> {
 fn examples(method: &Method) -> Vec<String> {
     let examples = method.rest.get("examples").and_then(Value::as_array);
     let rows = examples.into_iter().flatten().map(|example| {
-        let given = example.get("params").and_then(Value::as_array);
-        let given = given.into_iter().flatten().map(|param| param["value"].to_string());
-        let given = given.collect::<Vec<_>>().join(",");
-        let gives = match example.get("result").and_then(|result| result.get("value")) {
-            Some(value) => format!("gives {value}"),
+        let params = example.get("params").and_then(Value::as_array);
+        let params = params.into_iter().flatten().map(|param| param["value"].to_string());
+        let params = params.collect::<Vec<_>>().join(",");
+        let returns = match example.get("result").and_then(|result| result.get("value")) {
+            Some(value) => format!("returns {value}"),
             None => String::new(),
         };
         let name = example.get("summary").or_else(|| example.get("name")).and_then(Value::as_str);
-        vec![format!("[{given}]"), gives, name.unwrap_or_default().to_owned()]
+        vec![format!("[{params}]"), returns, name.unwrap_or_default().to_owned()]
     });
     table::aligned(&rows.collect::<Vec<_>>())
 }

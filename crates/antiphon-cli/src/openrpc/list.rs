@@ -86,8 +86,8 @@ fn for_people(methods: &[Method]) -> Vec<String> {
 }
 
 fn summary(method: &Method) -> String {
-    let said = method.summary.as_deref().or(method.description.as_deref()).unwrap_or_default();
-    let first = said.lines().next().unwrap_or_default();
+    let text = method.summary.as_deref().or(method.description.as_deref()).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
     match method.deprecated {
         true => format!("(deprecated) {first}"),
         false => first.to_owned(),

@@ -127,7 +127,7 @@ Errors:
   -32000  the result is out of range
 
 Examples:
-  [42,23]  gives 19  from the specification
+  [42,23]  returns 19  from the specification
 ";
     assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (Some(0), expected, ""));
     let ticks = cli(&["describe", server.endpoint("tcp"), "subscribe_ticks"]).stdout;
@@ -205,11 +205,11 @@ fn a_server_without_a_document_is_an_error() {
 #[test]
 fn an_invalid_call_is_not_sent() {
     for (params, said) in [
-        (&["ten"][..], "at [0] does not fit"),
-        (&["101"], "at [0] does not fit"),
-        (&["limit=10"], "at limit does not fit"),
-        (&["limit:=10", "more:=1"], "at more does not fit"),
-        (&["1", "2"], "at [1] does not fit"),
+        (&["ten"][..], "invalid param at [0]"),
+        (&["101"], "invalid param at [0]"),
+        (&["limit=10"], "invalid param at limit"),
+        (&["limit:=10", "more:=1"], "invalid param at more"),
+        (&["1", "2"], "invalid param at [1]"),
         (&[], "`limit` is missing"),
     ] {
         let (endpoint, served) = scripted(describes_a_page);
@@ -269,7 +269,7 @@ fn a_file_can_replace_the_document() {
     let call = |endpoint: &str, param: &str| {
         cli(&["call", "--schema", &file.display().to_string(), endpoint, "page", param])
     };
-    fails(&call("tcp://127.0.0.1:1", "ten"), 2, &["at [0] does not fit"]);
+    fails(&call("tcp://127.0.0.1:1", "ten"), 2, &["invalid param at [0]"]);
     let (endpoint, served) = scripted(describes_a_page);
     assert_eq!(call(&endpoint, "10").stdout, "\"paged\"\n");
     assert_eq!(served.join().unwrap().len(), 1);

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 use tower_layer::Layer;
 
-use super::reconnect::{Lasting, Reconnect};
+use super::reconnect::{Reconnect, ReconnectingCaller};
 use super::{Client, ConnectError};
 use crate::call::Caller;
 use crate::connection::Connection;
@@ -39,7 +39,7 @@ pub struct ClientBuilder {
     pub(super) reconnect: Option<Reconnect>,
     pub(super) layers: Vec<Layering>,
     #[cfg(feature = "http")]
-    pub(super) http_layers: Vec<transport::http::client::Layering>,
+    pub(super) http_layers: Vec<transport::http::client::HttpClientLayer>,
 }
 
 /// A layer that was put around what is called.
@@ -138,12 +138,12 @@ impl ClientBuilder {
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<transport::http::HttpClientService, Service: transport::http::Posts>
+        L: Layer<transport::http::HttpClientService, Service: transport::http::HttpRequestService>
             + Send
             + Sync
             + 'static,
     {
-        self.http_layers.push(transport::http::client::layering(layer));
+        self.http_layers.push(transport::http::client::boxed_layer(layer));
         self
     }
 
@@ -172,7 +172,7 @@ impl ClientBuilder {
             // Every call over HTTP finds a connection, or makes one.
             Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
                 let timeout = self.timeout;
-                let lasting = Box::pin(Lasting::connect(self, endpoint, policy)).await?;
+                let lasting = Box::pin(ReconnectingCaller::connect(self, endpoint, policy)).await?;
                 Client::lasting(lasting, timeout)
             }
             _ => self.connect_once(endpoint).await?,

@@ -26,7 +26,7 @@ use crate::transport::Transport;
 pub use builder::ClientBuilder;
 use builder::{Layering, layered};
 pub use error::ConnectError;
-use reconnect::Lasting;
+use reconnect::ReconnectingCaller;
 pub use reconnect::{ConnectionState, Reconnect};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
@@ -59,7 +59,7 @@ pub(crate) enum Line {
     /// One connection.
     One(Arc<Open>),
     /// One connection after the other.
-    Lasting(Arc<Lasting>),
+    Lasting(Arc<ReconnectingCaller>),
 }
 
 /// An open connection.

@@ -18,7 +18,7 @@ impl ClientBuilder {
             secure if secure.is_secure() => Err(without_feature(secure)),
             #[cfg(feature = "http")]
             Endpoint::Http { authority, path, secure } => {
-                let settings = transport::http::client::Settings {
+                let settings = transport::http::client::HttpClientSettings {
                     headers: &self.headers,
                     limits: &self.limits,
                     http2: self.http2,

@@ -68,7 +68,7 @@ impl ProgressStyle {
     }
 
     /// Adds a token to the params; `None` if the params cannot hold one.
-    pub(crate) fn ask(&self, params: Option<&Params>, token: &Id) -> Option<Option<Params>> {
+    pub(crate) fn with_token(&self, params: Option<&Params>, token: &Id) -> Option<Option<Params>> {
         let Token::Param(path) = &self.token else { return Some(params.cloned()) };
         let text = params.map_or("{}", |params| params.as_json().as_str());
         let with = insert(text, path, token.as_str())?;
@@ -76,7 +76,7 @@ impl ProgressStyle {
     }
 
     /// The token and the value of a progress notification; `None` for any other notification.
-    pub(crate) fn told(&self, method: &[u8], params: Option<&Params>) -> Option<(Id, RawJson)> {
+    pub(crate) fn read(&self, method: &[u8], params: Option<&Params>) -> Option<(Id, RawJson)> {
         if method != self.method.as_bytes() {
             return None;
         }
@@ -172,17 +172,17 @@ mod tests {
             let style = dialect.progress.unwrap();
             let params = params.map(parse);
             assert_eq!(style.token(&Id::from(1), params.as_ref()), None);
-            let asked = style.ask(params.as_ref(), &token).unwrap();
+            let asked = style.with_token(params.as_ref(), &token).unwrap();
             assert_eq!(style.token(&Id::from(1), asked.as_ref()).unwrap().as_str(), "\"t1\"");
             if let Some(params) = params.filter(|params| params.as_json().as_str().contains("1.50"))
             {
                 assert!(asked.unwrap().as_json().as_str().contains("1.50"), "{params:?}");
             }
-            assert!(style.ask(Some(&parse("[1]")), &token).is_none());
+            assert!(style.with_token(Some(&parse("[1]")), &token).is_none());
         }
         let by_id = ProgressStyle::by_id("p");
         assert_eq!(by_id.token(&Id::from(7), None).unwrap().as_str(), "7");
-        assert_eq!(by_id.ask(Some(&parse("[1]")), &token), Some(Some(parse("[1]"))));
+        assert_eq!(by_id.with_token(Some(&parse("[1]")), &token), Some(Some(parse("[1]"))));
     }
 
     #[test]
@@ -194,12 +194,12 @@ mod tests {
             let message = style.encode(&token, &value);
             let params = params_of(&message);
             let method = style.method.as_bytes();
-            let (id, heard) = style.told(method, Some(&params)).unwrap();
+            let (id, heard) = style.read(method, Some(&params)).unwrap();
             assert_eq!(id, Id::from("t"));
             let heard: serde_json::Value = heard.decode().unwrap();
             assert_eq!((&heard["progress"], &heard["total"]), (&1.into(), &2.into()));
-            assert!(style.told(b"other", Some(&params)).is_none());
-            assert!(style.told(method, None).is_none());
+            assert!(style.read(b"other", Some(&params)).is_none());
+            assert!(style.read(method, None).is_none());
         }
         let mcp = Dialect::mcp().progress.unwrap();
         let bare = params_of(&mcp.encode(&token, &RawJson::parse("50").unwrap()));

@@ -72,7 +72,7 @@ impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Trace {
             let _span = span.enter();
             ReadyCall::new(inner, request)
         };
-        TraceCall { carried: Carried { future: call, span, trace: Some(trace) } }
+        TraceCall { carried: TracedFuture { future: call, span, trace: Some(trace) } }
     }
 }
 
@@ -160,14 +160,14 @@ fn random() -> [u8; 8] {
 ///     }));
 /// }
 /// ```
-pub fn carry<F: Future>(future: F) -> Carried<F> {
-    Carried { future, span: Span::current(), trace: trace::current() }
+pub fn carry<F: Future>(future: F) -> TracedFuture<F> {
+    TracedFuture { future, span: Span::current(), trace: trace::current() }
 }
 
 pin_project! {
     /// A future that is polled in a trace and a span.
     #[derive(Debug)]
-    pub struct Carried<F> {
+    pub struct TracedFuture<F> {
         #[pin]
         future: F,
         span: Span,
@@ -175,7 +175,7 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Carried<F> {
+impl<F: Future> Future for TracedFuture<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<F::Output> {
@@ -194,7 +194,7 @@ pin_project! {
         R: LayerCall,
     {
         #[pin]
-        carried: Carried<ReadyCall<S, R>>,
+        carried: TracedFuture<ReadyCall<S, R>>,
     }
 }
 

@@ -1,28 +1,28 @@
-//! Whether a type can do something, asked where the type is known.
+//! Autoref specialization: selects code by the traits that a type implements, where macros know the type.
 //!
-//! `(&Probe::<T>::new()).read(..)` finds `Readable` where `T` has what it asks for; else one more
-//! reference is taken and `Unreadable` is found. So a contract demands nothing of a type that it can
-//! do without.
+//! `(&Probe::<T>::new()).read(..)` resolves to `Readable` if `T` meets its bounds. Otherwise method
+//! resolution takes one more reference and finds `Unreadable`. So a contract does not require a trait
+//! that it can do without.
 
 use std::marker::PhantomData;
 
 use antiphon_core::RawJson;
 use serde::de::DeserializeOwned;
 
-/// Stands for a value of the type.
+/// Stands for a value of the type `T` in method resolution.
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
 impl<T> Probe<T> {
-    /// One for this type.
-    #[expect(clippy::new_without_default, reason = "only macros make one")]
+    /// Creates the probe of this type.
+    #[expect(clippy::new_without_default, reason = "only macros create one")]
     pub const fn new() -> Self {
         Self(PhantomData)
     }
 }
 
-/// Of a type that can be read.
+/// Implemented for types that deserialize.
 pub trait Readable<T> {
-    /// The value, where the JSON is one.
+    /// The value, if the JSON is valid for the type.
     fn read(&self, json: Option<&RawJson>) -> Option<T>;
 }
 
@@ -32,9 +32,9 @@ impl<T: DeserializeOwned> Readable<T> for Probe<T> {
     }
 }
 
-/// Of any other type.
+/// Implemented for all other types.
 pub trait Unreadable<T> {
-    /// No value.
+    /// Always `None`.
     fn read(&self, json: Option<&RawJson>) -> Option<T>;
 }
 
@@ -49,7 +49,7 @@ pub use describe::{
     Certain, Describable, Fallible, Omissible, Showable, Undescribable, Unfallible, Unshowable,
 };
 
-/// What a description asks of a type.
+/// The properties of a type that a description uses.
 #[cfg(feature = "openrpc")]
 mod describe {
     use schemars::JsonSchema;
@@ -62,11 +62,11 @@ mod describe {
     use crate::error::{IntoErrorObject, KnownError};
     use crate::openrpc::Generator;
 
-    /// Of a type with a schema.
+    /// Implemented for types with a schema.
     pub trait Describable {
-        /// Its schema, or a reference to it.
+        /// The schema, or a reference to it.
         fn schema(&self, generator: &mut Generator) -> Value;
-        /// Its schema, never a reference to it.
+        /// The schema, never a reference to it.
         fn inline(&self, generator: &mut Generator) -> Value;
     }
 
@@ -80,11 +80,11 @@ mod describe {
         }
     }
 
-    /// Of any other type.
+    /// Implemented for all other types.
     pub trait Undescribable {
-        /// Anything.
+        /// The schema that allows any value.
         fn schema(&self, generator: &mut Generator) -> Value;
-        /// Anything.
+        /// The schema that allows any value.
         fn inline(&self, generator: &mut Generator) -> Value;
     }
 
@@ -98,9 +98,9 @@ mod describe {
         }
     }
 
-    /// Of a type whose values can be written.
+    /// Implemented for types that serialize.
     pub trait Showable<T> {
-        /// This value.
+        /// The value as JSON.
         fn show(&self, value: T) -> Option<Value>;
     }
 
@@ -110,9 +110,9 @@ mod describe {
         }
     }
 
-    /// Of any other type.
+    /// Implemented for all other types.
     pub trait Unshowable<T> {
-        /// Nothing.
+        /// No JSON.
         fn show(&self, value: T) -> Option<Value>;
     }
 
@@ -121,9 +121,9 @@ mod describe {
             None
         }
     }
-    /// Of a type that can be read.
+    /// Implemented for types that deserialize.
     pub trait Omissible {
-        /// Whether it is read from nothing.
+        /// Whether the type deserializes from a missing value.
         fn is_optional(&self) -> bool;
     }
 
@@ -133,9 +133,9 @@ mod describe {
         }
     }
 
-    /// Of any other type.
+    /// Implemented for all other types.
     pub trait Certain {
-        /// It is not.
+        /// Always false.
         fn is_optional(&self) -> bool;
     }
 
@@ -145,9 +145,9 @@ mod describe {
         }
     }
 
-    /// Of a result whose error can be told.
+    /// Implemented for results with an error of known cases.
     pub trait Fallible {
-        /// The errors that are known beforehand.
+        /// The errors that the type declares.
         fn errors(&self) -> Vec<KnownError>;
     }
 
@@ -157,9 +157,9 @@ mod describe {
         }
     }
 
-    /// Of any other type.
+    /// Implemented for all other types.
     pub trait Unfallible {
-        /// None.
+        /// No errors.
         fn errors(&self) -> Vec<KnownError>;
     }
 

@@ -1,10 +1,10 @@
-//! The params that a schema of all of them describes.
+//! Expands the schema of a params type into a list of params.
 
 use serde_json::{Map, Value, json};
 
 use super::document::{Content, ParamStructure};
 
-/// Each param, and how they are given.
+/// Returns the params, and the form in which they are given.
 pub(super) fn expand(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
         // A schema does not keep the order of fields.
@@ -45,7 +45,7 @@ fn ordered(items: &[Value]) -> Vec<Content> {
     items.iter().enumerate().map(content).collect()
 }
 
-/// OpenRPC has no word for a list of any length: this stands for each of its values.
+/// OpenRPC cannot describe a list of any length: one param with `x-repeated` stands for all values.
 fn rest(name: &str, schema: Value) -> Content {
     let rest = Map::from_iter([("x-repeated".to_owned(), json!(true))]);
     Content { rest, ..Content::new(name, schema) }

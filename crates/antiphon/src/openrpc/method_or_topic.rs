@@ -1,4 +1,4 @@
-//! What a description is about.
+//! The subject of a description: a method or a topic.
 
 use crate::subscription::Topic;
 
@@ -8,13 +8,13 @@ pub struct MethodOrTopic(MethodOrTopicKind);
 
 #[derive(Clone, Debug)]
 enum MethodOrTopicKind {
-    /// The method's name, and then others that it answers to.
+    /// The name of the method, then its aliases.
     Names(Vec<String>),
     Topic(Box<Topic>),
 }
 
 impl MethodOrTopic {
-    /// The method's own name: of a subscription, the one that begins it.
+    /// The name of the method; for a subscription, of its subscribe method.
     pub(crate) fn name(&self) -> &str {
         match &self.0 {
             MethodOrTopicKind::Names(names) => names.first().map_or("", |name| name),
@@ -22,7 +22,7 @@ impl MethodOrTopic {
         }
     }
 
-    /// The other names that it answers to.
+    /// The aliases of the method.
     pub(crate) fn aliases(&self) -> &[String] {
         match &self.0 {
             MethodOrTopicKind::Names(names) => names.get(1..).unwrap_or_default(),
@@ -37,13 +37,13 @@ impl MethodOrTopic {
         }
     }
 
-    /// Whether it is about the same: topics of different kinds share their methods.
+    /// Whether both are the same method or topic. Topics of different kinds share their methods.
     pub(crate) fn is(&self, other: &Self) -> bool {
         let kind = |called: &Self| called.topic().and_then(|topic| topic.kind.clone());
         self.name() == other.name() && kind(self) == kind(other)
     }
 
-    /// The same under a prefix.
+    /// This method or topic with a prefix before its names.
     pub(crate) fn prefixed(&self, prefix: &str) -> Self {
         Self(match &self.0 {
             MethodOrTopicKind::Names(names) => MethodOrTopicKind::Names(

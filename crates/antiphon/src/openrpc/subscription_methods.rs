@@ -1,8 +1,8 @@
-//! Subscriptions in a document, for which OpenRPC has no word.
+//! Subscriptions in a document. OpenRPC itself has no subscriptions.
 //!
-//! The method that begins one carries `x-subscription`: the notification that brings an item, what the
-//! item looks like, and the method that ends it, which is described too. Where topics of many kinds
-//! share one method, `x-subscription` is a list of them.
+//! The subscribe method has the member `x-subscription`: the notification that carries an item, the
+//! schema of the item, and the unsubscribe method, which is described too. Where topics of several
+//! kinds share one method, `x-subscription` is a list.
 
 use serde_json::{Map, Value, json};
 
@@ -11,58 +11,59 @@ use crate::subscription::Topic;
 
 pub(super) const MEMBER: &str = "x-subscription";
 
-/// Adds what a topic is called to what is known of its items.
+/// Adds the names of a topic to the description of its items.
 pub(super) fn name(method: &mut Method, topic: &Topic) {
     let known = method.rest.remove(MEMBER);
-    let mut said = known.and_then(|known| known.as_object().cloned()).unwrap_or_default();
-    said.insert("item".to_owned(), json!(topic.item));
-    said.insert("unsubscribe".to_owned(), json!(topic.unsubscribe));
+    let mut member = known.and_then(|known| known.as_object().cloned()).unwrap_or_default();
+    member.insert("item".to_owned(), json!(topic.item));
+    member.insert("unsubscribe".to_owned(), json!(topic.unsubscribe));
     if let Some(kind) = &topic.kind {
-        said.insert("kind".to_owned(), json!(kind));
+        member.insert("kind".to_owned(), json!(kind));
     }
-    method.rest.insert(MEMBER.to_owned(), Value::Object(said));
+    method.rest.insert(MEMBER.to_owned(), Value::Object(member));
     method.result = Some(Content { required: true, ..Content::new("subscription", json!(true)) });
 }
 
-/// The methods with each name once, and with those that end subscriptions.
-pub(crate) fn gathered(methods: Vec<Method>) -> Vec<Method> {
-    let mut gathered: Vec<Method> = Vec::with_capacity(methods.len());
+/// Merges methods with the same name, and adds the unsubscribe methods.
+pub(crate) fn merge_methods(methods: Vec<Method>) -> Vec<Method> {
+    let mut merged: Vec<Method> = Vec::with_capacity(methods.len());
     for method in methods {
-        let said = method.rest.get(MEMBER).and_then(Value::as_object).cloned().unwrap_or_default();
-        match said.get("kind").and_then(Value::as_str) {
-            None => gathered.push(method),
-            Some(kind) => add_kind(&mut gathered, kind, said.clone(), method),
+        let member =
+            method.rest.get(MEMBER).and_then(Value::as_object).cloned().unwrap_or_default();
+        match member.get("kind").and_then(Value::as_str) {
+            None => merged.push(method),
+            Some(kind) => add_kind(&mut merged, kind, member.clone(), method),
         }
-        if let Some(name) = said.get("unsubscribe").and_then(Value::as_str)
-            && !gathered.iter().any(|other| other.name == name)
+        if let Some(name) = member.get("unsubscribe").and_then(Value::as_str)
+            && !merged.iter().any(|other| other.name == name)
         {
-            gathered.push(unsubscribe(name));
+            merged.push(unsubscribe(name));
         }
     }
-    gathered
+    merged
 }
 
-/// Adds a kind to the method that begins all of them.
-fn add_kind(gathered: &mut Vec<Method>, kind: &str, mut said: Map<String, Value>, method: Method) {
-    said.insert("params".to_owned(), json!(method.params));
-    said.insert("summary".to_owned(), json!(method.summary));
+/// Adds a kind to the subscribe method that all kinds share.
+fn add_kind(merged: &mut Vec<Method>, kind: &str, mut member: Map<String, Value>, method: Method) {
+    member.insert("params".to_owned(), json!(method.params));
+    member.insert("summary".to_owned(), json!(method.summary));
     let name = method.name.clone();
-    let place = gathered.iter().position(|other| other.name == name).unwrap_or_else(|| {
-        gathered.push(of_kinds(method));
-        gathered.len() - 1
+    let index = merged.iter().position(|other| other.name == name).unwrap_or_else(|| {
+        merged.push(shared_by_kinds(method));
+        merged.len() - 1
     });
-    let shared = &mut gathered[place];
+    let shared = &mut merged[index];
     let kinds = shared.params.first_mut().and_then(|param| param.schema.get_mut("enum"));
     if let Some(kinds) = kinds.and_then(Value::as_array_mut) {
         kinds.push(json!(kind));
     }
     if let Some(list) = shared.rest.get_mut(MEMBER).and_then(Value::as_array_mut) {
-        list.push(Value::Object(said));
+        list.push(Value::Object(member));
     }
 }
 
-/// A method that begins subscriptions of kinds, none of which it has yet.
-fn of_kinds(method: Method) -> Method {
+/// A subscribe method for several kinds, still without kinds.
+fn shared_by_kinds(method: Method) -> Method {
     let kind = Content { required: true, ..Content::new("kind", json!({"enum": []})) };
     let rest = Map::from_iter([("x-repeated".to_owned(), json!(true))]);
     let others = Content { rest, ..Content::new("params", json!(true)) };

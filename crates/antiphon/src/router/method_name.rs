@@ -19,7 +19,7 @@ impl Borrow<[u8]> for MethodName {
     }
 }
 
-/// BuildNameHasher are hashed fast and not secretly: the author of a service chooses them, and no peer adds
+/// A fast hash without a secret key: the author of a service chooses the names, and no peer can add
 /// any.
 pub(super) type BuildNameHasher = BuildHasherDefault<NameHasher>;
 

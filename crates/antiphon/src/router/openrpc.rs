@@ -6,7 +6,7 @@ use super::Router;
 use crate::context::Context;
 use crate::openrpc::{
     Components, Described, Description, Document, Generator, Info, MethodAndSchema, MethodOrTopic,
-    VERSION, gathered,
+    VERSION, merge_methods,
 };
 
 impl Router {
@@ -37,7 +37,7 @@ impl Router {
         Document {
             openrpc: VERSION.to_owned(),
             info,
-            methods: gathered(methods),
+            methods: merge_methods(methods),
             components,
             rest: serde_json::Map::new(),
         }

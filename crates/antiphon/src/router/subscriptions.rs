@@ -67,7 +67,7 @@ impl Router {
     /// ```
     ///
     /// # Panics
-    /// When a name is taken.
+    /// Panics if one of the methods is already registered.
     #[must_use]
     pub fn subscription<P, S, F, Fut>(self, topic: impl Into<Topic>, function: F) -> Self
     where
@@ -111,7 +111,7 @@ impl Router {
     /// ```
     ///
     /// # Panics
-    /// When a name is taken.
+    /// Panics if one of the methods is already registered.
     #[must_use]
     pub fn subscription_with<P, F, Fut>(mut self, topic: impl Into<Topic>, function: F) -> Self
     where
@@ -163,7 +163,7 @@ impl Router {
     }
 }
 
-/// Begins the subscription that these params ask for.
+/// Serves a subscribe call.
 pub(super) fn subscribe(
     topics: &[ServedTopic],
     params: Option<Params>,
@@ -182,19 +182,19 @@ pub(super) fn subscribe(
         None => {
             let kinds: Vec<_> =
                 topics.iter().filter_map(|served| served.topic.kind.as_deref()).collect();
-            let reason = format!("the first param is one of {}", kinds.join(", "));
+            let reason = format!("the first param must be one of {}", kinds.join(", "));
             Box::pin(std::future::ready(Err(params::invalid("[0]", &reason))))
         }
     }
 }
 
-/// Ends a subscription: true, or false where there is none of this id.
+/// Serves an unsubscribe call. The result is false if there is no subscription with this id.
 pub(super) async fn unsubscribe(params: Option<Params>, cx: Context) -> Outcome {
     #[derive(serde::Deserialize)]
-    struct Which {
+    struct UnsubscribeParams {
         subscription: RawJson,
     }
-    let Which { subscription } = params::read(params)?;
+    let UnsubscribeParams { subscription } = params::read(params)?;
     let id = Id::from_json(subscription);
     encode(id.is_some_and(|id| cx.peer().is_ok_and(|peer| peer.link().end_subscription(&id))))
 }

@@ -130,7 +130,7 @@ async fn send_group(group: Vec<ArrivedEntry>, caller: &dyn Caller) -> Result<(),
         }
         Err(error) => {
             for (_, waiting) in waiting {
-                let _ = waiting.send(Err(error.again()));
+                let _ = waiting.send(Err(error.duplicate()));
             }
             Err(error)
         }

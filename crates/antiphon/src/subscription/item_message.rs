@@ -1,14 +1,14 @@
-//! An item on the wire.
+//! The notification that carries an item.
 //!
-//! `{"subscription": id, "result": item}` as Ethereum has it. Two members more say what else there is
-//! to say, and who does not know them loses nothing: `lost`, how many items went before this one, and
-//! in the last message of all `closed`, a reason, or `error`, an error object.
+//! Its params are `{"subscription": id, "result": item}`, as in Ethereum. Further members are optional for
+//! a reader: `lost`, the number of items dropped before this one, and in the last message `closed`, a
+//! reason, or `error`, an error object.
 
 use antiphon_core::{ErrorObject, Id, JsonKind, Method, Params, RawJson};
 use bytes::{BufMut, Bytes, BytesMut};
 use serde::Deserialize;
 
-/// What every item of a subscription begins with.
+/// The first bytes of every item message of a subscription.
 pub(super) fn head(method: &str, id: &Id) -> Bytes {
     let mut out = BytesMut::new();
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
@@ -18,7 +18,7 @@ pub(super) fn head(method: &str, id: &Id) -> Bytes {
     out.freeze()
 }
 
-/// How long a message is, and a little more.
+/// An upper estimate of the length of a message.
 pub(super) fn about_len(head: &Bytes, item: &RawJson) -> usize {
     head.len() + item.as_bytes().len() + 40
 }
@@ -33,10 +33,10 @@ pub(super) fn encode_item(head: &Bytes, lost: u64, item: &RawJson, out: &mut Byt
     out.extend_from_slice(b"}}");
 }
 
-/// Why a subscription ends whose source has not: the side that serves it goes away, and may come back.
+/// The reason of a subscription that ends because its server shuts down, and may restart.
 pub(crate) const SHUTTING_DOWN: &str = "shutting down";
 
-/// Why a subscription ends that its own side ends.
+/// The reason why the serving side ends a subscription.
 #[derive(Clone, Debug)]
 pub(crate) enum Closing {
     /// There are no more items.
@@ -62,7 +62,7 @@ pub(super) fn encode_closing(head: &Bytes, lost: u64, closing: &Closing, out: &m
     out.put_slice(b"}}");
 }
 
-/// What a message says about a subscription.
+/// The params of an item message.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ItemParams {
     pub(crate) subscription: RawJson,
@@ -76,7 +76,7 @@ pub(crate) struct ItemParams {
     pub(super) closed: Option<String>,
 }
 
-/// An error object, or whatever a server puts in its place.
+/// An error object, or any other value that a server sends instead.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(super) enum ItemError {
@@ -89,20 +89,20 @@ pub(super) enum ItemError {
     Other(serde_json::Value),
 }
 
-/// A null that is there is an item.
+/// Reads a present `null` as an item.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
     RawJson::deserialize(deserializer).map(Some)
 }
 
 impl ItemParams {
-    /// Whether nothing follows.
+    /// Whether this is the last message of the subscription.
     pub(crate) fn is_last(&self) -> bool {
         self.error.is_some() || self.closed.is_some()
     }
 
-    /// What these params say, if they are about a subscription.
+    /// Reads the params of a notification; `None` if it is not an item message.
     pub(crate) fn read(params: Option<&Params>) -> Option<Self> {
-        // A derived struct would take an Array too.
+        // A derived struct would also accept an Array.
         let params = params?.as_json();
         (params.kind() == JsonKind::Object).then(|| params.decode().ok()).flatten()
     }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn an_encoded_message_is_read_back() {
         let head = head("a\"b", &Id::from("0x1"));
         let mut out = BytesMut::new();
         encode_item(&head, 0, &RawJson::NULL, &mut out);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn params_of_other_notifications_are_none() {
+    fn other_notifications_are_not_item_messages() {
         for params in ["[1]", "{}", r#"{"result":1}"#, r#"{"subscription":1,"lost":-1}"#] {
             assert!(ItemParams::read(Some(&Params::parse(params).unwrap())).is_none(), "{params}");
         }

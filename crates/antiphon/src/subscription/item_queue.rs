@@ -1,4 +1,4 @@
-//! Items that wait, bounded by their number and their bytes.
+//! A queue of items, bounded by number and bytes.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ pub(super) struct ItemQueue {
     bytes: usize,
     max_items: usize,
     max_bytes: usize,
-    /// Items that went since one was last taken.
+    /// The number of items dropped since the last one was taken.
     lost: u64,
 }
 
@@ -19,7 +19,7 @@ impl ItemQueue {
         Self { items: VecDeque::new(), bytes: 0, max_items: max_items.max(1), max_bytes, lost: 0 }
     }
 
-    /// An item always fits where there is none.
+    /// Whether there is room. One item always fits into an empty queue.
     pub(super) fn has_room(&self, item: &RawJson) -> bool {
         let fits = self.bytes.saturating_add(item.as_bytes().len()) <= self.max_bytes;
         self.items.is_empty() || (self.items.len() < self.max_items && fits)
@@ -30,15 +30,15 @@ impl ItemQueue {
         self.items.push_back(item);
     }
 
-    /// Makes room by dropping the oldest, and counts them. How many went.
+    /// Drops the oldest items until there is room, and counts them. Returns how many were dropped.
     pub(super) fn push_over(&mut self, item: RawJson) -> u64 {
-        let mut gone = 0;
+        let mut dropped = 0;
         while !self.has_room(&item) && self.pop().is_some() {
-            gone += 1;
+            dropped += 1;
         }
-        self.add_lost(gone);
+        self.add_lost(dropped);
         self.push(item);
-        gone
+        dropped
     }
 
     pub(super) fn front(&self) -> Option<&RawJson> {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_by_number_and_by_bytes() {
+    fn the_queue_is_bounded_by_number_and_by_bytes() {
         let mut queue = ItemQueue::new(2, 10);
         assert!(queue.has_room(&item("\"far more than ten bytes\"")));
         queue.push(item("11111111"));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_and_are_counted() {
+    fn the_oldest_items_are_dropped_and_counted() {
         let mut queue = ItemQueue::new(2, 10);
         for n in 0..5 {
             queue.push_over(item(&n.to_string()));

@@ -17,7 +17,7 @@ mod topic;
 
 pub(crate) use channel::{Channel, ItemWriter};
 pub use feed::Follower;
-pub(crate) use feed::{Attached, Ended, Feed, FeedSource, Next, Notice};
+pub(crate) use feed::{Attached, Ended, Feed, FeedEvent, FeedSource, Notice};
 pub(crate) use item_message::{Closing, ItemParams, SHUTTING_DOWN};
 pub use sink::{Sink, SinkClosed};
 pub(crate) use topic::split_kind;

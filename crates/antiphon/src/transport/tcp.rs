@@ -10,22 +10,21 @@ use tokio::net::TcpStream;
 use super::tls::TlsStream;
 use crate::connection::Connection;
 
-/// Connects.
+/// Opens a TCP connection.
 pub(crate) async fn connect(authority: &str, limits: &Limits) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(authority).await?;
     prepare(&stream, limits);
     Ok(stream)
 }
 
-/// Without Nagle's delay, and with the system's questions whether the other side is there. A socket
-/// that takes neither works all the same.
+/// Disables Nagle's algorithm and enables TCP keep-alive. A socket that supports neither still works.
 pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
     let _ = stream.set_nodelay(true);
     if let Some(span) = limits.keep_alive {
-        let asking = TcpKeepalive::new().with_time(span);
+        let keep_alive = TcpKeepalive::new().with_time(span);
         #[cfg(any(target_os = "linux", target_os = "macos", target_os = "windows"))]
-        let asking = asking.with_interval(span);
-        let _ = SockRef::from(stream).set_tcp_keepalive(&asking);
+        let keep_alive = keep_alive.with_interval(span);
+        let _ = SockRef::from(stream).set_tcp_keepalive(&keep_alive);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Unix domain sockets.
 //!
-//! A socket file that a dead server left behind is taken over; one that somebody listens on is not,
-//! and a file that is no socket is never touched.
+//! A listener replaces a stale socket file of a server that has died. It does not replace a socket that
+//! is in use, and it never touches a file that is not a socket.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub(crate) struct UnixSocket {
     file: Option<FileId>,
 }
 
-/// Device and inode: what tells our file from one that has taken its place.
+/// Device and inode, which distinguish our file from a later one at the same path.
 type FileId = (u64, u64);
 
 impl Drop for UnixSocket {
@@ -38,7 +38,7 @@ impl From<UnixListener> for UnixSocket {
 /// Listens on a path.
 pub(crate) async fn listen(path: &Path) -> io::Result<UnixSocket> {
     let socket = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
             fs::remove_file(path)?;
             UnixListener::bind(path)?
         }
@@ -52,8 +52,9 @@ fn socket_at(path: &Path) -> Option<FileId> {
     found.file_type().is_socket().then(|| (found.dev(), found.ino()))
 }
 
-/// A connection to what is no socket is refused too, so the kind of the file is asked first.
-async fn is_left_behind(path: &Path) -> bool {
+/// Whether no server listens on this socket file. A connection to another kind of file is also refused,
+/// so the kind is checked first.
+async fn is_stale(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     socket_at(path).is_some() && UnixStream::connect(path).await.is_err_and(refused)
 }

@@ -75,7 +75,7 @@ async fn a_client_batch_has_a_type_for_each_result() {
     let mut replies = within(batch.send()).await.unwrap();
     assert_eq!(
         replies.take(wrong).unwrap_err().to_string(),
-        "the result of `name` is not what was asked for"
+        "the result of `name` does not have the expected type"
     );
     assert_eq!(replies.take(name).unwrap(), "ada");
     assert_eq!(replies.take(sum).unwrap(), 7);

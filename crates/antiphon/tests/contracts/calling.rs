@@ -517,7 +517,7 @@ mod http {
         }
     }
 
-    /// Shows a token, sees the challenge, and shows another.
+    /// Sends a token, reads the challenge, and sends another token.
     #[derive(Clone)]
     struct Tokens<S>(S);
 
@@ -568,7 +568,7 @@ mod http {
         }
     }
 
-    /// A layer is put up once, not once a connection: what it counts, it counts for all.
+    /// A layer is built once, not once per connection, so it counts the requests of all connections.
     #[tokio::test]
     async fn a_limit_around_requests_holds_for_all_connections() {
         let most = Arc::new(AtomicUsize::new(0));
@@ -596,7 +596,7 @@ mod http {
         assert_eq!(most.load(Ordering::SeqCst), 1);
     }
 
-    /// Counts requests, and answers some by itself, with a body of another kind.
+    /// Counts requests, and answers some of them itself with another body type.
     #[derive(Clone)]
     struct Door<S>(Arc<AtomicUsize>, S);
 

@@ -134,7 +134,7 @@ async fn errors_name_the_address_and_the_cause() {
         ("memory:nobody", "cannot connect to memory:nobody"),
         ("stdio:", "cannot connect to stdio:"),
         ("exec:/nonexistent/program", "cannot connect to exec:/nonexistent/program"),
-        ("nonsense", "`nonsense` is no endpoint"),
+        ("nonsense", "`nonsense` is not an endpoint"),
     ] {
         let error = Client::connect(endpoint).await.unwrap_err();
         assert!(error.to_string().starts_with(text), "{error}");

@@ -334,7 +334,10 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
         let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
         let (refused, _server) = answered(|_proof| refusal.into()).await;
         let error = refused.unwrap_err();
-        assert!(error.contains(status) && error.contains("is it a WebSocket endpoint?"), "{error}");
+        assert!(
+            error.contains(status) && error.contains("is this a WebSocket endpoint?"),
+            "{error}"
+        );
     }
 }
 
@@ -342,9 +345,9 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
 async fn a_handshake_without_its_proof_is_none() {
     let deflate = "sec-websocket-extensions: permessage-deflate\r\nsec-websocket-accept";
     let cases = [
-        ("accept: ", "accept: x", "has not read the key"),
-        ("sec-websocket-accept", "x", "has not read the key"),
-        (": WebSocket", ": h2c", "no WebSocket"),
+        ("accept: ", "accept: x", "wrong Sec-WebSocket-Accept"),
+        ("sec-websocket-accept", "x", "wrong Sec-WebSocket-Accept"),
+        (": WebSocket", ": h2c", "other than WebSocket"),
         ("sec-websocket-accept", deflate, "permessage-deflate"),
     ];
     for (from, to, expected) in cases {

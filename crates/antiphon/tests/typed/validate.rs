@@ -173,7 +173,7 @@ async fn refused([unchecked, checked]: [Router; 2], method: &str, params: &Value
 
 #[tokio::test]
 async fn params_by_position_cannot_bypass_the_schema_of_a_struct() {
-    let reason = "give the params by name: their places are not described";
+    let reason = "give the params by name: their order is not described";
     for params in [json!([10, 500]), json!([10, 50])] {
         let routers = || [Novel.into_router(), Novel.into_router()];
         let said = refused(routers(), "turn", &params).await;
@@ -265,7 +265,7 @@ fn an_invalid_schema_is_reported_at_once() {
         .method("broken", |(): (), _cx: Context| async { Ok(()) })
         .describe("broken", Description::method::<Broken, ()>());
     let error = router.check_params().unwrap_err();
-    assert!(error.to_string().starts_with("the schema of `broken` is none: "), "{error}");
+    assert!(error.to_string().starts_with("the schema of `broken` is invalid: "), "{error}");
 }
 
 fn misfit(document: &Document, method: &str, params: &Value) -> Option<(String, String)> {

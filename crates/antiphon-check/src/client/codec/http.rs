@@ -1,35 +1,35 @@
-//! HTTP/1.1, seen from the server: requests come, and answers are written by hand.
+//! HTTP/1.1, server side: reads requests, and writes responses by hand.
 
 use super::{BrokenCheck, ClientEvent, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, length, take};
 
-/// Which content types hold JSON-RPC.
+/// The content types of JSON-RPC.
 const TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
 
-/// One connection's requests.
+/// Reads the requests of one connection.
 #[derive(Debug, Default)]
 pub(in crate::client) struct HttpRequestReader {
     state: RequestPhase,
-    /// The client expects the connection to end with the answer.
+    /// The client expects the connection to close after the response.
     pub(super) is_last: bool,
     /// The client speaks HTTP/1.0.
-    pub(super) is_old: bool,
+    pub(super) is_http10: bool,
 }
 
 #[derive(Debug, Default)]
 enum RequestPhase {
     #[default]
     Head,
-    /// The body follows; is the request a POST?
+    /// In the body; and whether the request is a POST.
     Length(usize, bool),
     Chunks(Vec<u8>, bool),
 }
 
-/// What a head says.
+/// The parsed head of a request.
 #[derive(Debug)]
 struct RequestFields {
     size: usize,
     is_last: bool,
-    is_old: bool,
+    is_http10: bool,
     is_post: bool,
     hesitates: bool,
     body: RequestBody,
@@ -41,13 +41,13 @@ enum RequestBody {
     Chunks,
 }
 
-/// An answer with this head below the status line, and this body behind it.
+/// Returns a response with these headers and this body.
 pub(in crate::client) fn response(status: &str, headers: &[&str], body: &str) -> Vec<u8> {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     format!("HTTP/1.1 {status}\r\n{headers}\r\n{body}").into_bytes()
 }
 
-/// An answer with a body of known length.
+/// Returns a response with a `content-length`.
 pub(in crate::client) fn whole(status: &str, content_type: &str, body: &str) -> Vec<u8> {
     let length = format!("content-length: {}", body.len());
     response(status, &[&format!("content-type: {content_type}"), &length], body)
@@ -90,12 +90,16 @@ impl HttpRequestReader {
         let Some(head) = read(input, faults)? else { return Ok(None) };
         input.drain(..head.size);
         self.is_last = head.is_last;
-        self.is_old = head.is_old;
+        self.is_http10 = head.is_http10;
         self.state = match head.body {
             RequestBody::Length(length) => RequestPhase::Length(length, head.is_post),
             RequestBody::Chunks => RequestPhase::Chunks(Vec::new(), head.is_post),
         };
-        if head.hesitates { Ok(Some(ClientEvent::Hesitation)) } else { self.next(input, faults) }
+        if head.hesitates {
+            Ok(Some(ClientEvent::ExpectContinue))
+        } else {
+            self.next(input, faults)
+        }
     }
 }
 
@@ -103,7 +107,7 @@ fn message(body: Vec<u8>, is_post: bool) -> ClientEvent {
     if is_post { ClientEvent::Message(body) } else { ClientEvent::Stray }
 }
 
-/// Reads a head that is all there.
+/// Parses a head; `None` while it is incomplete.
 fn read(input: &[u8], faults: &mut Vec<BrokenCheck>) -> Result<Option<RequestFields>, BrokenCheck> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -114,13 +118,13 @@ fn read(input: &[u8], faults: &mut Vec<BrokenCheck>) -> Result<Option<RequestFie
             return Err(("http-head", "the head of a request is too long".to_owned()));
         }
         Err(_) if input.starts_with(b"PRI * HTTP/2") => {
-            return Err(("http-head", "it speaks HTTP/2 and was not asked to".to_owned()));
+            return Err(("http-head", "the client speaks HTTP/2 without an agreement".to_owned()));
         }
         Err(error) => return Err(("http-head", format!("the head of a request: {error}"))),
     };
     let method = request.method.unwrap_or_default();
     let is_post = method == "POST";
-    // A browser asks first whether it may (OPTIONS): that is no call.
+    // A browser sends a preflight (OPTIONS) first, which is not a call.
     if !is_post && method != "OPTIONS" {
         faults.push(("http-post", format!("expected POST, found {method}")));
     }
@@ -132,11 +136,11 @@ fn read(input: &[u8], faults: &mut Vec<BrokenCheck>) -> Result<Option<RequestFie
     }
     let hesitates = named.value("expect").is_some_and(|value| value.contains("100-continue"));
     let is_last = named.is_last(request.version);
-    let is_old = request.version == Some(0);
+    let is_http10 = request.version == Some(0);
     Ok(Some(RequestFields {
         size,
         is_last,
-        is_old,
+        is_http10,
         is_post,
         hesitates,
         body: named.body(is_post, faults)?,
@@ -153,7 +157,7 @@ impl NamedFields<'_, '_> {
         named.map(|header| text(header.value)).collect()
     }
 
-    /// HTTP/1.0 ends with its answer, where nothing else is said.
+    /// Reports whether the connection closes after the response. HTTP/1.0 closes by default.
     fn is_last(&self, version: Option<u8>) -> bool {
         let says = |word| self.value("connection").is_some_and(|value| value.contains(word));
         says("close") || (version == Some(0) && !says("keep-alive"))
@@ -163,7 +167,7 @@ impl NamedFields<'_, '_> {
         self.all(name).into_iter().next()
     }
 
-    /// RFC 9112, section 3.2.
+    /// Checks the Host (RFC 9112, section 3.2).
     fn host(&self, version: Option<u8>, faults: &mut Vec<BrokenCheck>) {
         let count = self.all("host").len();
         if version == Some(1) && count != 1 {
@@ -173,7 +177,7 @@ impl NamedFields<'_, '_> {
 
     fn content_type(&self, faults: &mut Vec<BrokenCheck>) {
         let Some(value) = self.value("content-type") else {
-            return faults.push(("http-content-type", "there is no Content-Type".to_owned()));
+            return faults.push(("http-content-type", "the Content-Type is missing".to_owned()));
         };
         if !TYPES.contains(&essence(&value)) {
             faults
@@ -181,7 +185,7 @@ impl NamedFields<'_, '_> {
         }
     }
 
-    /// Without it, everything is accepted.
+    /// Checks Accept. Without it, the client accepts everything.
     fn accept(&self, faults: &mut Vec<BrokenCheck>) {
         let values = self.all("accept");
         let takes =
@@ -193,7 +197,7 @@ impl NamedFields<'_, '_> {
         }
     }
 
-    /// RFC 9112, section 6.3.
+    /// Returns the length of the body (RFC 9112, section 6.3).
     fn body(
         &self,
         is_post: bool,
@@ -202,18 +206,21 @@ impl NamedFields<'_, '_> {
         let lengths = self.all("content-length");
         let coding = self.value("transfer-encoding");
         if coding.is_some() && !lengths.is_empty() {
-            let reason = "both Content-Length and Transfer-Encoding say where the body ends";
+            let reason = "the request has both Content-Length and Transfer-Encoding";
             faults.push(("http-length", reason.to_owned()));
         }
         match (coding.as_deref(), lengths.first()) {
             (Some("chunked"), _) => Ok(RequestBody::Chunks),
-            (Some(coding), _) => Err(("http-length", format!("the body is coded as `{coding}`"))),
+            (Some(coding), _) => Err((
+                "http-length",
+                format!("the Transfer-Encoding is `{coding}`, expected chunked"),
+            )),
             (None, Some(digits)) => {
                 length("http-length", digits.as_bytes()).map(RequestBody::Length)
             }
             (None, None) => {
                 if is_post {
-                    let reason = "neither Content-Length nor Transfer-Encoding says where it ends";
+                    let reason = "the request has neither Content-Length nor Transfer-Encoding";
                     faults.push(("http-length", reason.to_owned()));
                 }
                 Ok(RequestBody::Length(0))
@@ -222,12 +229,12 @@ impl NamedFields<'_, '_> {
     }
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 fn essence(value: &str) -> &str {
     value.split(';').next().unwrap_or_default().trim()
 }
 
-/// Takes chunks off the input (RFC 9112, section 7.1); true when the last one is there.
+/// Consumes chunks (RFC 9112, section 7.1). Returns true at the last one.
 fn chunks(input: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<bool, BrokenCheck> {
     let broken = || ("http-length", "a chunk of the body is malformed".to_owned());
     loop {
@@ -238,7 +245,7 @@ fn chunks(input: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<bool, BrokenCheck> 
         };
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if size > MAX_MESSAGE - body.len().min(MAX_MESSAGE) {
-            return Err(("http-length", "the body is larger than any scenario asks".to_owned()));
+            return Err(("http-length", "the body is larger than any scenario needs".to_owned()));
         }
         if size == 0 {
             return match trailers(&input[at..]) {
@@ -259,7 +266,7 @@ fn chunks(input: &mut Vec<u8>, body: &mut Vec<u8>) -> Result<bool, BrokenCheck> 
     }
 }
 
-/// Where the trailers end.
+/// Returns the length of the trailers; `None` while they are incomplete.
 fn trailers(input: &[u8]) -> Option<usize> {
     if input.starts_with(b"\r\n") {
         return Some(2);
@@ -296,7 +303,7 @@ mod tests {
         );
         let (event, faults) = found(&input);
         let message = |text: &str| ClientEvent::Message(text.into());
-        assert_eq!(event, [message("ab"), ClientEvent::Hesitation, message("cde")]);
+        assert_eq!(event, [message("ab"), ClientEvent::ExpectContinue, message("cde")]);
         assert!(faults.is_empty(), "{faults:?}");
     }
 

@@ -1,19 +1,18 @@
-//! How does a message lie on the wire, seen from the server?
+//! The codecs of the scenarios' server: framing of responses, and readers for the client's messages.
 //!
-//! A reader takes what has come and finds messages in it; it reads and writes nothing itself. It goes
-//! on behind every fault that leaves a message readable, and writes the fault down.
+//! A reader performs no I/O. It records every fault, and goes on if the message is still readable.
 
 pub(super) mod http;
 pub(super) mod stream;
 pub(super) mod websocket;
 
-/// The largest message that is taken of a client.
+/// The size limit of a client's message.
 const MAX_MESSAGE: usize = 16 << 20;
-/// The longest head of a request or of a message.
+/// The size limit of a head, of a request or of a message.
 const MAX_HEAD: usize = 64 << 10;
 const MAX_HEADERS: usize = 128;
 
-/// What is spoken on a connection.
+/// The wire of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ClientWire {
     Http,
@@ -22,25 +21,25 @@ pub(super) enum ClientWire {
     Header,
 }
 
-/// What a client did.
+/// An event of a client's connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ClientEvent {
     Message(Vec<u8>),
-    /// It asks for a WebSocket, with this key.
+    /// A WebSocket handshake with this key.
     Upgrade(String),
-    /// It waits for `100 Continue` before it sends its message.
-    Hesitation,
-    /// A request that holds no message.
+    /// The client waits for `100 Continue` before it sends the body.
+    ExpectContinue,
+    /// A request without a message.
     Stray,
     Ping(Vec<u8>),
     Pong(Vec<u8>),
     Close(Vec<u8>),
 }
 
-/// Which check a fault breaks, and how.
+/// The name of a check, and the fault that breaks it.
 pub(super) type BrokenCheck = (&'static str, String);
 
-/// One connection's reader.
+/// The reader of one connection.
 pub(super) enum ClientReader {
     Http(http::HttpRequestReader),
     Ws(websocket::WsRequestReader),
@@ -58,7 +57,7 @@ impl ClientWire {
         }
     }
 
-    /// A message as a server without faults writes it.
+    /// Frames a message correctly.
     pub(super) fn framed(self, message: &str) -> Vec<u8> {
         match self {
             Self::Http => http::ok(message),
@@ -70,8 +69,8 @@ impl ClientWire {
         }
     }
 
-    /// Bytes as a person reads them: of frames, what is text in them.
-    pub(super) fn shown(self, bytes: &[u8]) -> Vec<u8> {
+    /// Returns bytes for the report; of WebSocket frames, the text in them.
+    pub(super) fn readable(self, bytes: &[u8]) -> Vec<u8> {
         if self != Self::Ws {
             return bytes.to_vec();
         }
@@ -91,8 +90,8 @@ impl ClientWire {
 }
 
 impl ClientReader {
-    /// Takes the next thing off the input. None where more has to come, an error where what came
-    /// cannot be read on.
+    /// Consumes the next event of the input; `None` while it is incomplete. Fails if the input cannot be
+    /// read on.
     pub(super) fn next(
         &mut self,
         input: &mut Vec<u8>,
@@ -108,35 +107,35 @@ impl ClientReader {
 }
 
 impl ClientReader {
-    /// Whether the client speaks HTTP/1.0.
-    pub(super) fn is_old(&self) -> bool {
-        matches!(self, Self::Http(http) if http.is_old)
+    /// Reports whether the client speaks HTTP/1.0.
+    pub(super) fn is_http10(&self) -> bool {
+        matches!(self, Self::Http(http) if http.is_http10)
     }
 
-    /// Whether the client waits for the end of the connection behind the answer.
+    /// Reports whether the client expects the connection to close after the response.
     pub(super) fn is_last(&self) -> bool {
         matches!(self, Self::Http(http) if http.is_last)
     }
 }
 
-/// Takes these first bytes off, without the `skipped` ones at their front.
+/// Consumes `skipped` bytes, and then `length` bytes, which it returns.
 fn take(input: &mut Vec<u8>, skipped: usize, length: usize) -> Vec<u8> {
     let taken = input[skipped..skipped + length].to_vec();
     input.drain(..skipped + length);
     taken
 }
 
-/// A length that somebody wrote down.
+/// Parses a `Content-Length`.
 fn length(check: &'static str, digits: &[u8]) -> Result<usize, BrokenCheck> {
     let text = String::from_utf8_lossy(digits);
     let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let Some(length) = text.parse::<usize>().ok().filter(|_| is_number) else {
-        return Err((check, format!("the Content-Length `{text}` is no number")));
+        return Err((check, format!("the Content-Length `{text}` is not a number")));
     };
     if length > MAX_MESSAGE {
         return Err((
             check,
-            format!("a message of {length} bytes is larger than any scenario asks"),
+            format!("a message of {length} bytes is larger than any scenario needs"),
         ));
     }
     Ok(length)

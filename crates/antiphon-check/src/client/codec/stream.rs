@@ -1,8 +1,8 @@
-//! Raw streams: a line, or a `Content-Length` block, for each message.
+//! Raw streams: one line, or one `Content-Length` block, per message.
 
 use super::{BrokenCheck, ClientEvent, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, length, take};
 
-/// One message a line; empty lines are none.
+/// Reads one message per line, and skips empty lines.
 pub(super) fn line(input: &mut Vec<u8>) -> Result<Option<ClientEvent>, BrokenCheck> {
     while let Some(end) = memchr::memchr(b'\n', input) {
         let line = take(input, 0, end + 1);
@@ -11,12 +11,12 @@ pub(super) fn line(input: &mut Vec<u8>) -> Result<Option<ClientEvent>, BrokenChe
         }
     }
     if input.len() > MAX_MESSAGE {
-        return Err(("line-ended", "a line is longer than any scenario asks".to_owned()));
+        return Err(("line-ended", "a line is longer than any scenario needs".to_owned()));
     }
     Ok(None)
 }
 
-/// The base protocol of the Language Server Protocol.
+/// Reads the base protocol of the Language Server Protocol.
 pub(super) fn header(input: &mut Vec<u8>) -> Result<Option<ClientEvent>, BrokenCheck> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let (at, found) = match httparse::parse_headers(input, &mut headers) {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_block_says_how_long_a_message_is() {
+    fn a_header_block_announces_the_length_of_a_message() {
         let input = "Content-Length: 3\r\n\r\nabccontent-type: x\r\ncontent-length: 1\r\n\r\nd";
         assert_eq!(all(header, input).unwrap(), ["abc", "d"]);
         for broken in ["X: 1\r\n\r\n", "Content-Length: -1\r\n\r\n", "{\"jsonrpc\":\r\n\r\n"] {

@@ -1,11 +1,11 @@
-//! WebSocket, the server's side (RFC 6455): the handshake, frames that come and frames that go.
+//! WebSocket, server side (RFC 6455): the handshake, and frames in both directions.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::{BrokenCheck, ClientEvent, MAX_HEAD, MAX_HEADERS, MAX_MESSAGE, http, take};
 
-/// What the proof of a handshake adds to its key (section 1.3).
+/// The suffix of the key in the proof of a handshake (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const CONTINUATION: u8 = 0;
@@ -14,27 +14,27 @@ pub(in crate::client) const BINARY: u8 = 2;
 pub(in crate::client) const CLOSE: u8 = 8;
 pub(in crate::client) const PING: u8 = 9;
 pub(in crate::client) const PONG: u8 = 10;
-/// The bit of a frame that ends a message.
+/// The FIN bit, set on the last frame of a message.
 pub(in crate::client) const LAST: u8 = 0x80;
 
-/// One connection's requests and frames.
+/// Reads the handshake and the frames of one connection.
 #[derive(Debug, Default)]
 pub(in crate::client) struct WsRequestReader {
     is_open: bool,
-    /// A message in fragments, as far as it has come.
+    /// The received part of a fragmented message.
     joined: Option<Vec<u8>>,
 }
 
-/// A frame without its payload.
+/// The head of a frame.
 struct MaskedFrameHead {
     first: u8,
     mask: Option<[u8; 4]>,
-    /// Where the payload begins.
+    /// The start of the payload.
     at: usize,
     length: usize,
 }
 
-/// An unmasked frame with this first byte.
+/// Returns an unmasked frame with this first byte.
 pub(in crate::client) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut out = vec![first];
     match payload.len() {
@@ -52,12 +52,12 @@ pub(in crate::client) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A whole message in a text frame.
+/// Returns a message in one text frame.
 pub(in crate::client) fn text(message: &str) -> Vec<u8> {
     frame(LAST | TEXT, message.as_bytes())
 }
 
-/// A frame as only a client may send it.
+/// Returns a masked frame, which only a client may send.
 pub(in crate::client) fn masked(message: &str) -> Vec<u8> {
     const KEY: [u8; 4] = [1, 2, 3, 4];
     let plain = text(message);
@@ -69,7 +69,7 @@ pub(in crate::client) fn masked(message: &str) -> Vec<u8> {
     out
 }
 
-/// The answer that opens a WebSocket (section 4.2.2).
+/// Returns the response that accepts a handshake (section 4.2.2).
 pub(in crate::client) fn switched(key: &str) -> Vec<u8> {
     let mut sha1 = sha1_smol::Sha1::new();
     sha1.update(key.as_bytes());
@@ -117,7 +117,7 @@ impl WsRequestReader {
         match opcode {
             TEXT | BINARY if self.joined.is_none() => {
                 if opcode == BINARY {
-                    faults.push(("ws-text", "a message came in a binary frame".to_owned()));
+                    faults.push(("ws-text", "a message is in a binary frame".to_owned()));
                 }
                 self.join(Vec::new(), payload, is_last)
             }
@@ -128,7 +128,7 @@ impl WsRequestReader {
             CLOSE => Ok(Some(ClientEvent::Close(payload))),
             PING => Ok(Some(ClientEvent::Ping(payload))),
             PONG => Ok(Some(ClientEvent::Pong(payload))),
-            _ => Err(("ws-frames", format!("a frame with opcode {opcode} is out of place"))),
+            _ => Err(("ws-frames", format!("an unexpected frame with opcode {opcode}"))),
         }
     }
 
@@ -140,7 +140,7 @@ impl WsRequestReader {
     ) -> Result<Option<ClientEvent>, BrokenCheck> {
         joined.append(&mut payload);
         if joined.len() > MAX_MESSAGE {
-            return Err(("ws-frames", "a message is larger than any scenario asks".to_owned()));
+            return Err(("ws-frames", "a message is larger than any scenario needs".to_owned()));
         }
         if is_last {
             return Ok(Some(ClientEvent::Message(joined)));
@@ -156,15 +156,15 @@ fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     }
 }
 
-/// Section 5.2. None where it is not all there.
+/// Parses the head of a frame (section 5.2); `None` while it is incomplete.
 fn head(input: &[u8]) -> Result<Option<MaskedFrameHead>, BrokenCheck> {
     let [first, second, rest @ ..] = input else { return Ok(None) };
     if first & 0x70 != 0 {
-        return Err(("ws-frames", "a frame has bits that were not agreed on".to_owned()));
+        return Err(("ws-frames", "a frame has reserved bits set".to_owned()));
     }
     let short = second & 0x7F;
     if first & 0x08 != 0 && (short > 125 || first & LAST == 0) {
-        return Err(("ws-frames", "a control frame is too long, or a fragment".to_owned()));
+        return Err(("ws-frames", "a control frame is too long or fragmented".to_owned()));
     }
     let (length, at) = match (short, rest) {
         (126, [a, b, ..]) => (u16::from_be_bytes([*a, *b]).into(), 4),
@@ -176,7 +176,7 @@ fn head(input: &[u8]) -> Result<Option<MaskedFrameHead>, BrokenCheck> {
     };
     let length = usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE);
     let Some(length) = length else {
-        return Err(("ws-frames", "a frame is larger than any scenario asks".to_owned()));
+        return Err(("ws-frames", "a frame is larger than any scenario needs".to_owned()));
     };
     if second & 0x80 == 0 {
         return Ok(Some(MaskedFrameHead { first: *first, mask: None, at, length }));
@@ -185,7 +185,7 @@ fn head(input: &[u8]) -> Result<Option<MaskedFrameHead>, BrokenCheck> {
     Ok(mask.map(|mask| MaskedFrameHead { first: *first, mask: Some(mask), at: at + 4, length }))
 }
 
-/// Section 4.1: the size of the request, and its key.
+/// Checks a handshake (section 4.1). Returns the size of the request, and its key.
 fn handshake(
     input: &[u8],
     faults: &mut Vec<BrokenCheck>,
@@ -196,7 +196,9 @@ fn handshake(
     let size = match request.parse(input) {
         Ok(httparse::Status::Complete(size)) => size,
         Ok(httparse::Status::Partial) if input.len() <= MAX_HEAD => return Ok(None),
-        Ok(httparse::Status::Partial) => return Err(broken("its head is too long".to_owned())),
+        Ok(httparse::Status::Partial) => {
+            return Err(broken("the head of the request is too long".to_owned()));
+        }
         Err(error) => return Err(broken(format!("the head of the request: {error}"))),
     };
     let value = |name: &str| {
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_whole_and_in_fragments() {
+    fn messages_arrive_whole_and_in_fragments() {
         let long = "x".repeat(300);
         let (event, faults) = found(&[
             of_client(0x81, "one"),
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_proof_is_that_of_the_specification() {
+    fn the_proof_is_the_example_of_the_specification() {
         let opened = String::from_utf8(switched("dGhlIHNhbXBsZSBub25jZQ==")).unwrap();
         assert!(opened.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
     }

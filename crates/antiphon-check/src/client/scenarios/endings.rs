@@ -19,7 +19,9 @@ fn late() -> Vec<Scenario> {
     vec![
         Scenario::survives("answer-late", "an answer after 1.5 seconds is taken, or was given up")
             .why("Either is fine; to crash, or never to end, is not.")
-            .does(|received, _| vec![late_once(received), ServerAction::Tell(received.ordinary())]),
+            .acts(|received, _| {
+                vec![late_once(received), ServerAction::Message(received.ordinary())]
+            }),
         Scenario::survives(
             "answer-given-up",
             "a late answer may come before that of the next call",
@@ -27,8 +29,8 @@ fn late() -> Vec<Scenario> {
         .over(DUPLEX)
         .needs(Precondition::TwoInFlight)
         .why("The first call waits until there is a second one; then both are answered.")
-        .script(ServerScript::Holds(VERY_LATE, |received, _| {
-            received.iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
+        .script(ServerScript::HoldThenAct(VERY_LATE, |received, _| {
+            received.iter().map(|received| ServerAction::Message(received.ordinary())).collect()
         })),
     ]
 }
@@ -36,30 +38,30 @@ fn late() -> Vec<Scenario> {
 fn gone() -> Vec<Scenario> {
     let why = "A call that was never answered has failed, and nobody must wait for it.";
     vec![
-        Scenario::refuses("closed-at-once", "a server that closes at once has given no result")
+        Scenario::rejects("closed-at-once", "a server that closes at once has given no result")
             .needs(Precondition::Nothing)
             .why("Balancers without a server behind them do it. A client that tries again for ever hangs.")
-            .script(ServerScript::Leaves),
-        Scenario::refuses("closed-before-answer", "a server that goes away has given no result")
+            .script(ServerScript::CloseAtOnce),
+        Scenario::rejects("closed-before-answer", "a server that goes away has given no result")
             .why(why)
-            .does(|_, _| vec![ServerAction::Leave]),
-        Scenario::refuses("reset-before-answer", "a reset connection has given no result")
+            .acts(|_, _| vec![ServerAction::Close]),
+        Scenario::rejects("reset-before-answer", "a reset connection has given no result")
             .why(why)
-            .does(|_, _| vec![ServerAction::Reset]),
-        Scenario::refuses("closed-within-answer", "half an answer is no result")
+            .acts(|_, _| vec![ServerAction::Reset]),
+        Scenario::rejects("closed-within-answer", "half an answer is no result")
             .why("The connection ends in the middle: what has come may even look like an answer.")
-            .does(|received, _| vec![ServerAction::Half(received.ordinary())]),
-        Scenario::refuses("silent-then-closed", "a server that goes away later has given no result")
+            .acts(|received, _| vec![ServerAction::Truncated(received.ordinary())]),
+        Scenario::rejects("silent-then-closed", "a server that goes away later has given no result")
             .why(why)
-            .does(|received, _| vec![late_once(received), ServerAction::Leave]),
-        Scenario::takes("closed-after-answer", "an answer counts though the server then goes away")
+            .acts(|received, _| vec![late_once(received), ServerAction::Close]),
+        Scenario::accepts("closed-after-answer", "an answer counts though the server then goes away")
             .over(DUPLEX)
             .expect(ExpectedExit::ResultOfOne)
             .why("What came before the end was said.")
-            .script(ServerScript::Holds(GRACE, |received, _| {
-                let answers = received.iter().map(|received| ServerAction::Tell(received.ordinary()));
+            .script(ServerScript::HoldThenAct(GRACE, |received, _| {
+                let answers = received.iter().map(|received| ServerAction::Message(received.ordinary()));
                 // A call that comes now finds nobody: that it was made has to be seen.
-                answers.chain([ServerAction::Wait(GRACE), ServerAction::Leave]).collect()
+                answers.chain([ServerAction::Wait(GRACE), ServerAction::Close]).collect()
             })),
     ]
 }

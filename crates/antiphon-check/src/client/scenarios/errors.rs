@@ -13,39 +13,39 @@ pub(super) fn all() -> Vec<Scenario> {
 fn errors() -> Vec<Scenario> {
     let why = "A caller must learn that its call failed.";
     vec![
-        Scenario::refuses("error-plain", "an error is no result")
+        Scenario::rejects("error-plain", "an error is no result")
             .section("5.1")
             .why(why)
-            .says(|call| call.with_error(r#"{"code":-32601,"message":"Method not found"}"#)),
-        Scenario::refuses("error-data", "an error may have data").section("5.1").why(why).says(
+            .responds(|call| call.with_error(r#"{"code":-32601,"message":"Method not found"}"#)),
+        Scenario::rejects("error-data", "an error may have data").section("5.1").why(why).responds(
             |call| {
                 call.with_error(r#"{"code":-32602,"message":"Invalid params","data":{"at":[0,1]}}"#)
             },
         ),
-        Scenario::refuses("error-data-null", "the data of an error may be null")
+        Scenario::rejects("error-data-null", "the data of an error may be null")
             .section("5.1")
             .why(why)
-            .says(|call| call.with_error(r#"{"code":-32603,"message":"x","data":null}"#)),
-        Scenario::refuses("error-of-the-server", "-32000 to -32099 are errors of the server")
+            .responds(|call| call.with_error(r#"{"code":-32603,"message":"x","data":null}"#)),
+        Scenario::rejects("error-of-the-server", "-32000 to -32099 are errors of the server")
             .section("5.1")
             .why(why)
-            .says(|call| call.with_error(r#"{"code":-32050,"message":"out of tea"}"#)),
-        Scenario::refuses("error-of-the-application", "every other code is an error too")
+            .responds(|call| call.with_error(r#"{"code":-32050,"message":"out of tea"}"#)),
+        Scenario::rejects("error-of-the-application", "every other code is an error too")
             .section("5.1")
             .why("Codes outside the reserved range are for applications.")
-            .says(|call| call.with_error(r#"{"code":42,"message":"out of tea"}"#)),
-        Scenario::refuses("error-code-zero", "an error with code 0 is an error")
+            .responds(|call| call.with_error(r#"{"code":42,"message":"out of tea"}"#)),
+        Scenario::rejects("error-code-zero", "an error with code 0 is an error")
             .section("5.1")
             .why("A client that tests whether the code is true takes it for success.")
-            .says(|call| call.with_error(r#"{"code":0,"message":"out of tea"}"#)),
-        Scenario::refuses("error-message-empty", "an error with an empty message is an error")
+            .responds(|call| call.with_error(r#"{"code":0,"message":"out of tea"}"#)),
+        Scenario::rejects("error-message-empty", "an error with an empty message is an error")
             .section("5.1")
             .why("A client that tests whether there is a message takes it for success.")
-            .says(|call| call.with_error(r#"{"code":-32000,"message":""}"#)),
-        Scenario::refuses("error-id-null", "an error without an id is an error")
+            .responds(|call| call.with_error(r#"{"code":-32000,"message":""}"#)),
+        Scenario::rejects("error-id-null", "an error without an id is an error")
             .why("So a server answers what it could not read; there is only one call it can mean.")
-            .lies(|call| call.under("null").with_error(UNREADABLE)),
-        Scenario::refuses(
+            .responds_wrongly(|call| call.with_id("null").with_error(UNREADABLE)),
+        Scenario::rejects(
             "error-id-null-alone",
             "an error without an id ends the one call that waits",
         )
@@ -53,10 +53,12 @@ fn errors() -> Vec<Scenario> {
         .over(DUPLEX)
         .needs(Precondition::OneInFlight)
         .why("A client that passes it over waits until its time is up.")
-        .script(ServerScript::Holds(GRACE, |received, _| match received {
-            [one] => vec![ServerAction::Tell(one.calls[0].under("null").with_error(UNREADABLE))],
+        .script(ServerScript::HoldThenAct(GRACE, |received, _| match received {
+            [one] => {
+                vec![ServerAction::Message(one.calls[0].with_id("null").with_error(UNREADABLE))]
+            }
             several => {
-                several.iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
+                several.iter().map(|received| ServerAction::Message(received.ordinary())).collect()
             }
         })),
     ]
@@ -64,96 +66,101 @@ fn errors() -> Vec<Scenario> {
 
 fn malformed() -> Vec<Scenario> {
     vec![
-        Scenario::refuses("neither-result-nor-error", "a Response with neither is no result")
+        Scenario::rejects("neither-result-nor-error", "a Response with neither is no result")
             .why("The result is required on success: undefined is not a value.")
-            .lies(|call| format!(r#"{{"jsonrpc":"2.0","id":{}}}"#, call.id)),
-        Scenario::refuses("result-and-error", "a Response with both is no result")
+            .responds_wrongly(|call| format!(r#"{{"jsonrpc":"2.0","id":{}}}"#, call.id)),
+        Scenario::rejects("result-and-error", "a Response with both is no result")
             .should()
             .why("An error member must not exist if there was no error; so there was one.")
-            .lies(|call| {
+            .responds_wrongly(|call| {
                 let error = r#"{"code":-32000,"message":"out of tea"}"#;
                 let (id, result) = (&call.id, &call.result);
                 format!(r#"{{"jsonrpc":"2.0","result":{result},"error":{error},"id":{id}}}"#)
             }),
-        Scenario::refuses("result-null-and-error", "an error beside a null result is an error")
+        Scenario::rejects("result-null-and-error", "an error beside a null result is an error")
             .should()
             .why("Servers of JSON-RPC 1.0 write it so.")
-            .lies(|call| {
+            .responds_wrongly(|call| {
                 let error = r#"{"code":-32000,"message":"out of tea"}"#;
                 format!(r#"{{"jsonrpc":"2.0","result":null,"error":{error},"id":{}}}"#, call.id)
             }),
-        Scenario::refuses("result-and-error-null", "a result beside a null error is no Response")
+        Scenario::rejects("result-and-error-null", "a result beside a null error is no Response")
             .choice()
             .why("Servers of JSON-RPC 1.0 write it so; in 2.0 both must not be there.")
-            .lies(|call| {
+            .responds_wrongly(|call| {
                 let (id, result) = (&call.id, &call.result);
                 format!(r#"{{"jsonrpc":"2.0","result":{result},"error":null,"id":{id}}}"#)
             }),
-        Scenario::refuses("error-text", "an error that is a String is no result")
+        Scenario::rejects("error-text", "an error that is a String is no result")
             .section("5.1")
             .why("Careless servers put the message where the Error object belongs.")
-            .lies(|call| call.with_error(r#""out of tea""#)),
-        Scenario::refuses("error-without-message", "an error without a message is no result")
+            .responds_wrongly(|call| call.with_error(r#""out of tea""#)),
+        Scenario::rejects("error-without-message", "an error without a message is no result")
             .section("5.1")
             .why("It is malformed, and says all the same that the call failed.")
-            .lies(|call| call.with_error(r#"{"code":-32000}"#)),
+            .responds_wrongly(|call| call.with_error(r#"{"code":-32000}"#)),
     ]
 }
 
 fn versions() -> Vec<Scenario> {
     let why = "Without \"2.0\" it is not a Response of this protocol, and its rules do not hold.";
     vec![
-        Scenario::refuses("jsonrpc-missing", "a Response says which version it is")
+        Scenario::rejects("jsonrpc-missing", "a Response says which version it is")
             .should()
             .why(why)
-            .lies(|call| format!(r#"{{"result":{},"id":{}}}"#, call.result, call.id)),
-        Scenario::refuses("jsonrpc-wrong", "\"1.0\" is not \"2.0\"").should().why(why).lies(
-            |call| format!(r#"{{"jsonrpc":"1.0","result":{},"id":{}}}"#, call.result, call.id),
-        ),
-        Scenario::refuses("jsonrpc-number", "2.0 is not \"2.0\"")
+            .responds_wrongly(|call| format!(r#"{{"result":{},"id":{}}}"#, call.result, call.id)),
+        Scenario::rejects("jsonrpc-wrong", "\"1.0\" is not \"2.0\"")
+            .should()
+            .why(why)
+            .responds_wrongly(|call| {
+                format!(r#"{{"jsonrpc":"1.0","result":{},"id":{}}}"#, call.result, call.id)
+            }),
+        Scenario::rejects("jsonrpc-number", "2.0 is not \"2.0\"")
             .choice()
             .why(why)
-            .lies(|call| format!(r#"{{"jsonrpc":2.0,"result":{},"id":{}}}"#, call.result, call.id)),
+            .responds_wrongly(|call| {
+                format!(r#"{{"jsonrpc":2.0,"result":{},"id":{}}}"#, call.result, call.id)
+            }),
     ]
 }
 
 fn texts() -> Vec<Scenario> {
     vec![
-        Scenario::refuses("not-json", "what is no JSON is no result")
+        Scenario::rejects("not-json", "what is no JSON is no result")
             .section("RFC 8259 2")
             .why("Proxies and start scripts say something of their own.")
-            .does(|_, _| lie("upstream not available")),
-        Scenario::refuses("not-json-alone", "what is no JSON ends the one call that waits")
+            .acts(|_, _| lie("upstream not available")),
+        Scenario::rejects("not-json-alone", "what is no JSON ends the one call that waits")
             .choice()
             .over(DUPLEX)
             .section("RFC 8259 2")
             .why("A client that passes it over waits until its time is up.")
-            .does(|_, _| vec![ServerAction::Tell("upstream not available".to_owned())]),
-        Scenario::refuses("answer-cut-short", "half a Response is no result")
+            .acts(|_, _| vec![ServerAction::Message("upstream not available".to_owned())]),
+        Scenario::rejects("answer-cut-short", "half a Response is no result")
             .section("RFC 8259 2")
             .why("A server that ran out of memory or time ends in the middle of its words.")
-            .does(|received, _| {
+            .acts(|received, _| {
                 let whole = received.ordinary();
                 lie(&whole[..whole.rfind("\"id\"").unwrap_or(1)])
             }),
-        Scenario::refuses("answer-is-a-scalar", "null is no Response")
+        Scenario::rejects("answer-is-a-scalar", "null is no Response")
             .why("It is JSON, and a client that looks for members in it breaks.")
-            .does(|_, _| lie("null")),
-        Scenario::refuses("answer-in-an-array", "an Array does not answer a single call")
+            .acts(|_, _| lie("null")),
+        Scenario::rejects("answer-in-an-array", "an Array does not answer a single call")
             .choice()
             .over(HTTP)
             .needs(Precondition::SingleCall)
             .section("6")
             .why("Only a batch is answered with one.")
-            .does(|received, _| lie(&format!("[{}]", received.ordinary()))),
-        Scenario::refuses("answer-empty", "an empty message is no result")
+            .acts(|received, _| lie(&format!("[{}]", received.ordinary()))),
+        Scenario::rejects("answer-empty", "an empty message is no result")
             .section("RFC 8259 2")
             .why("There is nothing in it to read.")
-            .does(|_, _| lie("")),
+            .acts(|_, _| lie("")),
     ]
 }
 
 /// Says this instead of an answer, and leaves after a while.
 fn lie(text: &str) -> Vec<ServerAction> {
-    ServerAction::lie(ServerAction::Tell(text.to_owned()))
+    ServerAction::then_close(ServerAction::Message(text.to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Everything that is asked of a client, in the order of the report.
+//! The suite for clients, in the order of the report.
 
 mod endings;
 mod errors;
@@ -19,28 +19,28 @@ use crate::selection::CaseSummary;
 const GROUPS: [&str; 7] =
     ["requests", "responses", "order", "errors", "endings", "reverse", "wire"];
 
-/// The name of what all others rest on.
+/// The name of the scenario that all others depend on.
 pub(super) const ORDINARY: &str = "ordinary-call";
 
-/// Answers to calls come apart, or a client that needs that could not be judged at all.
+/// The pause between two responses: a client that cannot split them fails only later scenarios.
 const APART: Duration = Duration::from_millis(50);
 
-/// What all others rest on: a call, and its result. Calls are held for a moment, to see how many a
-/// client has in flight.
+/// Returns the scenario that all others depend on: a call gets its result. Calls are held for a moment,
+/// to count those in flight.
 pub(super) fn ordinary() -> Scenario {
-    let hold = ServerScript::Holds(Duration::from_millis(300), |received, _| {
+    let hold = ServerScript::HoldThenAct(Duration::from_millis(300), |received, _| {
         let apart = |received: &ReceivedCalls| {
-            [ServerAction::Tell(received.ordinary()), ServerAction::Wait(APART)]
+            [ServerAction::Message(received.ordinary()), ServerAction::Wait(APART)]
         };
         received.iter().flat_map(apart).collect()
     });
-    let scenario = Scenario::takes(ORDINARY, "a call gets its result")
+    let scenario = Scenario::accepts(ORDINARY, "a call gets its result")
         .script(hold)
-        .why("All other scenarios rest on it.");
+        .why("All other scenarios depend on it.");
     grouped("requests", scenario)
 }
 
-/// What is put on, and what is looked at all the while.
+/// An entry of the suite: a scenario, or a check of every message.
 #[derive(Clone, Debug)]
 pub(super) enum SuiteEntry {
     Scenario(Scenario),
@@ -61,7 +61,7 @@ impl SuiteEntry {
     }
 }
 
-/// Everything, group by group.
+/// Returns all entries, group by group.
 pub(super) fn entries() -> Vec<SuiteEntry> {
     let scenarios = std::iter::once(ordinary()).chain(all()).map(SuiteEntry::Scenario);
     let mut entries: Vec<SuiteEntry> = scenarios.collect();
@@ -72,7 +72,7 @@ pub(super) fn entries() -> Vec<SuiteEntry> {
     entries
 }
 
-/// All but the ordinary one.
+/// Returns all scenarios except the ordinary one.
 fn all() -> Vec<Scenario> {
     let responses =
         [responses::all(), http::responses(), websocket::responses(), streams::responses()];
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_its_own_and_kebab_case() {
+    fn every_name_is_unique_and_kebab_case() {
         let mut names = HashSet::new();
         for entry in entries() {
             let CaseInfo { group, name, why, .. } = *entry.about();

@@ -16,76 +16,80 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn in_flight() -> Vec<Scenario> {
     vec![
-        Scenario::takes("answers-reversed", "answers come in any order")
+        Scenario::accepts("answers-reversed", "answers come in any order")
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .why("The fast call is answered before the slow one; only the id says which is which.")
-            .script(ServerScript::Holds(GRACE, |received, _| tell(received.iter().rev()))),
-        Scenario::takes("answers-joined", "two answers may come in one piece")
+            .script(ServerScript::HoldThenAct(GRACE, |received, _| tell(received.iter().rev()))),
+        Scenario::accepts("answers-joined", "two answers may come in one piece")
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .section("RFC 9293 3.8")
             .why("A client that takes one read for one answer loses the second.")
-            .script(ServerScript::Holds(GRACE, |received, wire| {
+            .script(ServerScript::HoldThenAct(GRACE, |received, wire| {
                 vec![ServerAction::Send(joined(received, wire))]
             })),
-        Scenario::takes("answers-interleaved", "notifications may come between answers")
+        Scenario::accepts("answers-interleaved", "notifications may come between answers")
             .should()
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .section("4.1")
             .why("A server that notifies does so at any time.")
-            .script(ServerScript::Holds(GRACE, |received, _| {
-                let note = || ServerAction::Tell(NOTE.to_owned());
+            .script(ServerScript::HoldThenAct(GRACE, |received, _| {
+                let note = || ServerAction::Message(NOTE.to_owned());
                 let answers = tell(received.iter().rev());
                 answers.into_iter().flat_map(|answer| [note(), answer, note()]).collect()
             })),
-        Scenario::takes("answered-twice", "a second answer to the same call changes nothing")
+        Scenario::accepts("answered-twice", "a second answer to the same call changes nothing")
             .should()
             .over(DUPLEX)
             .why("A server that sends a message twice must not end a client that has its answer.")
-            .does(|received, _| tell([received, received])),
+            .acts(|received, _| tell([received, received])),
     ]
 }
 
 fn batches() -> Vec<Scenario> {
     vec![
-        Scenario::takes("batch-reordered", "the answers to a batch come in any order")
+        Scenario::accepts("batch-reordered", "the answers to a batch come in any order")
             .needs(Precondition::Batch)
             .section("6")
             .why("The Server may process a batch as a set of concurrent tasks.")
-            .does(|received, _| {
+            .acts(|received, _| {
                 let calls = received.calls.iter().rev().cloned().collect();
                 tell([&ReceivedCalls { calls, ..received.clone() }])
             }),
-        Scenario::refuses(
+        Scenario::rejects(
             "batch-answer-missing",
             "a batch without all its answers has not succeeded",
         )
         .needs(Precondition::Batch)
         .section("6")
         .why("A call whose answer is missing must not wait for ever, or pass for answered.")
-        .does(|received, _| match received.is_batch {
+        .acts(|received, _| match received.is_batch {
             false => tell([received]),
             true => {
                 let calls = received.calls.iter().skip(1).cloned().collect();
                 let some = ReceivedCalls { calls, ..received.clone() };
                 vec![
-                    ServerAction::Tell(some.ordinary()),
+                    ServerAction::Message(some.ordinary()),
                     ServerAction::Wait(GRACE),
-                    ServerAction::Leave,
+                    ServerAction::Close,
                 ]
             }
         }),
-        Scenario::refuses("batch-one-error", "one error may answer a whole batch")
+        Scenario::rejects("batch-one-error", "one error may answer a whole batch")
             .needs(Precondition::Batch)
             .section("6")
             .why("So a server refuses a batch that it cannot read, or does not want.")
-            .does(|received, _| match received.is_batch {
+            .acts(|received, _| match received.is_batch {
                 false => tell([received]),
                 true => {
-                    let error = received.calls[0].under("null").with_error(ERROR);
-                    vec![ServerAction::Tell(error), ServerAction::Wait(GRACE), ServerAction::Leave]
+                    let error = received.calls[0].with_id("null").with_error(ERROR);
+                    vec![
+                        ServerAction::Message(error),
+                        ServerAction::Wait(GRACE),
+                        ServerAction::Close,
+                    ]
                 }
             }),
     ]
@@ -93,60 +97,60 @@ fn batches() -> Vec<Scenario> {
 
 fn strangers() -> Vec<Scenario> {
     vec![
-        Scenario::refuses("answer-of-another", "an answer with another id is not the answer")
+        Scenario::rejects("answer-of-another", "an answer with another id is not the answer")
             .over(DUPLEX)
             .why("The first answer has another id; the call itself gets an error behind it.")
-            .script(ServerScript::Holds(GRACE, |received, _| {
+            .script(ServerScript::HoldThenAct(GRACE, |received, _| {
                 let stranger = |received: &ReceivedCalls| {
-                    received.answered(|call| call.under(&another(&call.id)).ordinary())
+                    received.respond(|call| call.with_id(&another(&call.id)).ordinary())
                 };
                 let own =
-                    |received: &ReceivedCalls| received.answered(|call| call.with_error(ERROR));
-                let strangers = received.iter().map(stranger).map(ServerAction::Tell);
+                    |received: &ReceivedCalls| received.respond(|call| call.with_error(ERROR));
+                let strangers = received.iter().map(stranger).map(ServerAction::Message);
                 // Who takes a stranger's answer asks on, and gets another stranger's.
-                let owns = received.iter().map(own).map(ServerAction::Owe);
+                let owns = received.iter().map(own).map(ServerAction::Deferred);
                 strangers.chain([ServerAction::Wait(GRACE)]).chain(owns).collect()
             })),
-        Scenario::takes("stranger-first", "an answer that nobody waits for is passed over")
+        Scenario::accepts("stranger-first", "an answer that nobody waits for is passed over")
             .should()
             .over(DUPLEX)
             .why("It may be late, for a call that was given up; the next answer is the right one.")
-            .does(|received, _| {
+            .acts(|received, _| {
                 let stranger =
-                    received.answered(|call| call.under(&another(&call.id)).with_error(ERROR));
+                    received.respond(|call| call.with_id(&another(&call.id)).with_error(ERROR));
                 vec![
-                    ServerAction::Tell(stranger),
+                    ServerAction::Message(stranger),
                     ServerAction::Wait(GRACE),
-                    ServerAction::Tell(received.ordinary()),
+                    ServerAction::Message(received.ordinary()),
                 ]
             }),
-        Scenario::refuses("wrong-id", "an answer with another id is not the answer")
+        Scenario::rejects("wrong-id", "an answer with another id is not the answer")
             .should()
             .over(HTTP)
             .why("A cache or a proxy that mixes answers up gives somebody else's.")
-            .says(|call| call.under(&another(&call.id)).ordinary()),
+            .responds(|call| call.with_id(&another(&call.id)).ordinary()),
     ]
 }
 
 fn ids() -> Vec<Scenario> {
     vec![
-        Scenario::refuses("id-of-another-type", "1 and \"1\" are two ids")
+        Scenario::rejects("id-of-another-type", "1 and \"1\" are two ids")
             .should()
             .why("The id must be the same value; a client that converts it finds false answers.")
-            .lies(|call| call.under(&retyped(&call.id)).ordinary()),
-        Scenario::refuses("result-id-null", "a result for nobody is not the answer")
+            .responds_wrongly(|call| call.with_id(&retyped(&call.id)).ordinary()),
+        Scenario::rejects("result-id-null", "a result for nobody is not the answer")
             .should()
             .why("Only an error may have a null id, where the id could not be read.")
-            .lies(|call| call.under("null").ordinary()),
-        Scenario::refuses("id-missing", "a Response without an id is not the answer")
+            .responds_wrongly(|call| call.with_id("null").ordinary()),
+        Scenario::rejects("id-missing", "a Response without an id is not the answer")
             .should()
             .why("The member is required.")
-            .lies(|call| format!(r#"{{"jsonrpc":"2.0","result":{}}}"#, call.result)),
+            .responds_wrongly(|call| format!(r#"{{"jsonrpc":"2.0","result":{}}}"#, call.result)),
     ]
 }
 
 fn tell<'a>(received: impl IntoIterator<Item = &'a ReceivedCalls>) -> Vec<ServerAction> {
-    received.into_iter().map(|received| ServerAction::Tell(received.ordinary())).collect()
+    received.into_iter().map(|received| ServerAction::Message(received.ordinary())).collect()
 }
 
 fn joined(received: &[ReceivedCalls], wire: ClientWire) -> Vec<u8> {

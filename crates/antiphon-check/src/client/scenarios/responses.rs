@@ -15,26 +15,26 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn shapes() -> Vec<Scenario> {
     vec![
-        Scenario::takes("members-reordered", "the members of a Response come in any order")
+        Scenario::accepts("members-reordered", "the members of a Response come in any order")
             .section("RFC 8259 4")
             .why("An Object is unordered; a client that looks for texts at fixed places breaks.")
-            .says(|call| {
+            .responds(|call| {
                 format!(r#"{{"id":{},"result":{},"jsonrpc":"2.0"}}"#, call.id, call.result)
             }),
-        Scenario::takes("white-space", "a Response may hold white space between its tokens")
+        Scenario::accepts("white-space", "a Response may hold white space between its tokens")
             .section("RFC 8259 2")
             .why("Servers pretty-print.")
-            .does(|received, wire| {
-                vec![ServerAction::Tell(received.answered(|call| spaced(call, wire)))]
+            .acts(|received, wire| {
+                vec![ServerAction::Message(received.respond(|call| spaced(call, wire)))]
             }),
-        Scenario::takes("escapes", "Strings mean the same however they are escaped")
+        Scenario::accepts("escapes", "Strings mean the same however they are escaped")
             .section("RFC 8259 7")
             .why("A client that compares the bytes of names or ids misses its answer.")
-            .says(escaped),
-        Scenario::takes("member-unknown", "an unknown member of a Response is ignored")
+            .responds(escaped),
+        Scenario::accepts("member-unknown", "an unknown member of a Response is ignored")
             .choice()
             .why("Servers add their own members, such as a trace or the time that was taken.")
-            .says(|call| {
+            .responds(|call| {
                 let known = call.ordinary();
                 format!(r#"{},"meta":{{"id":0,"error":1}}}}"#, known.trim_end_matches('}'))
             }),
@@ -44,55 +44,61 @@ fn shapes() -> Vec<Scenario> {
 fn results() -> Vec<Scenario> {
     let why = "A client that tests whether the result is true takes it for none.";
     vec![
-        Scenario::takes("result-null", "null is a result").why(why).says(|c| c.with_result("null")),
-        Scenario::takes("result-false", "false is a result")
+        Scenario::accepts("result-null", "null is a result")
             .why(why)
-            .says(|call| call.with_result("false")),
-        Scenario::takes("result-zero", "0 is a result").why(why).says(|call| call.with_result("0")),
-        Scenario::takes("result-empty-string", "an empty String is a result")
+            .responds(|c| c.with_result("null")),
+        Scenario::accepts("result-false", "false is a result")
             .why(why)
-            .says(|call| call.with_result(r#""""#)),
-        Scenario::takes("result-empty-array", "an empty Array is a result")
+            .responds(|call| call.with_result("false")),
+        Scenario::accepts("result-zero", "0 is a result")
             .why(why)
-            .says(|call| call.with_result("[]")),
-        Scenario::takes("result-empty-object", "an empty Object is a result")
+            .responds(|call| call.with_result("0")),
+        Scenario::accepts("result-empty-string", "an empty String is a result")
             .why(why)
-            .says(|call| call.with_result("{}")),
-        Scenario::takes(
+            .responds(|call| call.with_result(r#""""#)),
+        Scenario::accepts("result-empty-array", "an empty Array is a result")
+            .why(why)
+            .responds(|call| call.with_result("[]")),
+        Scenario::accepts("result-empty-object", "an empty Object is a result")
+            .why(why)
+            .responds(|call| call.with_result("{}")),
+        Scenario::accepts(
             "result-like-an-error",
             "a result may look like an error, or like a Response",
         )
         .why("Only the members of the Response itself say what it is.")
-        .says(|call| call.with_result(r#"{"error":{"code":1,"message":"x"},"id":null}"#)),
-        Scenario::takes("result-text", "a result may hold any character")
+        .responds(|call| call.with_result(r#"{"error":{"code":1,"message":"x"},"id":null}"#)),
+        Scenario::accepts("result-text", "a result may hold any character")
             .section("RFC 8259 8.1")
             .why("Lengths are counted in bytes, and lines end at a newline only.")
-            .says(|call| call.with_result("\"é€😀 \u{2028}\u{2029}\u{85} \\u0000\"")),
-        Scenario::takes("result-large-number", "a Number above 2^53 is a result")
+            .responds(|call| call.with_result("\"é€😀 \u{2028}\u{2029}\u{85} \\u0000\"")),
+        Scenario::accepts("result-large-number", "a Number above 2^53 is a result")
             .should()
             .section("RFC 8259 6")
             .why("Rounding it is one thing, to break is another.")
-            .says(|call| call.with_result("18446744073709551616")),
-        Scenario::takes("result-deep", "a result may be nested 64 levels deep")
+            .responds(|call| call.with_result("18446744073709551616")),
+        Scenario::accepts("result-deep", "a result may be nested 64 levels deep")
             .should()
             .section("RFC 8259 9")
             .why("Trees, such as syntax trees and traces, are that deep.")
-            .says(|call| call.with_result(&format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP)))),
-        Scenario::takes("result-large", "a result may have 1 MiB")
+            .responds(|call| {
+                call.with_result(&format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP)))
+            }),
+        Scenario::accepts("result-large", "a result may have 1 MiB")
             .should()
             .why("Blocks, logs and documents are that large; a client with a small limit breaks.")
-            .says(|call| call.with_result(&format!("\"{}\"", "x".repeat(LARGE)))),
+            .responds(|call| call.with_result(&format!("\"{}\"", "x".repeat(LARGE)))),
     ]
 }
 
 fn pieces() -> Vec<Scenario> {
     vec![
-        Scenario::takes("byte-by-byte", "an answer may come in as many pieces as it has bytes")
+        Scenario::accepts("byte-by-byte", "an answer may come in as many pieces as it has bytes")
             .section("RFC 9293 3.8")
             .why("A stream has no messages: what one read gives is not one answer.")
-            .does(|received, _| {
-                let text = received.answered(|call| call.with_result("\"é€😀\""));
-                vec![ServerAction::Dribble(text)]
+            .acts(|received, _| {
+                let text = received.respond(|call| call.with_result("\"é€😀\""));
+                vec![ServerAction::ByteByByte(text)]
             }),
     ]
 }

@@ -20,30 +20,30 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn notifications() -> Vec<Scenario> {
     vec![
-        Scenario::takes("notification-passed-over", "a Notification of the server is no answer")
+        Scenario::accepts("notification-passed-over", "a Notification of the server is no answer")
             .should()
             .over(DUPLEX)
             .section("4.1")
             .why("Servers tell news at any time; who does not want it passes it over.")
-            .does(|received, _| {
+            .acts(|received, _| {
                 vec![
-                    ServerAction::Tell(NOTE.to_owned()),
+                    ServerAction::Message(NOTE.to_owned()),
                     ServerAction::Wait(MOMENT),
-                    ServerAction::Tell(received.ordinary()),
+                    ServerAction::Message(received.ordinary()),
                 ]
             }),
         Scenario::survives("notification-unanswered", "a Notification is never answered")
             .over(DUPLEX)
             .section("4.1")
             .why("Who answers, even with an error, sends what nobody waits for.")
-            .does(|received, _| {
+            .acts(|received, _| {
                 vec![
-                    ServerAction::Tell(NOTE.to_owned()),
+                    ServerAction::Message(NOTE.to_owned()),
                     ServerAction::Listen(MOMENT),
-                    ServerAction::Tell(received.ordinary()),
+                    ServerAction::Message(received.ordinary()),
                 ]
             })
-            .proof(|record| match record.replies.first() {
+            .record_check(|record| match record.replies.first() {
                 None => Ok(()),
                 Some(reply) => Err(format!("a Notification was answered with {reply}")),
             }),
@@ -52,7 +52,7 @@ fn notifications() -> Vec<Scenario> {
 
 fn requests() -> Vec<Scenario> {
     vec![
-        Scenario::takes(
+        Scenario::accepts(
             "request-survived",
             "a Request of the server does not end the client's call",
         )
@@ -60,11 +60,11 @@ fn requests() -> Vec<Scenario> {
         .over(DUPLEX)
         .section("4")
         .why("Language servers ask their clients before they answer.")
-        .does(|received, _| {
+        .acts(|received, _| {
             vec![
-                ServerAction::Tell(request(&quoted())),
+                ServerAction::Message(request(&quoted())),
                 ServerAction::Wait(MOMENT),
-                ServerAction::Tell(received.ordinary()),
+                ServerAction::Message(received.ordinary()),
             ]
         }),
         Scenario::survives(
@@ -75,26 +75,26 @@ fn requests() -> Vec<Scenario> {
         .over(DUPLEX)
         .section("5")
         .why("A server that waits for the answer waits for ever.")
-        .does(|received, _| {
+        .acts(|received, _| {
             vec![
-                ServerAction::Tell(request(&quoted())),
+                ServerAction::Message(request(&quoted())),
                 ServerAction::Listen(ANSWER),
-                ServerAction::Tell(received.ordinary()),
+                ServerAction::Message(received.ordinary()),
             ]
         })
-        .proof(is_answered),
-        Scenario::refuses(
+        .record_check(is_answered),
+        Scenario::rejects(
             "request-is-no-answer",
             "a Request with the id of a call is not its answer",
         )
         .over(DUPLEX)
         .section("4")
         .why("Each side counts its own ids, so they meet: clangd begins with 0, as others do.")
-        .script(ServerScript::Holds(GRACE, |received, _| {
+        .script(ServerScript::HoldThenAct(GRACE, |received, _| {
             let calls = received.iter().flat_map(|received| &received.calls);
-            let requests = calls.map(|call| ServerAction::Tell(request(&call.id)));
-            let own = |received: &ReceivedCalls| received.answered(|call| call.with_error(ERROR));
-            let owns = received.iter().map(own).map(ServerAction::Tell);
+            let requests = calls.map(|call| ServerAction::Message(request(&call.id)));
+            let own = |received: &ReceivedCalls| received.respond(|call| call.with_error(ERROR));
+            let owns = received.iter().map(own).map(ServerAction::Message);
             requests.chain([ServerAction::Wait(MOMENT)]).chain(owns).collect()
         })),
     ]

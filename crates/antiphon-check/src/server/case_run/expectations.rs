@@ -1,10 +1,10 @@
-//! What comes of a message-wise conversation: the next answer, and the probe that asks for life.
+//! The expected messages of a case: the next reply, and the probe at its end.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{CaseRun, MAX_PASSED, ended, extra, flood, unread};
+use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood, unread};
 use crate::result::{FailureKind, Finding, shortened};
 use crate::server::connection::ServerEvent;
 use crate::server::dialer::{answer_to, is_ours};
@@ -12,48 +12,48 @@ use crate::transcript::json::Json;
 use crate::transcript::{Order, Pattern};
 
 impl CaseRun<'_> {
-    /// The next message that can be an answer; the probe goes ahead where none comes.
+    /// Returns the next message that can be a reply. If none arrives, it sends the probe early.
     pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
         if self.dialer.is_http() {
             return self
                 .arrived
                 .pop_front()
-                .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP answer has no body"));
+                .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
         let begun = Instant::now();
         let end = begun + self.dialer.patience();
-        // When to ask whether an answer will come at all, if that was not asked yet.
-        let mut asking = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
-        let mut deadline = asking.unwrap_or(end);
-        let mut passed = 0;
+        // The time of the early probe, until it is sent.
+        let mut probe_at = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
+        let mut deadline = probe_at.unwrap_or(end);
+        let mut skipped = 0;
         let mut is_overtaken = false;
         loop {
             match timeout_at(deadline, self.connection.next()).await {
-                Ok(ServerEvent::Message(message)) if self.is_early(&message) => {
-                    self.early = None;
+                Ok(ServerEvent::Message(message)) if self.is_early_probe(&message) => {
+                    self.early_probe = None;
                     is_overtaken = true;
                     let grace = self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
                     deadline = end.min(Instant::now() + grace);
                 }
                 Ok(ServerEvent::Message(message)) if is_ours(&message) => {}
                 Ok(ServerEvent::Message(message)) => {
-                    self.hear(&message);
-                    if !self.is_own_accord(&message, wanted) {
+                    self.record_received(&message);
+                    if !self.is_unsolicited(&message, wanted) {
                         if is_overtaken {
                             self.dialer.came_late(begun.elapsed());
                         }
                         return Ok(message);
                     }
                     self.dialer.refuse(self.connection, &message).await;
-                    passed += 1;
-                    if passed > MAX_PASSED {
+                    skipped += 1;
+                    if skipped > MAX_UNSOLICITED {
                         return Err(flood());
                     }
                 }
                 Ok(ServerEvent::Control(8, payload)) => return Err(self.close_frame(&payload)),
-                Ok(ServerEvent::Control(..) | ServerEvent::Answer(_)) => {}
+                Ok(ServerEvent::Control(..) | ServerEvent::Response(_)) => {}
                 Ok(ServerEvent::End(end)) => return Err(ended(end)),
-                Err(_) if asking.take().is_some() => {
+                Err(_) if probe_at.take().is_some() => {
                     self.probe_early().await?;
                     deadline = end;
                 }
@@ -62,8 +62,8 @@ impl CaseRun<'_> {
         }
     }
 
-    /// After which time without an answer the probe may go ahead: a method that is slow by its nature
-    /// needs all the patience there is.
+    /// Returns the delay before the early probe, and after its reply. A slow method gets the full
+    /// timeout: `None`.
     fn pace(&self) -> Option<(Duration, Duration)> {
         let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.dialer.is_http();
         self.dialer.pace().filter(|_| is_plain)
@@ -71,31 +71,31 @@ impl CaseRun<'_> {
 
     pub(super) fn silence(&self, begun: Instant) -> Finding {
         let time = begun.elapsed().as_secs_f64();
-        if self.early.is_none() && self.pace().is_some() {
+        if self.early_probe.is_none() && self.pace().is_some() {
             self.dialer.dropped();
             return Finding::new(
                 FailureKind::Silent,
-                "no answer came, though a later call was answered",
+                "no reply arrived, though a later call got one",
             );
         }
         self.dialer.hung();
-        let next = if self.early.is_some() { ", nor to the next call" } else { "" };
-        Finding::new(FailureKind::Silent, format!("no answer came within {time:.1}s{next}"))
+        let next = if self.early_probe.is_some() { ", nor to the next call" } else { "" };
+        Finding::new(FailureKind::Silent, format!("no reply within {time:.1}s{next}"))
     }
 
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
         let (call, id) = self.dialer.probe(self.methods);
-        self.early = Some(id);
+        self.early_probe = Some(id);
         let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())
     }
 
-    pub(super) fn is_early(&self, message: &[u8]) -> bool {
-        self.early.as_ref().is_some_and(|id| answer_to(message, id).is_some())
+    pub(super) fn is_early_probe(&self, message: &[u8]) -> bool {
+        self.early_probe.as_ref().is_some_and(|id| answer_to(message, id).is_some())
     }
 
-    /// Whether it is a Request or a Notification of the server's, and nobody waits for one.
-    pub(super) fn is_own_accord(&self, message: &[u8], wanted: &[Pattern]) -> bool {
+    /// Reports whether it is a Request or a Notification of the server that the case does not expect.
+    pub(super) fn is_unsolicited(&self, message: &[u8], wanted: &[Pattern]) -> bool {
         let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
         else {
             return false;
@@ -108,7 +108,7 @@ impl CaseRun<'_> {
         json.member("method").is_some() && !is_answer && !wanted.iter().any(expects)
     }
 
-    /// An ordinary call gets its ordinary answer, and nothing comes before it.
+    /// Makes an ordinary call. Its reply must be correct, and the next message.
     pub(super) async fn probe(&mut self) -> Result<(), Finding> {
         if let Some(left) = self.arrived.pop_front() {
             return Err(extra(&left));
@@ -121,14 +121,14 @@ impl CaseRun<'_> {
         let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())?;
         let deadline = Instant::now() + self.dialer.full_patience();
-        for _ in 0..MAX_PASSED {
+        for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
-                Finding::new(FailureKind::Silent, "the call after this case was not answered")
+                Finding::new(FailureKind::Silent, "the call after this case got no reply")
             })?;
             let message = match event {
                 ServerEvent::Message(message) => message,
                 ServerEvent::Control(8, payload) => return Err(self.close_frame(&payload)),
-                ServerEvent::Control(..) | ServerEvent::Answer(_) => continue,
+                ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
                 ServerEvent::End(end) => return Err(ended(end)),
             };
             if answer_to(&message, &id).is_some() {
@@ -137,8 +137,8 @@ impl CaseRun<'_> {
             if is_ours(&message) {
                 continue;
             }
-            self.hear(&message);
-            if !self.is_own_accord(&message, &[]) {
+            self.record_received(&message);
+            if !self.is_unsolicited(&message, &[]) {
                 return Err(extra(&message));
             }
             self.dialer.refuse(self.connection, &message).await;
@@ -149,10 +149,10 @@ impl CaseRun<'_> {
     pub(super) fn probed(&mut self, message: &[u8], id: &str) -> Result<(), Finding> {
         let wrong = |fault| Finding::new(FailureKind::Wrong, format!("after this case: {fault}"));
         match answer_to(message, id) {
-            Some(answer) => self.methods.recognises(&answer).map_err(wrong),
+            Some(answer) => self.methods.check_probe(&answer).map_err(wrong),
             None => {
                 let found = shortened(message);
-                Err(wrong(format!("{} now gives {found}", self.methods.method)))
+                Err(wrong(format!("{} now returns {found}", self.methods.method)))
             }
         }
     }

@@ -1,11 +1,10 @@
-//! One case on one connection: what is sent is sent, and what comes is compared.
+//! The run of one case on one connection: sends its messages and compares the replies.
 //!
-//! A case ends with the probe, a call of our own whose answer must be the very next message. So every
-//! case also says that nothing else came, and that the server still answers. Where an answer does not
-//! come, the probe is sent early: once it is answered there is no use in waiting for long.
+//! A case ends with a probe: an ordinary call, whose reply must be the next message. So every case also
+//! checks that nothing else arrives, and that the server still replies. If an expected reply does not
+//! arrive, the probe is sent early: once the server replies to the probe, a long wait is pointless.
 //!
-//! What the server says of its own accord, its Notifications and Requests, is passed over unless the
-//! case expects it.
+//! Notifications and Requests of the server are skipped unless the case expects them.
 
 mod expectations;
 mod protocol_steps;
@@ -25,40 +24,40 @@ use crate::transcript::{
     Alternative, Bindings, CaseStep, ExpectedMessage, Order, Pattern, Profile, TranscriptCase,
 };
 
-/// How many messages of its own accord the server may send in one case.
-const MAX_PASSED: usize = 2_500;
+/// The limit of unsolicited messages in one case.
+const MAX_UNSOLICITED: usize = 2_500;
 
-/// What is left to do once a case has passed.
+/// The use of the connection after a passed case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionAfter {
-    /// The connection is in order.
+    /// The next case can use it.
     UseAgain,
-    /// It is not, and whether the server lives has to be asked on another, once this one is closed: some
-    /// serve one at a time.
+    /// It cannot be used again. The probe goes to a new connection, after this one is closed: some
+    /// servers take one connection at a time.
     ProbeElsewhere,
 }
 
-/// A case under way.
+/// A running case.
 pub(super) struct CaseRun<'a> {
     case: &'a TranscriptCase,
     dialer: &'a Dialer,
     methods: &'a ServerMethods,
     connection: &'a mut ServerConnection,
     bindings: Bindings,
-    /// What came in HTTP bodies and was not asked for yet.
+    /// HTTP bodies that no step has compared yet.
     arrived: VecDeque<Vec<u8>>,
-    /// Nobody has to ask for it.
-    is_free: bool,
-    /// The answer to the last POST, as long as nobody looked at it.
+    /// The bodies in `arrived` may stay without a comparison.
+    ignores_body: bool,
+    /// The response to the last POST, until a step compares it.
     posted: Option<HttpResponse>,
     /// Connections beside this one.
-    crowd: Vec<ServerConnection>,
+    extra_connections: Vec<ServerConnection>,
     pub(super) dialogue: Vec<DialogueLine>,
-    /// The id of the probe that was sent early, until it is answered.
-    early: Option<String>,
+    /// The id of a probe that was sent early, until its reply arrives.
+    early_probe: Option<String>,
     is_closed: bool,
-    /// An end or silence came where that is as good: there is no more to see.
-    is_excused: bool,
+    /// The case ended early by an allowed alternative: silence or a closed connection.
+    ended_early: bool,
 }
 
 impl<'a> CaseRun<'a> {
@@ -75,33 +74,33 @@ impl<'a> CaseRun<'a> {
             connection,
             bindings: methods.bindings(),
             arrived: VecDeque::new(),
-            is_free: false,
+            ignores_body: false,
             posted: None,
-            crowd: Vec::new(),
+            extra_connections: Vec::new(),
             dialogue: Vec::new(),
-            early: None,
+            early_probe: None,
             is_closed: false,
-            is_excused: false,
+            ended_early: false,
         }
     }
 
-    /// Runs it, and says what is left to do.
+    /// Runs the case. Returns the further use of the connection.
     pub(super) async fn run(&mut self) -> Result<ConnectionAfter, Finding> {
         for step in &self.case.steps {
-            self.take(step).await?;
-            if self.is_excused {
+            self.step(step).await?;
+            if self.ended_early {
                 break;
             }
         }
-        self.crowd.clear();
-        if self.is_free {
+        self.extra_connections.clear();
+        if self.ignores_body {
             self.arrived.clear();
         }
         if self.is_closed || (self.case.is_raw() && self.connection.speaks_http()) {
             return Ok(ConnectionAfter::ProbeElsewhere);
         }
         match self.probe().await {
-            // To close after an answer is allowed where nobody says otherwise; to be gone is not.
+            // A server may close the connection after a reply, but it must not crash.
             Err(Finding { fault: FailureKind::Closed, .. }) if !self.is_child() => {
                 Ok(ConnectionAfter::ProbeElsewhere)
             }
@@ -113,15 +112,15 @@ impl<'a> CaseRun<'a> {
         matches!(self.dialer.target.location, TargetLocation::Child(_))
     }
 
-    async fn take(&mut self, step: &CaseStep) -> Result<(), Finding> {
+    async fn step(&mut self, step: &CaseStep) -> Result<(), Finding> {
         match step {
             CaseStep::Send(text) => self.send(&self.bindings.fill(&text.bytes())).await,
             CaseStep::Expect(expected) => self.expect(expected).await,
             CaseStep::Unordered(patterns) => self.unordered(patterns).await,
             CaseStep::Nothing => self.nothing(),
             CaseStep::Raw(text) => {
-                let bytes = self.bindings.fill(&self.places(&text.bytes()));
-                self.say(&bytes);
+                let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
+                self.record_sent(&bytes);
                 let sent = timeout(self.dialer.patience(), self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
@@ -135,12 +134,12 @@ impl<'a> CaseRun<'a> {
                     timeout(self.dialer.patience(), self.connection.frame(*first, &payload)).await;
                 sent.map_err(|_| unread())
             }
-            CaseStep::Answer(expected) => match self.answer(expected).await {
-                Err(finding) => self.excused(finding, expected.or),
+            CaseStep::Response(expected) => match self.answer(expected).await {
+                Err(finding) => self.allowed(finding, expected.or),
                 answered => answered,
             },
             CaseStep::ExpectFrame(expected, or) => match self.control(expected).await {
-                Err(finding) => self.excused(finding, *or),
+                Err(finding) => self.allowed(finding, *or),
                 seen => seen,
             },
             CaseStep::Closed => self.closed().await,
@@ -148,29 +147,29 @@ impl<'a> CaseRun<'a> {
                 sleep(*time).await;
                 Ok(())
             }
-            CaseStep::Crowd(crowd) => {
-                self.gather(crowd).await;
+            CaseStep::Connect(crowd) => {
+                self.open_extra(crowd).await;
                 Ok(())
             }
         }
     }
 
-    fn say(&mut self, bytes: &[u8]) {
+    fn record_sent(&mut self, bytes: &[u8]) {
         self.dialogue.push(DialogueLine::sent(bytes));
     }
 
-    fn hear(&mut self, bytes: &[u8]) {
+    fn record_received(&mut self, bytes: &[u8]) {
         self.dialogue.push(DialogueLine::received(bytes));
     }
 
     async fn send(&mut self, message: &[u8]) -> Result<(), Finding> {
-        if std::mem::take(&mut self.is_free) {
+        if std::mem::take(&mut self.ignores_body) {
             self.arrived.clear();
         }
         if let Some(left) = self.arrived.pop_front() {
             return Err(extra(&left));
         }
-        self.say(message);
+        self.record_sent(message);
         if self.dialer.is_http() {
             let answer = self.post(message).await?;
             self.arrived.extend((!answer.body.is_empty()).then(|| answer.body.clone()));
@@ -185,45 +184,47 @@ impl<'a> CaseRun<'a> {
         let message = match self.message(&expected.any_of).await {
             Ok(message) => message,
             Err(finding) => {
-                return self.excused(finding, expected.or).map_err(|f| due(&f, &expected.any_of));
+                return self
+                    .allowed(finding, expected.or)
+                    .map_err(|f| expected_any(&f, &expected.any_of));
             }
         };
         self.matches(&expected.any_of, &message)
     }
 
-    /// Whether silence or an end is as good.
-    fn excused(&mut self, finding: Finding, or: Alternative) -> Result<(), Finding> {
-        let is_excused = match finding.fault {
+    /// Accepts the finding if the case allows silence or a closed connection instead.
+    fn allowed(&mut self, finding: Finding, or: Alternative) -> Result<(), Finding> {
+        let is_allowed = match finding.fault {
             FailureKind::Silent => or.silence,
             FailureKind::Closed => or.closed,
             _ => false,
         };
-        if !is_excused {
+        if !is_allowed {
             return Err(finding);
         }
         self.is_closed |= finding.fault == FailureKind::Closed;
-        self.is_excused = self.is_closed;
+        self.ended_early = self.is_closed;
         Ok(())
     }
 
-    /// One of these is what came.
+    /// Compares a message with the patterns; one must match.
     fn matches(&mut self, any_of: &[Pattern], message: &[u8]) -> Result<(), Finding> {
         let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
         let mut fault = String::new();
-        let message = &*self.in_our_words(message);
+        let message = &*self.normalized(message);
         for pattern in any_of {
             match pattern.matches(message, order, &mut self.bindings) {
                 Ok(()) => return Ok(()),
-                // Of several, the one that is more than another id tells most.
+                // Reports the mismatch of the closest pattern: one that differs in more than the id.
                 Err(found) if fault.is_empty() || fault.starts_with("at `id`") => fault = found,
                 Err(_) => {}
             }
         }
-        Err(due(&Finding::new(FailureKind::Wrong, fault), any_of))
+        Err(expected_any(&Finding::new(FailureKind::Wrong, fault), any_of))
     }
 
-    /// The same, as 2.0 writes it: Bitcoin Core answers with a null beside the result or the error.
-    fn in_our_words<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
+    /// Returns the message as JSON-RPC 2.0: Bitcoin Core adds a null `error` or `result`.
+    fn normalized<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
         if self.dialer.profile != Profile::Bitcoin
             || self.case.facts.profiles.contains(&Profile::Bitcoin)
         {
@@ -236,7 +237,7 @@ impl<'a> CaseRun<'a> {
         let mut left: Vec<&Pattern> = patterns.iter().collect();
         while !left.is_empty() {
             let message =
-                self.message(patterns).await.map_err(|finding| due(&finding, patterns))?;
+                self.message(patterns).await.map_err(|finding| expected_any(&finding, patterns))?;
             let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
             let found = left
                 .iter()
@@ -244,8 +245,8 @@ impl<'a> CaseRun<'a> {
             match found {
                 Some(at) => drop(left.swap_remove(at)),
                 None => {
-                    let what = "it is none of those that are due";
-                    return Err(due(&Finding::new(FailureKind::Wrong, what), patterns));
+                    let what = "it matches none of the expected messages";
+                    return Err(expected_any(&Finding::new(FailureKind::Wrong, what), patterns));
                 }
             }
         }
@@ -258,7 +259,7 @@ impl<'a> CaseRun<'a> {
         }
         match &self.posted {
             Some(answer) if !(200..300).contains(&answer.status) => {
-                let what = format!("expected a status of success, found {}", answer.status);
+                let what = format!("expected a 2xx status, found {}", answer.status);
                 Err(Finding::new(FailureKind::Wrong, what))
             }
             _ => Ok(()),
@@ -266,8 +267,8 @@ impl<'a> CaseRun<'a> {
     }
 }
 
-/// The finding, with what should have come.
-fn due(finding: &Finding, any_of: &[Pattern]) -> Finding {
+/// Adds the expected messages to a finding.
+fn expected_any(finding: &Finding, any_of: &[Pattern]) -> Finding {
     let wanted: Vec<String> = any_of.iter().map(ToString::to_string).collect();
     Finding::new(
         finding.fault,
@@ -275,19 +276,19 @@ fn due(finding: &Finding, any_of: &[Pattern]) -> Finding {
     )
 }
 
-/// Nonsense is no way to close a connection.
+/// Returns the finding for an ended connection. A violation of the wire's protocol is not a close.
 fn ended(end: ConnectionEnd) -> Finding {
-    Finding::new(if end.is_nonsense { FailureKind::Wrong } else { FailureKind::Closed }, end.what)
+    Finding::new(if end.is_violation { FailureKind::Wrong } else { FailureKind::Closed }, end.what)
 }
 
 fn extra(message: &[u8]) -> Finding {
-    Finding::new(FailureKind::Extra, format!("nobody asked for {}", shortened(message)))
+    Finding::new(FailureKind::Extra, format!("an unexpected message: {}", shortened(message)))
 }
 
 fn unread() -> Finding {
-    Finding::new(FailureKind::Silent, "the server does not read what is sent")
+    Finding::new(FailureKind::Silent, "the server does not read the request")
 }
 
 fn flood() -> Finding {
-    Finding::new(FailureKind::Extra, "the server floods: thousands of messages came unasked")
+    Finding::new(FailureKind::Extra, "the server floods: it sent thousands of unsolicited messages")
 }

@@ -1,9 +1,9 @@
-//! What lies below messages: HTTP's heads, frames of a WebSocket, the end of a connection, crowds.
+//! The steps below messages: HTTP responses, WebSocket frames, closed connections, extra connections.
 
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::expectations::close_code;
-use super::{CaseRun, MAX_PASSED, ended, flood};
+use super::{CaseRun, MAX_UNSOLICITED, ended, flood};
 use crate::raw::AddressProtocol;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::server::connection::{HttpResponse, ServerEvent};
@@ -11,8 +11,8 @@ use crate::server::dialer::{PACE, is_ours};
 use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections};
 
 impl CaseRun<'_> {
-    /// The same bytes, with the endpoint's own host and path.
-    pub(super) fn places(&self, bytes: &[u8]) -> Vec<u8> {
+    /// Replaces `<host>` and `<path>` with those of the endpoint.
+    pub(super) fn fill_address(&self, bytes: &[u8]) -> Vec<u8> {
         let (AddressProtocol::Http { path, host } | AddressProtocol::Ws { path, host }) =
             &self.dialer.target.address.protocol
         else {
@@ -24,23 +24,23 @@ impl CaseRun<'_> {
         }
     }
 
-    /// Asks by HTTP.
+    /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
         let (begun, patience) = (Instant::now(), self.dialer.patience());
         let posted = timeout(patience, self.dialer.post(self.connection, message)).await;
         let answer = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
-        self.dialogue.push(told(&answer));
+        self.dialogue.push(dialogue_line(&answer));
         Ok(answer)
     }
 
-    /// What comes next, before the patience that began then is over.
+    /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
         let deadline = begun + self.dialer.patience();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {
-            ServerEvent::Answer(answer) => self.dialogue.push(told(answer)),
-            ServerEvent::Message(message) => self.hear(&message.clone()),
+            ServerEvent::Response(answer) => self.dialogue.push(dialogue_line(answer)),
+            ServerEvent::Message(message) => self.record_received(&message.clone()),
             ServerEvent::Control(opcode, payload) => {
                 let line = format!("frame {opcode:#04x} {}", shortened(payload));
                 self.dialogue.push(DialogueLine::Received(line));
@@ -57,37 +57,40 @@ impl CaseRun<'_> {
         }
         self.arrived.clear();
         let begun = Instant::now();
-        let is_aside = |status: u16| matches!(status, 100 | 102..200);
-        let mut passed = 0..MAX_PASSED;
+        let is_interim = |status: u16| matches!(status, 100 | 102..200);
+        let mut passed = 0..MAX_UNSOLICITED;
         let answer = loop {
             passed.next().ok_or_else(flood)?;
             match self.event(begun).await? {
-                ServerEvent::Answer(answer)
-                    if is_aside(answer.status) && !expected.statuses.has(answer.status) => {}
-                ServerEvent::Answer(answer) => break answer,
+                ServerEvent::Response(answer)
+                    if is_interim(answer.status) && !expected.statuses.has(answer.status) => {}
+                ServerEvent::Response(answer) => break answer,
                 ServerEvent::End(end) => {
                     let Finding { fault, reason } = ended(end);
                     let what = format!("{reason}; expected status {}", expected.statuses.0);
                     return Err(Finding::new(fault, what));
                 }
                 ServerEvent::Message(_) | ServerEvent::Control(..) => {
-                    return Err(wrong("a WebSocket frame came instead of an answer".to_owned()));
+                    return Err(wrong(
+                        "a WebSocket frame arrived instead of an HTTP response".to_owned(),
+                    ));
                 }
             }
         };
         head_is(&answer, expected).map_err(wrong)?;
         self.arrived.extend((!answer.body.is_empty()).then_some(answer.body));
-        self.is_free = true;
+        self.ignores_body = true;
         Ok(())
     }
 
     pub(super) async fn control(&mut self, expected: &ExpectedFrame) -> Result<(), Finding> {
         let begun = Instant::now();
-        for _ in 0..MAX_PASSED {
-            let event = self.event(begun).await.map_err(|finding| f_due(&finding, expected))?;
+        for _ in 0..MAX_UNSOLICITED {
+            let event =
+                self.event(begun).await.map_err(|finding| expected_frame(&finding, expected))?;
             match (event, expected) {
                 (ServerEvent::Message(message), _)
-                    if is_ours(&message) || self.is_own_accord(&message, &[]) => {}
+                    if is_ours(&message) || self.is_unsolicited(&message, &[]) => {}
                 (ServerEvent::Control(10, payload), ExpectedFrame::Pong(wanted))
                     if payload == *wanted =>
                 {
@@ -102,32 +105,32 @@ impl CaseRun<'_> {
                     let what = format!("expected close code {codes:?}, found {code}");
                     return Err(Finding::new(FailureKind::Wrong, what));
                 }
-                (ServerEvent::End(end), _) => return Err(f_due(&ended(end), expected)),
-                // A pong may come unasked (RFC 6455, section 5.5.3).
+                (ServerEvent::End(end), _) => return Err(expected_frame(&ended(end), expected)),
+                // A pong may arrive unsolicited (RFC 6455, section 5.5.3).
                 (ServerEvent::Control(10, _), _) => {}
                 (
-                    ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::Answer(_),
+                    ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::Response(_),
                     _,
                 ) => {
-                    let what = "something else came";
-                    return Err(f_due(&Finding::new(FailureKind::Wrong, what), expected));
+                    let what = "something else arrived";
+                    return Err(expected_frame(&Finding::new(FailureKind::Wrong, what), expected));
                 }
             }
         }
         Err(flood())
     }
 
-    /// Waits for the end, whatever is said before it.
+    /// Waits for the end of the connection, and skips every event before it.
     pub(super) async fn closed(&mut self) -> Result<(), Finding> {
         let begun = Instant::now();
         self.is_closed = true;
-        for _ in 0..MAX_PASSED {
+        for _ in 0..MAX_UNSOLICITED {
             match self.event(begun).await {
-                Ok(ServerEvent::End(end)) if end.is_nonsense => return Err(ended(end)),
+                Ok(ServerEvent::End(end)) if end.is_violation => return Err(ended(end)),
                 Ok(ServerEvent::End(_) | ServerEvent::Control(8, _)) => return Ok(()),
                 Ok(_) => {}
                 Err(_) => {
-                    let what = "the server must close the connection, and does not";
+                    let what = "the server must close the connection, but keeps it open";
                     return Err(Finding::new(FailureKind::Wrong, what));
                 }
             }
@@ -135,9 +138,9 @@ impl CaseRun<'_> {
         Err(flood())
     }
 
-    /// Opens connections beside this one. That a server refuses some is its right.
-    pub(super) async fn gather(&mut self, crowd: &ExtraConnections) {
-        let bytes = self.bindings.fill(&self.places(&crowd.text.bytes()));
+    /// Opens connections beside this one. The server may refuse some of them.
+    pub(super) async fn open_extra(&mut self, crowd: &ExtraConnections) {
+        let bytes = self.bindings.fill(&self.fill_address(&crowd.text.bytes()));
         let verb = if crowd.stays { "open" } else { "open and drop" };
         self.dialogue.push(DialogueLine::Sent(format!(
             "({verb} {} connections) {}",
@@ -148,14 +151,14 @@ impl CaseRun<'_> {
             let Ok(mut connection) = self.dialer.connect(true).await else { continue };
             let _ = timeout(PACE, connection.raw(&bytes)).await;
             if crowd.stays {
-                self.crowd.push(connection);
+                self.extra_connections.push(connection);
             }
         }
     }
 }
 
-/// An answer, as the dialogue shows it.
-fn told(answer: &HttpResponse) -> DialogueLine {
+/// Returns a response as the dialogue shows it.
+fn dialogue_line(answer: &HttpResponse) -> DialogueLine {
     let kind = answer.header("content-type").map(|kind| format!(" {kind}"));
     let text = shortened(&answer.body);
     let line = format!("HTTP {}{} {text}", answer.status, kind.unwrap_or_default());
@@ -185,15 +188,15 @@ fn header_is(answer: &HttpResponse, name: &str, is: &ExpectedHeader) -> Result<(
         }
         (ExpectedHeader::Any, None) => Err(format!("expected a header {name}, found none")),
         (ExpectedHeader::Holding(text), Some(value)) => {
-            Err(format!("expected the header {name} to hold {text}, found {value}"))
+            Err(format!("expected the header {name} to contain {text}, found {value}"))
         }
         (ExpectedHeader::Holding(text), None) => {
-            Err(format!("expected the header {name} to hold {text}, found none"))
+            Err(format!("expected the header {name} to contain {text}, found none"))
         }
     }
 }
 
-fn f_due(finding: &Finding, expected: &ExpectedFrame) -> Finding {
+fn expected_frame(finding: &Finding, expected: &ExpectedFrame) -> Finding {
     let wanted = match expected {
         ExpectedFrame::Pong(payload) => format!("a pong with {:?}", shortened(payload)),
         ExpectedFrame::Close(codes) if codes.is_empty() => "a close frame".to_owned(),

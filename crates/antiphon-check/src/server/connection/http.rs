@@ -1,4 +1,4 @@
-//! HTTP/1.1, the client's side: a POST for each message, and answers to the last header.
+//! HTTP/1.1, client side: one POST per message, and whole responses with their headers.
 
 use super::ServerEvent;
 use crate::raw::codec::{MAX_HEAD, headers_of};
@@ -6,42 +6,42 @@ use crate::raw::{AddressProtocol, Target};
 
 const MAX_HEADERS: usize = 128;
 
-/// An answer, whole.
+/// A complete HTTP response.
 #[derive(Clone, Debug)]
 pub(crate) struct HttpResponse {
     pub(crate) status: u16,
-    /// HTTP/1.0 ends with its answer, where nothing else is said.
-    is_old: bool,
-    /// The names are in lower case.
+    /// HTTP/1.0 closes the connection after a response by default.
+    is_http10: bool,
+    /// Names in lower case, and values.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
 impl HttpResponse {
-    /// The values of a header, whose name is given in lower case, as one.
+    /// Returns the values of a header, joined. The name is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
         let values: Vec<&str> =
             self.headers.iter().filter(|(n, _)| n == name).map(|(_, value)| &**value).collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
 
-    /// Whether the server will take no other request on this connection.
+    /// Reports whether the server closes the connection after this response.
     pub(crate) fn closes(&self) -> bool {
         let says = |word| {
             let value = self.header("connection").unwrap_or_default();
             value.to_ascii_lowercase().contains(word)
         };
-        says("close") || (self.is_old && !says("keep-alive"))
+        says("close") || (self.is_http10 && !says("keep-alive"))
     }
 }
 
-/// Answers in the order of the requests.
+/// Reads responses, in the order of the requests.
 pub(super) struct HttpResponseReader {
-    /// All of a POST up to the digits of its length.
+    /// A POST up to the digits of its `content-length`.
     post: Vec<u8>,
-    /// The header lines that every request has.
+    /// The header lines of the user, which every request has.
     named: Vec<u8>,
-    /// The request that is answered next is a HEAD.
+    /// The next response is to a HEAD, and has no body.
     is_head: bool,
 }
 
@@ -68,13 +68,13 @@ impl HttpResponseReader {
         [&self.post, length.as_bytes(), message].concat()
     }
 
-    /// The first line of a request, with the user's header lines behind it.
+    /// Returns the first line of a request, followed by the user's header lines.
     pub(super) fn begin(&mut self, line: &[u8]) -> Vec<u8> {
         self.is_head = line.starts_with(b"HEAD ");
         [line, &self.named].concat()
     }
 
-    /// The next answer, if it is all there, and the bytes it takes.
+    /// Returns the next response, if it is complete, and the number of bytes to consume.
     pub(super) fn next(
         &mut self,
         input: &[u8],
@@ -85,12 +85,14 @@ impl HttpResponseReader {
         let at = match response.parse(input) {
             Ok(httparse::Status::Complete(at)) => at,
             Ok(httparse::Status::Partial) if input.len() <= MAX_HEAD => return Ok((None, 0)),
-            Ok(httparse::Status::Partial) => return Err("its HTTP head has no end".to_owned()),
-            Err(error) => return Err(format!("what came is no HTTP: {error}")),
+            Ok(httparse::Status::Partial) => {
+                return Err("the HTTP head is longer than 64 KiB".to_owned());
+            }
+            Err(error) => return Err(format!("not an HTTP response: {error}")),
         };
         let mut answer = HttpResponse {
             status: response.code.unwrap_or_default(),
-            is_old: response.version == Some(0),
+            is_http10: response.version == Some(0),
             headers: response.headers.iter().map(text_of).collect(),
             body: Vec::new(),
         };
@@ -100,11 +102,11 @@ impl HttpResponseReader {
         if answer.status >= 200 {
             self.is_head = false;
         }
-        Ok((Some(ServerEvent::Answer(answer)), at + length))
+        Ok((Some(ServerEvent::Response(answer)), at + length))
     }
 }
 
-/// Whether it is the first line of a request, as `>>` sends it.
+/// Reports whether it is the first line of a request, as `>>` sends it.
 pub(super) fn is_request_line(sent: &[u8]) -> bool {
     [&b" HTTP/1.0\r\n"[..], b" HTTP/1.1\r\n"].iter().any(|end| sent.ends_with(end))
 }
@@ -114,7 +116,7 @@ fn text_of(header: &httparse::Header<'_>) -> (String, String) {
     (header.name.to_ascii_lowercase(), value)
 }
 
-/// Reads the body; gives how many bytes it takes, once it is all there.
+/// Reads the body. Returns its length on the wire; `None` while it is incomplete.
 fn body(answer: &mut HttpResponse, input: &[u8], is_end: bool) -> Result<Option<usize>, String> {
     let is_chunked = answer
         .header("transfer-encoding")
@@ -126,7 +128,8 @@ fn body(answer: &mut HttpResponse, input: &[u8], is_end: bool) -> Result<Option<
         answer.body = input.to_vec();
         return Ok(is_end.then_some(input.len()));
     };
-    let length = length.parse().map_err(|_| format!("its content-length is {length:?}"))?;
+    let length =
+        length.parse().map_err(|_| format!("the content-length is {length:?}, not a number"))?;
     match input.get(..length) {
         Some(body) => answer.body = body.to_vec(),
         None => return Ok(None),
@@ -141,7 +144,7 @@ fn chunks(answer: &mut HttpResponse, input: &[u8]) -> Result<Option<usize>, Stri
         let (start, size) = match size {
             Ok(httparse::Status::Complete(found)) => found,
             Ok(httparse::Status::Partial) => return Ok(None),
-            Err(_) => return Err("a chunk of its body has no size".to_owned()),
+            Err(_) => return Err("a chunk of the body has no valid size".to_owned()),
         };
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let start = at + start;
@@ -157,7 +160,7 @@ fn chunks(answer: &mut HttpResponse, input: &[u8]) -> Result<Option<usize>, Stri
     }
 }
 
-/// Where the lines behind the last chunk end.
+/// Returns the length of the trailers; `None` while they are incomplete.
 fn trailers(input: &[u8]) -> Option<usize> {
     if input.starts_with(b"\r\n") {
         return Some(2);

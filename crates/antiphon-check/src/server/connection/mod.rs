@@ -1,8 +1,7 @@
-//! One connection to the server that is judged: what is sent on it, and what comes, as the wire has
-//! it.
+//! One connection to the server under test: sends messages and raw bytes, and returns what arrives.
 //!
-//! It reads while it writes, so that a server that answers early is heard and not waited for. What
-//! came is never lost: [`ServerConnection::next`] can be given up and asked again.
+//! It reads while it writes. Otherwise a server that replies before it has read everything would
+//! deadlock with it. [`ServerConnection::next`] is cancel-safe: received bytes stay in the buffer.
 
 mod http;
 mod websocket;
@@ -19,48 +18,48 @@ use crate::raw::{AddressProtocol, Target};
 
 pub(crate) use self::http::HttpResponse;
 
-/// The most bytes that one message may have before the server is called endless.
+/// The size limit of one message.
 const MAX_INPUT: usize = 80 << 20;
 
-/// What came.
+/// An event of the connection.
 #[derive(Debug)]
 pub(crate) enum ServerEvent {
     Message(Vec<u8>),
-    /// An HTTP answer, its body included.
-    Answer(HttpResponse),
+    /// An HTTP response with its body.
+    Response(HttpResponse),
     /// A pong or a close frame.
     Control(u8, Vec<u8>),
-    /// Nothing more comes.
+    /// The connection ended, or its bytes make no sense.
     End(ConnectionEnd),
 }
 
-/// Why nothing more comes.
+/// The reason why no more events arrive.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionEnd {
     pub(crate) what: String,
-    /// The connection stands, and what came on it makes no sense.
-    pub(crate) is_nonsense: bool,
+    /// The connection is open, but the peer violates the protocol of the wire.
+    pub(crate) is_violation: bool,
 }
 
 impl ConnectionEnd {
-    /// The connection ended.
+    /// An end by a closed connection.
     pub(crate) fn closed(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_nonsense: false }
+        Self { what: what.into(), is_violation: false }
     }
 
-    fn nonsense(what: impl Into<String>) -> Self {
-        Self { what: what.into(), is_nonsense: true }
+    fn violation(what: impl Into<String>) -> Self {
+        Self { what: what.into(), is_violation: true }
     }
 }
 
-/// A connection.
+/// One connection to the server under test.
 pub(crate) struct ServerConnection {
     socket: RawSocket,
     input: Vec<u8>,
-    speech: ConnectionProtocol,
-    /// Why nothing more will come.
+    protocol: ConnectionProtocol,
+    /// The reason why no more bytes arrive.
     end: Option<String>,
-    /// The last answer said that the connection ends with it.
+    /// The last response announced the close of the connection.
     is_last: bool,
 }
 
@@ -71,11 +70,11 @@ enum ConnectionProtocol {
 }
 
 impl ServerConnection {
-    /// Connects; `bare` leaves the handshake of a WebSocket to whoever talks.
+    /// Connects. With `bare`, the caller performs the WebSocket handshake.
     pub(crate) async fn connect(target: &Target, bare: bool) -> io::Result<Self> {
         let mut socket = RawSocket::connect(target).await?;
         let mut input = Vec::new();
-        let speech = match &target.address.protocol {
+        let protocol = match &target.address.protocol {
             AddressProtocol::Http { .. } => {
                 ConnectionProtocol::Http(http::HttpResponseReader::new(target))
             }
@@ -90,12 +89,12 @@ impl ServerConnection {
                 ConnectionProtocol::Stream(StreamCodec::new(*framing))
             }
         };
-        Ok(Self { socket, input, speech, end: None, is_last: false })
+        Ok(Self { socket, input, protocol, end: None, is_last: false })
     }
 
     /// Sends these bytes as one message.
     pub(crate) async fn send(&mut self, message: &[u8]) {
-        let framed = match &mut self.speech {
+        let framed = match &mut self.protocol {
             ConnectionProtocol::Http(http) => http.post(message),
             ConnectionProtocol::Ws(_) => websocket::message(message),
             ConnectionProtocol::Stream(stream) => {
@@ -114,9 +113,9 @@ impl ServerConnection {
         self.raw(&websocket::frame(first, payload)).await;
     }
 
-    /// Sends bytes as they are; the first line of an HTTP request, with the user's headers behind it.
+    /// Sends bytes as they are. The user's headers follow the first line of an HTTP request.
     pub(crate) async fn line(&mut self, bytes: &[u8]) {
-        match &mut self.speech {
+        match &mut self.protocol {
             ConnectionProtocol::Http(http) if http::is_request_line(bytes) => {
                 let line = http.begin(bytes);
                 self.raw(&line).await;
@@ -125,7 +124,7 @@ impl ServerConnection {
         }
     }
 
-    /// Sends bytes as they are. That they cannot be sent is found out by reading.
+    /// Sends bytes as they are. A failed write shows up as an event of [`Self::next`].
     pub(crate) async fn raw(&mut self, mut bytes: &[u8]) {
         let mut room = vec![0; 16 << 10];
         while !bytes.is_empty() && self.end.is_none() {
@@ -138,16 +137,16 @@ impl ServerConnection {
             });
             match written.await {
                 Ok(written) => bytes = &bytes[written..],
-                // What it said before it stopped reading may still be on its way.
+                // Messages that the server sent before it stopped reading may still arrive.
                 Err(_) => return,
             }
         }
-        // What TLS has kept goes out.
+        // Flushes TLS.
         let _ = self.socket.write_all(&[]).await;
         self.socket.acknowledge_now();
     }
 
-    /// Takes what is there, while there is room for it.
+    /// Reads the bytes that are available, up to the size limit.
     fn poll_input(&mut self, cx: &mut std::task::Context<'_>, room: &mut [u8]) {
         while self.end.is_none() && self.input.len() <= MAX_INPUT {
             match self.socket.poll_read(cx, room) {
@@ -159,21 +158,21 @@ impl ServerConnection {
         }
     }
 
-    /// What comes next.
+    /// Returns the next event. Cancel-safe.
     pub(crate) async fn next(&mut self) -> ServerEvent {
         loop {
             match self.find() {
                 Ok(Some(event)) => return event,
                 Ok(None) => {}
-                Err(fault) => return ServerEvent::End(ConnectionEnd::nonsense(fault)),
+                Err(fault) => return ServerEvent::End(ConnectionEnd::violation(fault)),
             }
             self.answer_pings().await;
             if let Some(end) = &self.end {
                 return ServerEvent::End(ConnectionEnd::closed(end));
             }
             if self.input.len() > MAX_INPUT {
-                let what = format!("it sends more than {} MiB in one", MAX_INPUT >> 20);
-                return ServerEvent::End(ConnectionEnd::nonsense(what));
+                let what = format!("one message is larger than {} MiB", MAX_INPUT >> 20);
+                return ServerEvent::End(ConnectionEnd::violation(what));
             }
             match self.socket.read(&mut self.input).await {
                 Ok(0) => self.end = Some(CLOSED.to_owned()),
@@ -183,35 +182,35 @@ impl ServerConnection {
         }
     }
 
-    /// Looks for something whole in what came.
+    /// Returns the next complete event of the buffer.
     fn find(&mut self) -> Result<Option<ServerEvent>, String> {
-        let (event, used) = match &mut self.speech {
+        let (event, used) = match &mut self.protocol {
             ConnectionProtocol::Http(http) => http.next(&self.input, self.end.is_some())?,
             ConnectionProtocol::Ws(ws) => ws.next(&self.input)?,
             ConnectionProtocol::Stream(stream) => in_stream(stream, &self.input)?,
         };
         self.input.drain(..used);
-        if let Some(ServerEvent::Answer(answer)) = &event {
+        if let Some(ServerEvent::Response(answer)) = &event {
             self.is_last = answer.closes();
             if answer.status == 101 {
-                self.speech = ConnectionProtocol::Ws(websocket::WsFrameReader::default());
+                self.protocol = ConnectionProtocol::Ws(websocket::WsFrameReader::default());
             }
         }
         Ok(event)
     }
 
-    /// Whether answers are HTTP's: also of a WebSocket's, as long as its handshake is not done.
+    /// Reports whether responses are HTTP's. A WebSocket is HTTP until its handshake is complete.
     pub(crate) fn speaks_http(&self) -> bool {
-        matches!(self.speech, ConnectionProtocol::Http(_))
+        matches!(self.protocol, ConnectionProtocol::Http(_))
     }
 
-    /// Whether nothing more can be asked on it.
+    /// Reports whether the connection takes no more requests.
     pub(crate) fn is_over(&self) -> bool {
         self.is_last || self.end.is_some()
     }
 
     async fn answer_pings(&mut self) {
-        if let ConnectionProtocol::Ws(ws) = &mut self.speech
+        if let ConnectionProtocol::Ws(ws) = &mut self.protocol
             && !ws.pongs.is_empty()
         {
             let pongs = std::mem::take(&mut ws.pongs);
@@ -219,9 +218,9 @@ impl ServerConnection {
         }
     }
 
-    /// Says goodbye where that is the custom, and closes. A child is waited for.
+    /// Closes the connection; a WebSocket with a close frame. Waits for a child process to exit.
     pub(crate) async fn close(self) {
-        let close_message = match self.speech {
+        let close_message = match self.protocol {
             ConnectionProtocol::Ws(_) => websocket::frame(0x88, &1000_u16.to_be_bytes()),
             _ => Vec::new(),
         };
@@ -246,7 +245,7 @@ fn broke(error: &io::Error) -> String {
     }
 }
 
-/// The next message of a raw stream, and the bytes it takes.
+/// Returns the next message of a raw stream, and the number of bytes to consume.
 fn in_stream(
     stream: &mut StreamCodec,
     input: &[u8],

@@ -1,28 +1,28 @@
-//! WebSocket frames, the client's side (RFC 6455).
+//! WebSocket frames, client side (RFC 6455).
 
 use super::ServerEvent;
 
-/// The mask of every frame. A random one guards caches on the way, and there are none.
+/// The mask of every frame. A random mask protects caches in between; here there are none.
 const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 const FIN: u8 = 0x80;
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 const PING: u8 = 9;
 const PONG: u8 = 10;
-/// What may wait to be sent before pings are no longer answered: they only flood.
+/// The limit of unsent pongs. Beyond it, pings get no pong: the server floods.
 const MAX_PONGS: usize = 64 << 10;
 
-/// Frames of the server's, joined to messages.
+/// Reads the server's frames and joins fragments to messages.
 #[derive(Default)]
 pub(super) struct WsFrameReader {
-    /// A message that comes in fragments, as far as it has.
+    /// The received part of a fragmented message.
     joined: Option<Vec<u8>>,
-    /// Answers to pings, to be sent.
+    /// Pongs to be sent.
     pub(super) pongs: Vec<u8>,
 }
 
 impl WsFrameReader {
-    /// The next message or control frame, if it is all there, and the bytes that were used up.
+    /// Returns the next message or control frame, if it is complete, and the number of bytes to consume.
     pub(super) fn next(&mut self, input: &[u8]) -> Result<(Option<ServerEvent>, usize), String> {
         let mut at = 0;
         while let Some((first, payload)) = frame_at(&input[at..])? {
@@ -39,7 +39,7 @@ impl WsFrameReader {
         let is_last = first & FIN != 0;
         match first & 0x7F {
             TEXT | BINARY if self.joined.is_some() => {
-                Err("it begins a message inside another one".to_owned())
+                Err("a new message begins inside a fragmented one".to_owned())
             }
             TEXT | BINARY if is_last => Ok(Some(ServerEvent::Message(payload.to_vec()))),
             TEXT | BINARY => {
@@ -48,10 +48,10 @@ impl WsFrameReader {
             }
             0 => {
                 let mut joined =
-                    self.joined.take().ok_or("it continues a message that never began")?;
+                    self.joined.take().ok_or("a continuation frame without a first fragment")?;
                 joined.extend_from_slice(payload);
                 if joined.len() > super::MAX_INPUT {
-                    return Err("its fragments have no end".to_owned());
+                    return Err("a fragmented message is too large".to_owned());
                 }
                 if is_last {
                     return Ok(Some(ServerEvent::Message(joined)));
@@ -66,16 +66,16 @@ impl WsFrameReader {
                 Ok(None)
             }
             control @ (8 | PONG) => Ok(Some(ServerEvent::Control(control, payload.to_vec()))),
-            _ => Err(format!("it sends a frame that begins with {first:#04x}, which nobody knows")),
+            _ => Err(format!("a frame begins with {first:#04x}, which RFC 6455 does not define")),
         }
     }
 }
 
-/// The first byte of the frame that begins here, and where its payload is.
+/// Returns the first byte of the next frame, and the range of its payload.
 fn frame_at(input: &[u8]) -> Result<Option<(u8, std::ops::Range<usize>)>, String> {
     let (Some(&first), Some(&second)) = (input.first(), input.get(1)) else { return Ok(None) };
     if second & 0x80 != 0 {
-        return Err("it masks a frame, which only a client does".to_owned());
+        return Err("a frame is masked, which only a client may do".to_owned());
     }
     let (start, length) = match second {
         126 => match input.get(2..4) {
@@ -88,18 +88,18 @@ fn frame_at(input: &[u8]) -> Result<Option<(u8, std::ops::Range<usize>)>, String
         },
         short => (2, u64::from(short)),
     };
-    let length = usize::try_from(length).map_err(|_| "it announces a frame without end")?;
+    let length = usize::try_from(length).map_err(|_| "a frame announces an impossible length")?;
     let end = start + length.min(usize::MAX / 2);
     Ok((input.len() >= end).then_some((first, start..end)))
 }
 
-/// A message is a text frame, or a binary one where it is not UTF-8.
+/// Frames a message: as text, or as binary if it is not UTF-8.
 pub(super) fn message(payload: &[u8]) -> Vec<u8> {
     let is_text = std::str::from_utf8(payload).is_ok();
     frame(FIN | if is_text { TEXT } else { BINARY }, payload)
 }
 
-/// A client's frame.
+/// Returns a masked frame.
 pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 14);
     frame.push(first);

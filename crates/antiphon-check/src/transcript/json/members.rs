@@ -1,15 +1,15 @@
-//! Which member of an Object has this name?
+//! The members of an Object, found by name.
 
 use std::borrow::Cow;
 
 use super::Json;
 
-/// The members of an Object. No name is there twice.
+/// The members of an Object, with unique names.
 pub(crate) struct JsonMembers {
-    /// Name and value, as they were written one after the other.
+    /// Names and values in their written order.
     list: Vec<(Json, Json)>,
-    /// The places in `list` by name: a server may send more members than can be passed over for
-    /// every name.
+    /// Indexes of `list`, sorted by name: a server may send too many members for a linear search per
+    /// name.
     sorted: Vec<usize>,
 }
 
@@ -24,17 +24,17 @@ impl JsonMembers {
         Ok(Self { list, sorted })
     }
 
-    /// In the order in which they were written. Names are shown as [`Json::lossy`] does.
+    /// Returns the members in their written order, names as [`Json::lossy`].
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Cow<'_, str>, &Json)> {
         self.list.iter().map(|(name, json)| (name.lossy(), json))
     }
 
-    /// The same with the names as they were written, quotes and all.
+    /// Like [`Self::iter`], with the names as they were written, in quotes.
     pub(crate) fn written(&self) -> impl Iterator<Item = (&Json, &Json)> {
         self.list.iter().map(|(name, json)| (name, json))
     }
 
-    /// The value of the same name in another Object.
+    /// Returns the value whose name equals this name of another Object.
     pub(crate) fn like(&self, name: &Json) -> Option<&Json> {
         self.named(name.words())
     }

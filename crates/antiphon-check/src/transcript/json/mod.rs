@@ -1,10 +1,10 @@
-//! Which JSON value is this text, exactly?
+//! A strict, lossless JSON parser.
 //!
-//! Numbers are their text and Strings are UTF-16 code units, so `1.50` is not `1.5`, an id above
-//! 2^53 stays itself, and a lone surrogate is a value like any other. It never forgives: what a
-//! server sends is judged here, so a member that is there twice is a fault.
+//! A Number is its text and a String is its UTF-16 code units. So `1.50` differs from `1.5`, an id above
+//! 2^53 keeps its value, and a lone surrogate is a valid String. The parser is strict, because it reads
+//! the messages under test: a duplicate member is an error.
 //!
-//! All values of one text share that text: what a server nests costs no more than what it writes.
+//! All values of one text share that text, so the cost of a nested value is linear in its length.
 
 mod members;
 mod parser;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub(crate) use self::members::JsonMembers;
 
-/// One JSON value together with the text it was written as. A clone shares both.
+/// One JSON value and its text. A clone shares both.
 #[derive(Clone)]
 pub(crate) struct Json {
     source: Arc<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Json {
     pub(crate) value: JsonValue,
 }
 
-/// What a JSON text means. A Number is its text, see [`Json::text`].
+/// The parsed form of a JSON text. A Number is its text, see [`Json::text`].
 #[derive(Clone)]
 pub(crate) enum JsonValue {
     Null,
@@ -36,10 +36,10 @@ pub(crate) enum JsonValue {
     Object(Arc<JsonMembers>),
 }
 
-/// What a String means: its text between the quotes, unless an escape stands in it.
+/// The value of a String: its text between the quotes, unless it contains an escape.
 ///
-/// Escapes are read into WTF-8, UTF-8 in which a lone surrogate has a place too. Two Strings are
-/// the same code units if, and only if, these bytes are the same.
+/// Escapes become WTF-8, which extends UTF-8 with lone surrogates. Two Strings have equal code units if
+/// and only if these bytes are equal.
 #[derive(Clone)]
 pub(crate) enum Words {
     Plain,
@@ -51,7 +51,7 @@ impl Json {
         parser::parse(text)
     }
 
-    /// As it was written, without the white space around it.
+    /// Returns the text as it was written, without surrounding white space.
     pub(crate) fn text(&self) -> &str {
         &self.source[self.range.clone()]
     }
@@ -63,7 +63,7 @@ impl Json {
         }
     }
 
-    /// What it is, in words.
+    /// Returns the name of the type.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.value {
             JsonValue::Null => "Null",
@@ -87,17 +87,17 @@ impl Json {
         matches!(self.value, JsonValue::Number) && self.text().parse::<i64>().is_ok()
     }
 
-    /// Whether it is the String of these characters, however they are escaped.
+    /// Reports whether it is a String of these characters, escaped or not.
     pub(crate) fn is_text(&self, text: &str) -> bool {
         self.is_string() && self.words() == text.as_bytes()
     }
 
-    /// The characters of a String; what is none is shown as U+FFFD.
+    /// Returns the characters of a String, with U+FFFD for lone surrogates.
     pub(crate) fn lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.words())
     }
 
-    /// What a String means; of anything else, nothing.
+    /// Returns the WTF-8 bytes of a String; for any other value, nothing.
     fn words(&self) -> &[u8] {
         match &self.value {
             JsonValue::String(Words::Plain) => {
@@ -123,15 +123,16 @@ impl Json {
     }
 }
 
-/// The same value: member order is free, Numbers are their texts, Strings are their values.
+/// Compares values: member order is free, Numbers are texts, Strings are code units.
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
-        // The texts of the outermost values only: at every level it would be depth times length.
+        // Compares the texts of the outermost values only. At every level, the cost would be depth times
+        // length.
         self.text() == other.text() || self.is_same(other)
     }
 }
 
-/// The text as it was written; the middle of a long one is left out.
+/// Writes the text; a long one without its middle.
 impl fmt::Display for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 300;
@@ -146,7 +147,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// The text once, not once for every value in it.
+/// Writes the text once, not once per nested value.
 impl fmt::Debug for Json {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json() {
+    fn invalid_json() {
         for text in [
             "",
             " ",
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_twice_and_a_bomb_are_faults() {
+    fn a_duplicate_member_and_deep_nesting_are_errors() {
         assert!(Json::parse(r#"{"id":1,"id":1}"#).unwrap_err().contains("twice"));
         assert!(Json::parse(&"[".repeat(1_000_000)).is_err());
     }
@@ -237,7 +238,7 @@ mod tests {
 
     const FAULT: &str = "not JSON: expected a value at byte 3, found '\u{e9}'";
 
-    /// With a text for every value this is 2 GB for each side.
+    /// With one text per value, each side would need 2 GB.
     #[test]
     fn depth_does_not_multiply_length() {
         let nested = |last: char| {
@@ -255,9 +256,9 @@ mod tests {
         assert_eq!(inner.words().as_ptr(), one.text()[501..].as_ptr());
     }
 
-    /// Looked for one by one, 200,000 names are 20 thousand million comparisons.
+    /// A linear search for 200,000 names would need 20 billion comparisons.
     #[test]
-    fn members_are_not_looked_for_one_by_one() {
+    fn members_are_found_without_a_linear_search() {
         let object = |numbers: &mut dyn Iterator<Item = u32>, last: &str| {
             let members: String = numbers.map(|at| format!("\"name-{at}\":{at},")).collect();
             Json::parse(&format!("{{{members}\"last\":{last}}}")).unwrap()

@@ -1,13 +1,11 @@
-//! Where does each value of a JSON text begin and end?
-//!
-//! RFC 8259 to the letter, in one pass.
+//! The parser: RFC 8259, strictly, in one pass.
 
 use std::sync::Arc;
 
 use super::wtf8::Wtf8;
 use super::{Json, JsonMembers, JsonValue, Words};
 
-/// Deeper than any answer that a transcript expects, and far from the end of the stack.
+/// The nesting limit: deeper than any expected reply, and far from a stack overflow.
 const MAX_DEPTH: usize = 512;
 
 pub(super) fn parse(text: &str) -> Result<Json, String> {
@@ -154,7 +152,7 @@ impl<'a> JsonParser<'a> {
         Ok(JsonValue::String(Words::Escaped(Arc::new(words.end()))))
     }
 
-    /// The characters up to the next that ends the String, escapes one, or may not stand there.
+    /// Returns the characters up to the next quote, backslash or control character.
     fn plain(&mut self) -> &'a str {
         let start = self.at;
         self.pass(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');

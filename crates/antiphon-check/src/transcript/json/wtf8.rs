@@ -1,11 +1,11 @@
-//! Which bytes stand for these UTF-16 code units, where some may be half a character?
+//! WTF-8: UTF-8 that can also hold lone surrogates.
 //!
-//! WTF-8: two halves that meet are one character, and a half alone is written as if it were one.
-//! So the same units are always the same bytes.
+//! A surrogate pair becomes one character; a lone surrogate is encoded like a character. So equal code
+//! units always give equal bytes.
 
 pub(super) struct Wtf8 {
     bytes: Vec<u8>,
-    /// Half a character, while the other half may still come.
+    /// A high surrogate, while its low surrogate may still follow.
     half: Option<u16>,
 }
 
@@ -41,7 +41,7 @@ impl Wtf8 {
         self.bytes
     }
 
-    /// Writes a half whose other half does not come.
+    /// Writes a surrogate that has no other half.
     fn alone(&mut self) {
         if let Some(half) = self.half.take() {
             let low_bits = |shift: u16| 0x80 | (half >> shift & 0x3F) as u8;

@@ -1,28 +1,28 @@
-//! What do the names of a case stand for?
+//! The bindings of a case: the values of its `<name>` placeholders.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::json::Json;
 
-/// What the ordinary method of a server gives.
+/// The placeholder for the result of the server's ordinary method.
 const RESULT: &str = "result";
 
-/// What the names of one case stand for: the value that stood in their place.
+/// The values of the placeholders of one case.
 ///
-/// A clone shares all of it, until one of the two is bound to more: every comparison works on one.
+/// A clone shares them until one of the two gets another value. Every comparison works on a clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bindings(Arc<BTreeMap<String, Json>>);
 
 impl Bindings {
-    /// Says what a name stands for before anything came.
+    /// Binds a name before the case begins.
     pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         self.insert(name, Json::parse(text)?);
         Ok(())
     }
 
-    /// The message with each `"<name>"` that has been bound replaced, quotes and all. What is put in
-    /// is not looked at again: it may be the server's, and holds nothing of ours.
+    /// Returns the message with each bound `"<name>"` replaced, quotes included. The inserted value is
+    /// not expanded again: it may come from the server.
     pub(crate) fn fill(&self, message: &[u8]) -> Vec<u8> {
         let mut filled = Vec::with_capacity(message.len());
         let mut rest = message;
@@ -42,7 +42,7 @@ impl Bindings {
         filled
     }
 
-    /// What the name at the beginning stands for, and what comes after its end.
+    /// Returns the value of the name at the beginning, and the rest after the name.
     fn bound<'m>(&self, inside: &'m [u8]) -> Option<(&Json, &'m [u8])> {
         let length = inside.iter().position(|byte| !is_in_name(*byte))?;
         let (name, after) = inside.split_at(length);
@@ -52,7 +52,7 @@ impl Bindings {
 
     pub(super) fn bind(&mut self, name: &str, found: &Json) -> Result<(), String> {
         match self.0.get(name) {
-            // What a method gives each time anew may be anything.
+            // The result of a method may differ from call to call.
             None if name == RESULT => Ok(()),
             Some(bound) if bound != found => {
                 Err(format!("expected <{name}> to be {bound} again, found {found}"))
@@ -73,7 +73,7 @@ impl Bindings {
 const OPEN: &[u8] = b"\"<";
 const CLOSE: &[u8] = b">\"";
 
-/// What a name is made of.
+/// Reports whether a name may contain the byte.
 pub(super) fn is_in_name(byte: u8) -> bool {
     byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'
 }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_filled_in_is_not_filled_again() {
+    fn an_inserted_value_is_not_expanded() {
         let mut bindings = Bindings::default();
         bindings.set("a", r#"["<b>","<c>"]"#).unwrap();
         bindings.set("b", r#""<a>""#).unwrap();

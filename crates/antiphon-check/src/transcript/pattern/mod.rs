@@ -1,7 +1,7 @@
-//! Is this message the one that was expected?
+//! Patterns: compare a message with the expected one.
 //!
-//! It never guesses: everything that an expectation spells out must be there, and nothing else may
-//! be, except what an `error` leaves open (section 5.1 fixes the code; the words are the server's).
+//! Every member of the pattern must be present, and no other member may be. An `error` is the exception:
+//! section 5.1 fixes the code, but the message and the data are the server's.
 
 mod bindings;
 #[cfg(test)]
@@ -12,7 +12,7 @@ use std::fmt;
 pub(crate) use self::bindings::Bindings;
 use super::json::{Json, JsonValue};
 
-/// What a message from the server must look like.
+/// An expected message of the server.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern(Json);
 
@@ -21,15 +21,15 @@ impl Pattern {
         Json::parse(text).map(Self)
     }
 
-    /// Compares one whole message. What the names stand for is kept only if all of it matches.
+    /// Compares one message. Placeholders are bound only if the whole message matches.
     pub(crate) fn matches(
         &self,
         message: &[u8],
         order: Order,
         bindings: &mut Bindings,
     ) -> Result<(), String> {
-        if matches!(hole(&self.0), Some(Placeholder::Any)) {
-            // Whatever it is, JSON or not.
+        if matches!(placeholder(&self.0), Some(Placeholder::Any)) {
+            // `"<anything>"` matches any bytes, JSON or not.
             return Ok(());
         }
         let found = std::str::from_utf8(message)
@@ -38,7 +38,7 @@ impl Pattern {
         self.matches_json(&found, order, bindings)
     }
 
-    /// The same for a message that has been read.
+    /// Like [`Self::matches`], for a parsed message.
     pub(crate) fn matches_json(
         &self,
         found: &Json,
@@ -51,12 +51,12 @@ impl Pattern {
         Ok(())
     }
 
-    /// Whether it is a Request or a Notification of the server's.
+    /// Reports whether it is a Request or a Notification of the server.
     pub(crate) fn is_call(&self) -> bool {
         self.0.member("method").is_some()
     }
 
-    /// Whether a server that does it must have done some work: not refuse, but answer.
+    /// Reports whether the server must run a method to reply so, and not only reject the call.
     pub(crate) fn asks_for_work(&self) -> bool {
         let is_refusal = |entry: &Json| {
             let code = entry.member("error").and_then(|error| error.member("code"));
@@ -88,18 +88,18 @@ impl Pattern {
     }
 }
 
-/// Whether the answers to a batch must stand in the order of the Requests (section 6: they need not).
+/// The order of the replies to a batch. Section 6 allows any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     Kept,
     Free,
 }
 
-/// The most entries that are looked for in any order.
+/// The limit of entries that are compared in any order.
 const MAX_SHUFFLED: usize = 500;
 
-/// Finds for each expected entry one that is nobody else's; first for those that leave nothing open,
-/// which have no other choice.
+/// Finds one entry for each expected one. Patterns without placeholders come first, because they can
+/// match only one entry.
 fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result<(), String> {
     let mut left: Vec<&Json> = entries.iter().collect();
     let (open, closed): (Vec<_>, Vec<_>) = expected.iter().partition(|e| e.text().contains("\"<"));
@@ -119,14 +119,14 @@ fn shuffled(expected: &[Json], entries: &[Json], bound: &mut Bindings) -> Result
     Ok(())
 }
 
-/// Whether a short member, such as the id, tells them apart. What is long need not be compared then:
-/// each entry with each other would be too much.
+/// Reports whether a short member, such as the id, differs. It avoids a comparison of long members of
+/// each entry with each other.
 fn is_plainly_another(expected: &Json, found: &Json) -> bool {
     let (JsonValue::Object(wanted), JsonValue::Object(members)) = (&expected.value, &found.value)
     else {
         return false;
     };
-    let is_short = |json: &Json| !json.is_structure() && hole(json).is_none();
+    let is_short = |json: &Json| !json.is_structure() && placeholder(json).is_none();
     let mut short = wanted.written().filter(|(_, json)| is_short(json));
     short.any(|(name, json)| members.like(name) != Some(json))
 }
@@ -137,16 +137,16 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What a String of an expectation stands for, if it is written `"<...>"`.
+/// A placeholder of a pattern: a String written `"<...>"`.
 enum Placeholder<'a> {
     Any,
-    /// A number as Ethereum writes it: `"0x1f"`.
+    /// An Ethereum quantity: `"0x1f"`.
     Quantity,
     Absent,
     Name(&'a str),
 }
 
-fn hole(expected: &Json) -> Option<Placeholder<'_>> {
+fn placeholder(expected: &Json) -> Option<Placeholder<'_>> {
     let name = expected.text().strip_prefix("\"<")?.strip_suffix(">\"")?;
     match name {
         "any" => Some(Placeholder::Any),
@@ -159,7 +159,7 @@ fn hole(expected: &Json) -> Option<Placeholder<'_>> {
     }
 }
 
-/// A Request, a Response or an entry of a batch: only here is a member `error` an Error object.
+/// Compares a Request, a Response or a batch entry. Only here, the member `error` is an Error object.
 fn message(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
     let (Some(expected_error), Some(found_error)) =
         (expected.member("error"), found.member("error"))
@@ -195,7 +195,7 @@ fn error_object(
 }
 
 fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Result<(), String> {
-    match hole(expected) {
+    match placeholder(expected) {
         Some(Placeholder::Any) => return Ok(()),
         Some(Placeholder::Quantity) if is_quantity(found.text()) => return Ok(()),
         Some(Placeholder::Quantity) => {
@@ -226,21 +226,21 @@ fn value(expected: &Json, found: &Json, at: &str, bindings: &mut Bindings) -> Re
     }
 }
 
-/// Compares the members whose names are `outcome`.
+/// Compares the members whose names `is_compared` accepts.
 fn object(
     expected: &Json,
     found: &Json,
     at: &str,
-    outcome: &dyn Fn(&str) -> bool,
+    is_compared: &dyn Fn(&str) -> bool,
     bindings: &mut Bindings,
 ) -> Result<(), String> {
     let (JsonValue::Object(wanted), JsonValue::Object(members)) = (&expected.value, &found.value)
     else {
         return Ok(());
     };
-    for (name, json) in wanted.written().filter(|(name, _)| outcome(&name.lossy())) {
+    for (name, json) in wanted.written().filter(|(name, _)| is_compared(&name.lossy())) {
         let at = join(at, &name.lossy());
-        let absent = matches!(hole(json), Some(Placeholder::Absent));
+        let absent = matches!(placeholder(json), Some(Placeholder::Absent));
         match members.like(name) {
             Some(member) if !absent => value(json, member, &at, bindings)?,
             Some(member) => return Err(unwanted(&at, member)),
@@ -248,8 +248,8 @@ fn object(
             None => return Err(format!("at `{at}`: expected {json}, found no such member")),
         }
     }
-    let mut outcome = members.written().filter(|(name, _)| outcome(&name.lossy()));
-    match outcome.find(|(name, _)| wanted.like(name).is_none()) {
+    let mut others = members.written().filter(|(name, _)| is_compared(&name.lossy()));
+    match others.find(|(name, _)| wanted.like(name).is_none()) {
         Some((name, json)) => Err(unwanted(&join(at, &name.lossy()), json)),
         None => Ok(()),
     }
@@ -259,7 +259,7 @@ fn unwanted(at: &str, member: &Json) -> String {
     format!("at `{at}`: expected no such member, found {member}")
 }
 
-/// `"0x0"`, or digits in hex without leading zeros.
+/// Reports whether it is `"0x0"`, or hex digits without leading zeros.
 fn is_quantity(text: &str) -> bool {
     let digits = text.strip_prefix("\"0x").and_then(|text| text.strip_suffix('"'));
     digits.is_some_and(|digits| {

@@ -1,4 +1,4 @@
-//! What matches, what does not, and what is said then?
+//! Matches, mismatches, and the texts of mismatches.
 
 use super::*;
 
@@ -166,7 +166,7 @@ fn a_message_that_was_read_is_judged_alike() {
     assert_eq!(any.matches_json(&Json::parse("1").unwrap(), Order::Kept, &mut bindings), Ok(()));
 }
 
-/// Compared each with each, these are 250,000 results of 50 kB, and as many copies of the bound.
+/// A comparison of each with each would be 250,000 results of 50 kB.
 #[test]
 fn a_batch_in_any_order_is_not_compared_each_with_each() {
     let result: Vec<String> = (0..5_000).map(|at| format!("\"{at:06}\"")).collect();

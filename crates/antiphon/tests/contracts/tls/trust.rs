@@ -131,8 +131,8 @@ async fn a_certificate_is_a_credential() {
 fn what_is_no_certificate_is_refused_with_a_reason() {
     let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
     let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
-    assert!(refused("", &ours.key).contains("no certificate here"));
-    assert!(refused(&ours.chain, &ours.chain).contains("no private key here"));
+    assert!(refused("", &ours.key).contains("found no certificate"));
+    assert!(refused(&ours.chain, &ours.chain).contains("found no private key"));
     assert!(refused(&ours.chain, &other.key).contains("does not belong to the certificate"));
     let refused = TlsClient::new().client_certificate(&ours.chain, &other.key).unwrap_err();
     assert!(refused.to_string().contains("does not belong to the certificate"));

@@ -11,28 +11,31 @@ use http::{Method, Request, Response, Uri};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::fault::Fault;
-use super::request::{Draft, merged};
-use super::{HttpWire, Version, response};
+use super::error::ExchangeError;
+use super::request::{RequestBuffer, merged};
+use super::{HttpVersion, HttpWire, response};
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::error::BoxError;
 
-type Exchanged = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
+type ResponseFuture = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
 
 /// A layer that was put around each request.
-pub(crate) type Layering = Arc<dyn Fn(HttpClientService) -> HttpClientService + Send + Sync>;
+pub(crate) type HttpClientLayer = Arc<dyn Fn(HttpClientService) -> HttpClientService + Send + Sync>;
 
 /// Keeps a layer until there is something to put it around.
-pub(crate) fn layering<L>(layer: L) -> Layering
+pub(crate) fn boxed_layer<L>(layer: L) -> HttpClientLayer
 where
-    L: Layer<HttpClientService, Service: Posts> + Send + Sync + 'static,
+    L: Layer<HttpClientService, Service: HttpRequestService> + Send + Sync + 'static,
 {
     Arc::new(move |inner| HttpClientService::through(layer.layer(inner)))
 }
 
 /// What the requests of a client go through, where there are layers.
-pub(super) fn layered(layers: &[Layering], wire: &Arc<HttpWire>) -> Option<HttpClientService> {
+pub(super) fn layered(
+    layers: &[HttpClientLayer],
+    wire: &Arc<HttpWire>,
+) -> Option<HttpClientService> {
     let posting = |wire: Arc<HttpWire>| {
         HttpClientService(Arc::new(move |request| {
             let wire = wire.clone();
@@ -44,7 +47,7 @@ pub(super) fn layered(layers: &[Layering], wire: &Arc<HttpWire>) -> Option<HttpC
 }
 
 /// What may stand around the HTTP requests of a client: any service of this shape.
-pub trait Posts:
+pub trait HttpRequestService:
     Service<
         Request<Bytes>,
         Response = Response<Bytes>,
@@ -57,7 +60,7 @@ pub trait Posts:
 {
 }
 
-impl<S> Posts for S where
+impl<S> HttpRequestService for S where
     S: Service<
             Request<Bytes>,
             Response = Response<Bytes>,
@@ -72,10 +75,10 @@ impl<S> Posts for S where
 
 /// The HTTP requests of a client as a service: the innermost of all layers around them.
 #[derive(Clone)]
-pub struct HttpClientService(Arc<dyn Fn(Request<Bytes>) -> Exchanged + Send + Sync>);
+pub struct HttpClientService(Arc<dyn Fn(Request<Bytes>) -> ResponseFuture + Send + Sync>);
 
 impl HttpClientService {
-    fn through(service: impl Posts) -> Self {
+    fn through(service: impl HttpRequestService) -> Self {
         Self(Arc::new(move |request| {
             let mut service = service.clone();
             Box::pin(async move {
@@ -85,7 +88,7 @@ impl HttpClientService {
         }))
     }
 
-    pub(super) fn post(&self, request: Request<Bytes>) -> Exchanged {
+    pub(super) fn post(&self, request: Request<Bytes>) -> ResponseFuture {
         (self.0)(request)
     }
 }
@@ -97,13 +100,13 @@ fn adopted<E: Into<BoxError>>(error: E) -> CallError {
 impl Service<Request<Bytes>> for HttpClientService {
     type Response = Response<Bytes>;
     type Error = CallError;
-    type Future = Exchanged;
+    type Future = ResponseFuture;
 
     fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), CallError>> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Bytes>) -> Exchanged {
+    fn call(&mut self, request: Request<Bytes>) -> ResponseFuture {
         self.post(request)
     }
 }
@@ -116,7 +119,7 @@ impl fmt::Debug for HttpClientService {
 
 impl HttpWire {
     /// A request as layers see it: all that it will say.
-    pub(super) fn request(&self, mut draft: Draft) -> Request<Bytes> {
+    pub(super) fn request(&self, mut draft: RequestBuffer) -> Request<Bytes> {
         let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
         let headers = own.unwrap_or_else(|| self.headers.clone());
         let mut request = Request::new(draft.into_message());
@@ -131,8 +134,8 @@ impl HttpWire {
     async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
         *request.uri_mut() = self.uri_for(request.uri());
         let exchanged = match &self.version {
-            Version::One(http) => http.post_whole(&request).await,
-            Version::Two(http) => {
+            HttpVersion::Http1(http) => http.post_whole(&request).await,
+            HttpVersion::Http2(http) => {
                 if !self.has_host {
                     // There it is a part of the address.
                     request.headers_mut().remove(HOST);
@@ -140,9 +143,9 @@ impl HttpWire {
                 Box::pin(http.post_whole(request)).await
             }
             #[cfg(feature = "tls")]
-            Version::Secure(http) => Box::pin(http.post_whole(request, self.has_host)).await,
+            HttpVersion::Https(http) => Box::pin(http.post_whole(request, self.has_host)).await,
         };
-        exchanged.map(whole).map_err(|fault: Fault| fault.at(&self.uri))
+        exchanged.map(whole).map_err(|fault: ExchangeError| fault.at(&self.uri))
     }
 
     fn uri_for(&self, asked: &Uri) -> Uri {
@@ -153,7 +156,7 @@ impl HttpWire {
 }
 
 /// A response as layers see it, in memory of its own.
-fn whole(mut response: response::Response) -> Response<Bytes> {
+pub(super) fn whole(mut response: response::Response) -> Response<Bytes> {
     let mut whole = Response::new(Bytes::copy_from_slice(&response.body));
     *whole.status_mut() = response.status;
     *whole.headers_mut() =

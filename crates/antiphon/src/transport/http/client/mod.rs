@@ -5,8 +5,8 @@
 mod chunked;
 mod client_service;
 mod connection;
-mod dial;
-mod fault;
+mod connector;
+mod error;
 mod head;
 mod http1;
 mod http2;
@@ -25,14 +25,16 @@ use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
-pub use self::client_service::{HttpClientService, Posts};
-pub(crate) use self::client_service::{Layering, layering};
-use self::dial::Plain;
+pub(crate) use self::client_service::{HttpClientLayer, boxed_layer};
+pub use self::client_service::{HttpClientService, HttpRequestService};
+use self::connector::TcpConnector;
 use self::http1::Http1;
+#[doc(hidden)]
+pub use self::http1::exchange_over;
 use self::http2::Http2;
 #[cfg(feature = "tls")]
 use self::https::Https;
-use self::request::{Draft, RequestHead, merged, with_defaults};
+use self::request::{RequestBuffer, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::exchange::{
     BatchResults, RequestIds, encode_batch, encode_id, match_batch, match_call, match_notification,
@@ -49,7 +51,7 @@ use crate::transport::tls::TlsClient;
 
 /// How to call.
 #[derive(Clone, Copy)]
-pub(crate) struct Settings<'a> {
+pub(crate) struct HttpClientSettings<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) limits: &'a Limits,
     /// By HTTP/2 and not otherwise.
@@ -58,7 +60,7 @@ pub(crate) struct Settings<'a> {
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<&'a TlsClient>,
     /// What stands around each request.
-    pub(crate) layers: &'a [Layering],
+    pub(crate) layers: &'a [HttpClientLayer],
 }
 
 /// A server that is called by POST.
@@ -75,7 +77,7 @@ pub(crate) struct HttpCaller {
 
 /// The way there.
 struct HttpWire {
-    version: Version,
+    version: HttpVersion,
     uri: Uri,
     /// What every request says, for who sees each as a whole.
     headers: HeaderMap,
@@ -84,13 +86,13 @@ struct HttpWire {
 }
 
 /// What is spoken with it.
-enum Version {
-    One(Http1<Plain>),
+enum HttpVersion {
+    Http1(Http1<TcpConnector>),
     /// Without asking: over cleartext there is no way to ask.
-    Two(Box<Http2<HttpConnector>>),
+    Http2(Box<Http2<HttpConnector>>),
     /// What the server picks.
     #[cfg(feature = "tls")]
-    Secure(Box<Https>),
+    Https(Box<Https>),
 }
 
 impl HttpCaller {
@@ -98,10 +100,10 @@ impl HttpCaller {
     pub(crate) fn new(
         authority: &Authority,
         path: &str,
-        settings: &Settings<'_>,
+        settings: &HttpClientSettings<'_>,
         tap: Taps,
     ) -> io::Result<Self> {
-        let Settings { headers, limits, http2, layers, .. } = *settings;
+        let HttpClientSettings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
@@ -119,14 +121,19 @@ impl HttpCaller {
         if let Some(tls) = settings.tls {
             let uri = uri("https")?;
             let https = Https::new(authority, &uri, tls, settings)?;
-            return Ok(new(Version::Secure(Box::new(https)), uri));
+            return Ok(new(HttpVersion::Https(Box::new(https)), uri));
         }
         let uri = uri("http")?;
-        let connector = dial::connector(limits);
+        let connector = connector::http_connector(limits);
         let version = if http2 {
-            Version::Two(Box::new(Http2::new(connector, uri.clone(), headers, limits)))
+            HttpVersion::Http2(Box::new(Http2::new(connector, uri.clone(), headers, limits)))
         } else {
-            Version::One(Http1::new(Plain::new(connector, uri.clone()), &uri, headers, limits))
+            HttpVersion::Http1(Http1::new(
+                TcpConnector::new(connector, uri.clone()),
+                &uri,
+                headers,
+                limits,
+            ))
         };
         Ok(new(version, uri))
     }
@@ -136,23 +143,23 @@ impl HttpCaller {
     }
 
     /// A draft of a request, with headers of its own where these are some.
-    fn draft(&self, message: usize, headers: Option<&HeaderMap>) -> Draft {
+    fn draft(&self, message: usize, headers: Option<&HeaderMap>) -> RequestBuffer {
         match (&self.wire.version, headers) {
-            (_, headers) if self.layered.is_some() => Draft::with(message, headers),
-            (Version::One(http), None) => http.draft(message),
+            (_, headers) if self.layered.is_some() => RequestBuffer::with(message, headers),
+            (HttpVersion::Http1(http), None) => http.draft(message),
             #[cfg(feature = "tls")]
-            (Version::Secure(http), None) => http.draft(message),
-            (Version::Two(_), headers) => Draft::with(message, headers),
+            (HttpVersion::Https(http), None) => http.draft(message),
+            (HttpVersion::Http2(_), headers) => RequestBuffer::with(message, headers),
             (_, Some(own)) => {
                 let headers = merged(&self.wire.headers, own);
-                RequestHead::new(&self.wire.uri, &headers).own_draft(message, own)
+                RequestHead::new(&self.wire.uri, &headers).buffer_with(message, own)
             }
         }
     }
 
     /// Starts the request of one call: its head, and the message up to its id. The trace of the call
-    /// is sent as headers, so that the message stays as it is.
-    fn draft_call(&self, call: &Invocation) -> Draft {
+    /// is sent as headers, so that the message keeps_alive as it is.
+    fn draft_call(&self, call: &Invocation) -> RequestBuffer {
         let mut draft = match call.trace() {
             None => self.draft(call.about_len(), call.headers()),
             Some(trace) => {
@@ -166,14 +173,14 @@ impl HttpCaller {
     }
 
     /// One POST: the status, and the body within its limit.
-    async fn post_message(&self, draft: Draft) -> Result<response::Response, CallError> {
+    async fn post_message(&self, draft: RequestBuffer) -> Result<response::Response, CallError> {
         self.see(Direction::Sent, draft.message());
         let posted = match (&self.layered, &self.wire.version) {
             (Some(layered), _) => return self.post_layered(layered, draft).await,
-            (None, Version::One(http)) => http.post(draft).await,
-            (None, Version::Two(http)) => Box::pin(http.post(draft)).await,
+            (None, HttpVersion::Http1(http)) => http.post(draft).await,
+            (None, HttpVersion::Http2(http)) => Box::pin(http.post(draft)).await,
             #[cfg(feature = "tls")]
-            (None, Version::Secure(http)) => Box::pin(http.post(draft)).await,
+            (None, HttpVersion::Https(http)) => Box::pin(http.post(draft)).await,
         };
         let response = posted.map_err(|fault| fault.at(&self.wire.uri))?;
         self.see(Direction::Received, &response.body);
@@ -184,7 +191,7 @@ impl HttpCaller {
     async fn post_layered(
         &self,
         layered: &HttpClientService,
-        draft: Draft,
+        draft: RequestBuffer,
     ) -> Result<response::Response, CallError> {
         let response = layered.post(self.wire.request(draft)).await?;
         self.see(Direction::Received, response.body());
@@ -192,7 +199,7 @@ impl HttpCaller {
     }
 
     /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
-    async fn exchange(&self, draft: Draft) -> Result<Payload, CallError> {
+    async fn exchange(&self, draft: RequestBuffer) -> Result<Payload, CallError> {
         let response = self.post_message(draft).await?;
         let (status, body) = (response.status, &response.body);
         if status == StatusCode::NO_CONTENT || (status.is_success() && body.is_empty()) {
@@ -208,7 +215,7 @@ impl HttpCaller {
     /// A status that says no, and what the body says to it.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
-        let uri = fault::named(&self.wire.uri);
+        let uri = error::named(&self.wire.uri);
         let answer = format!("{uri} answered HTTP {status}: {}", text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }

@@ -12,7 +12,7 @@ use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 
 use crate::endpoint::web_port;
-use crate::io::buffer_pool::{self as spare, PooledBuffer as Lent};
+use crate::io::buffer_pool::{self, PooledBuffer};
 use crate::transport::http::fields::lists;
 
 /// The digits of the largest length there is, and the empty line.
@@ -39,24 +39,24 @@ impl RequestHead {
     }
 
     /// A draft without a message yet, which will have about this many bytes.
-    pub(super) fn draft(&self, message: usize) -> Draft {
-        let mut text = Lent::default();
+    pub(super) fn draft(&self, message: usize) -> RequestBuffer {
+        let mut text = PooledBuffer::default();
         let room = self.text.len() + LENGTH_ROOM;
         let whole = room + message;
-        let out = if whole > spare::SIZE { text.large(whole) } else { text.small() };
+        let out = if whole > buffer_pool::SIZE { text.large(whole) } else { text.small() };
         out.resize(room, 0);
-        Draft { text, room, own: None }
+        RequestBuffer { text, room, own: None }
     }
 
     /// The same of which this is the head alone.
-    pub(super) fn own_draft(self, message: usize, headers: &HeaderMap) -> Draft {
+    pub(super) fn buffer_with(self, message: usize, headers: &HeaderMap) -> RequestBuffer {
         let draft = self.draft(message);
-        let own = Own { head: Some(self), headers: headers.clone() };
-        Draft { own: Some(Box::new(own)), ..draft }
+        let own = RequestOverrides { head: Some(self), headers: headers.clone() };
+        RequestBuffer { own: Some(Box::new(own)), ..draft }
     }
 
     /// The request with its message, ready to be written.
-    pub(super) fn finish(&self, mut draft: Draft) -> Lent {
+    pub(super) fn finish(&self, mut draft: RequestBuffer) -> PooledBuffer {
         let mut digits = [0; 20];
         let mut free = &mut digits[..];
         // Twenty digits are the most that a length has.
@@ -75,33 +75,34 @@ impl RequestHead {
 
 /// A message, with room before it.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct RequestBuffer {
     /// The message is appended here.
-    pub(super) text: Lent,
+    pub(super) text: PooledBuffer,
     room: usize,
     /// What it says beside the message, where that is not what every request says.
-    pub(super) own: Option<Box<Own>>,
+    pub(super) own: Option<Box<RequestOverrides>>,
 }
 
 /// What one request says beside its message.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct RequestOverrides {
     /// By HTTP/1.1, with all that is said by every request.
     pub(super) head: Option<RequestHead>,
     /// By HTTP/2.
     pub(super) headers: HeaderMap,
 }
 
-impl Draft {
+impl RequestBuffer {
     /// Without room for a head, which is another's matter, and with these headers.
     pub(super) fn with(message: usize, headers: Option<&HeaderMap>) -> Self {
-        let own = headers.map(|headers| Box::new(Own { head: None, headers: headers.clone() }));
+        let own = headers
+            .map(|headers| Box::new(RequestOverrides { head: None, headers: headers.clone() }));
         Self { own, ..Self::bare(message) }
     }
 
     /// Without room for a head, and in a buffer that is the message's alone.
     fn bare(message: usize) -> Self {
-        let mut text = Lent::default();
+        let mut text = PooledBuffer::default();
         text.reserve(message);
         Self { text, room: 0, own: None }
     }

@@ -1,4 +1,4 @@
-//! How a connection to a server is made: a socket, and TLS on it.
+//! Opens connections to a server.
 
 use antiphon_core::Limits;
 use http::Uri;
@@ -7,17 +7,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tower_service::Service as _;
 
-use super::fault::Fault;
+use super::error::ExchangeError;
 
-/// Makes connections to one server.
-pub(super) trait Dial {
+/// Opens connections to one server: over TCP, or over TLS.
+pub(super) trait StreamConnector {
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    fn dial(&self) -> impl Future<Output = Result<Self::Stream, Fault>> + Send;
+    fn connect(&self) -> impl Future<Output = Result<Self::Stream, ExchangeError>> + Send;
 }
 
-/// Looks names up and tries their addresses, IPv6 and IPv4 side by side (RFC 6555).
-pub(super) fn connector(limits: &Limits) -> HttpConnector {
+/// Returns a connector that resolves names and tries their IPv6 and IPv4 addresses at once (RFC 6555).
+pub(super) fn http_connector(limits: &Limits) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     connector.set_keepalive(limits.keep_alive);
@@ -25,25 +25,26 @@ pub(super) fn connector(limits: &Limits) -> HttpConnector {
     connector
 }
 
-/// A socket.
+/// Opens TCP connections.
 #[derive(Clone)]
-pub(super) struct Plain {
+pub(super) struct TcpConnector {
     connector: HttpConnector,
     uri: Uri,
 }
 
-impl Plain {
+impl TcpConnector {
     pub(super) fn new(connector: HttpConnector, uri: Uri) -> Self {
         Self { connector, uri }
     }
 }
 
-impl Dial for Plain {
+impl StreamConnector for TcpConnector {
     type Stream = TcpStream;
 
-    async fn dial(&self) -> Result<TcpStream, Fault> {
+    async fn connect(&self) -> Result<TcpStream, ExchangeError> {
         let connected = self.connector.clone().call(self.uri.clone()).await;
-        let stream = connected.map_err(|error| Fault::Unreachable(Fault::root(&error)))?;
+        let stream =
+            connected.map_err(|error| ExchangeError::Unreachable(ExchangeError::root(&error)))?;
         Ok(stream.into_inner())
     }
 }

@@ -1,4 +1,4 @@
-//! Why an exchange gave no answer.
+//! The error of an exchange over HTTP.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -10,44 +10,46 @@ use http::Uri;
 
 use crate::call::CallError;
 
+/// The reason why an exchange has no response.
 #[derive(Debug)]
-pub(super) enum Fault {
-    /// There is no connection.
+pub(super) enum ExchangeError {
+    /// No connection could be made.
     Unreachable(String),
-    /// The exchange failed, and nobody knows how far it went.
+    /// The exchange failed at an unknown point.
     Failed(String),
-    /// Nothing of the request has left: it can be sent again.
+    /// No byte of the request was sent, so it can be sent again.
     Unsent(io::Error),
-    /// The request may have been read, and not a byte of an answer came.
+    /// The server may have read the request, and sent no byte of a response.
     Unanswered(Option<io::Error>),
-    /// The answer ends before its end.
+    /// The response ended early.
     BrokeOff(Cow<'static, str>),
-    /// Of the answer, or of the request, nothing more has moved for so long.
+    /// No byte of the response, or of the request, was transferred for `stall`.
     Stalled { stall: Duration, is_answering: bool },
-    /// What came is no answer.
+    /// The received bytes are not a response.
     Malformed(Cow<'static, str>),
-    /// The body has more bytes than this.
+    /// The body is over this limit.
     TooLarge(usize),
 }
 
-/// Passes through hyper, where an error must be one.
-impl fmt::Display for Fault {
+/// hyper passes it through as a `dyn Error`; [`ExchangeError::at`] makes the message for users.
+impl fmt::Display for ExchangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self:?}")
     }
 }
 
-impl Error for Fault {}
+impl Error for ExchangeError {}
 
-/// What an address is called in messages: its path and query may hold a key, and messages go to logs.
+/// Returns the address for error messages. Path and query are left out: they may hold a key, and messages
+/// go to logs.
 pub(super) fn named(uri: &Uri) -> String {
     let scheme = uri.scheme_str().unwrap_or("http");
     let authority = uri.authority().map_or("", http::uri::Authority::as_str);
     format!("{scheme}://{authority}")
 }
 
-impl Fault {
-    /// What whoever called that address is told.
+impl ExchangeError {
+    /// Returns the error of a call to that address.
     pub(super) fn at(self, uri: &Uri) -> CallError {
         let uri = named(uri);
         CallError::Transport(match self {
@@ -77,20 +79,21 @@ impl Fault {
         })
     }
 
-    /// Why hyper could not connect: what our own dialling says, or the innermost cause.
-    pub(super) fn of_dialing(error: &(dyn Error + 'static)) -> Self {
+    /// Returns the reason why hyper could not connect: the error of our own connector, or the innermost
+    /// cause.
+    pub(super) fn from_connect(error: &(dyn Error + 'static)) -> Self {
         let mut cause = Some(error);
         while let Some(this) = cause {
             match this.downcast_ref() {
-                Some(Self::Failed(said)) => return Self::Failed(said.clone()),
-                Some(Self::Unreachable(said)) => return Self::Unreachable(said.clone()),
+                Some(Self::Failed(reason)) => return Self::Failed(reason.clone()),
+                Some(Self::Unreachable(reason)) => return Self::Unreachable(reason.clone()),
                 _ => cause = this.source(),
             }
         }
         Self::Unreachable(Self::root(error))
     }
 
-    /// The innermost cause of an error, which says most.
+    /// Returns the innermost cause of an error, which is the most specific.
     pub(super) fn root(error: &dyn Error) -> String {
         let mut cause = error;
         while let Some(source) = cause.source() {
