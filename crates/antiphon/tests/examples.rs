@@ -1,6 +1,6 @@
-//! The examples, run as the processes that they are, and the documents that speak of them.
+//! The examples, run as processes, and the documents that describe them.
 //!
-//! `cargo test` builds the examples whose features are on; the rest is not looked for.
+//! `cargo test` builds the examples whose features are enabled; the others are skipped.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long anything is waited for before the test fails.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
+/// An example that ends by itself, whether its features are enabled, and parts of its output, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
 const ENDING: &[Ending] = &[
@@ -106,7 +106,7 @@ const ENDING: &[Ending] = &[
     ),
 ];
 
-/// Those that serve until they are stopped; each has a test of its own.
+/// The examples that serve until they are stopped; each has a test of its own.
 const SERVING: [&str; 2] = ["axum", "proxy"];
 
 fn names() -> BTreeSet<String> {
@@ -114,7 +114,7 @@ fn names() -> BTreeSet<String> {
     ending.chain(SERVING).map(str::to_owned).collect()
 }
 
-/// Where cargo puts an example: beside the directory of this test's own binary.
+/// The path of an example: cargo puts it beside the directory of this test's binary.
 fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -151,7 +151,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Those that serve until they are stopped.
+/// The examples that serve until they are stopped.
 #[cfg(feature = "ws")]
 mod serving {
     use antiphon::Client;
@@ -160,7 +160,7 @@ mod serving {
 
     use super::*;
 
-    /// Starts an example that serves, and gives the first line that it prints.
+    /// Starts an example that serves, and returns its first line of output.
     async fn start(name: &str, args: &[&str]) -> (Child, String) {
         let mut child = command(name).args(args).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -211,7 +211,7 @@ fn no_example_is_forgotten_here_or_in_the_guide() {
     }
 }
 
-/// What the page shows is what `bench/` compiles.
+/// The page shows the program that `bench/` compiles.
 #[test]
 fn the_service_that_is_compared_is_one_that_compiles() {
     let program = document("bench/prices/src/main.rs");

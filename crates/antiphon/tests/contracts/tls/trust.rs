@@ -1,4 +1,4 @@
-//! Who is believed, and who is let in.
+//! Trusted servers, and accepted clients.
 
 use std::future::IntoFuture as _;
 
@@ -25,7 +25,7 @@ async fn a_server_that_cannot_prove_its_name_is_not_believed() {
             let address = serve_tls(endpoint, shown.server(), Limits::default()).await;
             let refused = attempt(trusting(), &address).await.unwrap_err();
             assert!(refused.contains(reason) && refused.contains("127.0.0.1"), "{refused}");
-            // Whoever asks not to be protected is not.
+            // Verification can be disabled.
             let careless = TlsClient::new().dangerously_accept_any_certificate();
             assert_eq!(attempt(careless, &address).await, Ok(None));
         }
@@ -70,7 +70,7 @@ async fn a_client_certificate_may_be_left_to_the_client() {
         let address = serve_tls(endpoint, optional.clone(), Limits::default()).await;
         assert_eq!(attempt(trusting(), &address).await, Ok(None));
         assert_eq!(attempt(showing(&ada), &address).await, Ok(Some(vec![ada.der.clone()])));
-        // Nobody asks for it.
+        // The server does not request it.
         let address = serve_tls(endpoint, local().server(), Limits::default()).await;
         assert_eq!(attempt(showing(&ada), &address).await, Ok(None));
     }
@@ -95,7 +95,7 @@ async fn the_application_sees_who_connects() {
     }
 }
 
-/// A certificate becomes an identity, and whoever shows none is nobody.
+/// A certificate becomes an identity, and a client without one has none.
 #[tokio::test]
 async fn a_certificate_is_a_credential() {
     let clients = Authority::new("clients");
