@@ -15,7 +15,7 @@ use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::{Id, trim_zero_fraction};
 use crate::json::RawJson;
-use crate::members::{MemberNames, Members, ValueSpan};
+use crate::members::{KnownMembers, MemberNames, ValueSpan};
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
 use crate::scan::{JsonKind, Scanner};
 use crate::trace::TraceContext;
@@ -37,14 +37,14 @@ const COMMON_PREFIX: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 /// The members of one message.
 pub(crate) struct Envelope<'a> {
     frame: &'a Bytes,
-    members: Members<6>,
+    members: KnownMembers<6>,
     /// The frame has an escape in this Object or before it.
     escaped: bool,
 }
 
 impl<'a> Envelope<'a> {
     pub(crate) fn of(frame: &'a Bytes) -> Self {
-        Self { frame, members: Members::NONE, escaped: false }
+        Self { frame, members: KnownMembers::NONE, escaped: false }
     }
 
     /// Reads the Object whose opening brace is at `at`, and returns its end. `depth` counts the open
@@ -265,11 +265,11 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     }
     let mut scanner = Scanner::new(text, usize::MAX);
     let names = MemberNames::new(["code", "message", "data"]);
-    let mut members = Members::NONE;
+    let mut members = KnownMembers::NONE;
     if scanner.empty(1).is_none() {
         members.read(&mut scanner, 1, 1, text, &names).ok_or("`error` is not JSON")?;
     }
-    let Members { spans: [code, message, data], duplicate, .. } = members;
+    let KnownMembers { spans: [code, message, data], duplicate, .. } = members;
     if duplicate.is_some() {
         return Err("a member of `error` occurs twice".to_owned());
     }

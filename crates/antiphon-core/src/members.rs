@@ -95,12 +95,12 @@ impl<const N: usize> MemberNames<N> {
     }
 }
 
-/// Members that carry a trace context. The names do not fit into a word, so the lookup of the other
+/// KnownMembers that carry a trace context. The names do not fit into a word, so the lookup of the other
 /// names does not pay for them.
 const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 
 /// The spans of the known members of one Object.
-pub(crate) struct Members<const N: usize> {
+pub(crate) struct KnownMembers<const N: usize> {
     pub(crate) spans: [ValueSpan; N],
     /// The lowest index of a name that occurs twice.
     pub(crate) duplicate: Option<usize>,
@@ -108,7 +108,7 @@ pub(crate) struct Members<const N: usize> {
     pub(crate) trace: [ValueSpan; 2],
 }
 
-impl<const N: usize> Members<N> {
+impl<const N: usize> KnownMembers<N> {
     pub(crate) const NONE: Self =
         Self { spans: [ValueSpan::NONE; N], duplicate: None, trace: [ValueSpan::NONE; 2] };
 

@@ -32,7 +32,7 @@ const LARGE_MESSAGE: usize = 1 << 20;
 /// The most bytes that a framing adds to a message.
 const MAX_OVERHEAD: usize = 40;
 
-/// How messages are separated on a byte stream.
+/// The separation of messages on a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
@@ -130,7 +130,7 @@ pub enum FrameError {
     /// The header block is malformed. The bytes up to the next `Content-Length:` are skipped.
     #[error("malformed header block: {reason}")]
     Header {
-        /// What is wrong with it.
+        /// The reason.
         reason: HeaderError,
     },
     /// The stream ended inside a header block or a body.

@@ -21,7 +21,7 @@ pub(crate) use swar::{plain_run, special_in};
 pub struct SyntaxError {
     /// The byte at which the text stopped being JSON.
     pub at: usize,
-    /// What is wrong there.
+    /// The reason.
     pub what: &'static str,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Scanner<'a> {
         if depth < self.max_depth { Some(at + 1) } else { self.fail(at, TOO_DEEP) }
     }
 
-    /// Where an Object that is empty ends, of which the opening brace is passed.
+    /// Returns the end of an empty Object whose opening brace is passed; `None` if it has members.
     pub(crate) fn empty(&self, at: usize) -> Option<usize> {
         let at = self.space(at);
         (self.peek(at) == Some(b'}')).then_some(at + 1)

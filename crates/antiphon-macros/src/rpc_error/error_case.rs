@@ -21,7 +21,7 @@ pub(super) struct ErrorCase {
     fields: ErrorFields,
 }
 
-/// How a case becomes an error object.
+/// The conversion of a case to an error object.
 pub(super) enum WireForm {
     /// It has a code of its own.
     Coded(ErrorCode),
