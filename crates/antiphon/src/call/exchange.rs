@@ -75,8 +75,10 @@ pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
 
 /// Like [`encode_id`], for an id of our own, which need not become an [`Id`] first.
 pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
+    out.extend_from_slice(b",\"id\":");
     // A `BytesMut` grows as needed, so writing to it cannot fail.
-    let _ = write!(out, ",\"id\":{id}}}");
+    let _ = write!(out, "{id}");
+    out.put_u8(b'}');
 }
 
 /// Returns the result in the reply to a call.

@@ -1,4 +1,4 @@
-//! Our calls: opened, waited for, and given up.
+//! Outgoing calls of a connection: opened, awaited and abandoned.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -71,7 +71,7 @@ impl Shared {
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }
 
-    /// A message of a connection has no headers: who wants to send some is told so.
+    /// Fails for a call with headers: a message of a connection has none.
     fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
             Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
@@ -79,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// Calls were just opened, and their message is queued.
+    /// Wakes the connection, whose queue holds the message of these calls.
     fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
         self.wake_connection(state);
         pending
@@ -95,7 +95,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out the calls of these that still wait.
+    /// Takes out those of these calls that have no response yet.
     fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
         let session = &mut self.session;
         let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
@@ -106,8 +106,8 @@ impl State {
     }
 }
 
-/// Calls that somebody waits for; dropped early, it abandons them. Where the dialect can, it cancels
-/// them.
+/// Open calls. Dropped before they have their responses, it abandons them, and cancels them where the
+/// dialect has a cancellation.
 pub(super) struct Pending<'a> {
     shared: &'a Shared,
     ids: Range<u64>,
@@ -116,7 +116,7 @@ pub(super) struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// All have their answers: there is nothing to abandon.
+    /// All calls have their responses: there is nothing to abandon.
     pub(super) fn answered(mut self) {
         self.keep();
     }
@@ -126,7 +126,7 @@ impl Pending<'_> {
         self.named = None;
     }
 
-    /// Nobody waits for them, and nobody is told.
+    /// Abandons the calls without a cancellation.
     pub(super) fn forget(mut self) {
         let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
         self.keep();
@@ -157,7 +157,7 @@ impl Drop for Pending<'_> {
         } else {
             drop(state);
         }
-        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        // Dropping a waiter wakes its task, which must not happen under the lock.
         for (id, waiter) in abandoned {
             if let Waiter::Subscription(asked) = waiter {
                 self.shared.subscriptions.forsake(id, asked);
