@@ -46,7 +46,7 @@ impl ClientTls {
         Ok(if self.insecure { tls.dangerously_accept_any_certificate() } else { tls })
     }
 
-    /// Like `client`, for `check` and `bench`, which do without the library.
+    /// Like `client`, for `check` and `bench`, which do not use the library.
     pub(crate) fn raw<'a>(
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,

@@ -354,10 +354,10 @@ fn blame_crash(before: &mut [CaseResult], how: &str) {
     else {
         return;
     };
-    let told = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
+    let before_crash = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
     last.status = CaseStatus::of(last.level, FailureKind::Crashed);
     last.fault = Some(FailureKind::Crashed);
-    last.reason = Some(format!("{how}{told}"));
+    last.reason = Some(format!("{how}{before_crash}"));
 }
 
 /// Returns the result of a case that the server did not survive.
