@@ -332,7 +332,7 @@ impl SuiteRun {
         let Some(server) = &mut self.server else { return Err(how) };
         if let Err(failure) = server.restart(&self.dialer).await {
             self.is_gone = true;
-            self.over = Some(format!("the server did not restart: {}", failure));
+            self.over = Some(format!("the server did not restart: {failure}"));
         }
         Err(how)
     }
