@@ -16,13 +16,13 @@ use crate::output;
 /// Which cases to run.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SelectionArgs {
-    /// Run these alone: a group, a case, the beginning of its name with *, or a level; may be repeated
+    /// Run only these: a group, a case, a prefix such as id-*, or a level; may be repeated
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     only: Vec<String>,
-    /// Leave these out; may be repeated
+    /// Skip these; may be repeated
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     skip: Vec<String>,
-    /// List the cases and run none
+    /// List the cases, and run none
     #[arg(long, help_heading = "Cases")]
     pub(crate) list: bool,
 }
@@ -44,16 +44,16 @@ pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<E
 /// How to report the results.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// How to print the report
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text, help_heading = "Report")]
     format: ReportFormat,
-    /// Known findings: fail only if something is worse, and tell what is better
+    /// A file of known findings: fail only if a case is worse, and list those that are better
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     baseline: Option<PathBuf>,
-    /// Write what was found to --baseline
+    /// Write the findings of this run to the --baseline file
     #[arg(long, requires = "baseline", help_heading = "Report")]
     update_baseline: bool,
-    /// Tell of every case, not only of findings
+    /// List every case, not only findings
     #[arg(short, long, help_heading = "Report")]
     pub(crate) verbose: bool,
 }

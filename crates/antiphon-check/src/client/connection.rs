@@ -146,7 +146,7 @@ impl ClientConnection {
                 }
             }
             ClientEvent::ExpectContinue => {
-                self.write(&http::response("100 Continue", &[], "")).await?
+                self.write(&http::response("100 Continue", &[], "")).await?;
             }
             ClientEvent::Stray => {
                 self.state.record().received(b"(an HTTP request other than POST)");
@@ -154,7 +154,7 @@ impl ClientConnection {
                 self.send(&http::response("405 Method Not Allowed", &headers, "")).await?;
             }
             ClientEvent::Ping(payload) => {
-                self.write(&websocket::frame(websocket::LAST | websocket::PONG, &payload)).await?
+                self.write(&websocket::frame(websocket::LAST | websocket::PONG, &payload)).await?;
             }
             ClientEvent::Pong(payload) => self.state.record().pong(payload),
             ClientEvent::Close(payload) => {

@@ -90,7 +90,7 @@ impl Target {
                 failure.hint("check that the command is installed and on the PATH")
             }
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
-                "check that the server runs; `antiphon serve {address}` starts a demo server"
+                "is the server running there? `antiphon serve {address}` starts one to try"
             )),
             _ => failure,
         }

@@ -195,10 +195,9 @@ impl Dialer {
     ) -> Result<Json, String> {
         let reply = async {
             if self.is_http() {
-                let answer =
-                    self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
-                let told = || format!("HTTP status {} {}", answer.status, shortened(&answer.body));
-                return answer_to(&answer.body, &id).ok_or_else(told);
+                let reply = self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
+                let told = || format!("HTTP status {} {}", reply.status, shortened(&reply.body));
+                return answer_to(&reply.body, &id).ok_or_else(told);
             }
             connection.send(call.as_bytes()).await;
             loop {
@@ -210,8 +209,8 @@ impl Dialer {
                     ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
                     ServerEvent::End(end) => return Err(end.what),
                 };
-                if let Some(answer) = answer_to(&message, &id) {
-                    return Ok(answer);
+                if let Some(reply) = answer_to(&message, &id) {
+                    return Ok(reply);
                 }
                 self.refuse(connection, &message).await;
             }
@@ -232,8 +231,8 @@ impl Dialer {
         let id = json.member("id").filter(|id| !has_our_prefix(id));
         if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
-            let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
-            let _ = timeout(self.patience(), connection.send(answer.as_bytes())).await;
+            let reply = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
+            let _ = timeout(self.patience(), connection.send(reply.as_bytes())).await;
         }
     }
 
@@ -259,7 +258,7 @@ impl Dialer {
                     *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
                     is_fresh = true;
                 }
-                answer => return answer,
+                reply => return reply,
             }
         }
     }
@@ -279,8 +278,8 @@ impl Dialer {
     /// Checks that the server replies to an ordinary call on a new connection.
     pub(crate) async fn is_alive(&self, methods: &ServerMethods) -> Result<(), String> {
         let mut connection = self.dial().await?;
-        let answer = self.call(&mut connection, &methods.method, &methods.params).await?;
-        methods.check_probe(&answer)
+        let reply = self.call(&mut connection, &methods.method, &methods.params).await?;
+        methods.check_probe(&reply)
     }
 }
 
@@ -288,8 +287,8 @@ impl Dialer {
 async fn final_answer(connection: &mut ServerConnection) -> Result<HttpResponse, ConnectionEnd> {
     loop {
         match connection.next().await {
-            ServerEvent::Response(answer) if answer.status < 200 && answer.status != 101 => {}
-            ServerEvent::Response(answer) => return Ok(answer),
+            ServerEvent::Response(reply) if reply.status < 200 && reply.status != 101 => {}
+            ServerEvent::Response(reply) => return Ok(reply),
             ServerEvent::End(end) => return Err(end),
             ServerEvent::Message(_) | ServerEvent::Control(..) => {}
         }

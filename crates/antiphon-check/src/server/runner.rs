@@ -332,7 +332,7 @@ impl SuiteRun {
         let Some(server) = &mut self.server else { return Err(how) };
         if let Err(failure) = server.restart(&self.dialer).await {
             self.is_gone = true;
-            self.over = Some(format!("the server did not restart: {}", failure));
+            self.over = Some(format!("the server did not restart: {failure}"));
         }
         Err(how)
     }
@@ -354,10 +354,10 @@ fn blame_crash(before: &mut [CaseResult], how: &str) {
     else {
         return;
     };
-    let told = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
+    let before_crash = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
     last.status = CaseStatus::of(last.level, FailureKind::Crashed);
     last.fault = Some(FailureKind::Crashed);
-    last.reason = Some(format!("{how}{told}"));
+    last.reason = Some(format!("{how}{before_crash}"));
 }
 
 /// Returns the result of a case that the server did not survive.
