@@ -1,6 +1,5 @@
 //! One request that an [`HttpPolicy`] decides.
 
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -78,7 +77,7 @@ impl Exchange {
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
             return failed();

@@ -5,7 +5,6 @@
 //! one, which is boxed for each call, stays as small as a request.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -71,7 +70,7 @@ impl<B> RequestFuture<B> {
 
 impl<B> Future for RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Output = Result<HttpResponse, Infallible>;
 
@@ -91,7 +90,7 @@ where
 
 impl<B> RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     /// Responds at once, or starts the rest.
     fn begin(&mut self, poller: &mut Poller<'_>) -> Poll<HttpResponse> {
@@ -196,7 +195,7 @@ impl Exchange {
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display> + Send + Unpin,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
     {
         let limits = &self.state.dispatcher.settings.limits;
         let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
