@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
-const ENDING: [Ending; 8] = [
+const ENDING: [Ending; 11] = [
     (
         "hello",
         cfg!(feature = "tcp"),
@@ -65,6 +65,26 @@ const ENDING: [Ending; 8] = [
             "too often: Rate limit exceeded (-32014)",
             r#"antiphon_calls_total{method="whoami",kind="request"} 4"#,
         ],
+    ),
+    (
+        "http_policy",
+        cfg!(feature = "http"),
+        &["401 Unauthorized", r#"200 OK {"jsonrpc":"2.0","result":"savings""#, "404 Not Found {"],
+    ),
+    (
+        "event_stream",
+        cfg!(feature = "http"),
+        &[
+            "content-type: text/event-stream",
+            r#"data: {"jsonrpc":"2.0","method":"indexed","params":["a.rs"]}"#,
+            r#"["b.rs"]"#,
+            r#"data: {"jsonrpc":"2.0","result":2,"id":1}"#,
+        ],
+    ),
+    (
+        "fallback",
+        cfg!(feature = "http"),
+        &["40 + 2 = 42", "/fallback.rs: 200 //! Files beside the service", "/missing.rs: 404"],
     ),
     (
         "tls",

@@ -8,10 +8,11 @@ use std::task::Poll;
 use antiphon_core::{Payload, decode};
 use bytes::Bytes;
 use http::Request;
-use http::header::EXPECT;
+use http::header::{CONTENT_TYPE, EXPECT};
 use http_body::Body;
 
 use super::activity::RequestActivity;
+use super::event_stream::EVENT_STREAM;
 use super::http_message::HttpMessage;
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
@@ -112,7 +113,7 @@ impl Exchange {
             if !expects_continue {
                 request_body::discard(request.body_mut(), DISCARDED).await;
             }
-            return response;
+            return self.until_stopped(response);
         }
         let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
         let body = match body.await {
@@ -128,7 +129,19 @@ impl Exchange {
             MessageDecision::Stream(options) => {
                 self.stream(policy, connection, message, options).await
             }
-            MessageDecision::Respond(response) => response,
+            MessageDecision::Respond(response) => self.until_stopped(response),
+        }
+    }
+
+    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
+    /// it, and a shutdown would wait for it in vain.
+    fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
+        let content_type = response.headers().get(CONTENT_TYPE);
+        match &self.state.peers {
+            Some(peers) if content_type.is_some_and(|value| value == EVENT_STREAM) => {
+                response.map(|body| body.until(peers.stopping()))
+            }
+            _ => response,
         }
     }
 
