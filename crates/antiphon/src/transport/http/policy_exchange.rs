@@ -17,7 +17,7 @@ use super::http_message::HttpMessage;
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
 use super::request_body;
-use super::request_future::{DISCARDED, Exchange};
+use super::request_future::{DISCARDED, RequestExchange};
 use super::response::{Dispatched, HttpResponse};
 use super::rules;
 use super::service::Route;
@@ -69,7 +69,7 @@ fn failed() -> HttpResponse {
     HttpRefusal::Failed.into_response()
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Serves a request by the policy of the service.
     pub(super) async fn serve_by_policy<B>(
         self,
