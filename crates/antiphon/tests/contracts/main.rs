@@ -25,6 +25,8 @@ mod endings;
 mod exchanges;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod http_policy;
 mod layers;
 #[cfg(feature = "http")]
 mod mounted;
@@ -44,6 +46,8 @@ mod subscriptions;
 mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
+#[cfg(feature = "http")]
+mod tower_http_layers;
 mod traces;
 mod under_pressure;
 #[cfg(feature = "ws")]

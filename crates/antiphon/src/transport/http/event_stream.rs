@@ -21,6 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::http_body::HttpBody;
 use crate::layer::BoxError;
 
+/// The content type of an event stream.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The period of comments on an idle stream, unless [`EventStream::keep_alive`] sets another.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The stall timeout, unless [`EventStream::with_stall_timeout`] sets another.
@@ -248,7 +250,7 @@ impl EventStream {
     pub fn into_response(self) -> Response<HttpBody> {
         let mut response = Response::new(HttpBody::from(self));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let unbuffered = HeaderName::from_static("x-accel-buffering");
         headers.insert(unbuffered, HeaderValue::from_static("no"));

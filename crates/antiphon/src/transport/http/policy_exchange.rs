@@ -1,6 +1,5 @@
 //! One request that an [`HttpPolicy`] decides.
 
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,15 +8,16 @@ use std::task::Poll;
 use antiphon_core::{Payload, decode};
 use bytes::Bytes;
 use http::Request;
-use http::header::EXPECT;
+use http::header::{CONTENT_TYPE, EXPECT};
 use http_body::Body;
 
 use super::activity::RequestActivity;
+use super::event_stream::EVENT_STREAM;
 use super::http_message::HttpMessage;
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
 use super::request_body;
-use super::request_future::{DISCARDED, Exchange};
+use super::request_future::{DISCARDED, RequestExchange};
 use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules;
 use super::service::Route;
@@ -70,7 +70,7 @@ fn failed() -> HttpResponse {
     HttpRefusal::Failed.into_response()
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Serves a request by the policy of the service.
     pub(super) async fn serve_by_policy<B>(
         self,
@@ -79,7 +79,7 @@ impl Exchange {
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
             return failed();
@@ -114,7 +114,7 @@ impl Exchange {
             if !expects_continue {
                 request_body::discard(request.body_mut(), DISCARDED).await;
             }
-            return response;
+            return self.until_stopped(response);
         }
         let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
         let body = match body.await {
@@ -132,7 +132,19 @@ impl Exchange {
             MessageDecision::Stream(options) => {
                 self.stream(policy, connection, message, options).await
             }
-            MessageDecision::Respond(response) => response,
+            MessageDecision::Respond(response) => self.until_stopped(response),
+        }
+    }
+
+    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
+    /// it, and a shutdown would wait for it in vain.
+    fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
+        let content_type = response.headers().get(CONTENT_TYPE);
+        match &self.state.peers {
+            Some(peers) if content_type.is_some_and(|value| value == EVENT_STREAM) => {
+                response.map(|body| body.until(peers.stopping()))
+            }
+            _ => response,
         }
     }
 

@@ -5,7 +5,6 @@
 //! one, which is boxed for each call, stays as small as a request.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,7 +36,7 @@ pub(super) const DISCARDED: usize = 64 * 1024;
 
 /// A request in flight.
 pub(super) struct RequestFuture<B> {
-    exchange: Exchange,
+    exchange: RequestExchange,
     /// Until the response is there.
     active: Option<ActiveRequest>,
     /// Until the first poll, or until the rest takes it.
@@ -47,14 +46,14 @@ pub(super) struct RequestFuture<B> {
 }
 
 /// A request whose handlers were entered.
-enum Entered {
+enum StartedRequest {
     Done(HttpResponse),
     Running(Drive, Dispatched),
 }
 
 /// The service of a request, and its client.
 #[derive(Clone)]
-pub(super) struct Exchange {
+pub(super) struct RequestExchange {
     pub(super) state: Arc<ServiceState>,
     pub(super) remote: Remote,
 }
@@ -62,7 +61,10 @@ pub(super) struct Exchange {
 impl<B> RequestFuture<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
         Self {
-            exchange: Exchange { state: service.state.clone(), remote: service.remote.clone() },
+            exchange: RequestExchange {
+                state: service.state.clone(),
+                remote: service.remote.clone(),
+            },
             active: Some(service.activity.begin()),
             request: Some(request),
             rest: None,
@@ -72,7 +74,7 @@ impl<B> RequestFuture<B> {
 
 impl<B> Future for RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Output = Result<HttpResponse, Infallible>;
 
@@ -92,14 +94,14 @@ where
 
 impl<B> RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     /// Responds at once, or starts the rest.
     fn begin(&mut self, poller: &mut Poller<'_>) -> Poll<HttpResponse> {
         let Self { exchange, request: Some(request), active, .. } = self else {
             return Poll::Pending;
         };
-        let Exchange { state, remote } = &*exchange;
+        let RequestExchange { state, remote } = &*exchange;
         let cors = state.http.guard.cors(request.headers());
         let mut route = state.route(request, remote);
         if state.http.policy.is_some() {
@@ -122,7 +124,7 @@ where
         match route {
             Route::Message => {}
             Route::Fallback => {
-                return self.wait(poller, Exchange::fall_back);
+                return self.wait(poller, RequestExchange::fall_back);
             }
             Route::Respond(response) => return self.respond_early(*response, cors, poller),
             Route::Refuse(refusal) => {
@@ -140,8 +142,8 @@ where
             && rules::fits(body.len(), limits).is_ok()
         {
             return match exchange.start(request, body, poller) {
-                Entered::Done(response) => Poll::Ready(with(cors, response)),
-                Entered::Running(drive, dispatched) => self
+                StartedRequest::Done(response) => Poll::Ready(with(cors, response)),
+                StartedRequest::Running(drive, dispatched) => self
                     .wait(poller, |exchange, _| async move {
                         with(cors, exchange.finish(drive, dispatched).await)
                     }),
@@ -177,7 +179,7 @@ where
     fn wait<F>(
         &mut self,
         poller: &mut Poller<'_>,
-        rest: impl FnOnce(Exchange, Request<B>) -> F,
+        rest: impl FnOnce(RequestExchange, Request<B>) -> F,
     ) -> Poll<HttpResponse>
     where
         F: Future<Output = HttpResponse> + Send + 'static,
@@ -188,7 +190,7 @@ where
     }
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Reads the body and serves the message.
     async fn serve<B>(
         self,
@@ -197,7 +199,7 @@ impl Exchange {
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display> + Send + Unpin,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
     {
         let limits = &self.state.dispatcher.settings.limits;
         let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
@@ -207,8 +209,8 @@ impl Exchange {
         };
         let entered = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
         match entered.await {
-            Entered::Done(response) => response,
-            Entered::Running(drive, dispatched) => self.finish(drive, dispatched).await,
+            StartedRequest::Done(response) => response,
+            StartedRequest::Running(drive, dispatched) => self.finish(drive, dispatched).await,
         }
     }
 
@@ -224,12 +226,17 @@ impl Exchange {
     }
 
     /// Enters the handlers.
-    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Entered {
+    fn start<B>(
+        &self,
+        request: &mut Request<B>,
+        body: &Bytes,
+        poller: &mut Poller<'_>,
+    ) -> StartedRequest {
         let dispatcher = &self.state.dispatcher;
         let payload = decode(body, &dispatcher.settings.rules);
         let mut connection = self.connection(request);
         if dispatcher.settings.complete(&mut connection).is_err() {
-            return Entered::Done(HttpRefusal::Failed.into_response());
+            return StartedRequest::Done(HttpRefusal::Failed.into_response());
         }
         let tap = &dispatcher.settings.tap;
         tap.message(Direction::Received, body, &connection);
@@ -238,9 +245,9 @@ impl Exchange {
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
             Ok(reply) => {
                 response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
-                Entered::Done(response::reply(reply, dispatched.challenge()))
+                StartedRequest::Done(response::reply(reply, dispatched.challenge()))
             }
-            Err(drive) => Entered::Running(drive, dispatched),
+            Err(drive) => StartedRequest::Running(drive, dispatched),
         }
     }
 

@@ -4,7 +4,6 @@
 //! hyper drops that future, and that cancels the handler.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
@@ -276,7 +275,7 @@ impl ServiceState {
 
 impl<B> Service<Request<B>> for HttpService
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Response = HttpResponse;
     type Error = Infallible;

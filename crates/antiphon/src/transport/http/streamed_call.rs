@@ -17,7 +17,7 @@ use super::http_message::HttpMessage;
 use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
-use super::request_future::Exchange;
+use super::request_future::RequestExchange;
 use super::response::{Dispatched, HttpResponse, calls, tap_reply};
 use crate::BoxFuture;
 use crate::call::CallError;
@@ -48,9 +48,9 @@ impl WayBack for EventWayBack {
 }
 
 /// The reply of a call, or the reason why it has none.
-type Ended = Result<Option<Bytes>, HttpRefusal>;
+type StreamedReply = Result<Option<Bytes>, HttpRefusal>;
 
-impl Exchange {
+impl RequestExchange {
     /// Runs the handlers of a message, with a stream of events as their way back.
     pub(super) async fn stream(
         self,
@@ -111,7 +111,7 @@ impl Exchange {
         sender: &EventSender,
         stream: &EventStream,
         options: &EventStreamOptions,
-    ) -> Option<Ended> {
+    ) -> Option<StreamedReply> {
         let (reply, mut replied) = oneshot::channel();
         let (tap, origin) = (self.state.dispatcher.settings.clone(), origin.clone());
         let show = move |reply: Option<&Bytes>| tap_reply(&tap.tap, reply, &origin);
@@ -143,7 +143,7 @@ async fn drive_in_task(
     sender: EventSender,
     options: EventStreamOptions,
     expired: impl Future<Output = ()> + Send,
-    reply: oneshot::Sender<Ended>,
+    reply: oneshot::Sender<StreamedReply>,
 ) {
     let ended = tokio::select! {
         biased;
@@ -160,7 +160,7 @@ async fn drive_in_task(
 }
 
 /// Sends the reply as the last event. A policy that panics ends the stream without it.
-fn finish(sender: &EventSender, ended: Ended, options: &EventStreamOptions) {
+fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
     let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
     sender.finish_with(last.unwrap_or_else(|_| {
