@@ -111,6 +111,15 @@ async fn a_policy_sets_the_status_by_the_outcome() {
     assert!(refused.starts_with("HTTP/1.1 401"), "{refused}");
     assert!(refused.contains("www-authenticate: Basic realm"), "{refused}");
     assert!(refused.ends_with("\r\n\r\n"), "the body is empty: {refused}");
+    if cfg!(feature = "ws") {
+        let at = address.replace("http", "ws");
+        let refused = Client::connect(&at).await.unwrap_err();
+        assert!(format!("{refused:?}").contains("401"), "a WebSocket needs them too: {refused:?}");
+        let client =
+            Client::builder().header(AUTHORIZATION, HeaderValue::from_static("Basic eDp5"));
+        let client = client.connect(&at).await.unwrap();
+        assert_eq!(within(client.call::<i64>("add", (1, 2)).into_future()).await.unwrap(), 3);
+    }
 }
 
 #[tokio::test]

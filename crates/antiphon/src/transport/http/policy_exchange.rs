@@ -8,7 +8,7 @@ use std::task::Poll;
 use antiphon_core::{Payload, decode};
 use bytes::Bytes;
 use http::Request;
-use http::header::{CONTENT_TYPE, EXPECT};
+use http::header::{CONTENT_TYPE, EXPECT, UPGRADE};
 use http_body::Body;
 
 use super::activity::RequestActivity;
@@ -75,7 +75,6 @@ impl RequestExchange {
     pub(super) async fn serve_by_policy<B>(
         self,
         mut request: Request<B>,
-        mut route: Route,
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
@@ -84,20 +83,15 @@ impl RequestExchange {
         let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
             return failed();
         };
-        // The fallback needs the whole request.
-        let mut connection = match &self.state.http.fallback {
-            Some(_) => self.connection(&mut copy_head(&request)),
-            None => self.connection(&mut request),
+        let mut route = self.state.route(&request, &self.remote);
+        // The fallback and a WebSocket need the whole request.
+        let is_kept = self.state.http.fallback.is_some() || request.headers().contains_key(UPGRADE);
+        let mut connection = match is_kept {
+            true => self.connection(&mut copy_head(&request)),
+            false => self.connection(&mut request),
         };
         if let Route::Message = route {
-            route = match policy.on_head(&mut connection) {
-                HeadDecision::Continue => {
-                    let method = connection.http_method().cloned().unwrap_or_default();
-                    self.state.check_message(&method, connection.headers())
-                }
-                HeadDecision::ReadBody => Route::Message,
-                HeadDecision::Respond(response) => Route::Respond(Box::new(response)),
-            };
+            route = self.route_by_policy(&policy, &mut connection, &mut request);
         }
         let expects_continue = connection.headers().contains_key(EXPECT);
         let limits = &self.state.dispatcher.settings.limits;
@@ -133,6 +127,29 @@ impl RequestExchange {
                 self.stream(policy, connection, message, options).await
             }
             MessageDecision::Respond(response) => self.until_stopped(response),
+        }
+    }
+
+    /// Decides on a head, with the policy before every rule that it can replace.
+    fn route_by_policy<B>(
+        &self,
+        policy: &GuardedPolicy,
+        connection: &mut Connection,
+        request: &mut Request<B>,
+    ) -> Route {
+        let decision = policy.on_head(connection);
+        if let HeadDecision::Respond(response) = decision {
+            return Route::Respond(Box::new(response));
+        }
+        if request.headers().contains_key(UPGRADE) {
+            *request.extensions_mut() = connection.extensions.clone();
+        }
+        match (self.state.upgrade(request, &self.remote), decision) {
+            (Route::Message, HeadDecision::Continue) => {
+                let method = connection.http_method().cloned().unwrap_or_default();
+                self.state.check_message(&method, connection.headers())
+            }
+            (route, _) => route,
         }
     }
 

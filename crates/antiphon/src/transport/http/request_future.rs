@@ -101,40 +101,37 @@ where
         let Self { exchange, request: Some(request), active, .. } = self else {
             return Poll::Pending;
         };
-        let RequestExchange { state, remote } = &*exchange;
-        let cors = state.http.guard.cors(request.headers());
-        let mut route = state.route(request, remote);
-        if state.http.policy.is_some() {
+        let cors = exchange.state.http.guard.cors(request.headers());
+        if exchange.state.http.policy.is_some() {
             let watch = watch(active.as_ref(), request.version());
             return self.wait(poller, |exchange, request| async move {
-                with(cors, exchange.serve_by_policy(request, route, watch).await)
+                with(cors, exchange.serve_by_policy(request, watch).await)
             });
         }
-        if let Route::Message = route {
-            route = state.check_message(request.method(), request.headers());
+        match exchange.route(request) {
+            Route::Message => self.begin_message(cors, poller),
+            Route::Fallback => self.wait(poller, RequestExchange::fall_back),
+            Route::Respond(response) => self.respond_early(*response, cors, poller),
+            Route::Refuse(refusal) => self.respond_early(refusal.into_response(), cors, poller),
         }
-        let known_length = request_body::known_length(request.body());
-        let limits = &state.dispatcher.settings.limits;
-        if let Route::Message = route
-            && expects_continue(request)
-            && let Err(refusal) = rules::fits(known_length, limits)
-        {
-            return Poll::Ready(with(cors, refusal.into_response()));
-        }
-        match route {
-            Route::Message => {}
-            Route::Fallback => {
-                return self.wait(poller, RequestExchange::fall_back);
-            }
-            Route::Respond(response) => return self.respond_early(*response, cors, poller),
-            Route::Refuse(refusal) => {
-                return self.respond_early(refusal.into_response(), cors, poller);
-            }
-        }
+    }
+
+    /// Enters the handlers if the whole body has arrived, and otherwise starts the rest.
+    fn begin_message(
+        &mut self,
+        cors: Option<HeaderMap>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<HttpResponse> {
+        let Self { exchange, request: Some(request), active, .. } = self else {
+            return Poll::Pending;
+        };
+        let limits = &exchange.state.dispatcher.settings.limits;
         let exact = request.body().size_hint().exact();
-        let fits = rules::fits(known_length, limits);
-        let first_poll = match fits {
+        let first_poll = match rules::fits(request_body::known_length(request.body()), limits) {
             Ok(()) => request_body::poll_chunk(request.body_mut(), poller),
+            Err(refusal) if expects_continue(request) => {
+                return Poll::Ready(with(cors, refusal.into_response()));
+            }
             Err(refusal) => Poll::Ready(Err(refusal)),
         };
         if let Poll::Ready(Ok(Some(body))) = &first_poll
@@ -191,6 +188,19 @@ where
 }
 
 impl RequestExchange {
+    /// Decides by the head which part of the service takes a request.
+    fn route<B>(&self, request: &mut Request<B>) -> Route {
+        let Self { state, remote } = self;
+        let mut route = state.route(request, remote);
+        if let Route::Message = route {
+            route = state.upgrade(request, remote);
+        }
+        if let Route::Message = route {
+            route = state.check_message(request.method(), request.headers());
+        }
+        route
+    }
+
     /// Reads the body and serves the message.
     async fn serve<B>(
         self,

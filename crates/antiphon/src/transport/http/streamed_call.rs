@@ -12,13 +12,14 @@ use antiphon_core::decode;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::event_stream::{EventSender, EventStream, ServerSentEvent};
+use super::event_stream::{EventSender, EventStream};
 use super::http_message::HttpMessage;
 use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
 use super::request_future::RequestExchange;
 use super::response::{Dispatched, HttpResponse, calls, tap_reply};
+use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::connection::Connection;
