@@ -1,4 +1,4 @@
-//! What `antiphon check` starts ends with it, and who cannot be reached holds nobody up.
+//! The processes that `antiphon check` starts, and servers that are unreachable.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, Process, Scratch, Server, antiphon};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_antiphon");
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -24,12 +24,12 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nobody listens on.
+/// Returns a port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The socket of a server that was once there, and is no more.
+/// Returns the socket file of a server that has ended.
 fn is_left(path: &Path) -> bool {
     path.exists() && UnixStream::connect(path).is_err()
 }
@@ -38,7 +38,7 @@ fn is_left(path: &Path) -> bool {
 fn a_spawned_server_ends_with_us() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
-    // It listens elsewhere, so that it is waited for; and the shell is not the server.
+    // It listens elsewhere, so the run waits for it; and the shell is not the server.
     let command = format!("sh -c '{BINARY} serve unix:{} & wait'", path.display());
     let endpoint = format!("tcp://127.0.0.1:{}", free_port());
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
@@ -110,7 +110,7 @@ fn no_time_is_too_long() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// Answers every HTTP request with this status.
+/// Responds to every HTTP request with this status.
 fn refuses(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -140,7 +140,7 @@ fn who_is_refused_is_told_what_to_try() {
     }
 }
 
-/// Answers every line with 19, one connection after another, until it is told to die.
+/// Responds to every line with 19, one connection after another, until a line makes it die.
 fn mortal() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -154,7 +154,7 @@ fn mortal() -> String {
     address
 }
 
-/// Serves until the end of the connection. False when it was told to die.
+/// Serves until the end of the connection. Returns false if a line made it die.
 fn serve(mut stream: &TcpStream) -> bool {
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         if line.contains("\"die\"") {

@@ -1,4 +1,4 @@
-//! What is printed, what is written, and how the process ends.
+//! Reports, baselines, selections and exit codes.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use super::{check, judged};
 use crate::support::{Scratch, Server};
 
-/// A case that Antiphon does not do, and one that it does.
+/// A case that Antiphon fails, and one that it passes.
 const OWN: &str = "\
 # A team's own rules.
 @ section 5
@@ -105,7 +105,7 @@ fn machines_are_told_what_is_known_worse_and_better() {
         std::fs::write(&baseline, known).unwrap();
         check(&[endpoint, &file, "--baseline", &baseline, "--format", format])
     };
-    // A byte order mark, as some editors write it, is no part of either file.
+    // Some editors write a byte order mark. It is not part of either file.
     std::fs::write(&file, format!("\u{feff}{OWN}")).unwrap();
     for (known, format, code, parts) in [
         (

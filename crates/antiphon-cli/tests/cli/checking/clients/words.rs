@@ -1,4 +1,4 @@
-//! What it says, and how it ends.
+//! Messages and exit codes of `antiphon check-client`.
 
 use super::{antiphon_call, check_client, client, judged};
 
@@ -50,7 +50,7 @@ fn a_client_without_a_call_cannot_be_judged() {
     }
 }
 
-/// It is killed with everything that it started.
+/// A hanging client is killed with all its children.
 #[test]
 fn a_client_that_never_ends_is_ended() {
     let command = words(&["sh", "-c", "sleep 1000 & sleep 1000", "{endpoint}"]);
@@ -102,7 +102,7 @@ fn a_baseline_forgives_what_is_known() {
     assert_eq!(mutant(&["--baseline", &path]).code, Some(0));
 }
 
-/// Each way to print it has the finding in it.
+/// Each report format contains the finding.
 #[test]
 fn it_is_told_in_four_ways() {
     for (format, sign) in [
