@@ -89,7 +89,9 @@ impl std::str::FromStr for RawParams {
         let json = RawJson::parse(text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
         match json.as_str().trim_start().as_bytes().first() {
             Some(b'[' | b'{') => Ok(Self(json.as_str().to_owned())),
-            _ => Err("params must be an Array or an Object, as in '[1,2]' or '{\"a\":1}'".to_owned()),
+            _ => {
+                Err("params must be an Array or an Object, as in '[1,2]' or '{\"a\":1}'".to_owned())
+            }
         }
     }
 }

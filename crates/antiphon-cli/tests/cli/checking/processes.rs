@@ -55,7 +55,7 @@ fn a_spawned_server_ends_with_us() {
 }
 
 #[test]
-fn what_a_shell_left_behind_ends_too() {
+fn children_of_a_shell_end_with_the_run() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
     let shown = path.display();
@@ -68,7 +68,7 @@ fn what_a_shell_left_behind_ends_too() {
 }
 
 #[test]
-fn a_child_of_exec_leaves_nobody_behind() {
+fn children_of_exec_end_with_the_run() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
     let shown = path.display();
@@ -81,7 +81,7 @@ fn a_child_of_exec_leaves_nobody_behind() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_not_judged_for_another() {
+fn a_taken_port_is_an_error_of_spawn() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let ended = check(&[server.endpoint("tcp"), "--spawn", "sleep 60"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{ended:?}");
@@ -89,7 +89,7 @@ fn a_port_that_is_taken_is_not_judged_for_another() {
 }
 
 #[test]
-fn who_accepts_and_says_nothing_cannot_be_reached() {
+fn a_silent_listener_is_unreachable() {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = mute.local_addr().unwrap();
     for scheme in ["https", "wss", "tls", "ws"] {
@@ -127,7 +127,7 @@ fn refuses(status: &'static str) -> String {
 }
 
 #[test]
-fn who_is_refused_is_told_what_to_try() {
+fn a_rejected_request_gets_a_hint() {
     for (status, scheme, code, hint) in [
         ("404 Not Found", "ws", 3, "check the path"),
         ("401 Unauthorized", "ws", 3, "hint: -H 'Authorization"),
@@ -168,7 +168,7 @@ fn serve(mut stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn a_server_that_is_gone_is_no_success_whatever_is_known() {
+fn a_server_that_goes_away_fails_despite_a_baseline() {
     let scratch = Scratch::new();
     let (file, known) = (scratch.path("own.wire"), scratch.path("known.txt"));
     let call = |method| format!(r#"--> {{"jsonrpc":"2.0","method":"{method}","id":1}}"#);

@@ -97,7 +97,7 @@ fn every_mutant_is_caught_by_the_scenario_that_names_its_fault() {
 }
 
 #[test]
-fn a_client_that_hangs_or_dies_is_told_from_one_that_is_wrong() {
+fn hangs_and_crashes_have_their_own_kind() {
     for (fault, over, scenario, kind) in ENDINGS {
         let case = mutant(fault, over, &["--only", scenario, "--timeout", "2s"], scenario);
         assert_eq!(

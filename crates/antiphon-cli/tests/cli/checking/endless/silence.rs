@@ -10,7 +10,7 @@ use crate::checking::mutants::fault::Fault;
 use crate::checking::mutants::served::{MutantServer, Wire};
 
 #[test]
-fn one_that_accepts_and_says_nothing() {
+fn a_server_that_accepts_and_sends_nothing() {
     for scheme in ["http", "tcp+line", "tcp+header", "tcp+values"] {
         let peer = Peer::start(listen);
         finds_nobody(&peer.endpoint(scheme));
@@ -31,7 +31,7 @@ fn one_that_accepts_and_never_speaks_tls() {
 }
 
 #[test]
-fn a_websocket_that_says_nothing_after_the_handshake() {
+fn a_websocket_that_sends_nothing_after_the_handshake() {
     let peer = Peer::start(|socket| upgrade(socket).and_then(|()| listen(socket)));
     finds_nobody(&peer.endpoint("ws"));
 }

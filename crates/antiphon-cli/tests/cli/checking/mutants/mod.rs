@@ -202,7 +202,7 @@ mutants! {
 
 /// A choice is reported, not scored.
 #[test]
-fn a_choice_is_told_and_not_judged() {
+fn a_choice_is_reported_not_scored() {
     let judged = checked(Wire::Http, Some(Fault::HttpGetIsAnswered), &["--only", "http"]);
     assert_eq!(judged.verdict("http-get"), "differs");
     let found = [judged.count("failed"), judged.count("warned")];
@@ -228,7 +228,7 @@ fn depth_kills() {
 
 /// Without a correct reply, or without a WebSocket handshake, no case can be run.
 #[test]
-fn nothing_is_judged_where_nothing_works() {
+fn no_case_runs_without_an_ordinary_reply() {
     for (fault, wire, code, words) in [
         (Fault::AnswerIsArray, Wire::Lines, 5, "replies to no ordinary call"),
         (Fault::WsProofIsWrong, Wire::Ws, 3, "no valid Sec-WebSocket-Accept"),
