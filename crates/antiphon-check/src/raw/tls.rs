@@ -1,4 +1,7 @@
 //! The client side of TLS: which servers are trusted, and which certificate is presented.
+//!
+//! It uses rustls directly and repeats parts of the library's TLS code on purpose: a fault of that code
+//! must not hide itself from the checker.
 
 use std::fmt;
 use std::io;
