@@ -90,7 +90,7 @@ impl Target {
                 failure.hint("check that the command is installed and on the PATH")
             }
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
-                "is the server running there? `antiphon serve {address}` starts one to try"
+                "is the server running there? `antiphon serve {address}` starts a demo server"
             )),
             _ => failure,
         }

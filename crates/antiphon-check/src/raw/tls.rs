@@ -211,7 +211,7 @@ fn explain_alert(error: &Error) -> String {
     use AlertDescription as Alert;
     match error {
         Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
-            "the server asks for a client certificate".to_owned()
+            "the server requires a client certificate".to_owned()
         }
         Error::AlertReceived(
             alert @ (Alert::UnknownCA

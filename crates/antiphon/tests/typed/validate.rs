@@ -293,7 +293,7 @@ fn a_call_is_checked_against_the_document_before_it_is_sent() {
         ("fill", json!([]), "", "`person` is missing"),
         ("fill", json!({"copies": 1}), "", "`person` is missing"),
         ("fill", json!([good, 1, "n", 4]), "[3]", "no more params"),
-        ("fill", json!({"person": good, "colour": 1}), "colour", "no param of this name"),
+        ("fill", json!({"person": good, "colour": 1}), "colour", "no param with this name"),
         ("sign", json!(["Ada", "grace"]), "[1]", "[A-Z]"),
         ("sign", json!({"names": []}), "", "by position"),
         ("fills", json!([]), "?", "no method `fills`"),
