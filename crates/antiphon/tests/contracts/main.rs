@@ -26,11 +26,17 @@ mod exchanges;
 #[cfg(feature = "http")]
 mod http;
 mod layers;
+#[cfg(feature = "full")]
+mod listeners;
 #[cfg(feature = "http")]
 mod mounted;
 mod order;
 mod overflow;
 mod panics;
+#[cfg(feature = "full")]
+mod per_connection;
+#[cfg(feature = "full")]
+mod policies;
 mod progress;
 mod rates;
 mod reentry;
@@ -42,9 +48,13 @@ mod sizes;
 mod stalls;
 mod subscriptions;
 mod survival;
+#[cfg(feature = "full")]
+mod tap;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
 mod traces;
+#[cfg(feature = "full")]
+mod transports;
 mod under_pressure;
 #[cfg(feature = "ws")]
 mod wires;
