@@ -49,7 +49,10 @@ pub(crate) fn connect<T: Transport>(
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
     let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
     let peer = Peer::new(shared.clone());
-    settings.tap.opened(&shared.facts);
+    // Panics are caught here because an accept loop makes connections: it must go on.
+    if settings.tap.opened(&shared.facts).is_err() {
+        peer.stop(Stop::Now);
+    }
     let handler = match handler {
         Some(handler) => for_connection(handler, &peer),
         None => Arc::new(Router::new()),

@@ -59,6 +59,17 @@ pub(super) enum SourceKind {
     Foreign(Box<dyn AcceptBoxed>),
 }
 
+impl SourceKind {
+    /// Whether TLS can run on the streams. The handshake needs the socket itself, to reply in plain text
+    /// to a client that does not speak TLS.
+    pub(super) fn carries_tls(&self) -> bool {
+        #[cfg(feature = "tcp")]
+        return matches!(self, Self::Tcp(_));
+        #[cfg(not(feature = "tcp"))]
+        false
+    }
+}
+
 #[cfg(feature = "tcp")]
 impl Accept for tokio::net::TcpListener {
     type Stream = tokio::net::TcpStream;

@@ -46,7 +46,7 @@ impl Port {
         #[cfg(feature = "tls")]
         let tls = match secure {
             false => None,
-            true => Some(super::tls::acceptor(&service, source, protocol)?),
+            true => Some(super::tls::acceptor(&service, protocol)?),
         };
         let speaks = match protocol {
             Protocol::Framed(framing) => Speaks::Framed(*framing),

@@ -65,7 +65,9 @@ impl Service {
                 Ok(Some(reason)) if !ENDED_WELL.contains(&&*reason) => {
                     Err(io::Error::other(&*reason))
                 }
-                _ => Ok(()),
+                // The transport or the tap panicked.
+                Err(panic) => Err(io::Error::other(panic)),
+                Ok(_) => Ok(()),
             }
         })
     }

@@ -130,8 +130,11 @@ impl<W: RequestReply> RequestReplyCaller<W> {
         self.exchange(message).await?.map_or(Ok(()), match_notification)
     }
 
+    /// Shows a message to the tap. An empty reply is not a message.
     fn see(&self, direction: Direction, message: &[u8]) {
-        self.tap.message(direction, message, &self.facts);
+        if !message.is_empty() {
+            self.tap.message(direction, message, &self.facts);
+        }
     }
 }
 

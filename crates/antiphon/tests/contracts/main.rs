@@ -28,11 +28,17 @@ mod http;
 #[cfg(feature = "http")]
 mod http_policy;
 mod layers;
+#[cfg(feature = "full")]
+mod listeners;
 #[cfg(feature = "http")]
 mod mounted;
 mod order;
 mod overflow;
 mod panics;
+#[cfg(feature = "full")]
+mod per_connection;
+#[cfg(feature = "full")]
+mod policies;
 mod progress;
 mod rates;
 mod reentry;
@@ -44,11 +50,15 @@ mod sizes;
 mod stalls;
 mod subscriptions;
 mod survival;
+#[cfg(feature = "full")]
+mod tap;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
 #[cfg(feature = "http")]
 mod tower_http_layers;
 mod traces;
+#[cfg(feature = "full")]
+mod transports;
 mod under_pressure;
 #[cfg(feature = "ws")]
 mod wires;

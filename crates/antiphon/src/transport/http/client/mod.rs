@@ -139,8 +139,11 @@ impl HttpCaller {
         Ok(new(version, uri))
     }
 
+    /// Shows a message to the tap. An empty reply is not a message.
     fn see(&self, direction: Direction, message: &[u8]) {
-        self.tap.message(direction, message, &self.facts);
+        if !message.is_empty() {
+            self.tap.message(direction, message, &self.facts);
+        }
     }
 
     /// Starts a request, with headers of its own where there are any.
