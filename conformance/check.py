@@ -1,4 +1,4 @@
-"""Checks every peer with `antiphon check`, one after another, and writes docs/conformance.md.
+"""Checks every server with `antiphon check`, one after another, and writes docs/conformance.md.
 
 Usage: check.py ANTIPHON BINARIES [--only NAME]...
 
@@ -19,11 +19,11 @@ import report
 import versions
 from peers import ROOT, Peer, Wire, peers
 
-# A silent peer costs one of these a case.
+# A silent server costs one timeout per case.
 TIMEOUT = "1s"
 BUDGET = "5m"
 
-# Nothing failed; something failed; the budget was over.
+# Exit codes: nothing failed, something failed, the time budget ran out.
 JUDGED = {0, 1, 4}
 
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def checked(antiphon: Path, peer: Peer, wire: Wire) -> dict:
-    """The report of one run. What it is about and how it went goes to stderr."""
+    """Returns the report of one run. Progress goes to stderr."""
     print(f"{peer.name}, {wire.name} ...", end=" ", file=sys.stderr, flush=True)
     scratch = Path(tempfile.mkdtemp(prefix="conformance-"))
     try:
@@ -80,7 +80,7 @@ def free_port() -> int:
 
 
 def scrubbed(told: dict, place: dict) -> dict:
-    """Without what differs from run to run and from machine to machine: ports and directories."""
+    """Removes ports and directories, which differ between runs and machines."""
     text = json.dumps(told)
     for mine, anyone in [
         (f"127.0.0.1:{place['port']}", "127.0.0.1"),

@@ -1,4 +1,4 @@
-// Node's jayson, as its README has it.
+// Node's jayson as in its README.
 // Usage: node jayson.mjs http|tcp PORT
 
 import jayson from 'jayson';
@@ -6,7 +6,7 @@ import { data, subtract, sum } from './service.mjs';
 
 const nothing = (params, reply) => reply(null, null);
 
-// README: an error is passed on as the first argument; `error` makes one of a code.
+// README: an error is the first argument of the callback; `error` creates one from a code.
 const calculated = (method) => (params, reply) => {
   const result = method(params);
   if (result === undefined) reply(server.error(-32602));

@@ -1,4 +1,4 @@
-// npm's json-rpc-2.0, as its README has it. It has no wire of its own: here it is behind Node's http.
+// npm's json-rpc-2.0 as in its README. It has no transport of its own, so this uses Node's http.
 // Usage: node json_rpc_2_0.mjs PORT
 
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-"""Python's jsonrpcserver, as its README has it: with its own HTTP server.
+"""Python's jsonrpcserver as in its README, with its own HTTP server.
 
 Usage: jsonrpcserver_serve.py PORT
 

@@ -1,4 +1,4 @@
-"""Who is checked, how each is started, and what its users should know about the setup."""
+"""The servers, how each is started, and notes about the setup for its users."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ PYTHON = ROOT / "interop/.venv/bin/python"
 
 @dataclass(frozen=True)
 class Wire:
-    """One way in. `{port}` and `{socket}` are free ones; a command that is `None` is the endpoint's own."""
+    """One wire. `{port}` and `{socket}` are replaced by free ones; without a command, the endpoint starts the server."""
 
     name: str
     endpoint: str
@@ -33,7 +33,7 @@ def script(name: str) -> str:
 
 
 def peers(antiphon: Path, binaries: Path) -> list[Peer]:
-    """All of them, by name. `binaries` is where the peers in Rust are built."""
+    """Returns all servers by name. `binaries` is the directory of the servers in Rust."""
     return [
         ajj(binaries / "conformance-ajj"),
         itself(antiphon),
@@ -69,7 +69,7 @@ def itself(binary: Path) -> Peer:
     return Peer(
         "Antiphon",
         "antiphon",
-        "https://github.com/antiphon-rpc/antiphon",
+        "../README.md",
         "crates/antiphon-cli/src/demo",
         (
             serves("http", "http://127.0.0.1:{port}"),

@@ -1,4 +1,4 @@
-"""The document: what the runs found, peer by peer. The same runs make the same text."""
+"""The page: the findings by server. The same runs produce the same text."""
 
 import re
 from collections import Counter
@@ -13,22 +13,22 @@ COUNTED = ("passed", "failed", "warned")
 INTRO = """\
 # Conformance of JSON-RPC servers
 
-`conformance/run` wrote this page on {date}: it takes each server from its registry, starts it as its README
-teaches, with defaults, and runs `antiphon check` on it. Nothing here is written by hand.
+`conformance/run` generated this page on {date}. It installs each server from its registry, starts it as its README
+shows, with defaults, and runs `antiphon check` on it. No part of the page is written by hand.
 
-**Who judges.** The suite is [Antiphon's](../testdata/wire), which stands in the same tables. Its makers read
-the specification closely and may have read it wrong: every finding names its case and links to the section,
-so that it can be checked. If one is unfair to your project, or a server is set up badly, please open an
-issue; the case or the setup will be corrected and the page written anew.
+**Independence.** The suite is [Antiphon's](../testdata/wire), and Antiphon is one of the servers in the tables. Our
+reading of the specification may be wrong. Every finding names its case and links to the section, so that you can
+verify it. If a finding is unfair to your project, or a server is set up badly, please open an issue; we correct the
+case or the setup and generate the page again.
 
-**How to read it.** *Failed*: the specification (or HTTP's, or WebSocket's) says MUST, or shows it in an
-example, and the server did otherwise, or it crashed. *Warned*: it says SHOULD, or can be read so. *Differs*: the specification leaves it open and the server
-chose otherwise than Antiphon; that is never a fault. *Not run*: the case needs a wire or a method that is not
-there. One fault can fail many cases, so the numbers count cases and not faults; and many of these messages
-are rare between well-behaved parties.
+**Verdicts.** *Failed*: the specification (or that of HTTP or WebSocket) says MUST, or shows it in an example, and the
+server does something else, or it crashed. *Warned*: the specification says SHOULD, or implies it. *Differs*: the
+specification leaves a choice, and the server chose differently from Antiphon; this is never a fault. *Not run*: the
+case needs a wire or a method that the server does not have. One fault can fail many cases, so the numbers count
+cases and not faults. Many of these messages are rare between correct programs.
 
-**Run it again.** `conformance/run`, or `conformance/run --only jayson`. It needs Rust, Node 20 and Python
-3.11. One server of your own: `antiphon check http://localhost:8545 --method eth_chainId`.
+**Reproduce.** `conformance/run`, or `conformance/run --only jayson`. It needs Rust, Node 20 and Python 3.11. For a
+server of your own: `antiphon check http://localhost:8545 --method eth_chainId`.
 
 Run on {machine}.
 """
@@ -51,13 +51,13 @@ def who(runs: list[Run], versions: dict) -> str:
         (f"[{peer.name}]({peer.home})", versions[peer.package], f"[`{peer.setup}`](../{peer.setup})")
         for peer, _ in by_peer(runs)
     ]
-    return "## Who\n\n" + table(("server", "version", "how it is set up"), rows)
+    return "## Servers\n\n" + table(("server", "version", "setup"), rows)
 
 
 def totals(runs: list[Run]) -> str:
     heads = ("server", "wire", *COUNTED, "as Antiphon chose", "otherwise", "not run")
     rows = [(peer.name, wire.name, *map(str, total(told["cases"]))) for peer, wire, told in runs]
-    legend = "What the specification says, by verdict; then where it leaves a choice.\n\n"
+    legend = "Requirements of the specification by verdict, then the choices that it leaves open.\n\n"
     return "## Results\n\n" + legend + table(heads, rows, numbers=6)
 
 
@@ -69,7 +69,7 @@ def total(cases: list[dict]) -> list[int]:
 
 
 def is_judged(case: dict) -> bool:
-    """A choice is not, unless the server crashed."""
+    """Whether a case is scored. A choice is not, unless the server crashed."""
     return case["verdict"] in COUNTED and (case["level"] != "choice" or case["verdict"] == "failed")
 
 
@@ -100,7 +100,7 @@ def section(peer: Peer, versions: dict, runs: list[tuple[Wire, dict]]) -> str:
 
 
 def listed(title: str, verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
-    """No part where there is nothing to list, as below."""
+    """Returns no section if there is nothing to list, like the functions below."""
     found = findings(verdict, runs)
     return [f"### {title}: {len(found)}\n\n" + "\n".join(found) + "\n"] if found else []
 
@@ -111,7 +111,7 @@ def folded(title: str, verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]
 
 
 def findings(verdict: str, runs: list[tuple[Wire, dict]]) -> list[str]:
-    """One line a case, however many wires it was found on."""
+    """Returns one line per case, for all wires together."""
     cases: dict[str, tuple[dict, list[str]]] = {}
     for wire, told in runs:
         for case in told["cases"]:
@@ -127,7 +127,7 @@ def finding(case: dict, wires: list[str]) -> str:
 
 
 def evidence(case: dict) -> str:
-    """What was sent and what came; of bytes by hand only what was wrong with the answer."""
+    """Returns the messages sent and received; for raw bytes only the fault in the response."""
     dialogue = case.get("dialogue", [])
     sent = [step["sent"] for step in dialogue if "sent" in step]
     came = [step["came"] for step in dialogue if "came" in step]
@@ -149,12 +149,12 @@ def outcome(case: dict, came: list[str]) -> str:
 
 
 def plain(came: str) -> str:
-    """Without the head of an HTTP answer that is as it should be."""
+    """Removes the head of an HTTP response that is as expected."""
     return re.sub(r"^HTTP 200 application/json(; *charset=utf-8)? ", "", came)
 
 
 def unrun(runs: list[tuple[Wire, dict]]) -> list[str]:
-    """What was not run and why, as counts: the names are the same for everyone."""
+    """Returns counts of the cases that did not run, by reason: the names are the same for all servers."""
     lines = []
     for wire, told in runs:
         why = Counter(case["reason"] for case in told["cases"] if case["verdict"] == "not-run")
@@ -167,7 +167,7 @@ def details(title: str, lines: Iterable[str]) -> str:
 
 
 def code(text: str, most: int = 100) -> str:
-    """As inline code on one line, shortened in the middle."""
+    """Returns inline code on one line, shortened in the middle."""
     line = text.encode("unicode_escape", "replace").decode() if not text.isprintable() else text
     if len(line) > most:
         line = f"{line[: most * 2 // 3]} ... {line[-most // 3 :]}"
@@ -177,7 +177,7 @@ def code(text: str, most: int = 100) -> str:
 
 
 def table(heads: tuple, rows: list[tuple], numbers: int = 0) -> str:
-    """The last `numbers` columns are set to the right."""
+    """Returns a table whose last `numbers` columns are right-aligned."""
     rules = ["---"] * (len(heads) - numbers) + ["--:"] * numbers
     lines = [heads, rules, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

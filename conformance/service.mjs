@@ -1,4 +1,4 @@
-// The methods of the specification's examples, for the servers in Node. Undefined means that the params do not fit.
+// The methods of the specification's examples, for the servers in Node. They return undefined if the params do not fit.
 
 const isNumber = (value) => typeof value === 'number';
 

@@ -1,4 +1,4 @@
-"""Which version of everything was run, read from the files that pin it."""
+"""The versions of everything that ran, read from the lock files."""
 
 import datetime
 import json
@@ -12,7 +12,7 @@ from peers import HERE, ROOT
 
 
 def found(antiphon: Path) -> dict:
-    """By package as `peers.py` names it, and `date` and `machine`."""
+    """Returns versions by package name of `peers.py`, plus `date` and `machine`."""
     known = {"antiphon": said(antiphon, "--version").split()[-1]}
     crates = tomllib.loads((ROOT / "bench/Cargo.lock").read_text())["package"]
     known |= {f"crates.io:{crate['name']}": crate["version"] for crate in crates}

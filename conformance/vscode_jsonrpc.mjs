@@ -1,4 +1,4 @@
-// VS Code's vscode-jsonrpc on stdio, with its Content-Length headers, as its README has it.
+// VS Code's vscode-jsonrpc on stdio, with its Content-Length headers, as in its README.
 // Usage: node vscode_jsonrpc.mjs
 
 import rpc from 'vscode-jsonrpc/node';

@@ -1,4 +1,4 @@
-// What an interop script claims, and whether it held: one line an assertion, and the exit code.
+// Assertions of the interop scripts: one line per assertion, and the exit code.
 
 import { inspect, isDeepStrictEqual } from 'node:util';
 

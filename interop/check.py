@@ -1,4 +1,4 @@
-"""What an interop script claims, and whether it held: one line an assertion, and the exit code."""
+"""Assertions of the interop scripts: one line per assertion, and the exit code."""
 
 import signal
 import sys
@@ -8,7 +8,7 @@ held = broken = 0
 
 
 def check(what, actual, expected):
-    """One assertion: `actual` must equal `expected`. The script goes on if it does not."""
+    """Asserts that `actual` equals `expected`. The script continues if it does not."""
     global held, broken
     if actual == expected:
         held += 1
@@ -19,7 +19,7 @@ def check(what, actual, expected):
 
 
 def run(main):
-    """Runs a script to its end. What it raises, and what it waits for in vain, fails it too."""
+    """Runs a script to its end. An exception or a timeout fails it too."""
     signal.signal(signal.SIGALRM, give_up)
     signal.alarm(DEADLINE_S)
     try:

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# curl against `antiphon serve` on HTTP: statuses, headers, versions of HTTP, and who is refused.
+# curl against `antiphon serve` on HTTP: statuses, headers, HTTP versions, and rejected requests.
 #
-# Usage: curl.sh URL          a server that runs, started with --max-frame-bytes 1048576
-#        curl.sh URL BINARY   starts that binary on URL (port 0 picks a free one), and stops it
+# Usage: curl.sh URL          a running server, started with --max-frame-bytes 1048576
+#        curl.sh URL BINARY   starts and stops that binary on URL (port 0 picks a free port)
 #
-# On https:// the server makes a certificate, and curl trusts no other: this needs BINARY.
+# On https:// the server creates a certificate, and curl trusts only that one: this needs BINARY.
 set -euo pipefail
 
 [ $# -ge 1 ] || { echo "usage: curl.sh URL [BINARY]" >&2; exit 2; }
@@ -14,7 +14,7 @@ scratch=$(mktemp -d)
 server=
 held=0
 broken=0
-# How curl is told to speak HTTP/2, and what it is told each time.
+# The curl flags for HTTP/2, and the flags of every request.
 two=--http2-prior-knowledge
 always=()
 serving=()
@@ -25,14 +25,14 @@ stop() {
 }
 trap stop EXIT
 
-# Over TLS both sides agree on HTTP/2 in the handshake; what is asked of HTTP/1.1 says so.
+# Over TLS the handshake selects HTTP/2; requests for HTTP/1.1 need a flag.
 secure() {
     two=--http2
     always=(--cacert "$scratch/cert.pem" --http1.1)
     serving=("--tls-self-signed=$scratch/cert.pem")
 }
 
-# start BINARY: serves on $url, and sets $url to what was bound.
+# start BINARY: serves on $url, and sets $url to the bound address.
 start() {
     : >"$scratch/stderr"
     "$1" serve "$url" --max-frame-bytes "$limit" "${serving[@]}" 2>>"$scratch/stderr" &
@@ -59,7 +59,7 @@ check() {
     fi
 }
 
-# ask ARG...: one request. Leaves $status, $type, $version, $headers and $body.
+# ask ARG...: sends one request. Sets $status, $type, $version, $headers and $body.
 ask() {
     : >"$scratch/body"
     : >"$scratch/headers"
@@ -74,12 +74,12 @@ ask() {
     body=$(tr -d ' \n' <"$scratch/body")
 }
 
-# post BODY ARG...: a request as a client would send it.
+# post BODY ARG...: sends a usual JSON-RPC request.
 post() {
     ask -H 'Content-Type: application/json' --data-binary "$@"
 }
 
-# echo_of BYTES: the file of a call whose params hold a string of that length.
+# echo_of BYTES: prints the path of a file with a call whose params contain a string of that length.
 echo_of() {
     {
         printf '{"jsonrpc":"2.0","method":"echo","id":1,"params":["'
@@ -142,7 +142,7 @@ bodies() {
     check "and then with the reply, whole" "$status $((${#body} > 500000))" '200 1'
 }
 
-# A client that asks before it sends, one that sends at once, one that does not tell the length.
+# Bodies with Expect, without Expect, and without a length.
 limits() {
     local over
     over=$(echo_of $((2 * limit)))
@@ -168,7 +168,7 @@ versions() {
     check "two calls share one connection" "$connects" '1 0 '
 }
 
-# What a page in a browser could do to a server on this machine.
+# Requests that a web page could send to a server on this machine.
 strangers() {
     post "$call" -H 'Host: evil.example'
     check "a foreign Host has status 403" "$status" 403
@@ -184,7 +184,7 @@ strangers() {
     check "a preflight is refused, and grants nothing" "$status $(grep -c '^access-control-allow' <<<"$headers")" '4?? 0'
 }
 
-# What is only there with a certificate.
+# TLS only.
 certificates() {
     local plain=${url/https/http}
     local speaks

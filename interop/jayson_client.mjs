@@ -1,4 +1,4 @@
-// jayson's client, for `antiphon check-client`: two calls at once; exits with 0 if both had results.
+// jayson's client, for `antiphon check-client`: two concurrent calls; exits with 0 if both get results.
 // Usage: node jayson_client.mjs http://127.0.0.1:PORT | tcp://127.0.0.1:PORT | ws://127.0.0.1:PORT
 
 import jayson from 'jayson';

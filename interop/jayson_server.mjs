@@ -1,13 +1,13 @@
-// Node's `jayson` as a server, to be called by antiphon.
+// Node's `jayson` as a server, for calls by antiphon.
 // Usage: node jayson_server.mjs http|tcp PORT             (0 picks a free port; prints `listening PORT`)
 //        node jayson_server.mjs https|tls PORT CERT KEY   (files in PEM)
 //
-// Over TCP it writes its responses one after the other with no newline between them.
+// Over TCP it writes responses without newlines between them.
 
 import { readFileSync } from 'node:fs';
 import jayson from 'jayson';
 
-// A method that throws takes the whole process with it, so these do not.
+// A method that throws ends the whole process, so these do not throw.
 const methods = {
   subtract(params, reply) {
     const [minuend, subtrahend] = Array.isArray(params) ? params : [params?.minuend, params?.subtrahend];

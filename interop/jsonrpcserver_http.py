@@ -1,4 +1,4 @@
-"""Python's `jsonrpcserver` over HTTP, to be called by antiphon.
+"""Python's `jsonrpcserver` over HTTP, for calls by antiphon.
 
 Usage: jsonrpcserver_http.py PORT   (0 picks a free port; prints `listening PORT`)
 """
@@ -37,7 +37,7 @@ class Endpoint(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        # Bytes, so that what is not UTF-8 is for the library to refuse.
+        # Bytes, so that the library itself rejects invalid UTF-8.
         reply = dispatch(body).encode()
         self.send_response(HTTPStatus.OK if reply else HTTPStatus.NO_CONTENT)
         if reply:

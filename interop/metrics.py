@@ -35,7 +35,7 @@ def value(family, **labels):
 
 
 def histogram(family, method):
-    """The buckets of one method, and whether they only grow."""
+    """Returns the buckets of one method, and whether they never decrease."""
     buckets = [
         (float(sample.labels["le"]), sample.value)
         for sample in family.samples

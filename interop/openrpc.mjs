@@ -1,7 +1,7 @@
-// An OpenRPC document on stdin, held against the official meta-schemas with ajv.
+// Validates an OpenRPC document from stdin against the official meta-schemas, with ajv.
 //
-// OpenRPC 1.4's is in `@open-rpc/spec`. `@open-rpc/meta-schema` ends at 1.3.2, of which 1.4 is an
-// extension: the document is held against it too, as if it said so.
+// The meta-schema of OpenRPC 1.4 is in `@open-rpc/spec`. `@open-rpc/meta-schema` ends at 1.3.2, and 1.4
+// extends it: the document is also validated against that one, with its version replaced.
 
 import { createRequire } from 'node:module';
 import { text } from 'node:stream/consumers';

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# openssl s_client against `antiphon serve` on tls://: versions of TLS, framings, and certificates of
-# clients, which openssl makes.
+# openssl s_client against `antiphon serve` on tls://: TLS versions, framings, and client
+# certificates, which openssl creates.
 #
-# Usage: openssl.sh BINARY   starts that binary, and stops it
+# Usage: openssl.sh BINARY   starts and stops that binary
 set -euo pipefail
 
 [ $# -eq 1 ] || { echo "usage: openssl.sh BINARY" >&2; exit 2; }
@@ -30,7 +30,7 @@ check() {
     fi
 }
 
-# start ENDPOINT FLAG...: serves there, and sets $address to what was bound.
+# start ENDPOINT FLAG...: serves there, and sets $address to the bound address.
 start() {
     local log="$scratch/stderr-${#servers[@]}"
     : >"$log"
@@ -46,8 +46,8 @@ start() {
     exit 1
 }
 
-# ask TEXT FLAG...: one connection that sends this, and what openssl says of it. It ends when the
-# answer is there, or will not be: s_client leaves with its input.
+# ask TEXT FLAG...: sends TEXT on one connection, and prints the output of openssl. It waits for the
+# response or a timeout, since s_client exits at the end of its input.
 ask() {
     local text=$1 said="$scratch/said"
     shift
@@ -84,7 +84,7 @@ streams() {
         "$(ask "$call"$'\n' -verify_return_error)" '*verify error*'
 }
 
-# An authority, and a certificate that it has signed.
+# A certificate authority, and a certificate signed by it.
 make_certificates() {
     local subject=(-newkey rsa:2048 -nodes -days 2)
     openssl req -x509 "${subject[@]}" -subj /CN=authority -keyout "$scratch/ca.key" -out "$scratch/ca.pem"

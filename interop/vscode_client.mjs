@@ -82,7 +82,7 @@ run(async () => {
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   process.on('exit', () => child.kill());
 
-  // The library reports here what it cannot match to a call, such as an answer to a notification.
+  // The library reports here messages that match no call, such as a response to a notification.
   const complaints = [];
   const complain = (complaint) => complaints.push(complaint);
   const logger = { error: complain, warn: complain, info() {}, log() {} };

@@ -1,4 +1,4 @@
-// A server as language servers are: VS Code's JSON-RPC library on stdio with Content-Length headers.
+// A server like a language server: VS Code's JSON-RPC library on stdio with Content-Length headers.
 // Usage: antiphon call 'exec+header:node interop/vscode_server.mjs' subtract 42 23
 
 import rpc from 'vscode-jsonrpc/node';

@@ -1,5 +1,5 @@
 // VS Code's JSON-RPC client on its stdin and stdout, for `antiphon check-client --over stdio`: two
-// calls in flight; exits with 0 if both had results.
+// calls in flight; exits with 0 if both get results.
 
 import rpc from 'vscode-jsonrpc/node';
 

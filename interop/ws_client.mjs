@@ -1,5 +1,5 @@
 // Node's `ws` against `antiphon serve`. Usage: node ws_client.mjs URL   (ws://, wss://, http:// or https://)
-// A certificate of one's own is trusted by NODE_EXTRA_CA_CERTS=FILE.
+// NODE_EXTRA_CA_CERTS=FILE adds a trusted certificate.
 
 import { once } from 'node:events';
 import WebSocket from 'ws';

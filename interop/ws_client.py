@@ -67,7 +67,7 @@ def invalid_utf8(url):
 
 
 def foreign_page(url):
-    """A browser lets any page open a WebSocket to localhost: only the server can refuse it."""
+    """A browser lets any page open a WebSocket to localhost, so the server must reject it."""
     try:
         with connect(url, origin="http://evil.example"):
             status = 101

@@ -1,15 +1,15 @@
-//! Bytes to messages, and back.
+//! Decoding of bytes to messages, and encoding back.
 
 use antiphon_core::{
-    Code, Entries, Entry, Id, Intent, Invalid, Message, Payload, Rules, Turn, decode,
+    Code, Entries, Entry, Id, Intent, Invalid, LazyEntry, Message, Payload, Rules, decode,
 };
 use bytes::{Bytes, BytesMut};
 
 const DEPTHS: [usize; 8] = [128, 0, 1, 2, 3, 64, 65, usize::MAX];
 const ENTRIES: [usize; 4] = [10_000, 0, 1, 3];
 
-/// Holds for every frame: it gives a sound payload, and every message in it comes back the same when it
-/// is encoded, alone and in a batch.
+/// Every frame gives a sound payload, and every message in it is unchanged after encode and decode, alone
+/// and in a batch.
 pub fn check(data: &[u8]) {
     let Some((rules, frame)) = input(data) else { return };
     let payload = decode(&frame, &rules);
@@ -24,12 +24,12 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// The message, by default rules.
+/// The message with the default rules.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     [&[0], message].concat()
 }
 
-/// The rules that the first byte chooses, and the frame behind it.
+/// The rules that the first byte selects, and the frame behind it.
 pub(crate) fn input(data: &[u8]) -> Option<(Rules, Bytes)> {
     let (options, frame) = data.split_first()?;
     let batch_entries = ENTRIES[usize::from(options >> 3 & 3)];
@@ -39,7 +39,7 @@ pub(crate) fn input(data: &[u8]) -> Option<(Rules, Bytes)> {
     Some((rules, Bytes::copy_from_slice(frame)))
 }
 
-/// What is no message says why, and whom it tells.
+/// An invalid entry has a reason, and a code that fits its intent.
 fn assert_sound(payload: &Payload) {
     match payload {
         Payload::One(Err(invalid)) => assert_fault(invalid, true),
@@ -61,22 +61,22 @@ fn assert_fault(invalid: &Invalid, alone: bool) {
     assert!(fits && invalid.error.data.is_some(), "{invalid:?}");
 }
 
-/// Entries are taken in several ways, which tell the same.
+/// All ways to take the entries of a batch give the same entries.
 fn assert_ways_of_taking(entries: &Entries) {
     let all: Vec<Entry> = entries.clone().collect();
     let mut turns = entries.clone();
     for entry in &all {
         assert_eq!(turns.next_is_request(), matches!(entry, Ok(Message::Request(_))));
-        match turns.turn().expect("as many turns as entries") {
-            Turn::Request(at) => {
+        match turns.next_lazy().expect("as many turns as entries") {
+            LazyEntry::Request(at) => {
                 let Ok(Message::Request(request)) = entry else { panic!("no Request: {entry:?}") };
                 assert_eq!((at.id(), at.method()), (request.id.clone(), request.method.clone()));
                 assert_eq!(at.params(), request.params);
             }
-            Turn::Other(other) => assert_eq!(&other, entry),
+            LazyEntry::Other(other) => assert_eq!(&other, entry),
         }
     }
-    assert!(turns.turn().is_none());
+    assert!(turns.next_lazy().is_none());
     let mut rest = entries.clone();
     let answers = rest.take_answers();
     let (told, others): (Vec<Entry>, Vec<Entry>) = all.iter().cloned().partition(is_answer);
@@ -104,7 +104,7 @@ fn encoded(message: &Message) -> Bytes {
     out.freeze()
 }
 
-/// What we write we read, whatever the rules were that let it in.
+/// An encoded message decodes to itself, under any rules that accepted it.
 fn lenient() -> Rules {
     Rules { depth: usize::MAX, batch_entries: usize::MAX, ..Rules::default() }
 }
@@ -113,7 +113,7 @@ fn assert_comes_back(entry: &Entry) {
     let Ok(message) = entry else { return };
     let text = encoded(message);
     let Payload::One(Ok(back)) = decode(&text, &lenient()) else { panic!("{text:?} is lost") };
-    // Equality of Strings is by value; their spelling stays too.
+    // Strings are equal by value; this checks that their bytes stay too.
     assert_eq!((&back, encoded(&back)), (message, text));
 }
 

@@ -1,17 +1,17 @@
-//! Against serde_json: what it rejects, we reject; what we forward, it reads as the same value.
+//! Comparison with serde_json: we reject what it rejects, and it reads the same value from what we forward.
 //!
-//! The two differ on purpose in these places, and in no other:
+//! The two differ on purpose in these points, and in no other:
 //!
-//! - **Depth.** serde_json reads typed values to 128 levels, and skips values of any depth. We count to
-//!   `Rules::depth`, and what is deeper is a Parse error. The yardstick is what serde_json skips.
-//! - **Lone surrogates.** `"\ud800"` is JSON by its grammar, and no Rust string: serde_json skips it
-//!   and refuses to read it. We pass it on as it was written; in a method's name it reads as U+FFFD.
-//! - **Numbers.** `1e999` is JSON, and no `f64`: serde_json skips it and refuses to read it. We pass it
-//!   on. `1.50` stays `1.50`, and 2^64 keeps its digits.
-//! - **Names that are there twice.** A `Value` has the last of them. We refuse a message that says
-//!   anything of its envelope twice, and pass on params that hold a name twice.
-//! - **UTF-8.** On bytes, serde_json skips text that is not UTF-8. We refuse it, as reading a `str` does.
-//! - **Arrays for Objects.** A derived struct takes an Array. We do not derive.
+//! - **Depth.** serde_json reads typed values to 128 levels, and skips values of any depth. Our limit is
+//!   `Rules::depth`, and deeper text is a Parse error. The comparison uses what serde_json can skip.
+//! - **Lone surrogates.** `"\ud800"` is valid JSON, but not a Rust string: serde_json can skip it and
+//!   fails to read it. We forward it unchanged; in a method's name it becomes U+FFFD.
+//! - **Numbers.** `1e999` is valid JSON, but not an `f64`: serde_json can skip it and fails to read it. We
+//!   forward it. `1.50` stays `1.50`, and 2^64 keeps its digits.
+//! - **Duplicate names.** A `Value` keeps the last one. We reject a message with a duplicate member of the
+//!   envelope, and forward params with duplicate names.
+//! - **UTF-8.** On bytes, serde_json skips text that is not UTF-8. We reject it, as reading a `str` does.
+//! - **Arrays for Objects.** A derived struct accepts an Array. We do not derive.
 
 use antiphon_core::{Entry, Intent, Message, Payload, RawJson, Rules, decode};
 use bytes::{Bytes, BytesMut};
@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::decode::input;
 use crate::model::{Reading, Said, whole};
 
-/// Holds for every frame: both readings of it are the same, and so are the values in it.
+/// For every frame both readers give the same messages with the same values.
 pub fn check(data: &[u8]) {
     let Some((rules, frame)) = input(data) else { return };
     let payload = decode(&frame, &rules);
@@ -29,7 +29,7 @@ pub fn check(data: &[u8]) {
     assert_same_text(&frame);
 }
 
-/// The message, by default rules.
+/// The message with the default rules.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     crate::decode::seed(message)
 }
@@ -51,7 +51,7 @@ fn assert_same_reading(payload: &Payload, frame: &[u8], rules: &Rules) {
     }
 }
 
-/// Our reading in the words of the other.
+/// Our payload in the types of the model.
 fn said(entry: &Entry) -> Said<'_> {
     match entry {
         Ok(Message::Request(request)) => Said::Request {
@@ -79,7 +79,7 @@ fn said(entry: &Entry) -> Said<'_> {
     }
 }
 
-/// What we write of a message, serde_json reads as the values that it reads in the original.
+/// serde_json reads the same values from our encoded message as from the original.
 fn assert_values_stay(payload: &Payload, frame: &[u8]) {
     let Ok(original) = serde_json::from_slice::<Value>(frame) else { return };
     match (payload, original) {
@@ -101,7 +101,7 @@ fn assert_forwarded(message: &Message, original: &Value) {
         assert_eq!(written.get(name), original.get(name), "{name}");
     }
     if let Message::Request(_) | Message::Notification(_) = message {
-        // Under a rule of its own, null is none.
+        // With `null_params`, null is absent.
         let params = original.get("params").filter(|params| !params.is_null());
         return assert_eq!(written.get("params"), params);
     }
@@ -114,7 +114,7 @@ fn assert_forwarded(message: &Message, original: &Value) {
     }
 }
 
-/// A text alone is JSON to both or to none, and the same value.
+/// Both readers accept a text or both reject it, and they read the same value.
 fn assert_same_text(frame: &Bytes) {
     let (ours, theirs) = (RawJson::parse(frame.clone()).ok(), whole(frame));
     assert_eq!(ours.as_ref().map(RawJson::as_str), theirs);

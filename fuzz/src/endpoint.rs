@@ -2,8 +2,7 @@
 
 use antiphon::Endpoint;
 
-/// Holds for every text: it is refused with a reason, or it is an endpoint that reads the same from
-/// what it writes.
+/// Every text is rejected with a reason, or is an endpoint that parses to itself from its `Display`.
 pub fn check(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match text.parse::<Endpoint>() {
@@ -18,7 +17,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// A path that is not sent as it is would be asked for, and served, under another name.
+/// A path that is changed when it is sent would be requested under another name than it is served.
 fn assert_path_is_sent(endpoint: &Endpoint) {
     if let Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } = endpoint {
         let sent = path.parse::<http::uri::PathAndQuery>().map(|path| path.to_string());
@@ -26,7 +25,7 @@ fn assert_path_is_sent(endpoint: &Endpoint) {
     }
 }
 
-/// The message itself, which is no endpoint: those worth a try are in the corpus.
+/// The message itself, which is not an endpoint: useful inputs are in the corpus.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     message.to_vec()
 }

@@ -1,12 +1,12 @@
-//! Bodies that `Content-Length` announces.
+//! Header framing: bodies that `Content-Length` announces.
 
 use antiphon_core::framing::{Deframer, Framing};
 use bytes::BytesMut;
 
 use crate::stream::{Frame, Input};
 
-/// Holds for every stream: chunking does not matter, nothing is over the limit, an announcement costs
-/// nothing, and a body of any bytes comes back the same when it is framed.
+/// For every stream: the cuts do not matter, no frame is over the limit, an announced length allocates
+/// nothing, and a body of any bytes is unchanged after framing and deframing.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
     let header = || Deframer::new(Framing::Header, input.max_frame);
@@ -17,7 +17,7 @@ pub fn check(data: &[u8]) {
     assert_bodies_come_back(&frames);
 }
 
-/// A stream of one block and its body.
+/// A stream of one header block and its body.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     let mut wire = BytesMut::new();
     Framing::Header.encode(message, &mut wire);

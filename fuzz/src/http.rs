@@ -1,8 +1,8 @@
-//! The usual request, served without hyper: does anybody see the difference?
+//! Comparison of the HTTP fast path with hyper.
 //!
-//! The same bytes go to a connection as a server has it, which serves what is usual by itself, and to
-//! hyper with the same service. Both must answer the same requests in the same way: where two readers
-//! of a head disagree on where a request ends, one can be made to read another's request.
+//! The same bytes go to a connection of the server, which has the fast path, and to hyper with the same
+//! service. Both must answer the same requests in the same way: if two readers of a head disagree on the
+//! end of a request, an attacker can smuggle a request past one of them.
 
 use std::time::Duration;
 
@@ -17,21 +17,21 @@ use tokio::time::timeout;
 use crate::server::router;
 use crate::stream::Input;
 
-/// Longer than the service waits, and shorter than any limit of a connection.
+/// Longer than any wait of the service, and shorter than any limit of a connection.
 const NOTHING_COMES: Duration = Duration::from_secs(1);
-/// More than is ever written before it is read.
+/// More bytes than are ever written before they are read.
 const ROOM: usize = 1 << 20;
 
-/// What HTTP/2 begins with.
+/// The first bytes of HTTP/2.
 const HTTP2: &[u8] = b"PRI ";
 
-/// What begins the header that says when.
+/// The start of the `Date` header.
 const DATE: &[u8] = b"\r\ndate: ";
 
-/// Holds for every stream of bytes, whole and in pieces: both answer the same.
+/// For every stream of bytes, whole and in pieces, both give the same responses.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
-    // HTTP/2 is hyper's on both sides.
+    // Both sides use hyper for HTTP/2.
     if input.bytes.windows(HTTP2.len()).any(|window| window == HTTP2) {
         return;
     }
@@ -42,7 +42,7 @@ pub fn check(data: &[u8]) {
         .expect("a runtime without a driver for sockets");
     runtime.block_on(async {
         let service = HttpService::new(router());
-        // What hyper does depends on what has come when it answers, so both are told the same way.
+        // hyper's behaviour depends on the bytes received before it responds, so both get the same pieces.
         let [whole, _, pieces] = input.ways();
         for way in [whole, pieces] {
             let by_hyper = talk_of(&talk(&way, |stream| hyper(stream, service.clone())).await);
@@ -52,7 +52,7 @@ pub fn check(data: &[u8]) {
     });
 }
 
-/// A POST that holds the message.
+/// A POST with the message.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -65,11 +65,11 @@ async fn hyper(stream: DuplexStream, service: HttpService) {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().max_buf_size(64 * 1024);
     let service = TowerToHyperService::new(service);
-    // How a connection ends is seen by who reads it.
+    // The end of a connection is only visible to a reader.
     let _ = builder.serve_connection(TokioIo::new(stream), service).await;
 }
 
-/// What a server says to these pieces, and whether it then ends the connection.
+/// The bytes that a server sends for these pieces, and whether it then closes the connection.
 async fn talk<F>(pieces: &[&[u8]], serve: impl FnOnce(DuplexStream) -> F) -> (Vec<u8>, bool)
 where
     F: Future<Output = ()> + Send + 'static,
@@ -77,7 +77,7 @@ where
     let (mut ours, theirs) = duplex(ROOM);
     let serving = tokio::spawn(serve(theirs));
     for piece in pieces {
-        // Who has ended the connection takes no more.
+        // A closed connection accepts no more bytes.
         if ours.write_all(piece).await.is_err() {
             break;
         }
@@ -95,7 +95,7 @@ where
     (said, ended)
 }
 
-/// One answer: its status, the headers that say something about its body, and the body.
+/// One response: its status, the headers about its body, and the body.
 #[derive(Debug, PartialEq)]
 struct Answer {
     status: u16,
@@ -103,18 +103,18 @@ struct Answer {
     body: Bytes,
 }
 
-/// What a connection came to.
+/// The outcome of a connection.
 #[derive(Debug, PartialEq)]
 struct Talk {
     answers: Vec<Answer>,
-    /// Whether the server ended it after an answer.
+    /// Whether the server closed it after a response.
     ended: bool,
-    /// What is no answer.
+    /// Bytes that are not a response.
     rest: Bytes,
 }
 
-/// The answers in what was said, but for that to what is no HTTP: hyper refuses it at once or when its
-/// head has ended, depending on how it is read.
+/// The responses in these bytes, except the one to invalid HTTP: hyper rejects it at once or at the end of
+/// the head, depending on how it is read.
 fn talk_of((said, ended): &(Vec<u8>, bool)) -> Talk {
     let said = without_dates(said);
     let (mut answers, mut rest) = (Vec::new(), &said[..]);
@@ -127,14 +127,14 @@ fn talk_of((said, ended): &(Vec<u8>, bool)) -> Talk {
 }
 
 impl Answer {
-    /// Whether it is hyper's own, to a head that it cannot read.
+    /// Whether it is hyper's own response to a head that it cannot parse.
     fn is_bare_refusal(&self) -> bool {
         [400, 414, 431].contains(&self.status) && self.body.is_empty()
     }
 }
 
-/// What was said but for when. The answer to a HEAD has no body, so that not all of it can be told
-/// apart; bodies hold no newlines.
+/// The bytes without the `Date` headers. The response to a HEAD has no body, so responses cannot always be
+/// separated; bodies contain no newlines.
 fn without_dates(mut said: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some(at) = said.windows(DATE.len()).position(|window| window == DATE) {

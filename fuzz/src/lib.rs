@@ -1,15 +1,16 @@
-//! What must hold for every input? One module a target, each with a function `check` that panics where
-//! something does not hold.
+//! Properties that hold for every input. Each target has a module with a function `check`, which panics
+//! if a property does not hold.
 //!
-//! cargo-fuzz drives these functions (`fuzz_targets/`), and so does the smoke run of `tests/smoke.rs`,
-//! which needs no nightly compiler. The first bytes of an input choose options, so that a corpus is
-//! readable: limits, cuts, and then what a peer sends.
+//! cargo-fuzz runs these functions (`fuzz_targets/`), and so does the smoke test (`tests/smoke`), which
+//! needs no nightly compiler. The first bytes of an input select options (limits, cuts) and the rest is
+//! what a peer sends, so a corpus is readable.
 
 pub mod decode;
 pub mod differential;
 pub mod endpoint;
 pub mod header;
 pub mod http;
+pub mod http_client;
 pub mod line;
 mod model;
 pub mod server;
@@ -18,19 +19,19 @@ pub mod values;
 pub mod websocket;
 pub mod wire;
 
-/// A thing to fuzz.
+/// A fuzz target.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name, as cargo-fuzz and the corpus have it.
+    /// Its name for cargo-fuzz and for the corpus.
     pub name: &'static str,
-    /// Panics where something does not hold for this input.
+    /// Panics if a property does not hold for this input.
     pub check: fn(&[u8]),
-    /// The input that feeds it one message.
+    /// Builds the input with one message.
     pub seed: fn(&[u8]) -> Vec<u8>,
 }
 
-/// All there are.
-pub const TARGETS: [Target; 9] = [
+/// All targets.
+pub const TARGETS: [Target; 10] = [
     Target { name: "line", check: line::check, seed: line::seed },
     Target { name: "header", check: header::check, seed: header::seed },
     Target { name: "values", check: values::check, seed: values::seed },
@@ -39,5 +40,6 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "differential", check: differential::check, seed: differential::seed },
     Target { name: "server", check: server::check, seed: server::seed },
     Target { name: "http", check: http::check, seed: http::seed },
+    Target { name: "http_client", check: http_client::check, seed: http_client::seed },
     Target { name: "endpoint", check: endpoint::check, seed: endpoint::seed },
 ];

@@ -1,12 +1,12 @@
-//! Lines: each a JSON text, or several.
+//! Line framing: each line has one JSON text, or several.
 
 use antiphon_core::framing::{Deframer, Framing, texts};
 use serde::de::IgnoredAny;
 
 use crate::stream::{Frame, Input, assert_come_back, trimmed};
 
-/// Holds for every stream: chunking does not matter, nothing is over the limit, a line that is taken
-/// whole holds the same texts, and serde_json agrees on what the lines are where all are JSON.
+/// For every stream: the cuts do not matter, no frame is over the limit, a whole line has the same texts,
+/// and serde_json agrees on the lines if all are JSON.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
     let line = || Deframer::new(Framing::Line, input.max_frame);
@@ -24,7 +24,7 @@ pub fn seed(message: &[u8]) -> Vec<u8> {
     Input::of(&[message, b"\n"].concat())
 }
 
-/// Whether a line is taken whole depends on how it arrives; what it holds does not.
+/// Whether a line is taken whole depends on the cuts; its texts do not.
 fn assert_whole_lines_hold_the_same(input: &Input<'_>, frames: &[Frame]) {
     for way in input.ways() {
         let deframer = Deframer::new(Framing::Line, input.max_frame).whole_lines();
@@ -41,7 +41,7 @@ fn split(frame: &Frame) -> Vec<Frame> {
     }
 }
 
-/// Where each line is one JSON text, these are the frames.
+/// If each line is one JSON text, the lines are the frames.
 fn assert_serde_agrees(input: &Input<'_>, frames: &[Frame]) {
     let Some(lines) = input.bytes.strip_suffix(b"\n") else { return };
     let lines: Vec<&[u8]> = lines.split(|byte| *byte == b'\n').collect();

@@ -1,8 +1,8 @@
-//! What is a message, read by serde_json and by nothing of ours?
+//! A model of JSON-RPC messages on serde_json, which shares no code with the library.
 //!
-//! A second reading of the specification, slow and plain, for the targets to compare with. serde_json
-//! splits the text here and judges no value: members stay [`RawValue`]s, and names are read as bytes,
-//! since a lone surrogate is no Rust string.
+//! It is a second, slow and simple implementation of the specification for the targets to compare with.
+//! serde_json only splits the text: members stay [`RawValue`]s, and names are read as bytes, since a lone
+//! surrogate is not a Rust string.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use antiphon_core::Rules;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reading<'a> {
     /// It is answered with -32700.
@@ -21,7 +21,7 @@ pub(crate) enum Reading<'a> {
     Batch(Vec<Said<'a>>),
 }
 
-/// What one Object, or whatever stands in its place, says. Ids, params and results are as written.
+/// The meaning of one entry, an Object or another value. Ids, params and results keep their bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Said<'a> {
     Request {
@@ -47,7 +47,7 @@ pub(crate) enum Said<'a> {
     InvalidRequest {
         id: &'a str,
     },
-    /// It is answered by nobody.
+    /// It is never answered.
     InvalidResponse {
         id: &'a str,
     },
@@ -84,18 +84,18 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The value that a frame is, where it is JSON.
+/// The value of a frame, if it is JSON.
 ///
-/// The yardstick skips values, so it does not care for what Rust cannot hold: lone surrogates, huge
-/// Numbers, any depth. On bytes it would skip text that is not UTF-8 too, which is no JSON
-/// (RFC 8259, 8.1), so it is given a `str`.
+/// serde_json skips the value, so values that Rust cannot hold (lone surrogates, huge Numbers, any depth)
+/// do not matter. On bytes it would also skip text that is not UTF-8, which is not JSON (RFC 8259, 8.1),
+/// so it gets a `str`.
 pub(crate) fn whole(frame: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(frame).ok()?;
     serde_json::from_str::<IgnoredAny>(text).ok()?;
     Some(text.trim_matches([' ', '\t', '\r', '\n']))
 }
 
-/// How deep the Arrays and Objects of a well-formed text are nested.
+/// The nesting depth of the Arrays and Objects of a well-formed text.
 fn depth(text: &str) -> usize {
     let (mut now, mut most, mut in_string, mut escaped) = (0, 0, false, false);
     for byte in text.bytes() {
@@ -170,7 +170,7 @@ impl<'a> Said<'a> {
     }
 }
 
-/// A whole number, also where it is written with a fraction of zeros.
+/// A whole number, also with a fraction of zeros.
 fn integer(text: &str) -> Option<i64> {
     let digits = match text.split_once('.') {
         Some((whole, fraction)) if fraction.trim_matches('0').is_empty() => whole,
@@ -179,14 +179,14 @@ fn integer(text: &str) -> Option<i64> {
     digits.parse().ok()
 }
 
-/// What a String says, each half of a lone surrogate as Rust says it.
+/// The value of a String, with lone surrogates replaced as in Rust.
 fn string(member: Member<'_>) -> Option<String> {
     let text = member.text().filter(|text| text.starts_with('"'))?;
     let Bytes(text) = serde_json::from_str(text).expect("a String reads as bytes");
     Some(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// A member of an Object that was looked for.
+/// A known member of an Object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Member<'a> {
     Absent,
@@ -206,13 +206,13 @@ impl<'a> Member<'a> {
         }
     }
 
-    /// The text of what may be an id: a String, a Number or Null (section 4).
+    /// The text of a valid id: a String, a Number or Null (section 4).
     fn as_id(self) -> Option<&'a str> {
         self.text().filter(|text| !text.starts_with(['t', 'f', '[', '{']))
     }
 }
 
-/// All members of an Object, those that are there twice too.
+/// All members of an Object, duplicates included.
 struct Members<'a>(Vec<(Vec<u8>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
@@ -248,7 +248,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// A String as bytes: serde_json writes a lone surrogate as WTF-8 has it.
+/// A String as bytes: serde_json reads a lone surrogate as WTF-8.
 struct Bytes(Vec<u8>);
 
 impl<'de> Deserialize<'de> for Bytes {

@@ -1,6 +1,6 @@
-//! Does it matter how a stream is cut? The one check that all framings share.
+//! The check that all framings share: the cuts of a stream do not matter.
 //!
-//! An input is a byte of options, a byte that chooses cuts, and the stream.
+//! An input is a byte of options, a byte that selects the cuts, and the stream.
 
 use antiphon_core::RawJson;
 use antiphon_core::framing::{Deframer, FrameError, Framing};
@@ -8,17 +8,17 @@ use bytes::{Bytes, BytesMut};
 
 pub(crate) type Frame = Result<Bytes, FrameError>;
 
-/// Limits worth a try: none at all, a few bytes, ordinary ones, and none.
+/// The limits to try: zero, a few bytes, ordinary ones, and unlimited.
 const LIMITS: [usize; 8] = [usize::MAX, 0, 1, 7, 24, 100, 1_000, 1 << 16];
-/// What a header block may hold, and so may be buffered of it, whatever the limit.
+/// The cap of a header block, which may be buffered under any limit.
 const BLOCK: usize = 8 * 1024;
-/// Buffers grow by doubling, and the smallest are larger than what is in them.
+/// The slack of buffers: they grow by doubling, and small ones are larger than their content.
 const SLACK: u64 = 4 * 1024;
 
-/// What the bytes of an input mean.
+/// A parsed input.
 #[derive(Clone, Copy)]
 pub(crate) struct Input<'a> {
-    /// The upper bits, for what a target wants to choose.
+    /// The upper bits, free for each target.
     pub(crate) options: u8,
     pub(crate) max_frame: usize,
     cuts: u8,
@@ -32,12 +32,12 @@ impl<'a> Input<'a> {
         Some(Self { options: options >> 3, max_frame, cuts: *cuts, bytes })
     }
 
-    /// The input that is this stream, without a limit.
+    /// Builds the input of this stream without a limit.
     pub(crate) fn of(stream: &[u8]) -> Vec<u8> {
         [&[0, 5], stream].concat()
     }
 
-    /// The stream whole, byte by byte, and in pieces that the input chooses.
+    /// The stream whole, byte by byte, and in pieces that the input selects.
     pub(crate) fn ways(&self) -> [Vec<&'a [u8]>; 3] {
         let bytes = self.bytes.chunks(1).collect();
         [vec![self.bytes], bytes, self.pieces()]
@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
         let mut pieces = Vec::new();
         while !rest.is_empty() {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // Mostly a few bytes, and now and then many.
+            // Mostly a few bytes, sometimes many.
             let size = if state >> 30 == 0 { state >> 22 & 0xFF } else { state >> 22 & 0xF };
             let (piece, others) = rest.split_at(rest.len().min(size as usize + 1));
             pieces.push(piece);
@@ -57,7 +57,8 @@ impl<'a> Input<'a> {
         pieces
     }
 
-    /// The frames of the stream, which are the same however it is cut, and cost what they may.
+    /// Returns the frames of the stream, and asserts that the cuts do not matter and that the memory is
+    /// bounded.
     pub(crate) fn frames(&self, framing: Framing, deframer: impl Fn() -> Deframer) -> Vec<Frame> {
         let [whole, ways @ ..] = self.ways();
         let frames = self.feed(framing, deframer(), &whole);
@@ -69,13 +70,13 @@ impl<'a> Input<'a> {
         frames
     }
 
-    /// Whoever finds out the framing takes the same frames.
+    /// Asserts that a deframer that detects the framing takes the same frames.
     pub(crate) fn assert_detected(&self, framing: Framing, frames: &[Frame]) {
         let detecting = Deframer::detecting(self.max_frame);
         assert_eq!(self.feed(framing, detecting, &self.pieces()), frames, "{framing} detected");
     }
 
-    /// The frames that come out when these pieces go in.
+    /// Returns the frames of these pieces.
     pub(crate) fn feed(
         &self,
         framing: Framing,
@@ -118,12 +119,12 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// What may be buffered when all frames are taken.
+    /// The maximum number of buffered bytes after all frames are taken.
     fn bound(&self, framing: Framing) -> usize {
         if framing == Framing::Header { self.max_frame.max(BLOCK) } else { self.max_frame }
     }
 
-    /// Frames that are not kept need no more than one of them may be long, whatever is announced.
+    /// Asserts that dropped frames need no more memory than one frame, for any announced length.
     fn assert_frugal(&self, framing: Framing, deframer: Deframer, pieces: &[&[u8]]) {
         let largest = pieces.iter().map(|piece| piece.len()).max().unwrap_or(0);
         let used = allocation_counter::measure(|| self.drain(framing, deframer, pieces, drop));
@@ -133,7 +134,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Frames that are JSON come back the same when they are framed.
+/// Asserts that frames of JSON are unchanged after framing and deframing.
 pub(crate) fn assert_come_back(framing: Framing, frames: &[Frame]) {
     let is_one = |frame: &&Bytes| RawJson::parse((*frame).clone()).is_ok();
     let frames: Vec<Bytes> = frames.iter().flatten().filter(is_one).cloned().collect();
@@ -148,7 +149,7 @@ pub(crate) fn assert_come_back(framing: Framing, frames: &[Frame]) {
     assert_eq!(deframer.finish(&mut wire), None, "more came back than was sent");
 }
 
-/// On a line, newlines become spaces.
+/// With line framing, newlines become spaces.
 fn spaced(framing: Framing, text: &[u8]) -> Vec<u8> {
     let space = |byte: &u8| match byte {
         b'\n' | b'\r' if framing == Framing::Line => b' ',

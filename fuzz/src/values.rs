@@ -1,12 +1,12 @@
-//! JSON values that follow each other.
+//! Value framing: JSON values that follow each other.
 
 use antiphon_core::framing::{Deframer, Framing};
 use serde_json::value::RawValue;
 
 use crate::stream::{Frame, Input, assert_come_back};
 
-/// Holds for every stream: chunking does not matter, nothing is over the limit, no frame is empty, and
-/// serde_json takes the same values from a stream that is all JSON.
+/// For every stream: the cuts do not matter, no frame is over the limit or empty, and serde_json takes the
+/// same values from a stream of valid JSON.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
     let values = || Deframer::new(Framing::Values, input.max_frame);
@@ -21,8 +21,8 @@ pub fn seed(message: &[u8]) -> Vec<u8> {
     Input::of(message)
 }
 
-/// Where serde_json reads all of a stream, it reads the same values. It wants white space between
-/// Numbers and words, which is not our matter: the decoder refuses what stands together.
+/// If serde_json reads the whole stream, it reads the same values. It requires white space between Numbers
+/// and literals. The framing does not: the decoder rejects values that touch.
 fn assert_serde_agrees(input: &Input<'_>, frames: &[Frame]) {
     let Ok(text) = std::str::from_utf8(input.bytes) else { return };
     let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();

@@ -1,11 +1,13 @@
-//! WebSocket frames (RFC 6455, section 5).
+//! WebSocket framing (RFC 6455, section 5).
 
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
+use antiphon_core::framing::websocket::{
+    Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
+};
 use bytes::BytesMut;
 
 use crate::stream::Input;
 
-type Heard = Result<Event, Fault>;
+type Heard = Result<Event, WebSocketError>;
 
 /// The longest payload of a control frame (5.5).
 const MAX_CONTROL: usize = 125;
@@ -13,8 +15,8 @@ const MAX_CONTROL: usize = 125;
 const MAX_HEAD: usize = 14;
 const MASK: [u8; 4] = [0xA1, 0x02, 0xF3, 0x54];
 
-/// Holds for every stream: chunking does not matter, no message is over the limit, an announcement
-/// costs nothing, and what is said comes back the same when it is said to the other role.
+/// For every stream: the cuts do not matter, no message is over the limit, an announced length allocates
+/// nothing, and the events are unchanged after encoding them for the other role.
 pub fn check(data: &[u8]) {
     let Some(input) = Input::read(data) else { return };
     let role = if input.options & 1 == 0 { Role::Server } else { Role::Client };
@@ -40,9 +42,9 @@ fn hear(input: &Input<'_>, role: Role, pieces: &[&[u8]]) -> Vec<Heard> {
     heard
 }
 
-/// All events up to the first fault, behind which nothing is read.
+/// All events up to the first error. Nothing is read after it.
 fn drain(input: &Input<'_>, role: Role, pieces: &[&[u8]], mut see: impl FnMut(Heard)) {
-    let (mut deframer, mut buf) = (Deframer::new(role, input.max_frame), BytesMut::new());
+    let (mut deframer, mut buf) = (WebSocketDeframer::new(role, input.max_frame), BytesMut::new());
     for piece in pieces {
         buf.extend_from_slice(piece);
         while let Some(event) = deframer.next(&mut buf) {
@@ -71,20 +73,20 @@ fn assert_within_limit(input: &Input<'_>, event: &Heard) {
     }
 }
 
-/// Fragments are copied together, and else what is buffered is all there is.
+/// The memory limit: fragments are copied into one buffer, and everything else stays in the read buffer.
 fn assert_frugal(input: &Input<'_>, role: Role, pieces: &[&[u8]]) {
     let used = allocation_counter::measure(|| drain(input, role, pieces, drop));
     let allowed = 6 * input.bytes.len() as u64 + 4096;
     assert!(used.bytes_max <= allowed, "{} bytes for {}", used.bytes_max, input.bytes.len());
 }
 
-/// The other role hears the same when it is told what was heard.
+/// Asserts that the other role gets the same events when they are encoded for it.
 fn assert_comes_back(role: Role, heard: &[Heard]) {
     let (other, mask) = match role {
         Role::Server => (Role::Client, None),
         Role::Client => (Role::Server, Some(MASK)),
     };
-    let (mut wire, mut deframer) = (BytesMut::new(), Deframer::new(other, usize::MAX));
+    let (mut wire, mut deframer) = (BytesMut::new(), WebSocketDeframer::new(other, usize::MAX));
     for event in heard.iter().flatten() {
         say(event, mask, &mut wire);
         assert_eq!(deframer.next(&mut wire).as_ref(), Some(&Ok(event.clone())));

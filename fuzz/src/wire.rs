@@ -1,17 +1,17 @@
-//! Which messages do the transcripts send? They are where every corpus begins.
+//! The messages that the transcripts send: the seeds of every corpus.
 //!
-//! Only what is sent is read, and what no transcript needs said exactly is said simply: a hole for a
-//! method is `subtract`, and a long repetition is a short one.
+//! It reads sent lines only, and simplifies them: a placeholder for a method becomes `subtract`, and a long
+//! repetition becomes a short one.
 
 use std::path::Path;
 
-/// Longer repetitions are for limits that no target has.
+/// The longest repetition. Longer ones test limits that no target has.
 const MAX_REPEATED: usize = 40;
 
 /// The messages that the transcripts in this directory send, in their order.
 ///
 /// # Panics
-/// When there are none to read.
+/// If there are no transcripts.
 pub fn messages(directory: &Path) -> Vec<Vec<u8>> {
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
@@ -36,7 +36,7 @@ fn filled(text: &str) -> String {
     text.replace("\"<method>\"", "\"subtract\"").replace("\"<params>\"", "[42,23]")
 }
 
-/// `<<TEXT x N>>` and `<<C3 A9>>` as what they stand for.
+/// Expands `<<TEXT x N>>` and `<<C3 A9>>`.
 fn expanded(mut text: &str) -> Vec<u8> {
     let mut out = Vec::new();
     while let Some((before, rest)) = text.split_once("<<")

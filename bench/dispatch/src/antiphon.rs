@@ -25,7 +25,7 @@ pub(crate) async fn responder(meter: &Meter, case: &Case) {
     meter.run(async || case.check(&answer().await)).await;
 }
 
-/// A client and a server that are connected in memory: two connections, two tasks, all contracts.
+/// A client and a server connected in memory: two connections, two tasks, all contracts.
 pub(crate) async fn memory(meter: &Meter, case: &Case) -> Result<(), Box<dyn Error>> {
     tokio::spawn(Server::bind("memory:dispatch").await?.serve(router()));
     let client = Client::connect("memory:dispatch").await?;

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-/// How many entries the batch has.
+/// The number of entries of the batch.
 pub(crate) const BATCH: usize = 100;
 
 pub(crate) struct Case {
@@ -37,8 +37,8 @@ impl Case {
         Self { name, request, reply, first: OnceCell::new() }
     }
 
-    /// The first reply is read; of the others the length is enough, since to read each would cost
-    /// more than what is measured.
+    /// Checks the first reply in full and the others by length only, since reading each would cost
+    /// more than the measured call.
     pub(crate) fn check(&self, reply: &[u8]) {
         self.first.get_or_init(|| assert_eq!(read(reply), read(&self.reply)));
         assert_eq!(reply.len(), self.reply.len(), "{}", String::from_utf8_lossy(reply));

@@ -1,5 +1,5 @@
-//! A service called as hyper would call it. Making the request and taking the body apart are in the
-//! figures of all of them; the engine `http` is these alone.
+//! A service called as hyper calls it. The figures of all engines include creating the request and
+//! reading the body; the engine `http` measures these alone.
 
 use std::convert::Infallible;
 use std::fmt::Debug;
@@ -30,7 +30,7 @@ where
     meter.run(call).await;
 }
 
-/// Always the same reply.
+/// A constant reply.
 pub(crate) struct Constant(pub(crate) Bytes);
 
 impl Service<Request<Full<Bytes>>> for Constant {

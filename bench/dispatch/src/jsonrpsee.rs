@@ -1,4 +1,4 @@
-//! jsonrpsee without a socket. Its module has no batches, so those are refused.
+//! jsonrpsee without a socket. Its module does not support batches, so those are rejected.
 
 use std::error::Error;
 
@@ -22,7 +22,7 @@ fn module() -> Result<RpcModule<()>, Box<dyn Error>> {
 
 pub(crate) fn service() -> Result<TowerService<Identity, Identity>, Box<dyn Error>> {
     let (stop, handle) = stop_channel();
-    // It stops when the handle is dropped.
+    // The server stops when the handle is dropped.
     std::mem::forget(handle);
     Ok(Server::builder().to_service_builder().build(module()?, stop))
 }

@@ -1,8 +1,8 @@
-//! What a call costs inside a library, with no socket: instructions, time and allocations.
+//! The cost of a call inside a library, without a socket: instructions, time and allocations.
 //!
 //! Usage: `dispatch ENGINE CASE CALLS`. It prints the time and the allocations of that many calls,
-//! after some that are not counted; instructions are counted from outside, as the difference between
-//! runs of different length. Each engine is its library's own way in, and every reply is checked.
+//! after a warm-up. The harness counts instructions as the difference between runs of different
+//! length. Each engine uses its library's own API, and every reply is checked.
 
 mod antiphon;
 mod case;
@@ -16,7 +16,7 @@ use case::Case;
 
 const WARM_UP: usize = 100;
 
-/// Runs one engine; the allocations so far are counted by the binary, if it counts any.
+/// Runs one engine; `allocations` returns the count so far, if the binary counts any.
 pub fn run(allocations: fn() -> usize) -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = std::env::args().skip(1).collect();
     let [engine, case, calls] = &args[..] else {
@@ -30,10 +30,10 @@ pub fn run(allocations: fn() -> usize) -> Result<(), Box<dyn Error>> {
             // Bytes to bytes by hand, and the loop around the HTTP services alone.
             "hand" => meter.run(async || by_hand(&case)).await,
             "http" => http::run(&meter, &case, http::Constant(case.reply.clone())).await,
-            // The services that each library would mount in hyper or axum.
+            // The services that each library provides for hyper or axum.
             "antiphon-http" => http::run(&meter, &case, antiphon::service()).await,
             "jsonrpsee-http" => http::run(&meter, &case, jsonrpsee::service()?).await,
-            // The ways of each library in-process.
+            // The in-process APIs of each library.
             "antiphon-text" => antiphon::responder(&meter, &case).await,
             "antiphon-memory" => antiphon::memory(&meter, &case).await?,
             "jsonrpsee-call" => jsonrpsee::call(&meter, &case).await?,
@@ -50,7 +50,7 @@ fn by_hand(case: &Case) {
     case.check(&reply);
 }
 
-/// Counts what calls cost.
+/// Counts the cost of calls.
 struct Meter {
     calls: usize,
     allocations: fn() -> usize,

@@ -1,19 +1,19 @@
 //! Instructions and allocations of each case, against the recorded budget.
 //!
-//! Both are counts that do not depend on how busy the machine is, so a change that makes a call
-//! dearer is seen when it is made. `guard` checks; `guard --record` writes what it measures.
+//! Both counts do not depend on the load of the machine, so they show a more expensive call at once.
+//! `guard` checks; `guard --record` writes the measured values.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What a count may be over its budget: libraries of the system differ a little.
+/// The tolerance over the budget, since system libraries differ slightly.
 const SLACK: f64 = 0.10;
-/// The same for allocations, which are few.
+/// The tolerance for allocations, which are few.
 const SLACK_ALLOCATIONS: f64 = 0.25;
 
-/// The cases, how often each is done, and how many calls that is each time.
+/// The cases: name, repetitions, and calls per repetition.
 const CASES: [(&str, usize, usize); 14] = [
     ("decode", 2_000, 1),
     ("decode-batch", 50, 100),
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// True when all is within its budget.
+/// Returns whether everything is within its budget.
 fn run(record: bool) -> Result<bool, Box<dyn Error>> {
     let measured = CASES.iter().map(measure).collect::<Result<Vec<_>, _>>()?;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("budget.txt");
@@ -56,7 +56,7 @@ fn run(record: bool) -> Result<bool, Box<dyn Error>> {
     Ok(measured.iter().filter(|cost| !within(cost, &budget)).count() == 0)
 }
 
-/// What one call of a case costs.
+/// Measures the cost of one call of a case.
 struct Cost {
     case: String,
     instructions: f64,
@@ -72,7 +72,7 @@ fn measure(&(case, count, calls): &(&str, usize, usize)) -> Result<Cost, Box<dyn
     })
 }
 
-/// What callgrind counts.
+/// Returns the instructions that callgrind counts.
 fn instructions(case: &str, count: usize) -> Result<u64, Box<dyn Error>> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
@@ -88,7 +88,7 @@ fn instructions(case: &str, count: usize) -> Result<u64, Box<dyn Error>> {
     }
 }
 
-/// What the counting allocator counts.
+/// Returns the allocations that the counting allocator counts.
 fn allocations(case: &str, count: usize) -> Result<u64, Box<dyn Error>> {
     let output = Command::new(subject()?).args([case, &count.to_string()]).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -98,7 +98,7 @@ fn allocations(case: &str, count: usize) -> Result<u64, Box<dyn Error>> {
     })
 }
 
-/// The program that is looked at, built beside this one.
+/// The measured program, built beside this one.
 fn subject() -> Result<PathBuf, Box<dyn Error>> {
     let path = std::env::current_exe()?.with_file_name("subject");
     if !path.exists() {
@@ -108,9 +108,8 @@ fn subject() -> Result<PathBuf, Box<dyn Error>> {
 }
 
 const HEAD: &str = "\
-# What a call may cost, as bench/guard/run measures it: instructions under callgrind, allocations.
-# A change that costs more fails CI; one that is worth it, or costs less, is recorded anew with
-# bench/guard/run --record.
+# The cost budget of a call, measured by bench/guard/run: instructions under callgrind, allocations.
+# A change that costs more fails CI. Record an accepted or a lower cost with bench/guard/run --record.
 ";
 
 fn table(costs: &[Cost]) -> Result<String, std::fmt::Error> {
@@ -135,7 +134,7 @@ fn read(text: &str) -> Result<Vec<Cost>, Box<dyn Error>> {
         .collect()
 }
 
-/// Says how a case does.
+/// Prints the result of a case.
 fn within(cost: &Cost, budget: &[Cost]) -> bool {
     let Cost { case, instructions, allocations } = cost;
     let Some(budget) = budget.iter().find(|budget| budget.case == *case) else {

@@ -1,7 +1,7 @@
 //! JSON-RPC as a competent engineer writes it by hand: derived envelopes and borrowed raw values.
 //!
-//! It is what a library has to beat, so it does what such services do and no more: a batch with one
-//! bad entry is refused as a whole, and nothing is limited.
+//! A baseline for the libraries. It does what such services usually do: a batch with one invalid
+//! entry is rejected as a whole, and there are no limits.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// One message as it came.
+/// One message as it was received.
 pub enum Payload<'a> {
     One(Request<'a>),
     Batch(Vec<Request<'a>>),
@@ -35,7 +35,7 @@ pub struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorObject>,
     id: Option<&'a RawValue>,
-    /// How long to wait before it is sent.
+    /// The delay before the reply is sent.
     #[serde(skip)]
     pub pause: Option<Duration>,
 }
@@ -59,7 +59,7 @@ const INVALID_REQUEST: ErrorObject = ErrorObject { code: -32600, message: "Inval
 const NOT_FOUND: ErrorObject = ErrorObject { code: -32601, message: "Method not found" };
 const INVALID_PARAMS: ErrorObject = ErrorObject { code: -32602, message: "Invalid params" };
 
-/// Reads one message.
+/// Decodes one message.
 pub fn parse(message: &[u8]) -> serde_json::Result<Payload<'_>> {
     match message.trim_ascii_start().first() {
         Some(b'[') => serde_json::from_slice(message).map(Payload::Batch),
@@ -68,7 +68,7 @@ pub fn parse(message: &[u8]) -> serde_json::Result<Payload<'_>> {
 }
 
 impl<'a> Request<'a> {
-    /// Serves it; a Notification is answered with none.
+    /// Serves the message; returns `None` for a Notification.
     pub fn serve(&self) -> Option<Response<'a>> {
         let id = Some(self.id?);
         let mut pause = None;
@@ -101,12 +101,12 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The answer to what is no JSON.
+/// The response to text that is not JSON.
 pub fn parse_error() -> Response<'static> {
     Response { jsonrpc: "2.0", result: None, error: Some(PARSE_ERROR), id: None, pause: None }
 }
 
-/// Serves one message and writes its answer behind what is there; nothing waits.
+/// Serves one message and appends its response; nothing waits.
 pub fn answer(message: &[u8], out: &mut Vec<u8>) {
     let written = match parse(message) {
         Ok(Payload::One(request)) => {

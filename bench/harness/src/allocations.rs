@@ -1,4 +1,4 @@
-//! Allocations of a whole server a call, by asking it before and after.
+//! Allocations per call of a whole server, queried before and after the calls.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::options::Options;
 use crate::place::{Place, output};
 use crate::server::Server;
 
-/// Allocations a call, or a batch entry.
+/// Allocations per call, or per batch entry.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Count {
     pub(crate) peer: String,
@@ -36,7 +36,7 @@ pub(crate) fn measure(place: &Place, options: &Options) -> Result<Vec<Count>, Fa
     Ok(counts)
 }
 
-/// What is done once, such as to connect, vanishes among so many calls.
+/// Enough calls to make one-time work, such as connecting, negligible.
 fn count(place: &Place, options: &Options, endpoint: &str, is_batch: bool) -> Result<f64, Fault> {
     let calls = if options.quick { 2_000 } else { 100_000 };
     let total = || -> Result<f64, Fault> {
@@ -47,7 +47,7 @@ fn count(place: &Place, options: &Options, endpoint: &str, is_batch: bool) -> Re
     let mut command = Command::new(&place.antiphon);
     command.args(["bench", endpoint, "say_hello", "--expect", r#""hello""#]);
     command.args(["-c", "1", "-n", &calls.to_string()]);
-    // A pipeline is no way to call by HTTP.
+    // HTTP calls are not pipelined here.
     let in_flight = if is_batch || endpoint.starts_with("http") { "1" } else { "16" };
     command.args(["-f", in_flight]).args(is_batch.then_some(["-b", "100"]).into_iter().flatten());
     output(&mut command)?;

@@ -1,4 +1,4 @@
-//! Building what is measured, and how long that takes from nothing.
+//! Builds the servers, and measures clean builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::Fault;
 use crate::place::{Place, output};
 
-/// Each is built by itself: together, they would share features that none of them asked for.
+/// Each is built separately: together, they would share features that none of them requested.
 const PACKAGES: [&str; 9] = [
     "bench-antiphon",
     "bench-jsonrpsee",
@@ -38,11 +38,11 @@ fn cargo(directory: &Path, args: &[&str]) -> Result<(), Fault> {
     if status.success() { Ok(()) } else { Err(format!("cargo {args:?} failed").into()) }
 }
 
-/// What it takes to build a server from nothing.
+/// The cost of a clean build of a server.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Build {
     pub(crate) seconds: f64,
-    /// All crates that it is made of, but itself.
+    /// All crates that it depends on.
     pub(crate) dependencies: usize,
 }
 

@@ -1,5 +1,5 @@
-//! How many calls a client makes in a second, 64 in flight, against the same server: the plain loop,
-//! which keeps up with all of them and belongs to none.
+//! Calls per second of each client, 64 in flight, against the same server: the plain loop, which is
+//! faster than all of them and belongs to none of the libraries.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,21 @@ use crate::spread::Spread;
 use crate::turns;
 
 const IN_FLIGHT: &str = "64";
-/// Each with its wire; over WebSocket there is one connection.
-const CLIENTS: [(&str, &str); 5] = [
+/// Each client with its wire; over WebSocket there is one connection.
+const CLIENTS: [(&str, &str); 6] = [
     ("ws", "jsonrpsee"),
     ("ws", "antiphon"),
     ("http", "jsonrpsee"),
     ("http", "antiphon"),
     ("http", "hyper"),
+    ("http", "hyper-conn"),
 ];
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Clients {
-    /// Calls a second by wire and client.
+    /// Calls per second by wire and client.
     pub(crate) speeds: BTreeMap<String, BTreeMap<String, Spread>>,
-    /// What was measured with the cores apart is counted, for want of other measurements.
+    /// Measurements without a shared cache count, since there are no others.
     pub(crate) all_count: bool,
 }
 

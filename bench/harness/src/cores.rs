@@ -1,8 +1,8 @@
-//! How far apart the two cores are.
+//! The distance between the two cores.
 //!
-//! The cores of a virtual machine are threads of its host, which moves them about: for seconds or
-//! minutes they may not share a cache, and then a byte that goes from the load to the server, and back,
-//! costs several times as much. Nothing else in the machine shows it.
+//! The cores of a virtual machine are threads of its host, which moves them. For seconds or minutes
+//! they may not share a cache. Then a byte that goes from the load to the server and back costs
+//! several times as much. Nothing else in the machine shows it.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -15,18 +15,18 @@ use crate::Fault;
 use crate::place::{LOAD_CORE, SERVER_CORE};
 use crate::spread::Spread;
 
-/// Nanoseconds: cores that share a cache are some 20 to 60 apart, others 100 to 300.
+/// Nanoseconds: about 20 to 60 between cores that share a cache, 100 to 300 between others.
 const APART: f64 = 90.0;
-/// Round trips that are measured at once.
+/// Round trips per measurement.
 const TRIPS: u32 = 500;
-/// How often: a median does not see what else had to run.
+/// The number of measurements: their median ignores interruptions by other processes.
 const BURSTS: u32 = 15;
 
 pub(crate) fn are_apart() -> Result<bool, Fault> {
     Ok(distance()? > APART)
 }
 
-/// How long a word is on its way from one core to the other, in nanoseconds.
+/// The time that a word takes from one core to the other, in nanoseconds.
 fn distance() -> io::Result<f64> {
     let word = AtomicU32::new(0);
     let reply = || {
@@ -57,7 +57,7 @@ fn distance() -> io::Result<f64> {
     })
 }
 
-/// Waits for the word to have a value, and makes it the next.
+/// Waits until the word has a value, and sets it to the next.
 fn pass(word: &AtomicU32, value: u32) {
     while word.load(Ordering::Acquire) != value {
         std::hint::spin_loop();

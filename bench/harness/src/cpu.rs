@@ -1,6 +1,6 @@
-//! The time that a process has spent on its core.
+//! The CPU time that a process has used.
 //!
-//! Unlike calls a second, it hardly depends on what else runs on the machine.
+//! Unlike calls per second, it hardly depends on other processes of the machine.
 
 use std::ops::{Div, Sub};
 
@@ -16,10 +16,10 @@ pub(crate) struct Cpu {
 impl Cpu {
     pub(crate) fn of(process: u32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        // The name in brackets may hold anything; utime and stime are the 12th and 13th after it.
+        // The name in brackets may contain anything; utime and stime are the 12th and 13th fields after it.
         let (_, fields) = stat.rsplit_once(") ")?;
         let mut ticks = fields.split(' ').skip(11).map(str::parse::<f64>);
-        // A tick that user space sees is 10 ms on every Linux.
+        // A clock tick in user space is 10 ms on every Linux.
         let mut next = || Some(ticks.next()?.ok()? * 1e4);
         Some(Self { user: next()?, system: next()? })
     }

@@ -1,7 +1,7 @@
-//! What a call costs inside a library, with no socket.
+//! The cost of a call inside a library, without a socket.
 //!
-//! Instructions are counted by callgrind, as the difference of two runs, so that starting up is not
-//! in them; allocations by a counting allocator; time in rounds that take turns.
+//! callgrind counts instructions, as the difference between two runs, which excludes the start-up.
+//! A counting allocator counts allocations. Time is measured in interleaved rounds.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -25,7 +25,7 @@ pub(crate) const ENGINES: [&str; 8] = [
     "antiphon-memory",
 ];
 
-/// The cost of one call; of a batch, of all of it.
+/// The cost of one call, or of one whole batch.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Cost {
     pub(crate) instructions: f64,
@@ -54,7 +54,7 @@ pub(crate) fn measure(place: &Place, options: &Options) -> Result<Dispatch, Faul
     Ok(dispatch)
 }
 
-/// A module of jsonrpsee takes no batches.
+/// A module of jsonrpsee does not support batches.
 fn engines(case: &str) -> impl Iterator<Item = &'static str> {
     let takes_no_batch = |engine: &str| ["jsonrpsee-raw", "jsonrpsee-call"].contains(&engine);
     let is_batch = case == "batch";

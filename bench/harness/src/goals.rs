@@ -1,4 +1,4 @@
-//! What the figures are to reach, and whether they do.
+//! The goals for the figures, and whether they are reached.
 
 use crate::dispatch::Cost;
 use crate::results::Results;
@@ -7,7 +7,7 @@ use crate::workload::{BATCHES, SIZES};
 pub(crate) struct Goal {
     pub(crate) what: String,
     pub(crate) bound: Bound,
-    /// None where it was not measured, or failed.
+    /// `None` if it was not measured, or failed.
     pub(crate) measured: Option<f64>,
 }
 
@@ -54,8 +54,7 @@ fn speeds(results: &Results) -> Vec<Goal> {
     ]
 }
 
-/// Text to text, and of the HTTP services without a socket, less what the loop around them costs
-/// alone.
+/// Text to text, and the HTTP services without a socket, minus the cost of the loop around them.
 fn dispatch(results: &Results) -> Vec<Goal> {
     let cost = |case: &str, engine: &str, of: fn(&Cost) -> f64| {
         Some(of(results.dispatch.as_ref()?.value.get(case)?.get(engine)?))
@@ -96,10 +95,10 @@ fn allocations(results: &Results) -> Vec<Goal> {
         some.map(|count| count.allocations).reduce(f64::max)
     };
     vec![
-        Goal::new("allocations a call, WebSocket", Bound::AtMost(6.0), most(&["ws"], false)),
-        Goal::new("allocations a call, TCP", Bound::AtMost(6.0), most(&["tcp"], false)),
+        Goal::new("allocations per call, WebSocket", Bound::AtMost(6.0), most(&["ws"], false)),
+        Goal::new("allocations per call, TCP", Bound::AtMost(6.0), most(&["tcp"], false)),
         Goal::new(
-            "allocations a batch entry, on the wire with the most",
+            "allocations per batch entry, on the wire with the most",
             Bound::AtMost(3.0),
             most(&["ws", "tcp", "http"], true),
         ),
@@ -111,7 +110,7 @@ fn memory(results: &Results) -> Vec<Goal> {
         let bytes = &idle.value.bytes;
         Some(bytes.get("antiphon")? / bytes.get("jsonrpsee")?)
     });
-    vec![Goal::new("memory an idle WebSocket, part of jsonrpsee's", Bound::AtMost(0.5), share)]
+    vec![Goal::new("memory per idle WebSocket, part of jsonrpsee's", Bound::AtMost(0.5), share)]
 }
 
 fn clients(results: &Results) -> Vec<Goal> {
@@ -127,7 +126,7 @@ fn clients(results: &Results) -> Vec<Goal> {
     ]
 }
 
-/// Fixed costs are spread over few entries or bytes at first; what must not happen is growth.
+/// Fixed costs dominate small messages; the cost per entry or byte must not grow.
 fn linear(results: &Results) -> Vec<Goal> {
     let time = |load: &str| Some(1.0 / results.figure(load, "antiphon")?.calls_per_second);
     let [.., hundred, _, most] = BATCHES.map(|batch| time(&format!("linear-batch-{batch}")));
@@ -136,12 +135,12 @@ fn linear(results: &Results) -> Vec<Goal> {
     let over = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     vec![
         Goal::new(
-            "cost an entry in a batch of 10,000, times that in one of 100",
+            "cost per entry in a batch of 10,000, times that in one of 100",
             Bound::AtMost(1.5),
             over(most, hundred),
         ),
         Goal::new(
-            "cost a byte of an echo of 16 MiB, times that of 1 MiB",
+            "cost per byte of an echo of 16 MiB, times that of 1 MiB",
             Bound::AtMost(1.5),
             over(per_byte(largest), per_byte(1 << 20)),
         ),

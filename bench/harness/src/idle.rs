@@ -1,7 +1,7 @@
-//! The memory that an idle WebSocket connection costs its server.
+//! The memory that an idle WebSocket connection uses in its server.
 //!
-//! Each connection has made one call, so that buffers were used, and then nothing. What is counted
-//! is the private memory of the process; the kernel's own part for a socket is the same for all.
+//! Each connection makes one call, so that buffers were used, and is then idle. The figure is the
+//! private memory of the process; the kernel's memory for a socket is equal for all servers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -21,7 +21,7 @@ const CALL: &[u8] = br#"{"jsonrpc":"2.0","method":"say_hello","id":1}"#;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Idle {
     pub(crate) connections: usize,
-    /// Bytes a connection, by peer.
+    /// Bytes per connection, by server.
     pub(crate) bytes: BTreeMap<String, f64>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn measure(place: &Place, options: &Options) -> Result<Idle, Fault> {
 
 fn one(server: &Server, connections: usize) -> Result<f64, Fault> {
     let endpoint = server.endpoint("ws")?;
-    // What a server sets up once is not a connection's.
+    // One-time setup of a server does not belong to a connection.
     let first = open(endpoint)?;
     let before = private(server.process())?;
     let open = (0..connections).map(|_| open(endpoint)).collect::<Result<Vec<_>, _>>()?;
@@ -47,7 +47,7 @@ fn one(server: &Server, connections: usize) -> Result<f64, Fault> {
     Ok(after.saturating_sub(before) as f64 / connections as f64)
 }
 
-/// Shakes hands and makes one call.
+/// Does the handshake and makes one call.
 fn open(endpoint: &str) -> io::Result<TcpStream> {
     let address = endpoint.trim_start_matches("ws://");
     let (host, path) = address.split_once('/').unwrap_or((address, ""));
@@ -74,7 +74,7 @@ fn skip_head(stream: &mut TcpStream) -> io::Result<()> {
 }
 
 fn hello(stream: &mut TcpStream) -> io::Result<()> {
-    // Masked with zeros, it stands as it is.
+    // A mask of zeros leaves the payload unchanged.
     let mut frame = vec![0x81, 0x80 | CALL.len() as u8, 0, 0, 0, 0];
     frame.extend_from_slice(CALL);
     stream.write_all(&frame)?;
@@ -86,7 +86,7 @@ fn hello(stream: &mut TcpStream) -> io::Result<()> {
     if is_right { Ok(()) } else { Err(io::Error::other("a wrong reply")) }
 }
 
-/// The bytes that belong to this process alone.
+/// The private bytes of this process.
 fn private(process: u32) -> Result<u64, Fault> {
     let rollup = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup"))?;
     let kilobytes = rollup.lines().filter(|line| line.starts_with("Private_")).map(|line| {
@@ -95,7 +95,7 @@ fn private(process: u32) -> Result<u64, Fault> {
     Ok(kilobytes.sum::<u64>() * 1024)
 }
 
-/// How many files this process, and so a server, may have open.
+/// The limit of open files of this process, and so of a server.
 fn file_limit() -> Result<usize, Fault> {
     let limits = std::fs::read_to_string("/proc/self/limits")?;
     let line = limits.lines().find(|line| line.starts_with("Max open files")).ok_or("no limit")?;

@@ -1,4 +1,4 @@
-//! One workload, by `antiphon bench`, which checks every reply.
+//! One workload with `antiphon bench`, which checks every reply.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::spread::Spread;
 use crate::turns;
 use crate::workload::{Call, Workload};
 
-/// How long the warm-up is, as a part of a round.
+/// The length of the warm-up as a part of a round.
 const WARM_UP: f64 = 0.3;
 
-/// How one peer did: medians of its rounds.
+/// The result of one server: medians of its rounds.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) peer: String,
@@ -26,16 +26,16 @@ pub(crate) struct Figure {
     pub(crate) calls_per_second: f64,
     pub(crate) slowest: f64,
     pub(crate) fastest: f64,
-    /// The same in measurements that are not counted, since the cores were apart.
+    /// Measurements without a shared cache, which do not count.
     pub(crate) apart: Option<f64>,
-    /// What was measured with the cores apart is counted, for want of other measurements.
+    /// Measurements without a shared cache count, since there are no others.
     pub(crate) all_count: bool,
     /// Microseconds.
     pub(crate) p50: f64,
     pub(crate) p99: f64,
-    /// What the server's process spent on a call, where there is one that was not just started.
+    /// CPU time of the server's process per call, unless the process is new.
     pub(crate) cpu: Option<Cpu>,
-    /// Wrong or missing replies: the figures mean nothing then.
+    /// Wrong or missing replies: the figures are then invalid.
     pub(crate) fault: Option<String>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn run(
     Ok(workload.peers.iter().filter_map(figure).collect())
 }
 
-/// The demonstration server of the binary on stdio; the others as they say.
+/// Starts the demonstration server of the binary on stdio; other endpoints are used as they are.
 fn endpoint(
     place: &Place,
     servers: &BTreeMap<&'static str, Server>,
@@ -122,17 +122,17 @@ fn text(scratch: &Path, size: usize) -> Result<PathBuf, Fault> {
     Ok(file)
 }
 
-/// One measurement of one peer.
+/// One measurement of one server.
 struct Round {
     speed: f64,
     p50: f64,
     p99: f64,
     cpu: Option<Cpu>,
-    /// How many of which kind.
+    /// Errors by kind.
     errors: BTreeMap<String, u64>,
 }
 
-/// By `antiphon bench`, which fails where replies are wrong, and tells which.
+/// Runs `antiphon bench`, which fails on wrong replies and reports them.
 fn round(command: &mut Command, server: Option<&Server>) -> Result<Round, Fault> {
     #[derive(Deserialize)]
     struct Report {
@@ -161,7 +161,7 @@ fn round(command: &mut Command, server: Option<&Server>) -> Result<Round, Fault>
         format!("{command:?}: {error}\n{}", String::from_utf8_lossy(&output.stderr))
     })?;
     let [Target { calls_per_second, latency_us, errors, rounds: [counted] }] = report.targets;
-    // Calls of the warm-up are not told, and are as many in as much time.
+    // The output excludes the warm-up, which makes as many calls per time.
     let calls = counted.calls.max(1) as f64 * (1.0 + WARM_UP);
     Ok(Round {
         speed: calls_per_second,

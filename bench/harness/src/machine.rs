@@ -1,4 +1,4 @@
-//! Where and with what it was measured.
+//! The machine and the versions of a measurement.
 
 use std::process::Command;
 
@@ -14,11 +14,11 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     pub(crate) rustc: String,
     pub(crate) node: String,
-    /// The versions of what is compared.
+    /// The versions of the measured libraries.
     pub(crate) versions: Vec<(String, String)>,
 }
 
-/// Whose versions are told.
+/// The packages whose versions are reported.
 const CRATES: [&str; 9] = [
     "antiphon",
     "jsonrpsee",

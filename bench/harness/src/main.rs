@@ -1,7 +1,7 @@
-//! Runs Antiphon beside its peers, and writes RESULTS.md.
+//! Measures Antiphon and other libraries, and writes RESULTS.md.
 //!
-//! Servers have one core and whoever calls them another. Targets take turns in every round, every
-//! reply is checked, and no figure of the report comes from anywhere but `results.json`.
+//! Servers have one core and their load another. Servers take turns in every round, every reply is
+//! checked, and every figure of the report comes from `results.json`.
 
 mod allocations;
 mod build;
@@ -31,7 +31,7 @@ use options::Options;
 use place::Place;
 use results::{Dated, Results};
 
-/// What went wrong, in words.
+/// The failure as text.
 type Fault = Box<dyn Error>;
 
 fn main() -> ExitCode {
@@ -70,7 +70,7 @@ fn run() -> Result<Vec<String>, Fault> {
     Ok(results.faults())
 }
 
-/// Everything that `--only` can name.
+/// All names for `--only`.
 fn names() -> Vec<String> {
     let others = ["idle", "clients", "dispatch", "allocations", "parsers"].map(str::to_owned);
     workload::all().into_iter().map(|load| load.name).chain(others).collect()

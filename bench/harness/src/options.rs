@@ -1,13 +1,13 @@
-//! What is asked for.
+//! The options of a run.
 
 /// The arguments of `bench/run`.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// One short round of everything: a test of the harness, which writes nothing.
+    /// One short round of everything: a test of the harness that writes nothing.
     pub(crate) quick: bool,
-    /// Only the measurements whose name begins so; the others are kept from the last run.
+    /// Only measurements with this prefix; the others are kept from the last run.
     pub(crate) only: Option<String>,
-    /// Clean builds too, which take long.
+    /// Also clean builds, which take long.
     pub(crate) builds: bool,
 }
 
@@ -30,12 +30,12 @@ impl Options {
         self.only.as_ref().is_none_or(|only| name.starts_with(only))
     }
 
-    /// Of every measurement that is timed.
+    /// The rounds of every timed measurement.
     pub(crate) fn rounds(&self) -> usize {
         if self.quick { 1 } else { 5 }
     }
 
-    /// The length of a round that would be this long.
+    /// The length of a round that is normally this long.
     pub(crate) fn seconds(&self, seconds: f64) -> f64 {
         if self.quick { 0.3 } else { seconds }
     }

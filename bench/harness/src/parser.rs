@@ -1,4 +1,4 @@
-//! The choice of the parser, as the binary `parse` prints it.
+//! The parser comparison, as the binary `parse` prints it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ pub(crate) struct Parsers {
     pub(crate) verdicts: Vec<Verdicts>,
 }
 
-/// What decoding a message costs, decoder by decoder.
+/// The cost of decoding a message, by decoder.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) message: String,
@@ -21,7 +21,7 @@ pub(crate) struct Times {
     pub(crate) nanoseconds: Vec<f64>,
 }
 
-/// What each decoder makes of a message, and whether that is right.
+/// The result of each decoder for a message, and whether it is correct.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Verdicts {
     pub(crate) case: String,

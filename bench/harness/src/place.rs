@@ -1,4 +1,4 @@
-//! Where things are, and on which core they run.
+//! Paths, and the cores that processes run on.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,19 +7,19 @@ use serde::Deserialize;
 
 use crate::Fault;
 
-/// Servers have this core to themselves.
+/// The core of the servers.
 pub(crate) const SERVER_CORE: usize = 0;
-/// Whoever calls them has this one.
+/// The core of the load.
 pub(crate) const LOAD_CORE: usize = 1;
 
 pub(crate) struct Place {
     /// The directory `bench`.
     pub(crate) bench: PathBuf,
-    /// Where the workspace's binaries are built.
+    /// The build directory of the workspace.
     binaries: PathBuf,
     /// The command `antiphon`.
     pub(crate) antiphon: PathBuf,
-    /// For files that nobody needs afterwards.
+    /// For temporary files.
     pub(crate) scratch: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Place {
         })
     }
 
-    /// A command of this workspace, on a core.
+    /// A command of this workspace on a given core.
     pub(crate) fn pinned(&self, core: usize, binary: &str) -> Command {
         on_core(core, &self.binary(binary))
     }
@@ -59,7 +59,7 @@ pub(crate) fn on_core(core: usize, program: &Path) -> Command {
     command
 }
 
-/// What a command prints; its failure is ours.
+/// Returns the output of a command; fails if the command fails.
 pub(crate) fn output(command: &mut Command) -> Result<String, Fault> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {

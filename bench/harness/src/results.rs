@@ -1,4 +1,4 @@
-//! All that was measured, kept in `results.json`: what is not measured anew stays, with its date.
+//! All measurements, stored in `results.json`. Older ones stay, with their date.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(crate) struct Dated<T> {
 }
 
 impl Results {
-    /// Those of the last run, or none.
+    /// Loads the results of the last run, or none.
     pub(crate) fn read(place: &Place) -> Result<Self, Fault> {
         match std::fs::read(place.bench.join("results.json")) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
@@ -48,19 +48,19 @@ impl Results {
         Ok(std::fs::write(place.bench.join("results.json"), text)?)
     }
 
-    /// How a peer did under a workload, unless it failed.
+    /// The result of a server under a workload, unless it failed.
     pub(crate) fn figure(&self, workload: &str, peer: &str) -> Option<&Figure> {
         let figures = &self.loads.get(workload)?.value;
         figures.iter().find(|figure| figure.peer == peer && figure.fault.is_none())
     }
 
-    /// The speed of one as a multiple of another's, under the same workload.
+    /// The speed of one server as a multiple of another's, under the same workload.
     pub(crate) fn ratio(&self, workload: &str, peer: &str, to: &str) -> Option<f64> {
         let speed = |peer| self.figure(workload, peer).map(|figure| figure.calls_per_second);
         Some(speed(peer)? / speed(to)?)
     }
 
-    /// Everything that failed, in words.
+    /// All failures as text.
     pub(crate) fn faults(&self) -> Vec<String> {
         let figures = self
             .loads

@@ -1,4 +1,4 @@
-//! The servers under load, each a process on the core that is theirs.
+//! The servers under load, each a process on the servers' core.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ pub(crate) const PEERS: [&str; 7] =
 
 pub(crate) struct Server {
     child: Child,
-    /// Where it listens, by wire: `http`, `ws`, `tcp`, `unix`.
+    /// Its endpoints by wire: `http`, `ws`, `tcp`, `unix`.
     pub(crate) endpoints: BTreeMap<String, String>,
 }
 
@@ -35,7 +35,7 @@ impl Server {
         self.child.id()
     }
 
-    /// What it has spent so far.
+    /// The CPU time used so far.
     pub(crate) fn cpu(&self) -> Option<Cpu> {
         Cpu::of(self.process())
     }
@@ -48,7 +48,7 @@ impl Drop for Server {
     }
 }
 
-/// `taskset` becomes what it starts, so the child is the server itself.
+/// `taskset` replaces itself with the command, so the child is the server itself.
 fn command(place: &Place, peer: &str) -> Command {
     if peer == "jayson" {
         let mut command = on_core(SERVER_CORE, "node".as_ref());
@@ -60,7 +60,7 @@ fn command(place: &Place, peer: &str) -> Command {
     command
 }
 
-/// All of them at once: who is not called does not run.
+/// Starts all servers at once: a server without load does not run.
 pub(crate) fn start_all(place: &Place) -> Result<BTreeMap<&'static str, Server>, Fault> {
     PEERS.iter().map(|peer| Ok((*peer, Server::start(place, peer)?))).collect()
 }

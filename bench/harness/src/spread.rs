@@ -1,4 +1,4 @@
-//! Several measurements of one thing.
+//! Several measurements of one figure.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Of at least one.
+    /// Needs at least one measurement.
     pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let last = values.len() - 1;

@@ -1,7 +1,7 @@
-//! Those who are compared take turns, and each turn is measured while the cores are together.
+//! Interleaved measurements, taken while the two cores share a cache.
 //!
-//! A measurement before or after which they were apart is made again, and kept beside the others. That
-//! is decided without a look at what was measured, and for all alike.
+//! A measurement is repeated if the cores shared no cache before or after it, and the first is kept
+//! separately. The decision ignores the measured value and is equal for all servers.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::Fault;
 use crate::cores;
 use crate::options::Options;
 
-/// Measurements that are made again before the cores are taken as they are.
+/// The maximum number of repetitions.
 const PATIENCE: usize = 30;
 
-/// What was measured of each.
+/// The measurements of each server.
 pub(crate) struct Turns<C, T> {
     pub(crate) counted: BTreeMap<C, Vec<T>>,
-    /// With the cores apart, and so not counted.
+    /// Measurements without a shared cache, which do not count.
     pub(crate) apart: BTreeMap<C, Vec<T>>,
-    /// Somebody was never measured with the cores together, so that everything is counted.
+    /// A server has no measurement with a shared cache, so everything counts.
     pub(crate) all_count: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn take<C: Copy + Ord, T>(
     let mut patience = if options.quick { 0 } else { PATIENCE };
     let mut were_apart = cores::are_apart()?;
     for round in 0..options.rounds() {
-        // Every round is begun by another.
+        // Each round starts with another server.
         let (last, first) = who.split_at(round % who.len());
         for one in first.iter().chain(last) {
             loop {

@@ -1,8 +1,8 @@
-//! What the servers are put under.
+//! The workloads.
 
 use crate::server::PEERS;
 
-/// One load, for every peer that can take it.
+/// One workload, for every server that supports it.
 pub(crate) struct Workload {
     pub(crate) name: String,
     pub(crate) title: String,
@@ -12,14 +12,14 @@ pub(crate) struct Workload {
     pub(crate) connections: usize,
     pub(crate) in_flight: usize,
     pub(crate) batch: Option<usize>,
-    /// Of one round.
+    /// The length of one round.
     pub(crate) seconds: f64,
 }
 
 pub(crate) enum Call {
     /// No params, a short result.
     Hello,
-    /// An Array with a String of so many bytes, and back.
+    /// Echoes an Array with a String of this many bytes.
     Echo(usize),
     /// Milliseconds.
     Sleep(u32),
@@ -63,7 +63,7 @@ impl Workload {
     }
 }
 
-/// Who listens on it; the first is what others are compared with.
+/// The servers of a wire; the first is the baseline.
 fn peers(wire: &str) -> Vec<&'static str> {
     match wire {
         "http" => PEERS.to_vec(),
@@ -73,7 +73,7 @@ fn peers(wire: &str) -> Vec<&'static str> {
     }
 }
 
-/// The throughput of the servers, as the table of RESULTS.md has it.
+/// The throughput workloads, in the order of RESULTS.md.
 pub(crate) fn throughput() -> Vec<Workload> {
     use Call::Echo;
     let new = Workload::new;
@@ -108,7 +108,7 @@ pub(crate) fn latency() -> Vec<Workload> {
     .into()
 }
 
-/// A handler that waits 10 ms; those that answer at once, or anything, cannot take part.
+/// A handler that waits 10 ms; servers that always respond at once cannot take part.
 pub(crate) fn slow() -> Vec<Workload> {
     let new = Workload::new;
     let ws = new("slow-ws", "WebSocket, 64 connections, 16 in flight", "ws", 64, 16);
@@ -123,7 +123,7 @@ pub(crate) const BATCHES: [usize; 4] = [10, 100, 1_000, 10_000];
 pub(crate) const SIZES: [usize; 8] =
     [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20];
 
-/// Batches and messages that grow.
+/// Batches and messages of growing size.
 pub(crate) fn linear() -> Vec<Workload> {
     let new = |name: String, title: String| {
         Workload::new(&name, &title, "http", 4, 1).among(&["jsonrpsee", "antiphon"])

@@ -1,4 +1,4 @@
-//! Messages that are easy to get wrong, and what is right.
+//! Messages that are easy to decode wrongly, and the correct results.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl Case {
         Self { name, message: message.into(), right }
     }
 
-    /// What every decoder makes of it.
+    /// The result of every decoder.
     pub(crate) fn judged(&self) -> Value {
         let verdicts: Vec<_> =
             DECODERS.iter().map(|decoder| (decoder.judge)(&self.message)).collect();

@@ -1,4 +1,4 @@
-//! Derived envelopes with borrowed raw values: serde_json, and sonic-rs with its lazy ones.
+//! Derived envelopes with borrowed raw values: serde_json, and sonic-rs with its lazy values.
 
 use std::borrow::Cow;
 use std::hint::black_box;
@@ -20,7 +20,7 @@ struct Request<'a, R> {
     id: Option<R>,
 }
 
-/// A value that is kept as it was written.
+/// A value in its original text.
 trait Raw {
     fn text(&self) -> &str;
 }
@@ -49,7 +49,7 @@ pub(crate) fn serde_slice(message: &Bytes) {
     }
 }
 
-/// What is read from a wire has to be checked first.
+/// Input from a wire must be checked for UTF-8 first.
 pub(crate) fn serde_str(message: &Bytes) {
     let text = str::from_utf8(message).expect("it is UTF-8");
     if is_batch(message) {
@@ -99,7 +99,7 @@ fn first<T>(mut entries: Vec<T>) -> T {
     entries.remove(0)
 }
 
-/// As the error itself tells what is no JSON from what is no Request.
+/// The error itself distinguishes invalid JSON from an invalid Request.
 fn fault(is_json: bool) -> Verdict {
     if is_json { Verdict::InvalidRequest } else { Verdict::ParseError }
 }

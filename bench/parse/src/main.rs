@@ -1,7 +1,7 @@
-//! The choice of the parser: what decoding a message costs with each, and what each gets wrong.
+//! The parser comparison: the cost of decoding a message, and the mistakes of each parser.
 //!
-//! Prints one JSON document: nanoseconds a decode, medians of interleaved rounds, and verdicts on
-//! messages that are easy to get wrong. Usage: `parse ROUNDS SECONDS`, the seconds of one round.
+//! Prints one JSON document: nanoseconds per decode, medians of interleaved rounds, and verdicts on
+//! difficult messages. Usage: `parse ROUNDS SECONDS`, with the seconds of one round.
 
 mod antiphon;
 mod cases;
@@ -14,12 +14,12 @@ mod verdict;
 use serde_json::json;
 use verdict::Verdict;
 
-/// One way to decode.
+/// One decoder.
 struct Decoder {
     name: &'static str,
-    /// Decodes as much as dispatching needs: the method's name, and where params and id are.
+    /// Decodes as much as a dispatcher needs: the method's name, and the position of params and id.
     decode: fn(&bytes::Bytes),
-    /// What it makes of a message.
+    /// Returns its verdict on a message.
     judge: fn(&[u8]) -> Verdict,
 }
 

@@ -1,4 +1,4 @@
-//! The messages that are timed.
+//! The timed messages.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn call(id: u64, params: Option<Value>) -> Value {
     call
 }
 
-/// Records as services pass them: names, numbers, flags, a nested list.
+/// Typical records of services: names, numbers, flags, a nested list.
 fn objects() -> Value {
     let record = |id: usize| {
         json!({

@@ -1,6 +1,6 @@
-//! simd-json with its tape: every value is parsed, and the text is overwritten while it is.
+//! simd-json with its tape: it parses every value and overwrites the text.
 //!
-//! The copy is in its figures: whoever gives params on as they came needs one.
+//! Its figures include a copy of the text: a server that passes params on unchanged needs one.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -57,7 +57,7 @@ fn judged(request: &Value<'_, '_>) -> Option<Verdict> {
     is_valid.then(|| id.map_or(Verdict::Notification, |id| Verdict::Request { id: written(&id) }))
 }
 
-/// The id as it would be written again: its own text is gone.
+/// The id, serialized again, since its original text is overwritten.
 fn written(id: &Value<'_, '_>) -> String {
     id.encode()
 }

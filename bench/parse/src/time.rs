@@ -1,4 +1,4 @@
-//! How long a decode takes.
+//! The time of a decode.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::{DECODERS, Decoder};
 
-/// The median nanoseconds of each decoder, in rounds that take turns.
+/// The median nanoseconds of each decoder, in interleaved rounds.
 pub(crate) fn medians(message: &Bytes, rounds: usize, seconds: f64) -> Vec<f64> {
     let budget = Duration::from_secs_f64(seconds);
     let mut times = vec![Vec::new(); DECODERS.len()];
@@ -23,7 +23,7 @@ pub(crate) fn medians(message: &Bytes, rounds: usize, seconds: f64) -> Vec<f64> 
 
 fn round(decoder: &Decoder, message: &Bytes, budget: Duration) -> f64 {
     let (began, mut count, mut step) = (Instant::now(), 0_u64, 1);
-    // The clock is read seldom, whatever one decode takes.
+    // The clock is read rarely, whatever a decode costs.
     while began.elapsed() < budget {
         (0..step).for_each(|_| (decoder.decode)(std::hint::black_box(message)));
         count += step;

@@ -1,17 +1,17 @@
-//! What a decoder makes of one message.
+//! The result of decoding one message.
 
 use std::fmt;
 
-/// How a server would go on.
+/// The next step of a server.
 #[derive(PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Call the method and answer with this id.
+    /// Call the method and respond with this id.
     Request { id: String },
-    /// Call the method and answer nothing.
+    /// Call the method and send no response.
     Notification,
-    /// Answer -32600: it is JSON and no Request.
+    /// Respond with -32600: valid JSON, but not a Request.
     InvalidRequest,
-    /// Answer -32700: it is no JSON.
+    /// Respond with -32700: not valid JSON.
     ParseError,
 }
 

@@ -1,4 +1,4 @@
-// Node's jayson, as its README has it: HTTP, and TCP with lines.
+// Node's jayson as in its README: HTTP, and TCP with lines.
 
 import jayson from 'jayson';
 

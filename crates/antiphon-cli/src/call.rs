@@ -1,4 +1,4 @@
-//! `antiphon call`: one call, and its result on stdout.
+//! `antiphon call`: calls a method and prints its result on stdout.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,75 +9,84 @@ use bytes::Bytes;
 use clap::Args;
 use tokio::time::Instant;
 
-use crate::exit::{Exit, Failure};
-use crate::openrpc::check;
-use crate::openrpc::discovery::{self, Schema};
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
+use crate::openrpc::discovery::{self, SchemaArgs};
+use crate::openrpc::validate;
 use crate::output;
 use crate::params::ParamArgs;
-use crate::remote::Remote;
 
 /// Call a method and print its result
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CallArgs {
     #[command(flatten)]
-    remote: Remote,
-    /// The method to call
+    connect: ConnectArgs,
+    /// Method to call
     method: String,
     #[command(flatten)]
     params: ParamArgs,
-    /// The id to call with: a String, Number or null, in JSON
+    /// Use this request id: a JSON String, Number or null
     #[arg(long, value_name = "JSON", value_parser = id, allow_negative_numbers = true)]
     id: Option<Id>,
-    /// Print the whole Response as it came, be it a result or an error
+    /// Print the whole response as received, for a result or an error
     #[arg(long)]
     raw: bool,
-    /// Ask first what METHOD takes, by rpc.discover, and send nothing that does not fit
+    /// Validate the params against the server's OpenRPC document (rpc.discover) before the call
     #[arg(long)]
     check: bool,
     #[command(flatten)]
-    schema: Schema,
+    schema: SchemaArgs,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  antiphon call http://127.0.0.1:8650 subtract 42 23          by position: [42,23]
-  antiphon call http://127.0.0.1:8650 subtract minuend:=42 subtrahend:=23    by name
-  antiphon call http://127.0.0.1:8650 echo hello name '[1,2]'  Strings, and an Array
-  antiphon call -v ws://127.0.0.1:8650 sum -d '[1,2,4]'        all params at once
-  antiphon call http://node:8545 eth_getBlockByNumber latest false -H 'Authorization: Bearer ...'
-  antiphon call exec+header:clangd initialize processId:=null rootUri:=null capabilities:={}
-  antiphon call --check http://127.0.0.1:8650 subtract 42 many   says what is wrong, sends nothing
-  antiphon call --schema openrpc.json http://node:8545 eth_call ...   checks by a file
+  antiphon call http://127.0.0.1:8650 subtract 42 23       # params [42,23]
+  antiphon call http://127.0.0.1:8650 subtract minuend:=42 subtrahend:=23
+  antiphon call http://127.0.0.1:8650 echo hello '[1,2]'   # String and Array
+  antiphon call -v ws://127.0.0.1:8650 sum -d '[1,2,4]'    # all params as JSON
+  antiphon call http://127.0.0.1:8650 whoami -H 'Authorization: Bearer TOKEN'
+  antiphon call --check http://127.0.0.1:8650 subtract 42  # validate first
+  antiphon call --schema openrpc.json http://127.0.0.1:8545 eth_chainId
+  antiphon call exec+header:clangd initialize \\
+      processId:=null rootUri:=null capabilities:={}
 
-On a terminal the result is indented; elsewhere it is the JSON that came, to be piped into jq.
-What looks like JSON is JSON: '\"42\"' is a String, 42 a Number. '\"a=b\"' is a String, a=b a name.";
+Params:
+  42 true null [1,2]   a PARAM that is valid JSON is that JSON value
+  hello                any other PARAM is a String
+  '\"42\"' '\"a=b\"'       quote a String that looks like JSON or like a name
+  name=text            a param by name, with a String
+  name:=json           a param by name, with a JSON value
 
-pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
+Output:
+  The result goes to stdout. On a terminal it is indented; elsewhere it is the
+  JSON as received, for example for jq.";
+
+pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
     let params = args.params.read()?;
     let known = args.schema.read()?;
     if let Some(document) = &known {
-        check::hold(document, &args.method, params.as_ref())?;
+        validate::check_call(document, &args.method, params.as_ref())?;
     }
-    // A fixed id, so that the Response can be told from others on the wire.
+    // `--raw` needs a known id, to recognise the response among other messages.
     let id = args.id.or_else(|| args.raw.then(|| Id::from(1)));
     let call = Invocation { id: id.clone(), ..Invocation::new(&args.method, params) };
-    let response = Arc::new(Response::to(id.filter(|_| args.raw)));
-    let seen = response.clone();
-    let plan = Plan {
+    let response = Arc::new(ResponseCapture::new(id.filter(|_| args.raw)));
+    let capture = response.clone();
+    let plan = CallPlan {
         method: &args.method,
-        asks_first: args.check && known.is_none(),
-        advises: !args.raw,
-        deadline: args.remote.deadline(),
+        fetches_document: args.check && known.is_none(),
+        gives_hints: !args.raw,
+        deadline: args.connect.deadline(),
         known,
     };
-    args.remote
-        .talk(
-            move |direction, message| seen.see(direction, message),
-            async |client| Ok(plan.carry_out(client, call).await),
+    args.connect
+        .with_client(
+            move |direction, message| capture.inspect(direction, message),
+            async |client| Ok(plan.run(client, call).await),
             |outcome| match (response.take(), outcome?) {
-                (Some(whole), outcome) if is_answer(&outcome.answer) => {
-                    show_raw(&whole, &outcome.answer)
+                (Some(whole), outcome) if is_response(&outcome.reply) => {
+                    show_raw(&whole, &outcome.reply)
                 }
                 (_, outcome) => show(outcome),
             },
@@ -85,72 +94,73 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
         .await
 }
 
-/// What is done around the call.
-struct Plan<'a> {
+/// The steps before and after the call.
+struct CallPlan<'a> {
     method: &'a str,
-    /// What the method is, where a file says so.
+    /// The document of `--schema`.
     known: Option<Document>,
-    asks_first: bool,
-    /// Whether a refusal is looked into.
-    advises: bool,
-    /// No later than the call's own, so that advice that does not come changes nothing.
+    fetches_document: bool,
+    /// Whether the document is used for a hint after an error.
+    gives_hints: bool,
+    /// The deadline of the call. The hint has the same one, so that waiting for it does not change the
+    /// outcome.
     deadline: Option<Instant>,
 }
 
-struct Outcome {
-    answer: Result<RawJson, CallError>,
-    advice: Option<String>,
+struct CallOutcome {
+    reply: Result<RawJson, CallError>,
+    hint: Option<String>,
 }
 
-impl Plan<'_> {
-    async fn carry_out(mut self, client: &Client, call: Invocation) -> Result<Outcome, Failure> {
-        if self.asks_first {
-            let document = discovery::ask(client).await?;
-            check::hold(&document, self.method, call.params.as_ref())?;
+impl CallPlan<'_> {
+    async fn run(mut self, client: &Client, call: Invocation) -> Result<CallOutcome, CommandError> {
+        if self.fetches_document {
+            let document = discovery::fetch(client).await?;
+            validate::check_call(&document, self.method, call.params.as_ref())?;
             self.known = Some(document);
         }
-        let answer = client.caller().send(call).await;
-        let advice = match &answer {
-            Err(error) if self.advises => {
-                check::advice(client, self.known.as_ref(), self.deadline, self.method, error).await
+        let reply = client.caller().send(call).await;
+        let hint = match &reply {
+            Err(error) if self.gives_hints => {
+                validate::hint(client, self.known.as_ref(), self.deadline, self.method, error).await
             }
             _ => None,
         };
-        Ok(Outcome { answer, advice })
+        Ok(CallOutcome { reply, hint })
     }
 }
 
-fn show(Outcome { answer, advice }: Outcome) -> Result<Exit, Failure> {
-    let result = answer.map_err(|error| match advice {
-        Some(advice) => Failure::from(error).hint(advice),
+fn show(CallOutcome { reply, hint }: CallOutcome) -> Result<Exit, CommandError> {
+    let result = reply.map_err(|error| match hint {
+        Some(hint) => CommandError::from(error).hint(hint),
         None => error.into(),
     })?;
     output::result(&result)?;
     Ok(Exit::Success)
 }
 
-fn show_raw(whole: &Bytes, outcome: &Result<RawJson, CallError>) -> Result<Exit, Failure> {
+fn show_raw(whole: &Bytes, reply: &Result<RawJson, CallError>) -> Result<Exit, CommandError> {
     output::line(String::from_utf8_lossy(whole).trim_end())?;
-    Ok(if outcome.is_ok() { Exit::Success } else { Exit::PeerError })
+    Ok(if reply.is_ok() { Exit::Success } else { Exit::PeerError })
 }
 
-fn is_answer(outcome: &Result<RawJson, CallError>) -> bool {
-    matches!(outcome, Ok(_) | Err(CallError::Rpc(_)))
+fn is_response(reply: &Result<RawJson, CallError>) -> bool {
+    matches!(reply, Ok(_) | Err(CallError::Rpc(_)))
 }
 
-/// Keeps the Response of one call as it is on the wire.
-struct Response {
-    /// None where nobody wants to see it.
+/// Keeps the bytes of the response to one call, for `--raw`.
+struct ResponseCapture {
+    /// `None` without `--raw`.
     id: Option<Id>,
     kept: Mutex<Option<Bytes>>,
 }
 
-impl Response {
-    fn to(id: Option<Id>) -> Self {
+impl ResponseCapture {
+    fn new(id: Option<Id>) -> Self {
         Self { id, kept: Mutex::new(None) }
     }
 
-    fn see(&self, direction: Direction, message: &[u8]) {
+    fn inspect(&self, direction: Direction, message: &[u8]) {
         let Some(id) = self.id.as_ref().filter(|_| direction == Direction::Received) else {
             return;
         };
@@ -168,14 +178,15 @@ impl Response {
     }
 }
 
-/// The same id, one that a float has passed through, or the null of a server that read none.
+/// Accepts the same id, the same number written as a float, or the null of a server that could not
+/// read the id.
 fn may_answer(ours: &Id, theirs: &Id) -> bool {
     let same_number = ours.as_u64().is_some() && ours.as_u64() == theirs.as_u64();
     ours == theirs || same_number || *theirs == Id::Null
 }
 
 fn id(text: &str) -> Result<Id, String> {
-    let remedy = "an id is a Number as 7, a String as '\"seven\"', or null";
+    let remedy = "an id is a Number such as 7, a String such as '\"seven\"', or null";
     let json = RawJson::parse(text.to_owned()).map_err(|_| remedy)?;
     Id::from_json(json).ok_or_else(|| remedy.to_owned())
 }

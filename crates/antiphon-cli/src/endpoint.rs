@@ -1,26 +1,24 @@
-//! Which endpoints a command can use; wrong ones are refused with the command line.
+//! Endpoint arguments. An endpoint that a command cannot use is a usage error.
 
 use antiphon::Endpoint;
 
-const IN_PROCESS: &str =
-    "memory: joins peers of one process, and this process has one; use unix:/path";
+const IN_PROCESS: &str = "memory: works only inside one process; use unix:/path instead";
 
-/// An endpoint to call.
+/// Parses an endpoint to connect to.
 pub(crate) fn callable(text: &str) -> Result<Endpoint, String> {
     match parse(text)? {
         Endpoint::Stdio { .. } => {
-            Err("stdio: can only be served; use exec:command to call a process".to_owned())
+            Err("stdio: is for `antiphon serve`; use exec:command to call a process".to_owned())
         }
         endpoint => Ok(endpoint),
     }
 }
 
-/// An endpoint to serve on.
+/// Parses an endpoint to listen on.
 pub(crate) fn servable(text: &str) -> Result<Endpoint, String> {
     match parse(text)? {
         Endpoint::Exec { .. } => {
-            Err("exec: can only be called; a server in a child process listens on stdio:"
-                .to_owned())
+            Err("exec: is for clients; a server in a child process uses stdio:".to_owned())
         }
         endpoint => Ok(endpoint),
     }
@@ -38,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wrong_endpoint_is_refused_with_its_remedy() {
+    fn an_unusable_endpoint_is_rejected_with_a_remedy() {
         for (refused, remedy) in [
             (callable("stdio:"), "exec:command"),
             (callable("memory:x"), "unix:/path"),

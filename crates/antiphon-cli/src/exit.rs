@@ -1,7 +1,7 @@
-//! How the process ends, and what it says when it fails.
+//! Exit codes and error messages.
 //!
-//! Every failure names what happened and, where there is one, the remedy. Nothing that a peer sends
-//! reaches a terminal unescaped.
+//! An error message names the cause and, if there is one, the remedy. Text from a peer is escaped
+//! before it reaches a terminal.
 
 use std::process::ExitCode;
 
@@ -9,31 +9,31 @@ use antiphon::{CallError, Code, ErrorObject, RawJson};
 
 use crate::output;
 
-/// The exit codes, for scripts to rely on.
+/// The exit codes. Scripts rely on them, so they do not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     Success = 0,
-    /// The peer answered with an error.
+    /// The peer returned an error.
     PeerError = 1,
-    /// The command line or the input makes no sense; clap uses the same code.
+    /// The command line or the input is invalid. clap uses the same code.
     Usage = 2,
     Transport = 3,
     Timeout = 4,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Protocol = 5,
-    /// Ctrl-C; of `serve`, a second one while shutting down.
+    /// Ctrl-C. `serve` exits with this code only on a second signal.
     Interrupted = 130,
 }
 
 pub(crate) const HELP: &str = "\
 Exit codes:
-    0  there is a result, or nothing was asked for
-    1  the other side answered with an error
-    2  the command line or the input makes no sense
-    3  the other side cannot be reached, or the endpoint cannot be listened on
-    4  no answer came in time
-    5  the other side broke the protocol
-  130  Ctrl-C ended `subscribe`, or `serve` before it had shut down";
+    0  success
+    1  the peer returned a JSON-RPC error
+    2  invalid command line or input
+    3  cannot connect, cannot listen, or the connection was lost
+    4  timeout
+    5  the peer violated the protocol
+  130  interrupted by Ctrl-C (`serve`: by a second Ctrl-C)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
@@ -41,18 +41,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command has no success to report.
+/// The error of a command, as it is printed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandError {
     pub(crate) exit: Exit,
-    /// `error: ...`, or `error -32601: ...` where a peer gave a code.
+    /// Printed as `error -32601: ...` for an error of the peer. Without a code: `error: ...`.
     code: Option<Code>,
     what: String,
     data: Option<RawJson>,
     hint: Option<String>,
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, code: None, what: what.into(), data: None, hint: None }
     }
@@ -67,28 +67,23 @@ impl Failure {
         self
     }
 
-    /// Ends with this code instead.
+    /// Replaces the exit code.
     pub(crate) fn with_exit(self, exit: Exit) -> Self {
         Self { exit, ..self }
     }
 
-    /// Adds the remedy, if it reads like this.
+    /// Adds the remedy if the message contains `sign`.
     pub(crate) fn hint_where(self, sign: &str, hint: &str) -> Self {
         if self.what.contains(sign) { self.hint(hint) } else { self }
     }
 
-    /// Says first what it is about.
+    /// Prefixes the message with its subject.
     pub(crate) fn about(mut self, subject: &str) -> Self {
         self.what = format!("{subject}: {}", self.what);
         self
     }
 
-    /// What happened, in words.
-    pub(crate) fn text(&self) -> &str {
-        &self.what
-    }
-
-    /// Says it on stderr, and gives the code to exit with.
+    /// Prints the error on stderr and returns the exit code.
     pub(crate) fn report(self) -> Exit {
         let code = self.code.map(|code| format!(" {code}")).unwrap_or_default();
         output::note(&format!("{}{code}: {}", output::red("error"), output::visible(&self.what)));
@@ -102,26 +97,26 @@ impl Failure {
     }
 }
 
-impl From<ErrorObject> for Failure {
+impl From<ErrorObject> for CommandError {
     fn from(error: ErrorObject) -> Self {
         let failure = Self::new(Exit::PeerError, error.message);
         let failure = Self { code: Some(error.code), data: error.data, ..failure };
         match error.code {
             Code::METHOD_NOT_FOUND => {
-                failure.hint("the other side has no such method; check its spelling and case")
+                failure.hint("the peer has no such method; check its spelling and case")
             }
             _ => failure,
         }
     }
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
         let exit = match error {
             CallError::Rpc(error) => return error.into(),
             CallError::Closed(_) | CallError::Interrupted(_) => {
                 return Self::new(Exit::Transport, error.to_string())
-                    .hint("it ended before it answered; -v shows what came");
+                    .hint("check the log of the server; -v shows the messages");
             }
             CallError::TimedOut(_) => Exit::Timeout,
             CallError::Protocol(_) | CallError::Decode { .. } => Exit::Protocol,
@@ -130,7 +125,7 @@ impl From<CallError> for Failure {
         };
         let failure = Self::new(exit, error.to_string());
         match exit {
-            Exit::Protocol => failure.hint("-v shows what came"),
+            Exit::Protocol => failure.hint("-v shows the messages"),
             _ => failure,
         }
     }

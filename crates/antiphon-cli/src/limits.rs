@@ -1,38 +1,38 @@
-//! The flags of [`Limits`]: one for each field, and an environment variable of the same name.
+//! The flags of [`Limits`]: one flag and one environment variable per field.
 
 use antiphon::Limits;
 use clap::Args;
 
 use crate::quantity::{Count, MaybeSpan, Size, Span};
 
-/// The limits of one connection, whichever side opened it.
+/// The limits of a connection, for clients and servers.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ConnectionLimits {
-    /// The largest message taken in
+    /// Reject a received message larger than this many bytes
     #[arg(long, env = "ANTIPHON_MAX_FRAME_BYTES", value_name = "SIZE", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().frame_bytes))]
     max_frame_bytes: Size,
-    /// The most entries of a batch taken in
+    /// Reject a received batch with more entries than this
     #[arg(long, env = "ANTIPHON_MAX_BATCH_ENTRIES", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().batch_entries))]
     max_batch_entries: Count,
-    /// The deepest nesting of Arrays and Objects taken in
+    /// Reject JSON nested deeper than this many levels
     #[arg(long, env = "ANTIPHON_MAX_DEPTH", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().depth))]
     max_depth: Count,
-    /// Requests of one connection that run at once
+    /// Limit the requests that run at once on each connection
     #[arg(long, env = "ANTIPHON_MAX_IN_FLIGHT", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().in_flight))]
     max_in_flight: Count,
-    /// Calls of one connection that wait for the other side
+    /// Limit the outgoing calls that wait for a reply on each connection
     #[arg(long, env = "ANTIPHON_MAX_PENDING_CALLS", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().pending_calls))]
     max_pending_calls: Count,
-    /// The largest answer given
+    /// Replace a response larger than this many bytes with an error
     #[arg(long, env = "ANTIPHON_MAX_RESPONSE_BYTES", value_name = "SIZE", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().response_bytes))]
     max_response_bytes: Size,
-    /// Bytes that wait to be written on one connection before senders wait
+    /// Apply backpressure when this many bytes wait to be written on a connection
     #[arg(
         long,
         env = "ANTIPHON_MAX_WRITE_QUEUE_BYTES",
@@ -41,19 +41,19 @@ pub(crate) struct ConnectionLimits {
     )]
     #[arg(help_heading = "Limits", default_value_t = Size(Limits::default().write_queue_bytes))]
     max_write_queue_bytes: Size,
-    /// How long a connection may take to say what it is
+    /// Close a connection that has not completed its handshake after this long
     #[arg(long, env = "ANTIPHON_HANDSHAKE_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Span(Limits::default().handshake_timeout))]
     handshake_timeout: Span,
-    /// How long a message once begun may make no progress
+    /// Close a connection after this long without progress in the middle of a message
     #[arg(long, env = "ANTIPHON_STALL_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Span(Limits::default().stall_timeout))]
     stall_timeout: Span,
-    /// How long a connection may carry nothing at all; 0 or none for ever
+    /// Close a connection after this much idle time; 0 or none disables it
     #[arg(long, env = "ANTIPHON_IDLE_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().idle_timeout))]
     idle_timeout: MaybeSpan,
-    /// After what silence the other side is asked whether it is there; 0 or none never
+    /// Send a ping after this much idle time; 0 or none disables it
     #[arg(long, env = "ANTIPHON_KEEP_ALIVE", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().keep_alive))]
     keep_alive: MaybeSpan,
@@ -64,19 +64,19 @@ pub(crate) struct ConnectionLimits {
 pub(crate) struct ServerLimits {
     #[command(flatten)]
     connection: ConnectionLimits,
-    /// Connections held at once
+    /// Limit the number of open connections
     #[arg(long, env = "ANTIPHON_MAX_CONNECTIONS", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().connections))]
     max_connections: Count,
-    /// Subscriptions of one connection that are served at once
+    /// Limit the active subscriptions on each connection
     #[arg(long, env = "ANTIPHON_MAX_SUBSCRIPTIONS", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().subscriptions))]
     max_subscriptions: Count,
-    /// How long a request, or a whole batch, may take; 0 or none for ever
+    /// Cancel a request or batch after this long; 0 or none disables it
     #[arg(long, env = "ANTIPHON_REQUEST_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = MaybeSpan(Limits::default().request_timeout))]
     request_timeout: MaybeSpan,
-    /// How long a shutdown waits for what runs; 0 or none not at all
+    /// Wait this long for running requests at shutdown; 0 or none does not wait
     #[arg(long, env = "ANTIPHON_SHUTDOWN_TIMEOUT", value_name = "TIME", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Limits::default().shutdown_timeout.into())]
     shutdown_timeout: MaybeSpan,
@@ -86,7 +86,7 @@ impl ConnectionLimits {
     pub(crate) fn limits(&self) -> Limits {
         let Limits { connections, subscriptions, request_timeout, shutdown_timeout, .. } =
             Limits::default();
-        // Every field is named, so that a new one does not compile without a flag.
+        // Every field is named, so a new one does not compile without a flag.
         Limits {
             frame_bytes: self.max_frame_bytes.0,
             batch_entries: self.max_batch_entries.0,
@@ -163,12 +163,12 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_they_are_the_defaults_of_the_library() {
+    fn without_flags_the_limits_are_the_defaults_of_the_library() {
         assert_eq!(limits(&[]), Limits::default());
     }
 
     #[test]
-    fn each_flag_has_an_environment_variable_of_its_name() {
+    fn each_flag_has_an_environment_variable() {
         for arg in Flags::command().get_arguments() {
             let flag = arg.get_long().unwrap();
             let variable = format!("ANTIPHON_{}", flag.replace('-', "_").to_uppercase());
@@ -177,9 +177,9 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_is_named_with_its_remedy() {
+    fn an_invalid_value_is_named_with_a_remedy() {
         let error = Flags::try_parse_from(["test", "--max-frame-bytes", "big"]).err().unwrap();
         let text = error.to_string();
-        assert!(text.contains("`big` is no size") && text.contains("32MiB"), "{text}");
+        assert!(text.contains("`big` is not a size") && text.contains("32MiB"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is logged: on stderr always, since stdout belongs to results and to the protocol.
+//! Logging. It always goes to stderr, since stdout carries results or the protocol.
 
 use std::io::{self, IsTerminal as _};
 
@@ -6,33 +6,33 @@ use clap::{Args, ValueEnum};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
-/// Flags of every command.
+/// The logging flags, which every command accepts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Logging")]
 pub(crate) struct LogArgs {
-    /// What to log on stderr: off, error, warn, info, debug, trace, or target=level, with commas
-    /// [default: warn for serve, else error]
+    /// Log on stderr at this level: off, error, warn, info, debug, trace, or a list such as
+    /// warn,antiphon=debug [default: warn for serve, error for other commands]
     #[arg(long, global = true, env = "ANTIPHON_LOG", value_name = "LEVEL", value_parser = filter)]
     log: Option<String>,
-    /// How to log it
+    /// Log in this format
     #[arg(long, global = true, env = "ANTIPHON_LOG_FORMAT", value_name = "FORMAT")]
-    #[arg(value_enum, default_value_t = Format::Text)]
-    log_format: Format,
+    #[arg(value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
+enum LogFormat {
+    /// One line of text per event
     Text,
-    /// One JSON object a line
+    /// One JSON object per line
     Json,
 }
 
-/// The target of the spans of calls.
+/// The `tracing` target of the call spans.
 const CALLS: &str = "antiphon::layer::trace";
 
-/// Starts logging, at this level where none is named, and a line for each call where they are traced. A
-/// panic is logged too: its text must not break a log of JSON lines.
+/// Starts logging. `default` is the level without `--log`; `is_traced` logs a line per call. Panics are
+/// logged too, so that their text does not corrupt a log of JSON lines.
 pub(crate) fn init(args: &LogArgs, default: &str, is_traced: bool) {
     let level = args.log.as_deref().unwrap_or(default);
     let (filter, spans) = match is_traced {
@@ -44,21 +44,22 @@ pub(crate) fn init(args: &LogArgs, default: &str, is_traced: bool) {
         .with_span_events(spans)
         .with_writer(io::stderr)
         .with_ansi(io::stderr().is_terminal())
-        // A stderr that nobody reads is no reason to panic.
+        // Without this, a closed stderr would cause a panic.
         .log_internal_errors(false);
     match args.log_format {
-        Format::Text => log.init(),
-        Format::Json => log.json().init(),
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().init(),
     }
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!("{}", panic.to_string().replace('\n', " "));
     }));
 }
 
-/// The filter would take any word for a target; a misspelled level must not pass for one.
+/// Parses a log filter. `EnvFilter` reads an unknown word as a target, so a misspelled level is
+/// rejected here.
 fn filter(text: &str) -> Result<String, String> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
-    let remedy = "use off, error, warn, info, debug or trace, or target=level as in antiphon=trace";
+    let remedy = "use off, error, warn, info, debug, trace, or target=level such as antiphon=trace";
     let known = |part: &str| part.contains('=') || LEVELS.contains(&&*part.to_lowercase());
     if !text.split(',').all(|part| known(part.trim())) {
         return Err(remedy.to_owned());
@@ -71,7 +72,7 @@ mod tests {
     use super::filter;
 
     #[test]
-    fn levels_and_targets_are_taken_and_other_words_are_not() {
+    fn levels_and_targets_are_accepted_and_other_words_are_rejected() {
         for good in ["warn", "DEBUG", "antiphon=trace,warn", "off"] {
             assert!(filter(good).is_ok(), "{good}");
         }

@@ -1,12 +1,14 @@
-//! The `antiphon` command: calls, serves and tries any JSON-RPC endpoint.
+//! The `antiphon` command: call, serve, check and measure JSON-RPC endpoints.
 
 mod batch;
 mod bench;
 mod call;
 mod check;
 mod check_client;
+mod check_options;
 mod cli;
 mod completions;
+mod connect;
 mod demo;
 mod endpoint;
 mod exit;
@@ -17,13 +19,12 @@ mod notify;
 mod openrpc;
 mod output;
 mod params;
+mod progress;
+mod progress_bar;
 mod quantity;
-mod raw;
-mod remote;
 mod serve;
 mod subscribe;
 mod tls;
-mod waiting;
 
 use std::process::ExitCode;
 
@@ -31,18 +32,18 @@ use clap::Parser as _;
 use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    // Who calls gets one clear error; who serves wants to know more.
+    // A client reports its own error. A server also logs warnings by default.
     let level = if matches!(cli.command, Command::Serve(_)) { "warn" } else { "error" };
     let is_traced = matches!(&cli.command, Command::Serve(args) if args.is_traced());
     log::init(&cli.log, level, is_traced);
-    run(cli.command).unwrap_or_else(Failure::report).into()
+    run(cli.command).unwrap_or_else(CommandError::report).into()
 }
 
-fn run(command: Command) -> Result<Exit, Failure> {
+fn run(command: Command) -> Result<Exit, CommandError> {
     match command {
         Command::Completions(args) => in_runtime(completions::run(args)),
         Command::Serve(args) => in_runtime(serve::run(args)),
@@ -58,14 +59,15 @@ fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-/// One thread is enough; a server and a load generator start more of their own.
-fn in_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::Transport, format!("no runtime starts: {error}")))?;
+/// Runs a command on one thread. A server and a load generator start more threads themselves.
+fn in_runtime(
+    work: impl Future<Output = Result<Exit, CommandError>>,
+) -> Result<Exit, CommandError> {
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
+        CommandError::new(Exit::Transport, format!("cannot start the async runtime: {error}"))
+    })?;
     let exit = runtime.block_on(Box::pin(work));
-    // A thread that reads stdin cannot be called back; nobody waits for it.
+    // A thread that blocks on stdin cannot be cancelled, so the process does not wait for it.
     runtime.shutdown_background();
     exit
 }

@@ -1,4 +1,4 @@
-//! What stands around the calls that `antiphon serve` serves: its flags, and the layers they put up.
+//! The middleware of `antiphon serve`: its flags and the layers they add.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,64 +9,67 @@ use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, Rat
 use antiphon::{Handler, Router, Server};
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::quantity::Count;
 
-/// The method by which a connection without headers logs in.
+/// The method that authenticates a connection without headers.
 const LOGIN: &str = "rpc.login";
 
-/// The flags.
+/// The middleware flags.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Middleware")]
-pub(crate) struct Middleware {
-    /// Serve only who shows this token, or one of the file's, a line each; may be repeated
+pub(crate) struct MiddlewareArgs {
+    /// Require this bearer token, or one from a file with one token per line [repeatable]
     #[arg(long, env = "ANTIPHON_AUTH_BEARER", hide_env_values = true, value_name = "TOKEN|@FILE")]
     auth_bearer: Vec<Secret>,
-    /// Serve only who shows this name and password, or a line of the file; may be repeated
+    /// Require this user and password, or a line of a file [repeatable]
     #[arg(long, env = "ANTIPHON_AUTH_BASIC", hide_env_values = true)]
     #[arg(value_name = "USER:PASSWORD|@FILE")]
     auth_basic: Vec<Secret>,
-    /// Let each caller call so often, as 100/s, 20/m or search=5/s for one method; may be repeated
+    /// Limit the call rate of each client: 100/s, 20/m, 5/h, or search=5/s for one method
+    /// [repeatable]
     #[arg(long, env = "ANTIPHON_RATE_LIMIT", value_name = "[METHOD=]RATE", value_delimiter = ',')]
     rate_limit: Vec<Rate>,
-    /// Let so many calls of all connections run at once; as many more wait
+    /// Limit the calls that run at once, over all connections; as many more may wait in a queue
     #[arg(long, env = "ANTIPHON_MAX_CONCURRENCY", value_name = "COUNT")]
     max_concurrency: Option<Count>,
-    /// Serve only these methods, as echo or db.*; may be repeated
+    /// Serve only methods that match, such as echo or 'db.*' [repeatable]
     #[arg(long, value_name = "PATTERN")]
     allow_method: Vec<String>,
-    /// Serve these methods to nobody; may be repeated
+    /// Hide methods that match, such as 'debug.*' [repeatable]
     #[arg(long, value_name = "PATTERN")]
     deny_method: Vec<String>,
-    /// Count calls, and serve the counts to Prometheus at /metrics of HTTP endpoints
+    /// Serve Prometheus metrics at /metrics on HTTP endpoints
     #[arg(long)]
     metrics: bool,
-    /// Log each call when it ends, with its place in its trace, and pass that on to what it calls
+    /// Log each call with its trace id, and propagate W3C Trace Context
     #[arg(long)]
     pub(crate) trace: bool,
 }
 
-/// What the help says of them.
+/// The section of `--help` about these flags.
 pub(crate) const HELP: &str = "\
-Credentials:
-  Over HTTP and WebSocket they are in the Authorization header. Any other connection logs in first, by
-  calling rpc.login [token] or rpc.login {\"user\", \"password\"}. Without them a call is answered -32013,
-  over HTTP with status 401. Who may list processes sees the flags of each: write secrets to a file or
-  to the environment.
+Authentication:
+  HTTP and WebSocket clients send an Authorization header. Clients on other
+  transports first call rpc.login [token] or rpc.login {\"user\", \"password\"}.
+  A call without valid credentials gets error -32013, over HTTP with status 401.
+  Other users of this machine can see command lines: keep secrets in a file
+  (@FILE) or in the environment.
 
-Traces:
-  --trace reads and writes W3C Trace Context: the headers traceparent and tracestate, or members of a
-  message of the same names.
+Tracing:
+  --trace reads and writes the headers traceparent and tracestate, or the
+  members of a message with these names.
 
-Beside the service, HTTP endpoints answer GET /healthz with ok.";
+Health check:
+  GET /healthz on an HTTP endpoint returns \"ok\".";
 
-impl Middleware {
-    /// The service with its layers, the first of which is the innermost, and the server with its pages.
+impl MiddlewareArgs {
+    /// Wraps the service in its layers, the innermost first, and adds HTTP pages to the server.
     pub(crate) fn wrap(
         self,
         router: Router,
         server: Server,
-    ) -> Result<(Arc<dyn Handler>, Server), Failure> {
+    ) -> Result<(Arc<dyn Handler>, Server), CommandError> {
         let metrics = self.metrics.then(|| Metrics::new(router.names()));
         let auth = self.auth()?;
         let mut handler: Arc<dyn Handler> = Arc::new(router);
@@ -99,7 +102,7 @@ impl Middleware {
         Ok((handler, server))
     }
 
-    fn auth(&self) -> Result<Option<Auth>, Failure> {
+    fn auth(&self) -> Result<Option<Auth>, CommandError> {
         if self.auth_bearer.is_empty() && self.auth_basic.is_empty() {
             return Ok(None);
         }
@@ -109,20 +112,20 @@ impl Middleware {
         }
         for line in lines(&self.auth_basic)? {
             let (user, password) = line.split_once(':').ok_or_else(|| {
-                Failure::usage("--auth-basic needs a name and a password, as in ada:secret")
+                CommandError::usage("--auth-basic needs a user and a password, such as ada:secret")
             })?;
             auth = auth.basic(user, password);
         }
         Ok(Some(auth))
     }
 
-    /// The rate of this method, or the one for all.
+    /// Returns the rate of this method, or with `None` the rate for all methods.
     fn quota(&self, method: Option<&str>) -> Option<Quota> {
         let mut rates = self.rate_limit.iter();
         rates.find(|rate| rate.method.as_deref() == method).map(|rate| rate.quota)
     }
 
-    /// Without a rate for all, only the methods that are named have one.
+    /// Returns the rate limits. Without a rate for all methods, only the named methods are limited.
     fn rate(&self) -> Option<RateLimit> {
         let mut methods = self.rate_limit.iter().filter(|rate| rate.method.is_some()).peekable();
         let usual = self.quota(None);
@@ -136,8 +139,8 @@ impl Middleware {
         }))
     }
 
-    /// Stands outside of the credentials: who guesses at them has no name yet, and is charged by
-    /// address.
+    /// Limits login attempts. This layer is outside authentication, so attempts are counted per address:
+    /// a client that guesses has no identity yet.
     fn login_rate(&self) -> Option<RateLimit> {
         let quota = self.quota(Some(LOGIN)).or_else(|| self.quota(None))?;
         Some(RateLimit::new(unlimited()).method(LOGIN, quota))
@@ -159,8 +162,8 @@ fn unlimited() -> Quota {
     Quota::new(u32::MAX, Duration::from_millis(1))
 }
 
-/// Every secret, those of files line by line.
-fn lines(secrets: &[Secret]) -> Result<Vec<String>, Failure> {
+/// Returns all secrets; a file has one per line.
+fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
     let mut all = Vec::new();
     for Secret(secret) in secrets {
         let Some(path) = secret.strip_prefix('@') else {
@@ -168,19 +171,21 @@ fn lines(secrets: &[Secret]) -> Result<Vec<String>, Failure> {
             continue;
         };
         let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("the credentials cannot be read from {path}: {error}"))
+            CommandError::usage(format!("cannot read credentials from {path}: {error}"))
         })?;
         let found = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let before = all.len();
         all.extend(found.map(str::to_owned));
         if all.len() == before {
-            return Err(Failure::usage(format!("there are no credentials in {path}")));
+            return Err(
+                CommandError::usage(format!("no credentials in {path}")).hint("write one per line")
+            );
         }
     }
     Ok(all)
 }
 
-/// A text that is not shown.
+/// A text that is never printed.
 #[derive(Clone)]
 struct Secret(String);
 
@@ -189,7 +194,7 @@ impl FromStr for Secret {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "" => Err("it is empty, which would let everybody in".to_owned()),
+            "" => Err("an empty secret would admit every client".to_owned()),
             text => Ok(Self(text.to_owned())),
         }
     }
@@ -201,7 +206,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// So many calls in so much time, of all methods or of one.
+/// A number of calls per unit of time, for all methods or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rate {
     method: Option<String>,
@@ -212,7 +217,7 @@ impl FromStr for Rate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let remedy = || format!("`{text}` is no rate; write 100/s, 20/m, 5/h or search=5/s");
+        let remedy = || format!("`{text}` is not a rate; use 100/s, 20/m, 5/h or search=5/s");
         let (method, rate) = match text.rsplit_once('=') {
             Some((method, rate)) => (Some(method.to_owned()), rate),
             None => (None, text),
@@ -234,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_written_by_the_second_minute_and_hour() {
+    fn rates_are_per_second_minute_or_hour() {
         let rate = |text: &str| text.parse::<Rate>();
         assert_eq!(rate("100/s").unwrap().quota, Quota::per_second(100));
         assert_eq!(rate("a=b=5/m").unwrap().method.as_deref(), Some("a=b"));

@@ -1,19 +1,19 @@
-//! `antiphon notify`: one notification. Nothing comes back, so nothing is printed.
+//! `antiphon notify`: sends a notification. It has no response, so nothing is printed.
 
 use antiphon::Invocation;
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
 use crate::params::ParamArgs;
-use crate::remote::Remote;
 
-/// Send a notification, which is never answered
+/// Send a notification, which has no response
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct NotifyArgs {
     #[command(flatten)]
-    remote: Remote,
-    /// The method to notify
+    connect: ConnectArgs,
+    /// Method of the notification
     method: String,
     #[command(flatten)]
     params: ParamArgs,
@@ -26,12 +26,13 @@ Examples:
   antiphon notify unix:/run/app.sock log -d @entry.json
   antiphon notify -v tcp+header://127.0.0.1:4000 exit
 
-It succeeds when the message is sent. Whether the other side knows the method, it does not say.";
+The exit code is 0 if the message was sent. A notification has no response, so
+it does not show whether the server knows the method.";
 
-pub(crate) async fn run(args: NotifyArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: NotifyArgs) -> Result<Exit, CommandError> {
     let notification = Invocation::new(&args.method, args.params.read()?);
-    args.remote
-        .talk(
+    args.connect
+        .with_client(
             |_, _| {},
             async |client| client.caller().post(notification).await,
             |()| Ok(Exit::Success),

@@ -1,18 +1,18 @@
-//! What is printed, and how it looks.
+//! Output to stdout and stderr.
 //!
-//! stdout holds results and nothing else. On a terminal JSON is indented and coloured; anywhere else
-//! it is the text that came. No value is parsed: a Number keeps every digit, a String its escapes.
-//! A broken pipe is no error, on either stream.
+//! stdout carries results only. On a terminal, JSON is indented and coloured. Elsewhere it is printed
+//! as it was received. No value is parsed, so a Number keeps every digit and a String its escapes. A
+//! broken pipe is not an error, on either stream.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
 
 use antiphon::RawJson;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 /// Prints a result.
-pub(crate) fn result(json: &RawJson) -> Result<(), Failure> {
+pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
     let text = json.as_str();
     if io::stdout().is_terminal() {
         line(&pretty(text, colours(&io::stdout())))
@@ -22,42 +22,42 @@ pub(crate) fn result(json: &RawJson) -> Result<(), Failure> {
 }
 
 /// Prints one line on stdout.
-pub(crate) fn line(text: &str) -> Result<(), Failure> {
+pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Transport, format!("stdout cannot be written: {error}")))
+            Err(CommandError::new(Exit::Transport, format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }
 }
 
-/// Prints an item on a line of its own, wherever it goes. False when nobody reads them any more.
-pub(crate) fn item(json: &RawJson) -> Result<bool, Failure> {
+/// Prints an item on one line, also on a terminal. Returns false after a broken pipe.
+pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
     let mut stdout = io::stdout().lock();
     let text = format!("{}\n", on_one_line(json.as_str()));
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {
-            Err(Failure::new(Exit::Transport, format!("stdout cannot be written: {error}")))
+            Err(CommandError::new(Exit::Transport, format!("cannot write to stdout: {error}")))
         }
     }
 }
 
-/// Prints one line on stderr. Where nobody hears it, there is nobody to tell.
+/// Prints one line on stderr. Errors are ignored, since there is no other way to report them.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Prints without a newline on stderr.
+/// Prints on stderr without a newline.
 pub(crate) fn draw(text: &str) {
     let mut stderr = io::stderr();
     let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
 }
 
-/// JSON as stderr shows it.
+/// Formats JSON for stderr.
 pub(crate) fn for_stderr(json: &RawJson) -> String {
     if io::stderr().is_terminal() {
         pretty(json.as_str(), colours(&io::stderr()))
@@ -66,17 +66,17 @@ pub(crate) fn for_stderr(json: &RawJson) -> String {
     }
 }
 
-/// A word that should be seen on stderr.
+/// Highlights a word on stderr.
 pub(crate) fn red(word: &str) -> String {
     paint(colours(&io::stderr()), "1;31", word)
 }
 
-/// An aside on stderr.
+/// Dims a text on stderr.
 pub(crate) fn dim(word: &str) -> String {
     paint(colours(&io::stderr()), "2", word)
 }
 
-/// Text of a peer without control characters, which could command the terminal.
+/// Escapes control characters in a peer's text, since a terminal would execute them.
 pub(crate) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -89,7 +89,7 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
-/// The same JSON on one line.
+/// Returns JSON without white space between its tokens.
 pub(crate) fn on_one_line(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for token in Tokens(json) {
@@ -98,12 +98,12 @@ pub(crate) fn on_one_line(json: &str) -> String {
     out
 }
 
-/// Whether stdout shows colours.
+/// Returns whether stdout shows colours.
 pub(crate) fn is_coloured() -> bool {
     colours(&io::stdout())
 }
 
-/// See <https://no-color.org>.
+/// Follows <https://no-color.org>.
 fn colours(stream: &impl io::IsTerminal) -> bool {
     let unset = |name| std::env::var_os(name).is_none_or(|value| value.is_empty());
     stream.is_terminal()
@@ -115,7 +115,7 @@ pub(crate) fn paint(coloured: bool, style: &str, text: &str) -> String {
     if coloured { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// The same JSON, indented by two spaces a level.
+/// Indents JSON by two spaces per level.
 fn pretty(json: &str, coloured: bool) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0;
@@ -162,7 +162,7 @@ fn style_of(scalar: &str, is_name: bool) -> &'static str {
     }
 }
 
-/// JSON may hold U+007F to U+009F as they are, and terminals obey them; escaped they mean the same.
+/// Escapes U+007F to U+009F. JSON allows them unescaped, and terminals execute them.
 fn escaped(scalar: &str) -> String {
     let mut out = String::with_capacity(scalar.len());
     for c in scalar.chars() {
@@ -175,7 +175,7 @@ fn escaped(scalar: &str) -> String {
     out
 }
 
-/// The tokens of a text that is known to be JSON, without the space between them.
+/// Iterates over the tokens of valid JSON and skips the white space between them.
 struct Tokens<'a>(&'a str);
 
 impl<'a> Iterator for Tokens<'a> {
@@ -233,21 +233,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_stays_on_its_line() {
+    fn empty_arrays_and_objects_stay_on_one_line() {
         assert_eq!(pretty("[ ]", false), "[]");
         assert_eq!(pretty("{}", false), "{}");
         assert_eq!(pretty("[[],{ },[[]]]", false), "[\n  [],\n  {},\n  [\n    []\n  ]\n]");
     }
 
     #[test]
-    fn a_scalar_stands_alone() {
+    fn a_scalar_is_printed_as_it_is() {
         for scalar in ["null", "true", "0.10", "\"\"", "\"a: [1, 2]\""] {
             assert_eq!(pretty(scalar, false), scalar);
         }
     }
 
     #[test]
-    fn colours_change_nothing_else() {
+    fn colours_do_not_change_the_text() {
         let json = r#"{"name":"text","n":[1,null]}"#;
         let coloured = pretty(json, true);
         assert!(coloured.contains("\x1b[34m\"name\"\x1b[0m: \x1b[32m\"text\"\x1b[0m"));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_peer_commands_the_terminal() {
+    fn control_characters_of_a_peer_are_escaped() {
         assert_eq!(visible("a\x1b[2J\u{9b}b\nc"), "a\\u{1b}[2J\\u{9b}b\nc");
         assert_eq!(pretty("\"\u{9b}2J\u{7f}\"", false), r#""\u009b2J\u007f""#);
     }

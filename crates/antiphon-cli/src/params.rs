@@ -1,29 +1,29 @@
-//! Params as they are typed: each PARAM a value, or all of them at once with `-d`.
+//! The params of the command line: one value per PARAM, or all params with `-d`.
 //!
-//! A PARAM that is JSON is that value; `name:=json` and `name=text` make named params; anything else
-//! is a String. The text of a value is sent as it was typed, to the last digit.
+//! A PARAM that is JSON is that value. `name:=json` and `name=text` are named params. Any other text is
+//! a String. JSON is sent as it was typed, so a Number keeps every digit.
 
 use std::io::Read as _;
 
 use antiphon::{Params, RawJson};
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 
 /// The params of a call or a notification.
 #[derive(Debug, Args)]
 pub(crate) struct ParamArgs {
-    /// JSON, or else a String; name=text and name:=json are params by name
+    /// Params: JSON values or Strings by position, or name=text and name:=json by name
     #[arg(value_name = "PARAM", allow_negative_numbers = true)]
     params: Vec<String>,
-    /// All params at once, an Array or an Object: JSON, @file, or - for stdin
+    /// Send these params, an Array or an Object: JSON, @FILE, or - for stdin
     #[arg(short, long, value_name = "JSON", allow_hyphen_values = true, conflicts_with = "params")]
     data: Option<String>,
 }
 
 impl ParamArgs {
-    /// The params, or none where nothing was typed.
-    pub(crate) fn read(&self) -> Result<Option<Params>, Failure> {
+    /// Returns the params, or `None` if none were given.
+    pub(crate) fn read(&self) -> Result<Option<Params>, CommandError> {
         match &self.data {
             Some(data) => whole(read_data(data)?).map(Some),
             None => assemble(&self.params),
@@ -31,8 +31,8 @@ impl ParamArgs {
     }
 }
 
-/// What `-d` names: the text itself, a file's, or that of stdin.
-pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
+/// Reads the value of `-d`: the text itself, a file, or stdin.
+pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, CommandError> {
     let (read, name) = match data.strip_prefix('@') {
         None if data != "-" => return Ok(data.as_bytes().to_vec()),
         None | Some("-") => {
@@ -42,56 +42,56 @@ pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
         Some(path) => (std::fs::read(path), path),
     };
     read.map_err(|error| {
-        Failure::usage(format!("{name} cannot be read: {error}"))
-            .hint("-d takes JSON, @file, or - for stdin")
+        CommandError::usage(format!("cannot read {name}: {error}"))
+            .hint("use JSON, @FILE, or - for stdin")
     })
 }
 
-fn whole(text: Vec<u8>) -> Result<Params, Failure> {
-    let remedy = "params are an Array or an Object, as in -d '[1,2]' or -d '{\"name\":1}'";
+fn whole(text: Vec<u8>) -> Result<Params, CommandError> {
+    let remedy = "params are an Array or an Object, such as -d '[1,2]' or -d '{\"name\":1}'";
     let json = RawJson::parse(text)
-        .map_err(|fault| Failure::usage(format!("-d is not JSON: {fault}")).hint(remedy))?;
+        .map_err(|fault| CommandError::usage(format!("-d is not JSON: {fault}")).hint(remedy))?;
     let kind = json.kind();
     Params::from_json(json).map_err(|_| {
-        Failure::usage(format!("-d holds {kind}, which cannot be params")).hint(remedy)
+        CommandError::usage(format!("-d is {kind}, which is not valid as params")).hint(remedy)
     })
 }
 
-/// One typed PARAM.
+/// A parsed PARAM.
 #[derive(Debug, PartialEq, Eq)]
-enum Param<'a> {
+enum TypedParam<'a> {
     Positional(RawJson),
     Named(&'a str, RawJson),
 }
 
-fn assemble(typed: &[String]) -> Result<Option<Params>, Failure> {
+fn assemble(typed: &[String]) -> Result<Option<Params>, CommandError> {
     let params = typed.iter().map(|text| param(text)).collect::<Result<Vec<_>, _>>()?;
     let text = match params.first() {
         None => return Ok(None),
-        Some(Param::Positional(_)) => array(&params),
-        Some(Param::Named(..)) => object(&params),
+        Some(TypedParam::Positional(_)) => array(&params),
+        Some(TypedParam::Named(..)) => object(&params),
     }?;
-    let json = RawJson::parse(text).map_err(|fault| Failure::usage(fault.to_string()))?;
-    Params::from_json(json).map(Some).map_err(|error| Failure::usage(error.to_string()))
+    let json = RawJson::parse(text).map_err(|fault| CommandError::usage(fault.to_string()))?;
+    Params::from_json(json).map(Some).map_err(|error| CommandError::usage(error.to_string()))
 }
 
-fn array(params: &[Param<'_>]) -> Result<String, Failure> {
+fn array(params: &[TypedParam<'_>]) -> Result<String, CommandError> {
     let values = params.iter().map(|param| match param {
-        Param::Positional(value) => Ok(value.as_str()),
-        Param::Named(name, _) => Err(mixed(name)),
+        TypedParam::Positional(value) => Ok(value.as_str()),
+        TypedParam::Named(name, _) => Err(mixed(name)),
     });
     Ok(format!("[{}]", values.collect::<Result<Vec<_>, _>>()?.join(",")))
 }
 
-fn object(params: &[Param<'_>]) -> Result<String, Failure> {
+fn object(params: &[TypedParam<'_>]) -> Result<String, CommandError> {
     let mut members = Vec::with_capacity(params.len());
     let mut names: Vec<&str> = Vec::with_capacity(params.len());
     for param in params {
-        let Param::Named(name, value) = param else {
+        let TypedParam::Named(name, value) = param else {
             return Err(mixed(names.first().copied().unwrap_or_default()));
         };
         if names.contains(name) {
-            return Err(Failure::usage(format!("`{name}` is given twice")));
+            return Err(CommandError::usage(format!("param `{name}` is given twice")));
         }
         names.push(name);
         members.push(format!("{}:{value}", quoted(name)?));
@@ -99,25 +99,27 @@ fn object(params: &[Param<'_>]) -> Result<String, Failure> {
     Ok(format!("{{{}}}", members.join(",")))
 }
 
-fn mixed(name: &str) -> Failure {
-    Failure::usage(format!("`{name}=` is by name, and other params are by position"))
-        .hint(format!("params are all by position or all by name; '\"{name}=...\"' is a String"))
+fn mixed(name: &str) -> CommandError {
+    CommandError::usage(format!("param `{name}` is by name, but others are by position"))
+        .hint(format!("give all by position or all by name; '\"{name}=...\"' is a String"))
 }
 
-fn param(text: &str) -> Result<Param<'_>, Failure> {
+fn param(text: &str) -> Result<TypedParam<'_>, CommandError> {
     if let Ok(json) = RawJson::parse(text.to_owned()) {
-        return Ok(Param::Positional(json));
+        return Ok(TypedParam::Positional(json));
     }
     if let Some((name, json)) = text.split_once(":=").filter(|(name, _)| is_name(name)) {
         return match RawJson::parse(json.to_owned()) {
-            Ok(json) => Ok(Param::Named(name, json)),
-            Err(fault) => Err(Failure::usage(format!("`{json}` of `{name}` is not JSON: {fault}"))
-                .hint(format!("`{name}={json}` gives it as a String"))),
+            Ok(json) => Ok(TypedParam::Named(name, json)),
+            Err(fault) => {
+                let what = format!("param `{name}`: `{json}` is not JSON: {fault}");
+                Err(CommandError::usage(what).hint(format!("{name}={json} sends it as a String")))
+            }
         };
     }
     match text.split_once('=').filter(|(name, _)| is_name(name)) {
-        Some((name, text)) => Ok(Param::Named(name, quoted(text)?)),
-        None => Ok(Param::Positional(quoted(text)?)),
+        Some((name, text)) => Ok(TypedParam::Named(name, quoted(text)?)),
+        None => Ok(TypedParam::Positional(quoted(text)?)),
     }
 }
 
@@ -127,15 +129,15 @@ fn is_name(text: &str) -> bool {
     text.starts_with(first) && text.chars().all(rest)
 }
 
-fn quoted(text: &str) -> Result<RawJson, Failure> {
-    RawJson::encode(text).map_err(|error| Failure::usage(error.to_string()))
+fn quoted(text: &str) -> Result<RawJson, CommandError> {
+    RawJson::encode(text).map_err(|error| CommandError::usage(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(typed: &[&str]) -> Result<String, Failure> {
+    fn read(typed: &[&str]) -> Result<String, CommandError> {
         let typed: Vec<_> = typed.iter().map(|&text| text.to_owned()).collect();
         let params = assemble(&typed)?;
         Ok(params.map_or("absent".to_owned(), |params| params.into_json().to_string()))
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn text_with_an_equals_sign_is_no_name_by_itself() {
+    fn an_equals_sign_alone_does_not_make_a_name() {
         let typed = ["http://h/?a=b", "1=2", "=x", "a b=c", "\"a=b\"", "{\"a\":\"=\"}"];
         assert_eq!(
             read(&typed).unwrap(),
@@ -169,14 +171,14 @@ mod tests {
     }
 
     #[test]
-    fn mixing_and_repeating_are_refused() {
+    fn mixed_and_repeated_params_are_rejected() {
         for typed in [&["1", "a=2"][..], &["a=2", "1"], &["a=1", "a:=2"], &["a:=nope"]] {
             assert_eq!(read(typed).unwrap_err().exit, crate::exit::Exit::Usage, "{typed:?}");
         }
     }
 
     #[test]
-    fn whole_params_are_structured() {
+    fn data_must_be_an_array_or_an_object() {
         assert_eq!(whole(b" [1.50]\n".to_vec()).unwrap().into_json().as_str(), "[1.50]");
         for text in ["1", "\"a\"", "null", "[1", "", "\u{feff}[]"] {
             assert!(whole(text.into()).is_err(), "{text}");

@@ -1,6 +1,6 @@
-//! Sizes, counts and times as people write them: `64k`, `32MiB`, `10000`, `500ms`, `2m`.
+//! Sizes, counts and durations of the command line: `64k`, `32MiB`, `10000`, `500ms`, `2m`.
 //!
-//! Each reads and writes the same text, so that a default in `--help` can be typed back.
+//! `Display` writes what `FromStr` reads, so a default in `--help` is valid input.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,33 +10,33 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size(pub(crate) usize);
 
-/// How many, at least one.
+/// A count, at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Count(pub(crate) usize);
 
-/// A time, longer than none.
+/// A duration, longer than zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
-/// A time, or none at all.
+/// A duration, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MaybeSpan(pub(crate) Option<Duration>);
 
-/// Units of bytes, the largest first. All are powers of 1024, with or without `iB`.
+/// Units of bytes, the largest first. All are powers of 1024, and `iB` is optional.
 const SIZES: [(char, usize); 3] = [('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10)];
 
 impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let remedy = || format!("`{text}` is no size; write bytes as 65536, 64k, 1M or 32MiB");
+        let remedy = || format!("`{text}` is not a size; use 65536, 64k, 1M or 32MiB");
         let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
         let (digits, suffix) = text.split_at(at);
         let unit = unit_of(suffix).ok_or_else(remedy)?;
         let number: usize = digits.parse().map_err(|_| remedy())?;
         match number.checked_mul(unit) {
             None => Err(format!("`{text}` is more than this machine can address")),
-            Some(0) => Err("it must be at least 1 byte".to_owned()),
+            Some(0) => Err("the size must be at least 1 byte".to_owned()),
             Some(bytes) => Ok(Self(bytes)),
         }
     }
@@ -66,8 +66,8 @@ impl FromStr for Count {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.parse() {
-            Err(_) => Err(format!("`{text}` is no count; write a whole number as 1024")),
-            Ok(0) => Err("it must be at least 1".to_owned()),
+            Err(_) => Err(format!("`{text}` is not a count; use a whole number such as 1024")),
+            Ok(0) => Err("the count must be at least 1".to_owned()),
             Ok(count) => Ok(Self(count)),
         }
     }
@@ -84,7 +84,7 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match duration(text)? {
-            Duration::ZERO => Err("it must be longer than none; write 1ms or more".to_owned()),
+            Duration::ZERO => Err("the duration must be at least 1ms".to_owned()),
             span => Ok(Self(span)),
         }
     }
@@ -128,9 +128,9 @@ impl fmt::Display for MaybeSpan {
     }
 }
 
-/// A number with a unit; without one, seconds.
+/// Parses a number with a unit. Without a unit it is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let remedy = || format!("`{text}` is no time; write 500ms, 30s, 2m or 1h");
+    let remedy = || format!("`{text}` is not a duration; use 500ms, 30s, 2m or 1h");
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let seconds = match unit {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units() {
+    fn durations_have_units() {
         for (text, millis) in
             [("500ms", 500), ("30", 30_000), ("30s", 30_000), ("0.5s", 500), ("2m", 120_000)]
         {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_may_be_off_is_off_by_0_and_by_none() {
+    fn zero_and_none_mean_no_duration() {
         for text in ["0", "0s", "none", "None"] {
             assert_eq!(text.parse(), Ok(MaybeSpan(None)), "{text}");
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_can_be_typed_back() {
+    fn display_writes_what_from_str_reads() {
         for text in ["1", "64k", "32M", "1G", "1025"] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! `antiphon subscribe`: the items of a subscription, one line each, until there is enough of them.
+//! `antiphon subscribe`: prints the items of a subscription, one per line.
 
 use antiphon::{CallError, Client, RawJson, Reconnect, Subscription, SubscriptionError, Topic};
 use clap::Args;
@@ -6,28 +6,28 @@ use futures_util::StreamExt as _;
 use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 
-use crate::exit::{Exit, Failure};
+use crate::connect::{CLOSE_TIMEOUT, ConnectArgs};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::params::ParamArgs;
-use crate::remote::{LEAVE, Remote};
 
-/// Subscribe, and print each item on a line of its own
+/// Subscribe and print each item on one line
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct SubscribeArgs {
     #[command(flatten)]
-    remote: Remote,
-    /// The method that begins the subscription
+    connect: ConnectArgs,
+    /// Method that starts the subscription
     method: String,
     #[command(flatten)]
     params: ParamArgs,
-    /// Stop after so many items
+    /// Stop after this many items
     #[arg(long, short = 'n', value_name = "COUNT")]
     count: Option<u64>,
-    /// The method that ends the subscription; found by itself where METHOD says `subscribe`
+    /// Method that ends the subscription [default: METHOD with `unsubscribe` for `subscribe`]
     #[arg(long, value_name = "NAME")]
     unsubscribe: Option<String>,
-    /// Connect and subscribe again when the connection is lost
+    /// Reconnect and subscribe again after the connection is lost
     #[arg(long)]
     reconnect: bool,
 }
@@ -35,44 +35,44 @@ pub(crate) struct SubscribeArgs {
 const EXAMPLES: &str = "\
 Examples:
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
-  antiphon subscribe ws://node:8546 eth_subscribe newHeads | jq .number
-  antiphon subscribe ws://node:8546 eth_subscribe logs '{\"address\":\"0x...\"}' --reconnect
-  antiphon subscribe unix:/run/app.sock chain_follow --unsubscribe chain_unfollow
+  antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads | jq .number
+  antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads --reconnect
+  antiphon subscribe unix:/run/app.sock watch --unsubscribe unwatch
 
-Each item is one line of JSON, as it came. --timeout is for the connection and the reply; items are
-waited for as long as it takes. Ctrl-C unsubscribes first. Over HTTP there are no subscriptions.
-That items were lost, or may have been while there was no connection, is said on stderr.";
+Each item is one line of JSON on stdout. --timeout applies to the connection
+and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
+items are reported on stderr. HTTP has no subscriptions: use ws:// instead.";
 
-pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, Failure> {
-    let topic = Topic::new(&args.method, "", &args.end()?);
+pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
+    let topic = Topic::new(&args.method, "", &args.unsubscribe_method()?);
     let params = args.params.read()?;
     let params = params.map(antiphon::Params::into_json);
     let reconnect = args.reconnect.then(Reconnect::new);
-    let client = args.remote.reach(reconnect).await?;
-    let asked = async { client.subscribe::<RawJson>(topic, &params).await };
-    let exit = match args.remote.in_time(asked).await.and_then(|asked| asked.map_err(not_begun)) {
-        Ok(items) => show(items, args.count).await.unwrap_or_else(Failure::report),
+    let client = args.connect.connect(reconnect).await?;
+    let reply = async { client.subscribe::<RawJson>(topic, &params).await };
+    let reply = args.connect.in_time(reply).await;
+    let exit = match reply.and_then(|reply| reply.map_err(subscribe_failed)) {
+        Ok(items) => show(items, args.count).await.unwrap_or_else(CommandError::report),
         Err(failure) => failure.report(),
     };
-    leave(client).await;
+    close(client).await;
     Ok(exit)
 }
 
 impl SubscribeArgs {
-    /// The name of the method that ends it.
-    fn end(&self) -> Result<String, Failure> {
+    fn unsubscribe_method(&self) -> Result<String, CommandError> {
         if let Some(name) = &self.unsubscribe {
             return Ok(name.clone());
         }
         opposite(&self.method).ok_or_else(|| {
-            let what = format!("`{}` does not say how the subscription is ended", self.method);
-            Failure::usage(what).hint("name the method that ends it: --unsubscribe NAME")
+            let what = format!("cannot derive the unsubscribe method from `{}`", self.method);
+            CommandError::usage(what).hint("name it with --unsubscribe NAME")
         })
     }
 }
 
-/// `unsubscribe_x` for `subscribe_x`, `eth_unsubscribe` for `eth_subscribe`, `unsubscribeX` for
-/// `subscribeX`.
+/// Returns `unsubscribe_x` for `subscribe_x`, `eth_unsubscribe` for `eth_subscribe`, `unsubscribeX`
+/// for `subscribeX`.
 fn opposite(method: &str) -> Option<String> {
     let (word, opposite) = [("subscribe", "unsubscribe"), ("Subscribe", "Unsubscribe")]
         .into_iter()
@@ -81,18 +81,18 @@ fn opposite(method: &str) -> Option<String> {
     Some(format!("{}{opposite}{}", &method[..at], &method[at + word.len()..]))
 }
 
-fn not_begun(error: CallError) -> Failure {
+fn subscribe_failed(error: CallError) -> CommandError {
     match error {
-        CallError::NoWayBack(_) => Failure::new(Exit::Transport, error.to_string())
-            .hint("a server that takes WebSockets on the same port is reached by ws:// or wss://"),
+        CallError::NoWayBack(_) => CommandError::new(Exit::Transport, error.to_string())
+            .hint("use ws:// or wss:// if the server accepts WebSockets on this port"),
         other => other.into(),
     }
 }
 
-/// Prints items until there are enough, until the source ends, or until Ctrl-C; then unsubscribes.
-async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Exit, Failure> {
+/// Prints items until `count` is reached, the source ends or Ctrl-C is pressed, then unsubscribes.
+async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Exit, CommandError> {
     let mut left = count.unwrap_or(u64::MAX);
-    // One for all turns: a new one would not hear what came between.
+    // One future for the whole loop: a new one per iteration could miss a signal in between.
     let mut interrupted = Box::pin(ctrl_c());
     let mut exit = Exit::Success;
     while left > 0 {
@@ -106,7 +106,7 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
         match next {
             Some(Ok(item)) => {
                 left -= 1;
-                // Whoever read the items has gone: there are enough.
+                // The reader of stdout has gone, so it needs no more items.
                 if !output::item(&item)? {
                     break;
                 }
@@ -116,27 +116,28 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
             }
             Some(Err(error)) => return Err(ended(error)),
             None => {
-                let reason = items.end_reason().unwrap_or_else(|| "it has ended".to_owned());
+                let reason = items.end_reason();
+                let reason = reason.unwrap_or_else(|| "the subscription has ended".to_owned());
                 output::note(&output::dim(&output::visible(&reason)));
                 return Ok(exit);
             }
         }
     }
-    let _ = timeout(LEAVE, items.unsubscribe()).await;
+    let _ = timeout(CLOSE_TIMEOUT, items.unsubscribe()).await;
     Ok(exit)
 }
 
-fn ended(error: SubscriptionError) -> Failure {
+fn ended(error: SubscriptionError) -> CommandError {
     match error {
         SubscriptionError::Failed(error) => error.into(),
-        SubscriptionError::Disconnected(_) => Failure::new(Exit::Transport, error.to_string())
-            .hint("--reconnect goes on after a lost connection"),
-        other => Failure::new(Exit::Protocol, other.to_string()),
+        SubscriptionError::Disconnected(_) => CommandError::new(Exit::Transport, error.to_string())
+            .hint("--reconnect connects again after a lost connection"),
+        other => CommandError::new(Exit::Protocol, other.to_string()),
     }
 }
 
-async fn leave(client: Client) {
-    let _ = timeout(LEAVE, client.close()).await;
+async fn close(client: Client) {
+    let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
 }
 
 #[cfg(test)]
@@ -144,7 +145,7 @@ mod tests {
     use super::opposite;
 
     #[test]
-    fn the_end_is_named_after_the_beginning() {
+    fn the_unsubscribe_method_is_derived_from_the_subscribe_method() {
         for (begin, end) in [
             ("subscribe_ticks", "unsubscribe_ticks"),
             ("eth_subscribe", "eth_unsubscribe"),

@@ -1,163 +1,198 @@
-//! The flags of TLS: whom a client trusts, and what a server shows.
+//! The TLS flags: the certificates that a client trusts and the certificate of a server.
 
 use std::path::{Path, PathBuf};
 
 use antiphon::Endpoint;
 use antiphon::transport::tls::{SelfSigned, TlsClient, TlsError, TlsServer};
+use antiphon_check::raw::TlsOptions;
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::output;
 
-/// Whom to trust, and what to show.
+/// The TLS flags of a client.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ClientTls {
-    /// Trust the certificates of this file too, in PEM: authorities, or one that is self-signed
+    /// Trust the certificates in this PEM file too: CA certificates, or a self-signed one
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     cacert: Option<PathBuf>,
-    /// Show this certificate to a server that asks for one, in PEM
+    /// Send this client certificate (PEM) if the server requests one
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     cert: Option<PathBuf>,
-    /// The key to --cert, in PEM [default: that file]
+    /// Private key of --cert (PEM) [default: the file of --cert]
     #[arg(long, value_name = "FILE", help_heading = "TLS", requires = "cert")]
     key: Option<PathBuf>,
-    /// Believe any server, whatever it shows: whoever is in between can read and change everything
+    /// Skip certificate verification; an attacker on the network can then read and change all data
     #[arg(short = 'k', long, help_heading = "TLS", conflicts_with = "cacert")]
     insecure: bool,
 }
 
 impl ClientTls {
-    /// What these flags mean for calls to these endpoints.
+    /// Returns the TLS settings for connections to these endpoints.
     pub(crate) fn client<'a>(
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
-    ) -> Result<TlsClient, Failure> {
-        let is_said = self.insecure || self.cacert.is_some() || self.cert.is_some();
-        if is_said && !endpoints.into_iter().any(Endpoint::is_secure) {
-            return Err(Failure::usage("--cacert, --cert and -k are for TLS")
-                .hint("call https://, wss:// or tls://"));
-        }
+    ) -> Result<TlsClient, CommandError> {
+        self.applies_to(endpoints)?;
         let mut tls = TlsClient::new();
         if let Some(path) = &self.cacert {
             tls = tls.extra_roots(read(path)?).map_err(|error| unusable(path, &error))?;
         }
         if let Some(path) = &self.cert {
             let key = read(self.key.as_ref().unwrap_or(path))?;
-            let shown = tls.client_certificate(read(path)?, key);
-            tls = shown.map_err(|error| unusable(path, &error))?;
+            let with_certificate = tls.client_certificate(read(path)?, key);
+            tls = with_certificate.map_err(|error| unusable(path, &error))?;
         }
         Ok(if self.insecure { tls.dangerously_accept_any_certificate() } else { tls })
     }
 
-    /// Adds the flag that helps to a failure that TLS is the reason of.
-    pub(crate) fn advise(&self, failure: Failure) -> Failure {
-        let trust = "--cacert FILE trusts a certificate, or its authority; -k trusts any";
+    /// Like `client`, for `check` and `bench`, which do not use the library.
+    pub(crate) fn raw<'a>(
+        &self,
+        endpoints: impl IntoIterator<Item = &'a Endpoint>,
+    ) -> Result<TlsOptions, CommandError> {
+        self.applies_to(endpoints)?;
+        let unusable = |path: &Path, reason: String| {
+            CommandError::usage(format!("{}: {reason}", path.display()))
+        };
+        let mut tls = TlsOptions::default();
+        if let Some(path) = &self.cacert {
+            tls = tls.extra_roots(&read(path)?).map_err(|reason| unusable(path, reason))?;
+        }
+        if let Some(path) = &self.cert {
+            let key = read(self.key.as_ref().unwrap_or(path))?;
+            let tls_with = tls.client_certificate(&read(path)?, &key);
+            tls = tls_with.map_err(|reason| unusable(path, reason))?;
+        }
+        Ok(if self.insecure { tls.accept_any_certificate() } else { tls })
+    }
+
+    fn applies_to<'a>(
+        &self,
+        endpoints: impl IntoIterator<Item = &'a Endpoint>,
+    ) -> Result<(), CommandError> {
+        let has_flags = self.insecure || self.cacert.is_some() || self.cert.is_some();
+        if has_flags && !endpoints.into_iter().any(Endpoint::is_secure) {
+            return Err(CommandError::usage("--cacert, --cert and -k require a TLS endpoint")
+                .hint("use https://, wss:// or tls://"));
+        }
+        Ok(())
+    }
+
+    /// Adds a hint about these flags to a TLS failure.
+    pub(crate) fn advise(&self, failure: CommandError) -> CommandError {
+        let trust = "--cacert FILE trusts a certificate or its CA; -k skips verification";
         failure
             .hint_where("trust its authority", trust)
-            .hint_where("is for another name", "-k believes it all the same")
-            .hint_where("asks for a client certificate", "--cert FILE --key FILE shows one")
+            .hint_where("is for another name", "-k skips verification")
+            .hint_where("requires a client certificate", "--cert FILE --key FILE sends one")
     }
 }
 
-/// What is shown, and which clients are taken.
+/// The TLS flags of a server.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerTls {
-    /// Show this certificate, in PEM, with those that lead to its authority
+    /// Use this certificate chain (PEM): the server certificate first, then intermediates
     #[arg(long, value_name = "FILE", help_heading = "TLS", conflicts_with = "tls_self_signed")]
     tls_cert: Option<PathBuf>,
-    /// The key to --tls-cert, in PEM [default: that file]
+    /// Private key of --tls-cert (PEM) [default: the file of --tls-cert]
     #[arg(long, value_name = "FILE", help_heading = "TLS", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// Take only clients with a certificate of the authorities in this file, in PEM
+    /// Require a client certificate issued by a CA in this PEM file
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     tls_client_ca: Option<PathBuf>,
-    /// Make a certificate on the spot, to try TLS with; FILE gets it in PEM, for clients to trust
+    /// Generate a self-signed certificate for tests, and write it to FILE (PEM) for clients to trust
     #[arg(long, value_name = "FILE", help_heading = "TLS")]
     #[arg(num_args = 0..=1, require_equals = true)]
     tls_self_signed: Option<Option<PathBuf>>,
 }
 
-/// What a server shows.
-pub(crate) struct Shown {
+/// The certificate of a server.
+pub(crate) struct ServerCertificate {
     pub(crate) tls: TlsServer,
-    made: Option<(SelfSigned, Option<PathBuf>)>,
+    /// The generated certificate and the file to write it to, with `--tls-self-signed`.
+    generated: Option<(SelfSigned, Option<PathBuf>)>,
 }
 
 impl ServerTls {
-    /// What these flags mean for a server on these endpoints, which goes by these names too.
+    /// Returns the certificate for a server on these endpoints. `names` are additional host names.
     pub(crate) fn server(
         &self,
         endpoints: &[Endpoint],
         names: &[String],
-    ) -> Result<Option<Shown>, Failure> {
-        let is_said = self.tls_cert.is_some()
+    ) -> Result<Option<ServerCertificate>, CommandError> {
+        let has_flags = self.tls_cert.is_some()
             || self.tls_self_signed.is_some()
             || self.tls_client_ca.is_some();
         let Some(secure) = endpoints.iter().find(|endpoint| endpoint.is_secure()) else {
-            let unused = Failure::usage("no endpoint here speaks TLS");
-            return if is_said {
-                Err(unused.hint("serve https://, wss:// or tls://"))
+            let unused = CommandError::usage("the --tls-* flags require a TLS endpoint");
+            return if has_flags {
+                Err(unused.hint("use https://, wss:// or tls://"))
             } else {
                 Ok(None)
             };
         };
-        let mut shown = match (&self.tls_cert, &self.tls_self_signed) {
-            (Some(path), _) => Shown { tls: self.own(path)?, made: None },
-            (None, Some(file)) => Shown::made(file.clone(), endpoints, names)?,
+        let mut certificate = match (&self.tls_cert, &self.tls_self_signed) {
+            (Some(path), _) => {
+                ServerCertificate { tls: self.read_certificate(path)?, generated: None }
+            }
+            (None, Some(file)) => ServerCertificate::generate(file.clone(), endpoints, names)?,
             (None, None) => {
-                return Err(Failure::usage(format!("{secure} has no certificate to show")).hint(
-                    "--tls-cert FILE --tls-key FILE names one; --tls-self-signed makes one",
+                return Err(CommandError::usage(format!("{secure} requires a certificate")).hint(
+                    "use --tls-cert FILE --tls-key FILE, or --tls-self-signed to generate one",
                 ));
             }
         };
         if let Some(path) = &self.tls_client_ca {
-            let asking = shown.tls.require_client_certificates(read(path)?);
-            shown.tls = asking.map_err(|error| unusable(path, &error))?;
+            let tls = certificate.tls.require_client_certificates(read(path)?);
+            certificate.tls = tls.map_err(|error| unusable(path, &error))?;
         }
-        Ok(Some(shown))
+        Ok(Some(certificate))
     }
 
-    fn own(&self, path: &Path) -> Result<TlsServer, Failure> {
+    fn read_certificate(&self, path: &Path) -> Result<TlsServer, CommandError> {
         let key = read(self.tls_key.as_deref().unwrap_or(path))?;
         TlsServer::from_pem(read(path)?, key).map_err(|error| unusable(path, &error))
     }
 }
 
-impl Shown {
-    /// A certificate for this machine, and for the hosts that the endpoints name.
-    fn made(
+impl ServerCertificate {
+    /// Generates a certificate for localhost and for the hosts of the endpoints.
+    fn generate(
         file: Option<PathBuf>,
         endpoints: &[Endpoint],
         names: &[String],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         let mut all = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         all.extend(endpoints.iter().filter_map(host).chain(names.iter().cloned()));
         all.sort();
         all.dedup();
-        let failed = |error: TlsError| Failure::usage(format!("no certificate is made: {error}"));
-        let made = SelfSigned::new(all).map_err(failed)?;
-        let tls = made.server().map_err(failed)?;
-        Ok(Self { tls, made: Some((made, file)) })
+        let failed = |error: TlsError| {
+            CommandError::usage(format!("cannot generate a certificate: {error}"))
+        };
+        let generated = SelfSigned::new(all).map_err(failed)?;
+        let tls = generated.server().map_err(failed)?;
+        Ok(Self { tls, generated: Some((generated, file)) })
     }
 
-    /// Writes the certificate that was made where it is wanted: once the server has its endpoints, or
-    /// one that has none would take the certificate of another's clients away.
-    pub(crate) fn write(&self) -> Result<(), Failure> {
-        let Some((made, Some(path))) = &self.made else { return Ok(()) };
-        std::fs::write(path, made.certificate_pem()).map_err(|error| {
-            Failure::usage(format!("{} cannot be written: {error}", path.display()))
+    /// Writes the generated certificate to its file. Call this after binding: a second server that
+    /// cannot bind must not overwrite the certificate of the first.
+    pub(crate) fn write(&self) -> Result<(), CommandError> {
+        let Some((generated, Some(path))) = &self.generated else { return Ok(()) };
+        std::fs::write(path, generated.certificate_pem()).map_err(|error| {
+            CommandError::usage(format!("cannot write {}: {error}", path.display()))
         })
     }
 
-    /// Says which certificate was made; gives the flag by which curl and `antiphon` trust it.
+    /// Prints the generated certificate and returns the flag that makes curl and `antiphon` accept it.
     pub(crate) fn announce(&self) -> String {
-        let Some((made, file)) = &self.made else { return String::new() };
-        output::note(&format!("self-signed certificate: SHA-256 {}", made.fingerprint()));
+        let Some((generated, file)) = &self.generated else { return String::new() };
+        output::note(&format!("self-signed certificate: SHA-256 {}", generated.fingerprint()));
         match file {
             Some(file) => format!(" --cacert {}", file.display()),
             None => {
                 output::note(
-                    "--tls-self-signed=FILE writes it, for clients to trust: --cacert FILE",
+                    "to let clients verify it: --tls-self-signed=FILE, and --cacert FILE there",
                 );
                 " -k".to_owned()
             }
@@ -165,7 +200,7 @@ impl Shown {
     }
 }
 
-/// The host that an endpoint names, if it is one.
+/// Returns the host of an endpoint, unless it is a wildcard address.
 fn host(endpoint: &Endpoint) -> Option<String> {
     let (Endpoint::Http { authority, .. }
     | Endpoint::Ws { authority, .. }
@@ -177,11 +212,11 @@ fn host(endpoint: &Endpoint) -> Option<String> {
     (!any.contains(&&*authority.host)).then(|| authority.host.clone())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let unread = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
-    std::fs::read(path).map_err(unread)
+fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let failed = |error| CommandError::usage(format!("cannot read {}: {error}", path.display()));
+    std::fs::read(path).map_err(failed)
 }
 
-fn unusable(path: &Path, error: &TlsError) -> Failure {
-    Failure::usage(format!("{}: {error}", path.display()))
+fn unusable(path: &Path, error: &TlsError) -> CommandError {
+    CommandError::usage(format!("{}: {error}", path.display()))
 }

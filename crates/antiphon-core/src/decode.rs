@@ -1,28 +1,31 @@
-//! Bytes to messages, in one pass.
+//! Decoding of one frame into messages, in one pass.
 //!
-//! Decoding never fails: what is no message becomes an [`Invalid`] with the error that its sender
-//! should see. Nothing is tried twice and nothing is derived, since a derived struct would take an
-//! Array for an Object and an absent `id` for a null one.
+//! It never fails: an entry that is not a message becomes an [`Invalid`] with the error that its
+//! sender should receive. It never parses the same bytes twice, and uses no derived `Deserialize`: a
+//! derived struct would accept an Array as an Object, and would read `"id": null` as absent.
+//!
+//! Invariant: a frame that is not JSON is exactly one Parse error, also when it is a batch.
 
 use bytes::Bytes;
 
-use crate::entries::{Entries, Item};
-use crate::envelope::{Envelope, Span};
+use crate::batch::{Entries, ScannedEntry};
+use crate::envelope::Envelope;
 use crate::error::ErrorObject;
 use crate::id::Id;
+use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Invalid, Payload};
-use crate::scan::{Fault, Kind, Scanner};
+use crate::scan::{JsonKind, Scanner, SyntaxError};
 
-/// How much a payload may hold, and where it may bend the specification.
+/// Limits of the decoder, and the deviations from the specification that it accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// The deepest nesting of Arrays and Objects.
+    /// The maximum nesting of Arrays and Objects.
     pub depth: usize,
-    /// The most entries of a batch.
+    /// The maximum number of entries in a batch.
     pub batch_entries: usize,
-    /// The same for a batch of answers, which is as long as we have asked for.
+    /// The maximum number of entries in a batch of Responses, which answers a batch of our own.
     pub batch_answers: usize,
-    /// Reads `"params": null` as absent, as some clients write it.
+    /// Reads `"params": null` as absent. Some clients write it so.
     pub null_params: bool,
 }
 
@@ -43,44 +46,50 @@ impl Default for Rules {
 /// assert_eq!(request.id.as_str(), "1.50");
 /// ```
 pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
-    if let Err(fault) = tellable(frame.len()) {
-        return no_json(fault);
+    if let Err(error) = check_length(frame.len()) {
+        return parse_error(error);
     }
     let mut scanner = Scanner::new(frame, rules.depth);
     let start = scanner.space(0);
     if scanner.peek(start) != Some(b'{') {
-        return other(&mut scanner, start, frame, rules).unwrap_or_else(|| no_json(scanner.why()));
+        return decode_other(&mut scanner, start, frame, rules)
+            .unwrap_or_else(|| parse_error(scanner.error()));
     }
-    // The usual payload: it is made where it is to be, once nothing can go wrong.
+    // The fast path: the payload is built in its final place, after the last check.
     let mut envelope = Envelope::of(frame);
     let read = envelope.read(&mut scanner, start, 0).and_then(|end| scanner.end(end));
     match read {
         Some(_) => Payload::One(envelope.to_entry(rules)),
-        None => no_json(scanner.why()),
+        None => parse_error(scanner.error()),
     }
 }
 
-/// Whether the places of a message this long can be told. `Limits::longest_frame` sees that no longer
-/// one is read.
-fn tellable(len: usize) -> Result<(), Fault> {
+/// Fails for a message that spans cannot address. `Limits::longest_frame` keeps transports from
+/// reading a longer one.
+fn check_length(len: usize) -> Result<(), SyntaxError> {
     match len {
-        0..=Span::MAX => Ok(()),
-        _ => Err(Fault { at: Span::MAX, what: "a message of more than 4 GiB" }),
+        0..=ValueSpan::MAX => Ok(()),
+        _ => Err(SyntaxError { at: ValueSpan::MAX, what: "a message of more than 4 GiB" }),
     }
 }
 
-fn no_json(fault: Fault) -> Payload {
-    let error = ErrorObject::parse_error().with_data(&format_args!("{fault}"));
+fn parse_error(reason: SyntaxError) -> Payload {
+    let error = ErrorObject::parse_error().with_data(&format_args!("{reason}"));
     Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
 }
 
-/// Decodes what starts here and is no single Object.
-fn other(scanner: &mut Scanner<'_>, start: usize, frame: &Bytes, rules: &Rules) -> Option<Payload> {
+/// Decodes a payload that is not a single Object.
+fn decode_other(
+    scanner: &mut Scanner<'_>,
+    start: usize,
+    frame: &Bytes,
+    rules: &Rules,
+) -> Option<Payload> {
     let (payload, end) = match scanner.peek(start) {
         Some(b'[') => batch(scanner, start, frame, rules)?,
         _ => {
             let end = scanner.value(start, 0)?;
-            (Payload::One(no_object(frame, start)), end)
+            (Payload::One(not_an_object(frame, start)), end)
         }
     };
     scanner.end(end)?;
@@ -101,11 +110,11 @@ fn batch(
     let mut items = Vec::new();
     loop {
         let limit = match items.first() {
-            Some(first) if Item::is_answer(first) => rules.batch_answers,
+            Some(first) if ScannedEntry::is_answer(first) => rules.batch_answers,
             _ => rules.batch_entries,
         };
         if items.len() >= limit {
-            // The rest is still checked: a text that is no JSON is a Parse error, however long.
+            // The rest is still checked: a text that is not JSON is a Parse error of any length.
             return skip_rest(scanner, at, limit);
         }
         let start = at;
@@ -115,10 +124,10 @@ fn batch(
             items.push(envelope.to_item(rules));
         } else {
             at = scanner.value(at, 1)?;
-            items.push(Item::Other(Box::new(no_object(frame, start))));
+            items.push(ScannedEntry::Other(Box::new(not_an_object(frame, start))));
         }
         if items.len() == 1 {
-            // Entries are much alike: room for as many as the first would fit in what is there.
+            // Entries have similar sizes: reserve as if all were as long as the first.
             items.reserve((frame.len() / (at - start)).min(limit));
         }
         at = scanner.space(at);
@@ -144,9 +153,9 @@ fn skip_rest(scanner: &mut Scanner<'_>, mut at: usize, limit: usize) -> Option<(
     }
 }
 
-/// What is well-formed and no message.
-fn no_object(frame: &[u8], at: usize) -> Entry {
-    let kind = Kind::of(frame.get(at));
+/// The entry for a JSON value that is not an Object.
+fn not_an_object(frame: &[u8], at: usize) -> Entry {
+    let kind = JsonKind::of(frame.get(at));
     invalid(Id::Null, &format_args!("a message must be an Object, found {kind}"))
 }
 
@@ -164,25 +173,25 @@ mod tests {
     fn entry(text: &'static str) -> Entry {
         match decode(&text.into(), &Rules::default()) {
             Payload::One(entry) => entry,
-            Payload::Batch(_) => panic!("no batch: {text}"),
+            Payload::Batch(_) => panic!("a batch: {text}"),
         }
     }
 
     #[test]
-    fn the_usual_start_is_read_like_any_other() {
+    fn the_common_prefix_decodes_like_other_spellings() {
         let calls = [
             r#"{"jsonrpc":"2.0","method":"m","id":1}"#,
             r#"{"jsonrpc":"2.0", "method":"m","id":1}"#,
             r#"{ "jsonrpc":"2.0","method":"m","id":1}"#,
             r#"{"method":"m","id":1,"jsonrpc":"2.\u0030"}"#,
         ];
-        let [usual, others @ ..] = calls.map(entry);
-        assert!(matches!(usual, Ok(Message::Request(_))));
-        others.iter().for_each(|other| assert_eq!(*other, usual));
+        let [common, others @ ..] = calls.map(entry);
+        assert!(matches!(common, Ok(Message::Request(_))));
+        others.iter().for_each(|other| assert_eq!(*other, common));
     }
 
     #[test]
-    fn the_usual_start_excuses_nothing() {
+    fn the_common_prefix_skips_no_check() {
         let code = |text| entry(text).unwrap_err().error.code;
         for text in
             [r#"{"jsonrpc":"2.0",}"#, r#"{"jsonrpc":"2.0","#, r#"{"jsonrpc":"2.0",,"id":1}"#]
@@ -197,14 +206,15 @@ mod tests {
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn a_message_too_long_to_tell_places_in_is_no_message() {
-        assert!(tellable(Span::MAX).is_ok());
-        let Payload::One(Err(invalid)) = no_json(tellable(Span::MAX + 1).unwrap_err()) else {
-            panic!("it is refused");
+    fn a_message_over_4_gib_is_a_parse_error() {
+        assert!(check_length(ValueSpan::MAX).is_ok());
+        let error = check_length(ValueSpan::MAX + 1).unwrap_err();
+        let Payload::One(Err(invalid)) = parse_error(error) else {
+            panic!("it is rejected");
         };
         assert_eq!(invalid.error.code, Code::PARSE_ERROR);
         assert!(invalid.error.data.unwrap().as_str().contains("4 GiB"));
         let limits = crate::Limits { frame_bytes: usize::MAX, ..Default::default() };
-        assert!(tellable(limits.longest_frame()).is_ok());
+        assert!(check_length(limits.longest_frame()).is_ok());
     }
 }

@@ -1,7 +1,8 @@
-//! Messages to bytes.
+//! Encoding of messages as JSON text.
 //!
-//! Raw members are spliced in as they are, white space included. What is written here is one JSON
-//! text; where it ends on the wire is the framing's matter.
+//! It never frames a message: [`framing`](crate::framing) does.
+//!
+//! Invariant: raw members are copied byte for byte, white space included.
 
 use bytes::{BufMut, BytesMut};
 
@@ -51,7 +52,7 @@ impl Response {
     }
 }
 
-/// Appends the Response that this outcome is for that id.
+/// Appends the Response with this id and outcome.
 pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     match outcome {
         Ok(result) => {
@@ -66,10 +67,10 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     after_outcome(id, out);
 }
 
-/// What a Response begins with that is a result: for who does not copy the result.
+/// The bytes before the result of a Response, for writers that do not copy the result.
 pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 
-/// Appends what a Response ends with, behind its result or error.
+/// Appends the end of a Response: everything behind its result or error.
 #[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
@@ -77,7 +78,7 @@ pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
-/// How long that Response is; for an error, about how long.
+/// Returns the encoded length of a Response: exact for a result, an estimate for an error.
 pub fn response_len(id: &Id, outcome: &Outcome) -> usize {
     let outcome = match outcome {
         Ok(result) => result.as_bytes().len(),
@@ -104,7 +105,7 @@ impl ErrorObject {
     }
 }
 
-/// Appends everything of a call but the id and the closing brace.
+/// Appends a call up to its id, without the closing brace.
 pub fn call_head(method: &Method, params: Option<&Params>, out: &mut BytesMut) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
     out.extend_from_slice(method.as_json().as_bytes());

@@ -1,7 +1,9 @@
-//! What went wrong, as the wire says it.
+//! Error objects and their codes, as section 5.1 defines them.
 //!
-//! The codes live here and nowhere else. The first six of our own server codes are the ones that
-//! jsonrpsee's users know.
+//! It never decides when an error is sent.
+//!
+//! Invariant: every code that this project sends is defined here. The server codes from -32005 to
+//! -32010 are those of jsonrpsee.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -20,30 +22,30 @@ impl Code {
     pub const PARSE_ERROR: Self = Self(-32700);
     /// The JSON is not a Request.
     pub const INVALID_REQUEST: Self = Self(-32600);
-    /// There is no such method.
+    /// The method does not exist.
     pub const METHOD_NOT_FOUND: Self = Self(-32601);
     /// The method does not take these params.
     pub const INVALID_PARAMS: Self = Self(-32602);
     /// The server failed.
     pub const INTERNAL_ERROR: Self = Self(-32603);
-    /// The server takes no batches.
+    /// The server does not accept batches.
     pub const BATCHES_NOT_SUPPORTED: Self = Self(-32005);
-    /// The connection has as many subscriptions as it may.
+    /// The connection has reached its limit of subscriptions.
     pub const TOO_MANY_SUBSCRIPTIONS: Self = Self(-32006);
     /// The message is over the size limit.
     pub const REQUEST_TOO_LARGE: Self = Self(-32007);
-    /// The answer is over the size limit.
+    /// The response is over the size limit.
     pub const RESPONSE_TOO_LARGE: Self = Self(-32008);
-    /// The server has as much to do as it may, or is shutting down.
+    /// The server is at its limit of work, or is shutting down.
     pub const SERVER_BUSY: Self = Self(-32009);
-    /// The batch has more entries than it may.
+    /// The batch is over the limit of entries.
     pub const BATCH_TOO_LARGE: Self = Self(-32010);
     /// The handler did not finish in time.
     pub const TIMED_OUT: Self = Self(-32012);
-    /// The call came without credentials, or with some that are not valid. Not -32001, which others
-    /// use for this: it is an unknown error to LSP and jsonrpsee, and a timeout to MCP.
+    /// The call has no credentials, or invalid ones. Not -32001, which others use for this: LSP and
+    /// jsonrpsee read it as an unknown error, and MCP as a timeout.
     pub const UNAUTHORIZED: Self = Self(-32013);
-    /// The caller calls too often; `data` says when to try again.
+    /// The caller is over its rate limit; `data` has the time until the next try.
     pub const RATE_LIMITED: Self = Self(-32014);
     /// The call was cancelled.
     pub const CANCELLED: Self = Self(-32800);
@@ -65,16 +67,16 @@ impl fmt::Display for Code {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorObject {
-    /// Which error.
+    /// The kind of error.
     pub code: Code,
-    /// One short sentence.
+    /// A short description, one sentence.
     pub message: Cow<'static, str>,
-    /// More about it, in any shape.
+    /// Additional information, any JSON value.
     pub data: Option<RawJson>,
 }
 
 impl ErrorObject {
-    /// An error of one's own. Codes from -32768 to -32000 are the specification's.
+    /// Creates an error of the application. The specification reserves the codes from -32768 to -32000.
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: Code(code), message: message.into(), data: None }
     }
@@ -114,7 +116,7 @@ impl ErrorObject {
     /// -32006
     pub fn too_many_subscriptions(limit: usize) -> Self {
         Self::of(Code::TOO_MANY_SUBSCRIPTIONS, "Too many subscriptions")
-            .with_data(&format_args!("the limit is {limit} a connection"))
+            .with_data(&format_args!("the limit is {limit} per connection"))
     }
 
     /// -32007
@@ -150,14 +152,14 @@ impl ErrorObject {
         Self::of(Code::UNAUTHORIZED, "Unauthorized")
     }
 
-    /// -32014; to be tried again after this time.
+    /// -32014; `wait` is the time until the next try.
     pub fn rate_limited(wait: Duration) -> Self {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Wait {
             retry_after_ms: u128,
         }
-        // Rounded up: who comes back then must not come too early.
+        // Rounded up, so that a retry after this time is never too early.
         let retry_after_ms = wait.as_nanos().div_ceil(1_000_000);
         Self::of(Code::RATE_LIMITED, "Rate limit exceeded").with_data(&Wait { retry_after_ms })
     }

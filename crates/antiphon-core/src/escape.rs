@@ -1,11 +1,15 @@
-//! What does a String say, without its quotes and escapes?
+//! The value of a JSON String: its text without quotes and escapes.
+//!
+//! It never validates: the scanner has passed the String before.
+//!
+//! Invariant: two Strings have the same value only if they unescape to the same bytes.
 
 use std::borrow::Cow;
 
-/// The text of a well-formed String without its quotes and escapes.
+/// Returns the text of a well-formed String without its quotes and escapes.
 ///
-/// The bytes are UTF-8, except that a lone surrogate becomes the three bytes UTF-8 would give it
-/// (WTF-8), so that two different Strings never become one.
+/// The bytes are UTF-8, except that a lone surrogate becomes the three bytes of its WTF-8 encoding.
+/// So two different Strings never become equal.
 pub(crate) fn unescape(quoted: &[u8]) -> Cow<'_, [u8]> {
     let inner = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
     if memchr::memchr(b'\\', inner).is_none() {
@@ -21,7 +25,7 @@ pub(crate) fn unescape(quoted: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// Appends what the escape after a backslash stands for, and returns what follows it.
+/// Appends the character of the escape after a backslash, and returns the bytes behind it.
 fn unescape_one<'a>(escape: &'a [u8], text: &mut Vec<u8>) -> &'a [u8] {
     let Some((&letter, rest)) = escape.split_first() else {
         return escape;

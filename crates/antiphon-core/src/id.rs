@@ -1,7 +1,9 @@
-//! What ties an answer to its question.
+//! Request ids, kept byte for byte.
 //!
-//! An id keeps the text it came with, so that it goes back the same: `1.50`, `1e3` and `2^64` as the
-//! same bytes, a String with its escapes. Nothing here ever turns an id into a float.
+//! It never converts an id to a float.
+//!
+//! Invariant: an id is sent back as it was received: `1.50`, `1e3` and 2^64 as the same bytes, a
+//! String with its escapes.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,15 +11,15 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 
-use crate::envelope::Span;
 use crate::escape::unescape;
 use crate::json::RawJson;
-use crate::scan::Kind;
+use crate::members::ValueSpan;
+use crate::scan::JsonKind;
 
 /// The `id` of a Request or Response (section 4).
 ///
-/// Numbers are equal when their texts are; Strings are equal when their values are, however they
-/// were escaped.
+/// Numbers are equal if their texts are equal. Strings are equal if their values are equal, with or
+/// without escapes.
 ///
 /// ```
 /// use antiphon_core::Id;
@@ -27,40 +29,40 @@ use crate::scan::Kind;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Id {
-    /// `null`: discouraged in a Request, and what an answer carries when the id was unreadable.
+    /// `null`: discouraged in a Request, and the id of an error response when no id could be read.
     Null,
-    /// A Number as it was written.
+    /// A Number as it was received.
     Number(NumberId),
-    /// A String as it was written.
+    /// A String as it was received.
     String(StringId),
 }
 
-/// A Number id; made only from a JSON Number.
+/// A Number id. Only a JSON Number becomes one.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct NumberId(RawJson);
 
-/// A String id; made only from a JSON String.
+/// A String id. Only a JSON String becomes one.
 #[derive(Clone)]
 pub struct StringId(RawJson);
 
 impl Id {
-    /// The id that this JSON value is, or `None` for a Boolean, an Array or an Object.
+    /// Reads an id from a JSON value; `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
         match value.kind() {
-            Kind::Null => Some(Self::Null),
-            Kind::Number => Some(Self::Number(NumberId(value))),
-            Kind::String => Some(Self::String(StringId(value))),
-            Kind::Boolean | Kind::Array | Kind::Object => None,
+            JsonKind::Null => Some(Self::Null),
+            JsonKind::Number => Some(Self::Number(NumberId(value))),
+            JsonKind::String => Some(Self::String(StringId(value))),
+            JsonKind::Boolean | JsonKind::Array | JsonKind::Object => None,
         }
     }
 
-    /// The same for what stands in a frame; null for what cannot be one.
+    /// Like `from_json`, for a value in a frame; null for a value that cannot be an id.
     #[inline(always)]
-    pub(crate) fn at(place: Span, frame: &Bytes) -> Self {
-        match place.kind(frame) {
-            Kind::Number => Self::Number(NumberId(place.json(frame))),
-            Kind::String => Self::String(StringId(place.json(frame))),
-            Kind::Null | Kind::Boolean | Kind::Array | Kind::Object => Self::Null,
+    pub(crate) fn at(span: ValueSpan, frame: &Bytes) -> Self {
+        match span.kind(frame) {
+            JsonKind::Number => Self::Number(NumberId(span.json(frame))),
+            JsonKind::String => Self::String(StringId(span.json(frame))),
+            JsonKind::Null | JsonKind::Boolean | JsonKind::Array | JsonKind::Object => Self::Null,
         }
     }
 
@@ -82,22 +84,22 @@ impl Id {
 
     /// The value of a Number that is a whole number below 2^64.
     ///
-    /// `7.0` counts as 7: a peer that keeps numbers as floats may write it so.
+    /// `7.0` counts as 7: a peer that stores numbers as floats may write it so.
     pub fn as_u64(&self) -> Option<u64> {
         let Self::Number(NumberId(text)) = self else {
             return None;
         };
         let digits = text.as_bytes();
-        // Most are a few digits, which cannot overflow.
+        // Fewer than 19 digits cannot overflow. Most ids are that short.
         if digits.len() < 19 && digits.iter().all(u8::is_ascii_digit) {
             return Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
         }
-        whole(text.as_str()).parse().ok()
+        trim_zero_fraction(text.as_str()).parse().ok()
     }
 }
 
-/// A number's text without a fraction that is all zeros.
-pub(crate) fn whole(text: &str) -> &str {
+/// Removes a fraction of zeros from a number's text.
+pub(crate) fn trim_zero_fraction(text: &str) -> &str {
     match text.split_once('.') {
         Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
         _ => text,
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_read_however_they_are_written() {
+    fn as_u64_reads_whole_numbers_only() {
         assert_eq!(id("7").as_u64(), Some(7));
         assert_eq!(id("7.0").as_u64(), Some(7));
         assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));

@@ -1,9 +1,10 @@
-//! One JSON value exactly as it was written.
+//! One JSON value as text, byte for byte.
 //!
-//! `RawJson` is a slice of the frame it arrived in: it is never parsed again and never written anew.
-//! A short one is a copy instead, since keeping count of who shares a frame costs more. It holds
-//! well-formed JSON always, since it can only be made from text that was checked or from a value
-//! that was serialized.
+//! `RawJson` is a slice of the frame it arrived in: it is never parsed again and never formatted
+//! again. A short text is copied instead, since the reference count of a frame costs more.
+//!
+//! Invariant: the text is well-formed JSON. It comes from text that was scanned, or from a value that
+//! was serialized.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,9 +16,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::scan::{Fault, Kind, Scanner};
+use crate::scan::{JsonKind, Scanner, SyntaxError};
 
-/// One JSON value exactly as it was written. Cloning shares the bytes.
+/// One JSON value as text, byte for byte. Cloning shares the bytes.
 ///
 /// ```
 /// use antiphon_core::RawJson;
@@ -28,27 +29,27 @@ use crate::scan::{Fault, Kind, Scanner};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct RawJson(Text);
+pub struct RawJson(Repr);
 
 #[derive(Clone)]
-enum Text {
-    Short(Short),
+enum Repr {
+    Inline(InlineText),
     Shared(Bytes),
 }
 
-/// A text of at most 23 bytes, and its length in the last byte: with the mark that it is short, what
-/// fits in the place of a `Bytes`. Made and moved as whole words, and what is behind the text is never
-/// looked at.
+/// A text of at most 23 bytes, with its length in the last byte. Together with the tag of `Repr` it is
+/// as large as a `Bytes`. It is built and moved as whole words, and the bytes behind the text are never
+/// read.
 #[derive(Clone, Copy)]
-struct Short([u8; SHORT + 1]);
+struct InlineText([u8; INLINE_CAPACITY + 1]);
 
-const SHORT: usize = 23;
+const INLINE_CAPACITY: usize = 23;
 
-impl Short {
-    /// The first bytes of these.
+impl InlineText {
+    /// Keeps the first `len` of these bytes.
     #[inline(always)]
-    fn of(mut bytes: [u8; SHORT + 1], len: usize) -> Self {
-        let (_, last) = bytes.split_at_mut(SHORT - 7);
+    fn of(mut bytes: [u8; INLINE_CAPACITY + 1], len: usize) -> Self {
+        let (_, last) = bytes.split_at_mut(INLINE_CAPACITY - 7);
         if let Ok(word) = <[u8; 8]>::try_from(&*last) {
             let text = u64::from_le_bytes(word) & (u64::MAX >> 8);
             last.copy_from_slice(&(text | (len as u64) << 56).to_le_bytes());
@@ -57,31 +58,31 @@ impl Short {
     }
 
     fn copied(text: &[u8]) -> Option<Self> {
-        let mut bytes = [0; SHORT + 1];
-        bytes[..SHORT].get_mut(..text.len())?.copy_from_slice(text);
+        let mut bytes = [0; INLINE_CAPACITY + 1];
+        bytes[..INLINE_CAPACITY].get_mut(..text.len())?.copy_from_slice(text);
         Some(Self::of(bytes, text.len()))
     }
 
     #[inline(always)]
     fn as_bytes(&self) -> &[u8] {
-        self.0.get(..usize::from(self.0[SHORT])).unwrap_or_default()
+        self.0.get(..usize::from(self.0[INLINE_CAPACITY])).unwrap_or_default()
     }
 }
 
-/// A buffer larger than this is not kept for the next value.
+/// The largest buffer that is kept for the next value.
 const KEPT: usize = 64 * 1024;
 
 thread_local! {
-    /// Where values are serialized: what is short, or was long once, needs no allocation.
+    /// The buffer that values are serialized into. It is reused, so most values need no allocation.
     static SERIALIZED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl RawJson {
     /// The value `null`.
-    pub const NULL: Self = Self(Text::Shared(Bytes::from_static(b"null")));
+    pub const NULL: Self = Self(Repr::Shared(Bytes::from_static(b"null")));
 
-    /// Checks that the text is one JSON value and keeps it as it is.
-    pub fn parse(text: impl Into<Bytes>) -> Result<Self, Fault> {
+    /// Checks that the text is one JSON value, and keeps it without the white space around it.
+    pub fn parse(text: impl Into<Bytes>) -> Result<Self, SyntaxError> {
         let text = text.into();
         let value = Scanner::new(&text, usize::MAX).text()?;
         Ok(Self::sliced(&text, value))
@@ -89,95 +90,97 @@ impl RawJson {
 
     /// Serializes a value.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        // Taken out, so that a value whose serialization serializes another finds an empty one.
+        // Taken out: a value whose serialization serializes another value finds an empty buffer.
         let mut text = SERIALIZED.take();
         text.clear();
         serde_json::to_writer(&mut text, value)?;
         if text.len() > KEPT {
-            return Ok(Self(Text::Shared(text.into())));
+            return Ok(Self(Repr::Shared(text.into())));
         }
         let len = text.len();
-        let json = if len > SHORT {
-            Self(Text::Shared(Bytes::copy_from_slice(&text)))
+        let json = if len > INLINE_CAPACITY {
+            Self(Repr::Shared(Bytes::copy_from_slice(&text)))
         } else {
-            // Some more, so that what is copied has a fixed length.
-            text.extend_from_slice(&[0; SHORT + 1]);
+            // Padded, so that the copy has a fixed length.
+            text.extend_from_slice(&[0; INLINE_CAPACITY + 1]);
             let bytes = text.first_chunk().copied().unwrap_or_default();
-            Self(Text::Short(Short::of(bytes, len)))
+            Self(Repr::Inline(InlineText::of(bytes, len)))
         };
         SERIALIZED.set(text);
         Ok(json)
     }
 
-    /// Deserializes the value. Owned types only: what borrows should borrow from `as_str`.
+    /// Deserializes the value into an owned type. For a type that borrows, deserialize `as_str`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.as_bytes())
     }
 
     /// The text.
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).expect("checked when it was made")
+        std::str::from_utf8(self.as_bytes()).expect("checked when it was created")
     }
 
     /// The text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Short(short) => short.as_bytes(),
-            Text::Shared(bytes) => bytes,
+            Repr::Inline(short) => short.as_bytes(),
+            Repr::Shared(bytes) => bytes,
         }
     }
 
     /// The text as shared bytes.
     pub fn into_bytes(self) -> Bytes {
         match self.0 {
-            Text::Short(short) => Bytes::copy_from_slice(short.as_bytes()),
-            Text::Shared(bytes) => bytes,
+            Repr::Inline(short) => Bytes::copy_from_slice(short.as_bytes()),
+            Repr::Shared(bytes) => bytes,
         }
     }
 
-    /// Which of the six JSON types it is.
-    pub fn kind(&self) -> Kind {
-        Kind::of(self.as_bytes().first())
+    /// The JSON type of the value.
+    pub fn kind(&self) -> JsonKind {
+        JsonKind::of(self.as_bytes().first())
     }
 
-    /// What a scanner has passed in this frame.
+    /// Takes a range of a frame that a scanner has passed.
     #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
-        // A copy of a fixed length is cheaper.
+        // A copy of a fixed length is cheaper than one of `len` bytes.
         match frame.get(at.start..).and_then(<[u8]>::first_chunk) {
-            Some(bytes) if len <= SHORT => Self(Text::Short(Short::of(*bytes, len))),
+            Some(bytes) if len <= INLINE_CAPACITY => {
+                Self(Repr::Inline(InlineText::of(*bytes, len)))
+            }
             _ => match long_or_last(frame, at) {
-                Ok(short) => Self(Text::Short(short)),
-                Err(shared) => Self(Text::Shared(shared)),
+                Ok(short) => Self(Repr::Inline(short)),
+                Err(shared) => Self(Repr::Shared(shared)),
             },
         }
     }
 
-    /// A copy of what a scanner has passed, or a serializer has written.
+    /// Copies text that a scanner has passed or a serializer has written.
     pub(crate) fn copied(text: &[u8]) -> Self {
-        match Short::copied(text) {
-            Some(short) => Self(Text::Short(short)),
-            None => Self(Text::Shared(Bytes::copy_from_slice(text))),
+        match InlineText::copied(text) {
+            Some(short) => Self(Repr::Inline(short)),
+            None => Self(Repr::Shared(Bytes::copy_from_slice(text))),
         }
     }
 }
 
-/// What stands near the end of a frame, or is long. Not a `RawJson` yet: one that comes from here and
-/// from elsewhere would be kept in memory and moved there.
+/// Takes a range that is long, or near the end of the frame. It does not return a `RawJson`: a value
+/// with two origins would be built in memory and moved from there.
 #[inline(never)]
-fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<Short, Bytes> {
+fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<InlineText, Bytes> {
     let len = at.end - at.start;
-    // The last text of a frame is an id more often than not: what is before it is there.
+    // The last value of a frame is mostly an id, and there are bytes before it to load a word from.
     if len <= 16
         && let Some(bytes) = frame.get(..at.end).and_then(<[u8]>::last_chunk)
     {
         let text = u128::from_le_bytes(*bytes).unbounded_shr(8 * (16 - len) as u32);
-        let mut bytes = [0; SHORT + 1];
+        let mut bytes = [0; INLINE_CAPACITY + 1];
         bytes[..16].copy_from_slice(&text.to_le_bytes());
-        return Ok(Short::of(bytes, len));
+        return Ok(InlineText::of(bytes, len));
     }
-    Short::copied(&frame[at.clone()]).ok_or_else(|| frame.slice(at))
+    InlineText::copied(&frame[at.clone()]).ok_or_else(|| frame.slice(at))
 }
 
 impl PartialEq for RawJson {
@@ -207,7 +210,7 @@ impl fmt::Display for RawJson {
 }
 
 impl Serialize for RawJson {
-    /// Writes the text as it is; meant for serde_json, as `RawValue` is.
+    /// Writes the text unchanged. Works with serde_json only, like `RawValue`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::from_slice::<&RawValue>(self.as_bytes())
             .map_err(serde::ser::Error::custom)?
@@ -216,7 +219,7 @@ impl Serialize for RawJson {
 }
 
 impl<'de> Deserialize<'de> for RawJson {
-    /// Keeps the text as it is; meant for serde_json, as `RawValue` is.
+    /// Keeps the text unchanged. Works with serde_json only, like `RawValue`.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Self::copied(raw.get().as_bytes()))
@@ -231,7 +234,7 @@ mod tests {
     fn keeps_the_text_and_drops_the_space_around_it() {
         let raw = RawJson::parse(" { \"a\" : 1.50 }\n").unwrap();
         assert_eq!(raw.as_str(), "{ \"a\" : 1.50 }");
-        assert_eq!(raw.kind(), Kind::Object);
+        assert_eq!(raw.kind(), JsonKind::Object);
     }
 
     #[test]
@@ -247,9 +250,18 @@ mod tests {
     }
 
     #[test]
-    fn short_and_long_texts_are_the_same_kind_of_thing() {
+    fn inline_and_shared_texts_behave_alike() {
         assert_eq!(size_of::<RawJson>(), size_of::<Bytes>());
-        for len in [0, 1, SHORT - 3, SHORT - 2, SHORT - 1, SHORT, KEPT, KEPT + 1] {
+        for len in [
+            0,
+            1,
+            INLINE_CAPACITY - 3,
+            INLINE_CAPACITY - 2,
+            INLINE_CAPACITY - 1,
+            INLINE_CAPACITY,
+            KEPT,
+            KEPT + 1,
+        ] {
             let text = format!("\"{}\"", "x".repeat(len));
             let parsed = RawJson::parse(text.clone()).unwrap();
             let encoded = RawJson::encode(&"x".repeat(len)).unwrap();
@@ -259,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn serializing_may_serialize() {
+    fn serialization_may_nest() {
         struct Nested;
         impl Serialize for Nested {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -274,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_not_json() {
+    fn rejects_invalid_json() {
         assert_eq!(
             RawJson::parse("{\"a\":}").unwrap_err().to_string(),
             "expected a value at byte 5"

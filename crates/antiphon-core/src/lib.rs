@@ -1,8 +1,9 @@
-//! What a JSON-RPC message is.
+//! The sans-IO core of `antiphon`: JSON-RPC messages, their bytes, and the calls in flight.
 //!
-//! Messages, exact ids, one-pass decode, encode, framings, limits, and who waits for what. There is
-//! no socket, no clock and no runtime in here: bytes come in, messages go out, and the reverse.
-//! Most people want the `antiphon` crate, which gives all this a wire.
+//! It has messages, exact ids, a one-pass decoder, an encoder, framings, limits, and the session
+//! table of pending calls. It never opens a socket, reads a clock or needs a runtime: bytes become
+//! messages, and messages become bytes. Most users want the `antiphon` crate, which adds the
+//! transports.
 //!
 //! ```
 //! use antiphon_core::{Message, Payload, RawJson, Response, Rules, decode};
@@ -15,12 +16,12 @@
 //! let mut out = BytesMut::new();
 //! Response { id: ping.id, outcome: Ok(RawJson::parse("\"pong\"")?) }.encode(&mut out);
 //! assert_eq!(out, r#"{"jsonrpc":"2.0","result":"pong","id":18446744073709551616}"#);
-//! # Ok::<(), antiphon_core::Fault>(())
+//! # Ok::<(), antiphon_core::SyntaxError>(())
 //! ```
 
+mod batch;
 mod decode;
 pub mod encode;
-mod entries;
 mod envelope;
 mod error;
 mod escape;
@@ -28,13 +29,14 @@ pub mod framing;
 mod id;
 mod json;
 mod limits;
+mod members;
 mod message;
 mod scan;
 mod session;
 mod trace;
 
+pub use batch::{Entries, LazyEntry, LazyRequest};
 pub use decode::{Rules, decode};
-pub use entries::{Entries, RequestAt, Turn};
 pub use error::{Code, ErrorObject};
 pub use id::{Id, NumberId, StringId};
 pub use json::RawJson;
@@ -43,6 +45,6 @@ pub use message::{
     Entry, Intent, Invalid, Message, Method, Notification, Outcome, Params, ParamsError, Payload,
     Request, Response,
 };
-pub use scan::{Fault, Kind};
+pub use scan::{JsonKind, SyntaxError};
 pub use session::{Answered, Refused, Session, Ticket};
 pub use trace::{Hex, TraceContext};

@@ -1,17 +1,19 @@
-//! How much of everything.
+//! The limits of a connection, a server or a client, in one struct.
 //!
-//! One struct for every bound there is. Each field names the one place that enforces it; nothing
-//! else in the project counts or times on its own.
+//! It never enforces a limit itself.
+//!
+//! Invariant: each limit is enforced in one place, which its field names. No other part of the project
+//! has a limit of its own.
 
 use std::time::Duration;
 
 use crate::decode::Rules;
-use crate::envelope::Span;
+use crate::members::ValueSpan;
 
-/// The bounds of a connection, a server or a client.
+/// The limits of a connection, a server or a client.
 ///
-/// The defaults bound what any one connection can cost. A connection that is merely silent is kept,
-/// as an editor's or a subscriber's is; on the open network, set `idle_timeout` too.
+/// The defaults limit the cost of each connection. A silent connection stays open, since editors and
+/// subscribers are often silent; on a public network, set `idle_timeout` too.
 ///
 /// ```
 /// use antiphon_core::Limits;
@@ -20,49 +22,55 @@ use crate::envelope::Span;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest message taken in, in bytes. Enforced where it is framed: `framing`, the HTTP
-    /// body, the WebSocket message; see [`longest_frame`](Self::longest_frame).
+    /// The maximum size of a received message, in bytes. Enforced where messages are framed: by
+    /// `framing`, for the HTTP body, and for the WebSocket message; see
+    /// [`longest_frame`](Self::longest_frame).
     pub frame_bytes: usize,
-    /// The most entries of a batch. Enforced by `decode`.
+    /// The maximum number of entries in a batch. Enforced by `decode`.
     pub batch_entries: usize,
-    /// The deepest nesting of Arrays and Objects. Enforced by `decode`.
+    /// The maximum nesting of Arrays and Objects. Enforced by `decode`.
     pub depth: usize,
-    /// Requests of one connection whose handlers run at once. Enforced by the dispatcher.
+    /// The maximum number of requests of one connection in flight. Enforced by the dispatcher.
     pub in_flight: usize,
-    /// Calls of one connection that wait for the other side. Enforced by `session`.
+    /// The maximum number of our own calls on one connection that wait for a response. Enforced by
+    /// `session`.
     pub pending_calls: usize,
-    /// Subscriptions that one connection is served at once. Enforced by the connection.
+    /// The maximum number of subscriptions of one connection. Enforced by the connection.
     pub subscriptions: usize,
-    /// The largest answer given, in bytes; of a batch, of the whole. Enforced by the dispatcher.
+    /// The maximum size of a response, or of all responses of a batch together, in bytes. Enforced by
+    /// the dispatcher.
     pub response_bytes: usize,
-    /// Bytes waiting to be written on one connection before senders wait. Enforced by the writer.
+    /// The maximum number of queued bytes on one connection. Senders wait beyond it. Enforced by the
+    /// writer.
     pub write_queue_bytes: usize,
-    /// Connections a server holds at once. Enforced by the acceptor.
+    /// The maximum number of open connections of a server. Enforced by the acceptor.
     pub connections: usize,
-    /// How long a handler, or a whole batch, may take. Enforced by the dispatcher.
+    /// The maximum run time of a handler, or of a whole batch. Enforced by the dispatcher.
     pub request_timeout: Option<Duration>,
-    /// How long a connection may take to say what it is: HTTP headers, a WebSocket handshake.
+    /// The maximum time for the start of a connection: the TLS and WebSocket handshakes and the HTTP
+    /// headers. Enforced by the transport.
     pub handshake_timeout: Duration,
-    /// How long a message once begun, in or out, may make no progress. Enforced by the connection.
+    /// The maximum time without progress inside a message, in both directions. Enforced by the
+    /// connection.
     pub stall_timeout: Duration,
-    /// How long a connection may carry nothing at all. Enforced by the connection; between HTTP
-    /// requests it is 75 seconds where none is set.
+    /// The maximum time without any message. Enforced by the connection. Between HTTP requests the
+    /// default is 75 seconds.
     pub idle_timeout: Option<Duration>,
-    /// After what silence the other side is asked whether it is there: by ping on a WebSocket, which
-    /// ends when it is silent for as long again, by the system on TCP. Enforced by the transport.
+    /// The idle time before a keep-alive probe: a ping on a WebSocket, which closes if it stays silent
+    /// for the same time again, and the system's keep-alive on TCP. Enforced by the transport.
     pub keep_alive: Option<Duration>,
-    /// How long a shutdown waits for what runs. Enforced by the server.
+    /// The maximum time that a shutdown waits for running handlers. Enforced by the server.
     pub shutdown_timeout: Duration,
 }
 
 impl Limits {
-    /// The longest message that is taken, in bytes: `frame_bytes`, and never more than 4 GiB, since
-    /// places in a message are told in 32 bits.
+    /// The maximum size of a received message, in bytes: `frame_bytes`, but less than 4 GiB, since
+    /// positions in a message have 32 bits.
     pub fn longest_frame(&self) -> usize {
-        self.frame_bytes.min(Span::MAX)
+        self.frame_bytes.min(ValueSpan::MAX)
     }
 
-    /// What of this the decoder enforces, strictly by the specification.
+    /// The limits that the decoder enforces, with no deviation from the specification.
     pub fn rules(&self) -> Rules {
         Rules {
             depth: self.depth,

@@ -1,7 +1,9 @@
-//! What two peers say to each other.
+//! JSON-RPC messages: requests, notifications, responses, and their parts.
 //!
-//! A message either is valid, or it is an [`Invalid`] that knows whom to tell. There is no third
-//! state and no half-decoded one.
+//! It never decodes or encodes: see `decode` and `encode`.
+//!
+//! Invariant: a message is either valid, or an [`Invalid`] that knows whether it is answered. There is
+//! no half-decoded state.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,108 +11,110 @@ use std::fmt;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::entries::Entries;
-use crate::envelope::Span;
+use crate::batch::Entries;
 use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::Id;
 use crate::json::RawJson;
-use crate::scan::{Fault, Kind, TOO_DEEP};
+use crate::members::ValueSpan;
+use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace::TraceContext;
 
-/// A call that wants an answer (section 4).
+/// A call that expects a response (section 4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer will carry.
+    /// The id, which the Response repeats.
     pub id: Id,
-    /// What to do.
+    /// The method to call.
     pub method: Method,
-    /// With what.
+    /// The parameters, if there are any.
     pub params: Option<Params>,
-    /// Where it stands in a trace, if it says so.
+    /// The trace context, if the message has one.
     pub trace: Option<Box<TraceContext>>,
 }
 
-/// A call that wants none (section 4.1).
+/// A call without a response (section 4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// What to do.
+    /// The method to call.
     pub method: Method,
-    /// With what.
+    /// The parameters, if there are any.
     pub params: Option<Params>,
-    /// Where it stands in a trace, if it says so.
+    /// The trace context, if the message has one.
     pub trace: Option<Box<TraceContext>>,
 }
 
 /// The answer to a Request (section 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// Whose answer it is.
+    /// The id of the Request.
     pub id: Id,
-    /// Exactly one of `result` and `error`.
+    /// The result or the error.
     pub outcome: Outcome,
 }
 
-/// How a call ended.
+/// The outcome of a call: its result or its error.
 pub type Outcome = Result<RawJson, ErrorObject>;
 
 /// One valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// A call that wants an answer.
+    /// A call that expects a response.
     Request(Request),
-    /// A call that wants none.
+    /// A call without a response.
     Notification(Notification),
-    /// An answer.
+    /// The answer to a Request.
     Response(Response),
 }
 
-/// One place in a payload: a message, or why it is none.
+/// One entry of a payload: a message, or the reason why it is not valid.
 pub type Entry = Result<Message, Invalid>;
 
-/// What one frame holds.
+/// The content of one frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// A single message.
     One(Entry),
-    /// An Array of them, never empty (section 6).
+    /// A batch, never empty (section 6).
     Batch(Entries),
 }
 
-/// An entry that is no valid message.
+/// An entry that is not a valid message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
-    /// The id where it could be read, else null.
+    /// The id if it could be read, or null.
     pub id: Id,
-    /// What is wrong with it.
+    /// The error that describes what is wrong.
     pub error: ErrorObject,
-    /// What it tried to be.
+    /// The kind of message that it was meant to be.
     pub intent: Intent,
 }
 
 impl Invalid {
-    /// Whether it might be valid to somebody with larger limits.
+    /// Whether it was rejected because of a limit, so that it might be valid under larger limits.
     pub fn is_over_limit(&self) -> bool {
-        let says = |data: &RawJson| data.as_str().contains(TOO_DEEP);
+        let too_deep = |data: &RawJson| data.as_str().contains(TOO_DEEP);
         self.error.code == Code::BATCH_TOO_LARGE
-            || (self.error.code == Code::PARSE_ERROR && self.error.data.as_ref().is_some_and(says))
+            || (self.error.code == Code::PARSE_ERROR
+                && self.error.data.as_ref().is_some_and(too_deep))
     }
 }
 
-/// What an invalid entry tried to be; it decides whether anybody is told.
+/// The kind of message that an invalid entry was meant to be. It decides whether the entry is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// A Request, or nothing recognisable: it is answered with the error.
+    /// A Request, or nothing recognisable. It is answered with the error.
     Request,
-    /// A Response: never answered, or two peers could complain of each other for ever.
+    /// A Response. It is never answered, or two peers could exchange errors forever.
     Response,
 }
 
-/// The name of a method, as it was written and as it reads.
+/// The name of a method, both as it was received and unescaped.
 #[derive(Clone)]
 pub struct Method {
     quoted: RawJson,
-    /// In one word, for names that are seldom escaped: a Request of up to 128 bytes is moved without a call.
+    /// Names are seldom escaped, so this is one word: a Request of at most 128 bytes is moved without a
+    /// call to `memcpy`.
     unescaped: Option<Box<Unescaped>>,
 }
 
@@ -118,29 +122,29 @@ pub struct Method {
 struct Unescaped(Box<str>);
 
 impl Method {
-    /// A name to call.
+    /// Creates a method name.
     pub fn new(name: &str) -> Self {
         Self::from_json(RawJson::encode(name).expect("a str serializes"))
             .expect("a str serializes to a String")
     }
 
-    /// The name that this JSON value is, if it is a String.
+    /// Reads a name from a JSON value; `None` if it is not a String.
     pub fn from_json(quoted: RawJson) -> Option<Self> {
-        if quoted.kind() != Kind::String {
+        if quoted.kind() != JsonKind::String {
             return None;
         }
         let unescaped = unescaped(quoted.as_bytes());
         Some(Self { quoted, unescaped })
     }
 
-    /// The same for a String that stands in a frame, and perhaps is known to be without escapes.
+    /// Like `from_json`, for a String in a frame; `may_escape` is false if it has no escapes for sure.
     #[inline(always)]
-    pub(crate) fn at(place: Span, frame: &Bytes, may_escape: bool) -> Self {
-        let unescaped = if may_escape { unescaped(place.of(frame)) } else { None };
-        Self { quoted: place.json(frame), unescaped }
+    pub(crate) fn at(span: ValueSpan, frame: &Bytes, may_escape: bool) -> Self {
+        let unescaped = if may_escape { unescaped(span.of(frame)) } else { None };
+        Self { quoted: span.json(frame), unescaped }
     }
 
-    /// The name as it reads: `textDocument\/hover` is `textDocument/hover`.
+    /// The unescaped name: `textDocument\/hover` is `textDocument/hover`.
     pub fn as_str(&self) -> &str {
         match &self.unescaped {
             Some(name) => &name.0,
@@ -151,7 +155,7 @@ impl Method {
         }
     }
 
-    /// The name as it reads, as bytes.
+    /// The unescaped name as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.unescaped {
             Some(name) => name.0.as_bytes(),
@@ -162,13 +166,13 @@ impl Method {
         }
     }
 
-    /// The name as it was written, in quotes.
+    /// The name as it was received, in quotes.
     pub fn as_json(&self) -> &RawJson {
         &self.quoted
     }
 }
 
-/// What a String with escapes says.
+/// The value of a String if it has escapes.
 fn unescaped(quoted: &[u8]) -> Option<Box<Unescaped>> {
     match unescape(quoted) {
         Cow::Borrowed(_) => None,
@@ -201,30 +205,30 @@ impl fmt::Display for Method {
 pub struct Params(RawJson);
 
 impl Params {
-    /// The parameters that this JSON value is.
+    /// Takes a JSON value as parameters; fails if it is not an Array or an Object.
     pub fn from_json(value: RawJson) -> Result<Self, ParamsError> {
         match value.kind() {
-            Kind::Array | Kind::Object => Ok(Self(value)),
+            JsonKind::Array | JsonKind::Object => Ok(Self(value)),
             kind => Err(ParamsError::Unstructured(kind)),
         }
     }
 
-    /// The same for what is known to be an Array or an Object.
+    /// Like `from_json`, for a value that is known to be an Array or an Object.
     pub(crate) fn of_structured(value: RawJson) -> Self {
         Self(value)
     }
 
-    /// Checks a text.
+    /// Parses JSON text as parameters.
     pub fn parse(text: &str) -> Result<Self, ParamsError> {
         Self::from_json(RawJson::parse(text.to_owned())?)
     }
 
     /// Serializes parameters: a tuple, slice or `Vec` by position, a struct or map by name.
     ///
-    /// `()` and `None` mean that there are none.
+    /// `()` and `None` give no parameters.
     pub fn encode(params: &(impl Serialize + ?Sized)) -> Result<Option<Self>, ParamsError> {
         let value = RawJson::encode(params)?;
-        if value.kind() == Kind::Null { Ok(None) } else { Self::from_json(value).map(Some) }
+        if value.kind() == JsonKind::Null { Ok(None) } else { Self::from_json(value).map(Some) }
     }
 
     /// The parameters as JSON.
@@ -244,16 +248,16 @@ impl fmt::Debug for Params {
     }
 }
 
-/// Why a value cannot be params.
+/// An error for a value that cannot be params.
 #[derive(Debug, thiserror::Error)]
 pub enum ParamsError {
-    /// Only an Array or an Object can.
+    /// The value is not an Array or an Object.
     #[error("params must be an Array or an Object, found {0}; wrap a single value as `(value,)`")]
-    Unstructured(Kind),
+    Unstructured(JsonKind),
     /// The text is not JSON.
     #[error("params are not JSON")]
-    Syntax(#[from] Fault),
-    /// The value does not serialize.
+    Syntax(#[from] SyntaxError),
+    /// The value cannot be serialized.
     #[error("params do not serialize")]
     Serialize(#[from] serde_json::Error),
 }
@@ -281,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_moved_without_a_call() {
+    fn a_request_is_small_enough_to_move_inline() {
         assert!(size_of::<Request>() <= 128, "{} bytes", size_of::<Request>());
     }
 }

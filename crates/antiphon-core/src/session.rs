@@ -1,11 +1,11 @@
-//! Who waits for what.
+//! The calls in flight on one connection, in both directions.
 //!
-//! The calls this side has made and the requests it is working on, in two tables: the other side
-//! chooses its ids as freely as we do, and clangd calls with id 0 too. A pure state machine: no
-//! clock, no lock, no waking; the owner does those.
+//! Our own calls and the peer's requests are in two tables: both sides choose ids freely, and clangd
+//! calls with id 0 too. It is a pure state machine: it never reads a clock, locks or wakes. Its owner
+//! does.
 //!
-//! Invariant: every waiter that goes in comes out exactly once, by its answer, by being abandoned,
-//! or by the close.
+//! Invariant: every waiter that goes in comes out exactly once: by its response, by `abandon`, or by
+//! the close.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,28 +14,27 @@ use std::ops::Range;
 
 use crate::id::Id;
 
-/// Numbers from here on are not to be chosen: our own are counted up and must not run out.
+/// A caller may not choose an id from here on: our own ids count up, and must not run out.
 const MAX_ID: u64 = 1 << 63;
 
-/// One connection's memory of what is open, with waiters `W` for our calls and tokens `T` for the
-/// requests of the other side.
+/// The table of one connection: waiters `W` for our own calls, and tokens `T` for the peer's requests.
 #[derive(Debug)]
 pub struct Session<W, T> {
     next: u64,
     max_pending: usize,
-    pending: HashMap<u64, Pending<W>, BuildHasherDefault<Counted>>,
-    /// Calls whose ids the caller chose.
+    pending: HashMap<u64, PendingEntry<W>, BuildHasherDefault<SequentialHasher>>,
+    /// Calls with an id of the caller's choice.
     named: HashMap<Id, W>,
     running: HashMap<Id, Vec<(Ticket, T)>>,
     tickets: u64,
     closed: bool,
 }
 
-/// Our ids are counted, and no peer chooses them: they need no secret to be spread.
+/// Hashes our own ids. They are sequential and no peer chooses them, so the hash needs no secret.
 #[derive(Default)]
-struct Counted(u64);
+struct SequentialHasher(u64);
 
-impl Hasher for Counted {
+impl Hasher for SequentialHasher {
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
     }
@@ -50,45 +49,45 @@ impl Hasher for Counted {
 }
 
 #[derive(Debug)]
-struct Pending<W> {
-    /// The ids that went out in one frame: equal for the calls of one batch.
+struct PendingEntry<W> {
+    /// The ids that were sent in one frame. The calls of one batch have the same range.
     exchange: Range<u64>,
     waiter: W,
 }
 
-/// Names one running request; its id cannot, since a peer may use an id twice.
+/// Identifies one running request. Its id cannot, since a peer may use an id twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// Why no call can be made.
+/// Why a call was refused before it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The connection has ended.
     #[error("the connection is closed")]
     Closed,
-    /// As many calls wait as may.
+    /// The limit of pending calls is reached.
     #[error(
-        "{0} calls wait for an answer already; raise the limit of pending calls or call less at once"
+        "{0} calls are pending already; raise the limit of pending calls or make fewer calls at once"
     )]
     TooMany(usize),
-    /// A call with this id waits already, or the id is too large to be told from ours.
-    #[error("a call with this id waits for its answer, or it is 2^63 or more; choose another id")]
+    /// A call with this id is pending, or the id is in the range of our own ids.
+    #[error("a call with this id is pending, or the id is 2^63 or more; choose another id")]
     IdInUse,
 }
 
-/// Whose answer has come.
+/// The call that a response belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answered<W> {
-    /// The waiter that it is for.
+    /// The waiter of a pending call.
     Waiter(W),
-    /// A call that nobody waits for any more.
+    /// A call that was answered or abandoned before.
     Late,
-    /// No call of ours ever had this id.
+    /// No call of ours had this id.
     Unknown,
 }
 
 impl<W, T> Session<W, T> {
-    /// A session that lets this many calls wait.
+    /// Creates a session with this limit of pending calls.
     pub fn new(max_pending: usize) -> Self {
         Self {
             next: 1,
@@ -101,16 +100,16 @@ impl<W, T> Session<W, T> {
         }
     }
 
-    /// Opens one call and names it.
+    /// Adds one call and returns its id.
     pub fn call(&mut self, waiter: W) -> Result<u64, Refused> {
         self.admit(1)?;
         let id = self.next;
         self.next += 1;
-        self.pending.insert(id, Pending { exchange: id..self.next, waiter });
+        self.pending.insert(id, PendingEntry { exchange: id..self.next, waiter });
         Ok(id)
     }
 
-    /// Opens one call under an id of the caller's choice. Ids of our own stay clear of it.
+    /// Adds one call with an id of the caller's choice. Our own ids skip it.
     pub fn call_as(&mut self, id: Id, waiter: W) -> Result<(), Refused> {
         self.admit(1)?;
         match id.as_u64() {
@@ -121,20 +120,20 @@ impl<W, T> Session<W, T> {
         }
         match self.named.entry(id) {
             Entry::Occupied(_) => Err(Refused::IdInUse),
-            Entry::Vacant(place) => {
-                place.insert(waiter);
+            Entry::Vacant(slot) => {
+                slot.insert(waiter);
                 Ok(())
             }
         }
     }
 
-    /// Opens the calls of one batch, which answer together.
+    /// Adds the calls of one batch, which are answered together, and returns their ids.
     pub fn batch(&mut self, waiters: Vec<W>) -> Result<Range<u64>, Refused> {
         self.admit(waiters.len())?;
         let exchange = self.next..self.next + waiters.len() as u64;
         self.next = exchange.end;
         for (id, waiter) in exchange.clone().zip(waiters) {
-            self.pending.insert(id, Pending { exchange: exchange.clone(), waiter });
+            self.pending.insert(id, PendingEntry { exchange: exchange.clone(), waiter });
         }
         Ok(exchange)
     }
@@ -149,7 +148,7 @@ impl<W, T> Session<W, T> {
         }
     }
 
-    /// Takes out whom this answer is for.
+    /// Removes the call that a response with this id answers, and returns its waiter.
     pub fn answer(&mut self, id: &Id) -> Answered<W> {
         if !self.named.is_empty()
             && let Some(waiter) = self.named.remove(id)
@@ -157,7 +156,7 @@ impl<W, T> Session<W, T> {
             return Answered::Waiter(waiter);
         }
         let Some(id) = id.as_u64() else { return Answered::Unknown };
-        // A peer that keeps numbers as floats may have written `7.0` for the 7 that was chosen.
+        // A peer that stores numbers as floats may have written `7.0` for the chosen 7.
         if !self.named.is_empty()
             && let Some(waiter) = self.named.remove(&Id::from(id))
         {
@@ -170,8 +169,8 @@ impl<W, T> Session<W, T> {
         }
     }
 
-    /// Takes out all that wait, if all were sent in one frame: an error with a null id that comes
-    /// now can be about nothing else.
+    /// Removes all pending calls if all were sent in one frame, and returns their waiters. An error
+    /// response with a null id can then only belong to them.
     pub fn answer_only_exchange(&mut self) -> Vec<W> {
         let mut exchanges = self.pending.values().map(|pending| pending.exchange.start);
         let first = exchanges.next();
@@ -182,27 +181,27 @@ impl<W, T> Session<W, T> {
         self.take_waiters()
     }
 
-    /// The ids that went out in one frame with this one, if it still waits.
+    /// The ids that were sent in one frame with this one, if its call is pending.
     pub fn exchange(&self, id: &Id) -> Option<Range<u64>> {
         self.pending.get(&id.as_u64()?).map(|pending| pending.exchange.clone())
     }
 
-    /// Forgets a call that nobody waits for any more; its answer will be `Late`.
+    /// Removes a call that its caller has dropped. A response to it is `Late`.
     pub fn abandon(&mut self, id: u64) -> Option<W> {
         self.pending.remove(&id).map(|pending| pending.waiter)
     }
 
-    /// The same for a call whose id the caller chose.
+    /// Like `abandon`, for a call with an id of the caller's choice.
     pub fn abandon_named(&mut self, id: &Id) -> Option<W> {
         self.named.remove(id)
     }
 
-    /// How many calls wait.
+    /// The number of pending calls.
     pub fn pending(&self) -> usize {
         self.pending.len() + self.named.len()
     }
 
-    /// Enters a request of the other side that has not finished at once.
+    /// Adds a request of the peer that did not finish at once.
     pub fn start(&mut self, id: Id, token: T) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
@@ -210,7 +209,7 @@ impl<W, T> Session<W, T> {
         ticket
     }
 
-    /// Retires a request that has its answer.
+    /// Removes a request that was answered.
     pub fn finish(&mut self, id: &Id, ticket: Ticket) -> Option<T> {
         let tokens = self.running.get_mut(id)?;
         let at = tokens.iter().position(|(other, _)| *other == ticket)?;
@@ -221,7 +220,7 @@ impl<W, T> Session<W, T> {
         Some(token)
     }
 
-    /// Whether no request of the other side is under way.
+    /// Whether no request of the peer is running.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
@@ -236,18 +235,18 @@ impl<W, T> Session<W, T> {
         self.running.values().flatten().map(|(_, token)| token)
     }
 
-    /// Ends the calling: gives back every waiter, and admits no more calls.
+    /// Closes the calling side: returns every waiter, and refuses further calls.
     pub fn close_calls(&mut self) -> Vec<W> {
         self.closed = true;
         self.take_waiters()
     }
 
-    /// Ends the serving: gives back every token.
+    /// Closes the serving side: returns every token.
     pub fn close_running(&mut self) -> Vec<T> {
         self.running.drain().flat_map(|(_, tokens)| tokens).map(|(_, token)| token).collect()
     }
 
-    /// Ends both.
+    /// Closes both sides.
     pub fn close(&mut self) -> (Vec<W>, Vec<T>) {
         (self.close_calls(), self.close_running())
     }

@@ -1,25 +1,27 @@
-//! Where a call stands in a trace of many, as W3C Trace Context has it.
+//! Trace contexts of calls (W3C Trace Context).
 //!
-//! It is carried in HTTP headers, or in members of the message of the same names: `traceparent` and
-//! `tracestate`. What is not well-formed is none: a trace is never worth a refusal.
+//! A context travels in HTTP headers or in members of the message, both named `traceparent` and
+//! `tracestate`. It never rejects a message: a malformed context is ignored.
+//!
+//! Invariant: neither the trace id nor the span id is all zeros.
 
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-use crate::envelope::Span;
 use crate::escape::unescape;
-use crate::scan::Kind;
+use crate::members::ValueSpan;
+use crate::scan::JsonKind;
 
-/// The most members of a `tracestate`.
+/// The maximum number of members of a `tracestate`.
 const MEMBERS: usize = 32;
-/// A longer `tracestate` is not passed on.
+/// The maximum length of a `tracestate`. A longer one is dropped.
 const MAX_STATE: usize = 2_048;
-/// How long a `traceparent` of version 00 is.
+/// The length of a `traceparent` of version 00.
 const PARENT: usize = 55;
 
-/// Where a call stands in a trace: which trace it is, and which span of it is the parent.
+/// The trace that a call belongs to, and the span that is its parent.
 ///
 /// ```
 /// use antiphon_core::TraceContext;
@@ -39,7 +41,7 @@ pub struct TraceContext {
     state: Option<Arc<str>>,
 }
 
-/// Bytes in lower case hexadecimal.
+/// Displays bytes in lower-case hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hex<const N: usize>(pub [u8; N]);
 
@@ -49,25 +51,25 @@ impl<const N: usize> fmt::Display for Hex<N> {
     }
 }
 
-/// The flag of a trace that is recorded.
+/// The flag of a trace that is sampled.
 const SAMPLED: u8 = 1;
-/// The flags that have a meaning: recorded, and of a random id.
+/// The flags with a meaning: sampled, and random trace id.
 const KNOWN: u8 = 3;
 
 impl TraceContext {
-    /// A place in a trace; `None` where an id is all zeros, which says that there is none.
+    /// Creates a context; `None` if an id is all zeros, which means "no id".
     pub fn new(trace_id: [u8; 16], span_id: [u8; 8], is_sampled: bool) -> Option<Self> {
         let flags = if is_sampled { SAMPLED } else { 0 };
         let is_some = trace_id != [0; 16] && span_id != [0; 8];
         is_some.then_some(Self { trace_id, span_id, flags, state: None })
     }
 
-    /// Reads a `traceparent`.
+    /// Parses a `traceparent`.
     pub fn parse(traceparent: &str) -> Option<Self> {
         let text = traceparent.as_bytes();
         let (head, rest) = text.split_at_checked(PARENT)?;
         let [version] = hex(head.get(..2)?)?;
-        // A later version may say more, behind what this one says.
+        // A later version may append fields behind those of version 00.
         let is_whole = rest.is_empty() || (version > 0 && rest[0] == b'-');
         let has_dashes = [2, 35, 52].iter().all(|at| head[*at] == b'-');
         if version == 0xFF || !is_whole || !has_dashes {
@@ -78,7 +80,7 @@ impl TraceContext {
         Some(Self { flags: flags & KNOWN, ..context })
     }
 
-    /// With a `tracestate`; one that is not well-formed is left out.
+    /// Adds a `tracestate`. A malformed one is left out.
     #[must_use]
     pub fn with_state(mut self, tracestate: &str) -> Self {
         let state = tracestate.trim_matches([' ', '\t']);
@@ -86,33 +88,33 @@ impl TraceContext {
         self
     }
 
-    /// The same trace with this span as the parent.
+    /// Returns the context of this trace with another parent span.
     #[must_use]
     pub fn child(&self, span_id: [u8; 8]) -> Self {
         Self { span_id, ..self.clone() }
     }
 
-    /// Which trace.
+    /// The id of the trace.
     pub fn trace_id(&self) -> Hex<16> {
         Hex(self.trace_id)
     }
 
-    /// Which span of it.
+    /// The id of the parent span.
     pub fn span_id(&self) -> Hex<8> {
         Hex(self.span_id)
     }
 
-    /// Whether it is recorded.
+    /// Whether the trace is sampled.
     pub fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// What the systems on the way have noted.
+    /// The `tracestate`: data of the tracing systems on the path of the call.
     pub fn state(&self) -> Option<&str> {
         self.state.as_deref()
     }
 
-    /// Appends it as members of an Object that has some already.
+    /// Appends the members `traceparent` and `tracestate`, each with a comma before it.
     pub fn encode(&self, out: &mut BytesMut) {
         out.extend_from_slice(b",\"traceparent\":\"");
         out.extend_from_slice(self.to_string().as_bytes());
@@ -123,11 +125,11 @@ impl TraceContext {
         }
     }
 
-    /// What these members of a frame say.
+    /// Reads the context from members of a frame.
     #[cold]
-    pub(crate) fn at(parent: Span, state: Span, frame: &Bytes) -> Option<Self> {
-        let text = |span: Span| {
-            let is_text = !span.is_none() && span.kind(frame) == Kind::String;
+    pub(crate) fn at(parent: ValueSpan, state: ValueSpan, frame: &Bytes) -> Option<Self> {
+        let text = |span: ValueSpan| {
+            let is_text = !span.is_none() && span.kind(frame) == JsonKind::String;
             is_text.then(|| unescape(span.of(frame)))
         };
         let context = Self::parse(std::str::from_utf8(&text(parent)?).ok()?)?;
@@ -140,7 +142,7 @@ impl TraceContext {
 }
 
 impl fmt::Display for TraceContext {
-    /// As a `traceparent`.
+    /// Formats the `traceparent`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{}-{}-{:02x}", self.trace_id(), self.span_id(), self.flags)
     }
@@ -152,7 +154,7 @@ impl fmt::Debug for TraceContext {
     }
 }
 
-/// Lower case only, as the recommendation has it.
+/// Parses hexadecimal. The recommendation allows lower case only.
 fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -170,7 +172,7 @@ fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Whether it is a list of members, each of another key (section 3.3).
+/// Whether the text is a list of members with distinct keys (section 3.3).
 fn is_state(text: &str) -> bool {
     if text.is_empty() || text.len() > MAX_STATE {
         return false;
@@ -220,7 +222,7 @@ mod tests {
     const ID: &str = "0af7651916cd43dd8448eb211c80319c";
 
     #[test]
-    fn what_is_not_well_formed_is_none() {
+    fn a_malformed_traceparent_is_ignored() {
         let good = format!("00-{ID}-b7ad6b7169203331-01");
         assert_eq!(TraceContext::parse(&good).unwrap().to_string(), good);
         for bad in [
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_version_is_read_as_far_as_it_is_known() {
+    fn a_later_version_is_read_as_version_00() {
         for later in
             [format!("cc-{ID}-b7ad6b7169203331-01"), format!("01-{ID}-b7ad6b7169203331-fd-x")]
         {
@@ -272,7 +274,7 @@ mod tests {
         assert_eq!(state(&format!("a={}", "x".repeat(257))), None);
     }
 
-    /// What a single message and the entry of a batch say, both ways.
+    /// A single message and an entry of a batch, decoded and encoded.
     #[test]
     fn members_are_read_and_written() {
         use crate::{Message, Payload, Rules, decode};
@@ -280,9 +282,9 @@ mod tests {
             Payload::One(Ok(Message::Request(request))) => request.trace,
             Payload::Batch(mut entries) => match entries.next() {
                 Some(Ok(Message::Notification(note))) => note.trace,
-                other => panic!("no notification: {other:?}"),
+                other => panic!("not a notification: {other:?}"),
             },
-            other => panic!("no request: {other:?}"),
+            other => panic!("not a request: {other:?}"),
         };
         let members = format!(r#""traceparent":"00-{ID}-b7ad6b7169203331-01","tracestate":"a=\"""#);
         let call = format!(r#"{{"jsonrpc":"2.0",{members},"method":"m","id":1}}"#);

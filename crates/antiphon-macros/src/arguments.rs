@@ -1,16 +1,19 @@
-//! How a method's params are read: the code that puts each in its place.
+//! Generates the code that reads the params of a method.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Index;
 use syn::spanned::Spanned;
 
-use crate::contract::{Fallback, Method, Options, Param};
+use crate::contract::{ContractMethod, ContractParam, Fallback, Options};
 
-/// The items that read the params, the type they are read as, and how `params` of that type becomes a
-/// tuple of values.
-pub(crate) fn read(method: &Method, options: &Options) -> (TokenStream, TokenStream, TokenStream) {
-    if let Some(Param { ty, .. }) = method.whole() {
+/// Returns the items that read the params, the type they are read as, and the expression that turns
+/// `params` of that type into a tuple of values.
+pub(crate) fn read(
+    method: &ContractMethod,
+    options: &Options,
+) -> (TokenStream, TokenStream, TokenStream) {
+    if let Some(ContractParam { ty, .. }) = method.whole() {
         return (TokenStream::new(), quote!(#ty), quote!((params,)));
     }
     let krate = &options.krate;
@@ -18,8 +21,8 @@ pub(crate) fn read(method: &Method, options: &Options) -> (TokenStream, TokenStr
     (items, quote!(#krate::__private::Given<__Places>), quote!(params.0))
 }
 
-fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> TokenStream {
-    let params: Vec<&Param> = method.params().collect();
+fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) -> TokenStream {
+    let params: Vec<&ContractParam> = method.params().collect();
     let types: Vec<_> = params.iter().map(|param| &param.ty).collect();
     let names = params.iter().map(|param| &param.name);
     let places: Vec<_> = (0..params.len()).collect();
@@ -73,20 +76,20 @@ fn items(method: &Method, ignores_unknown: bool, private: &TokenStream) -> Token
     }
 }
 
-/// What is kept of a param. Where there is a default, null means that none was given, but of an `Option`
-/// it is a value; and that it was there is known too.
-fn kept(param: &Param) -> TokenStream {
+/// The type that holds a param until all are read. For a param with a default, null means that it is
+/// absent, except for an `Option`, where null is a value. The outer `Option` tells whether it occurred.
+fn kept(param: &ContractParam) -> TokenStream {
     let ty = &param.ty;
     if takes_null(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }
 }
 
-/// Whether null stands for the default.
-fn takes_null(param: &Param) -> bool {
+/// Whether null selects the default.
+fn takes_null(param: &ContractParam) -> bool {
     param.fallback.is_some() && !param.optional
 }
 
-/// Puts what is read in its place.
-fn fill(param: &Param, field: &Index, private: &TokenStream) -> TokenStream {
+/// Reads a param and stores it.
+fn fill(param: &ContractParam, field: &Index, private: &TokenStream) -> TokenStream {
     let kept = kept(param);
     quote_spanned! {param.ty.span()=>
         self.#field = ::core::option::Option::Some(
@@ -95,7 +98,7 @@ fn fill(param: &Param, field: &Index, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn finish(param: &Param, field: &Index) -> TokenStream {
+fn finish(param: &ContractParam, field: &Index) -> TokenStream {
     let ty = &param.ty;
     let given = if takes_null(param) { quote!(self.#field.flatten()) } else { quote!(self.#field) };
     match &param.fallback {

@@ -1,22 +1,22 @@
-//! The attributes that are ours: read once, and taken off the code.
+//! Reads the macros' own attributes, and removes them from the code.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result};
 
-/// Takes the attribute of this name off, if it is there; twice is an error.
+/// Removes and returns the attribute of this name. Fails if it occurs twice.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option<Attribute>> {
     let mut taken = attributes.extract_if(.., |attribute| attribute.path().is_ident(name));
     let first = taken.next();
     match taken.next() {
         Some(second) => {
-            Err(Error::new_spanned(second, format!("`#[{name}]` stands here twice: join them")))
+            Err(Error::new_spanned(second, format!("`#[{name}]` occurs twice; merge the two")))
         }
         None => Ok(first),
     }
 }
 
-/// Reads `#[name(key = value, ..)]`; a bare `#[name]` has nothing in it.
+/// Reads `#[name(key = value, ..)]`. A bare `#[name]` has no options.
 pub(crate) fn read(
     attribute: &Attribute,
     known: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
@@ -27,12 +27,12 @@ pub(crate) fn read(
     }
 }
 
-/// The error for a key that nobody knows.
+/// The error for an unknown option.
 pub(crate) fn unknown(meta: &ParseNestedMeta<'_>, known: &str) -> Error {
-    meta.error(format!("unknown option; known here: {known}"))
+    meta.error(format!("unknown option; expected one of {known}"))
 }
 
-/// The text of doc comments, one paragraph as it was written.
+/// The text of the doc comments, with its line breaks.
 pub(crate) fn docs(attributes: &[Attribute]) -> String {
     let lines: Vec<String> = attributes.iter().filter_map(doc_line).collect();
     lines.join("\n").trim().to_owned()
@@ -49,11 +49,11 @@ fn doc_line(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// Collects what is wrong, so that all of it is told at once.
+/// Collects compile errors, so that all are reported at once.
 #[derive(Default)]
-pub(crate) struct Faults(Option<Error>);
+pub(crate) struct CompileErrors(Option<Error>);
 
-impl Faults {
+impl CompileErrors {
     pub(crate) fn add(&mut self, error: Error) {
         match &mut self.0 {
             Some(first) => first.combine(error),
@@ -61,12 +61,12 @@ impl Faults {
         }
     }
 
-    /// The value, or none and its fault is kept.
+    /// Returns the value, or keeps the error and returns `None`.
     pub(crate) fn check<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
 
-    /// What is there, if nothing was wrong.
+    /// Returns the value if there was no error.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T> {
         match (self.0, value) {
             (Some(error), _) => Err(error),

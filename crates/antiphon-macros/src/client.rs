@@ -1,9 +1,9 @@
-//! The typed client: one plain struct, over anything that can be called.
+//! Generates the typed client: a plain struct around any caller.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::contract::{Contract, Kind, Method, Param, Shape};
+use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy};
 use crate::serialize::{self, Written};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -16,8 +16,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let conditions =
         contract.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
     let conditions: Vec<_> = conditions.collect();
-    let text =
-        format!("Calls a service of the contract `{item}`, over anything that can be called.");
+    let text = format!("A typed client of the contract `{item}`.");
     let methods = contract.methods.iter().map(|method| call(method, contract));
     let idempotent = idempotent(contract);
     quote! {
@@ -32,7 +31,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
         impl #ident {
             #idempotent
 
-            /// Over a client, a peer, or any other caller.
+            /// Creates a typed client over a client, a peer, or any other caller.
             pub fn new(over: impl ::core::convert::Into<#krate::Client>) -> Self {
                 Self { client: ::core::convert::Into::into(over) }
             }
@@ -42,34 +41,34 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The names of the methods that may be called again.
+/// The constant with the names of the idempotent methods.
 fn idempotent(contract: &Contract) -> TokenStream {
     let names = contract.methods.iter().filter(|method| method.idempotent).map(|method| {
         let (conditions, name) = (method.conditions(), &method.name);
         quote!(#(#conditions)* #name)
     });
     quote! {
-        /// The methods that the contract calls idempotent: calling one twice is as good as once, so a
-        /// call whose answer was lost may be sent again.
+        /// The methods that the contract declares idempotent: calling one twice has the effect of one
+        /// call, so a call whose response was lost may be sent again.
         pub const IDEMPOTENT: &'static [&'static str] = &[#(#names),*];
     }
 }
 
-fn call(method: &Method, contract: &Contract) -> TokenStream {
+fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
-    let Method { ident, attributes, name, .. } = method;
-    let arguments = method.params().map(Param::typed);
+    let ContractMethod { ident, attributes, name, .. } = method;
+    let arguments = method.params().map(ContractParam::typed);
     let (items, params) = params(method, contract);
     match &method.kind {
-        Kind::Method(result) => quote! {
+        MethodKind::Method(result) => quote! {
             #(#attributes)*
             pub fn #ident(&self, #(#arguments),*) -> #krate::Call<#result> {
                 #items
                 self.client.call(#name, #params)
             }
         },
-        Kind::Subscription(feed) => {
-            let (topic, item) = (feed.topic(krate), &feed.item);
+        MethodKind::Subscription(subscription) => {
+            let (topic, item) = (subscription.topic(krate), &subscription.item);
             quote! {
                 #(#attributes)*
                 pub fn #ident(&self, #(#arguments),*) -> #krate::Subscribe<#item> {
@@ -78,7 +77,7 @@ fn call(method: &Method, contract: &Contract) -> TokenStream {
                 }
             }
         }
-        Kind::Notification => quote! {
+        MethodKind::Notification => quote! {
             #(#attributes)*
             pub async fn #ident(
                 &self,
@@ -92,9 +91,9 @@ fn call(method: &Method, contract: &Contract) -> TokenStream {
     }
 }
 
-/// The items that write the params, and what is sent.
-fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
-    let params: Vec<&Param> = method.params().collect();
+/// Returns the items that serialize the params, and the expression that is sent.
+fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenStream) {
+    let params: Vec<&ContractParam> = method.params().collect();
     if params.is_empty() {
         return (TokenStream::new(), quote!(()));
     }
@@ -109,21 +108,21 @@ fn params(method: &Method, contract: &Contract) -> (TokenStream, TokenStream) {
         .map(|param| Written {
             name: &param.name,
             ty: &param.ty,
-            // Beside a default, `None` is a value like any other.
+            // With a default, `None` is a value like any other.
             optional: param.optional && param.fallback.is_none(),
         })
         .collect();
-    let items = match shape(method, contract) {
-        Shape::ByName => serialize::by_name(&written, &private),
-        Shape::ByPosition => serialize::by_position(&written, &private),
+    let items = match params_by(method, contract) {
+        ParamsBy::Name => serialize::by_name(&written, &private),
+        ParamsBy::Position => serialize::by_position(&written, &private),
     };
     (items, quote!(__Sent(#(&#idents),*)))
 }
 
-/// How its params are sent.
-fn shape(method: &Method, contract: &Contract) -> Shape {
+/// The form in which the client sends the params of a method.
+fn params_by(method: &ContractMethod, contract: &Contract) -> ParamsBy {
     match &method.kind {
-        Kind::Subscription(feed) if feed.is_given() => Shape::ByPosition,
-        _ => contract.options.shape,
+        MethodKind::Subscription(subscription) if subscription.is_given() => ParamsBy::Position,
+        _ => contract.options.params_by,
     }
 }

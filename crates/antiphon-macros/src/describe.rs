@@ -1,17 +1,17 @@
-//! What the contract says about a method, for a document of the service.
+//! Generates the OpenRPC description of a method.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ReturnType;
 
-use crate::contract::{Fallback, Kind, Method, Param, returned_error};
+use crate::contract::{ContractMethod, ContractParam, Fallback, MethodKind, returned_error};
 
-/// Adds the description of a method to `router`, if the library can describe.
-pub(crate) fn write(method: &Method, krate: &TokenStream) -> TokenStream {
+/// Adds the description of a method to `router`, if the library has the feature `openrpc`.
+pub(crate) fn write(method: &ContractMethod, krate: &TokenStream) -> TokenStream {
     let docs = &method.docs;
     let names = method.every_name();
     let called = match &method.kind {
-        Kind::Subscription(feed) => feed.topic(krate),
+        MethodKind::Subscription(subscription) => subscription.topic(krate),
         _ => quote!(&[#(#names),*][..]),
     };
     let private = quote!(#krate::__private);
@@ -34,8 +34,8 @@ pub(crate) fn write(method: &Method, krate: &TokenStream) -> TokenStream {
     }
 }
 
-fn describe(param: &Param, private: &TokenStream) -> TokenStream {
-    let Param { ty, name, docs, .. } = param;
+fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
+    let ContractParam { ty, name, docs, .. } = param;
     let probe = quote!((&#private::Probe::<#ty>::new()));
     if param.whole {
         return quote! {
@@ -57,17 +57,17 @@ fn describe(param: &Param, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn answer(method: &Method, private: &TokenStream) -> Option<TokenStream> {
+fn answer(method: &ContractMethod, private: &TokenStream) -> Option<TokenStream> {
     match (&method.kind, &method.output) {
-        (Kind::Method(result), ReturnType::Type(_, output)) => Some(quote! {
+        (MethodKind::Method(result), ReturnType::Type(_, output)) => Some(quote! {
             let schema = (&#private::Probe::<#result>::new()).schema(it.generator());
             it.result(schema);
             let errors = (&#private::Probe::<#output>::new()).errors();
             it.errors(errors);
         }),
-        (Kind::Subscription(feed), ReturnType::Type(_, output)) => {
-            let item = &feed.item;
-            // The type of a stream cannot be named, and its error stands in the same result.
+        (MethodKind::Subscription(subscription), ReturnType::Type(_, output)) => {
+            let item = &subscription.item;
+            // The type of a stream cannot be named, so the error type is taken from the `Result`.
             let errors = returned_error(output).map(|error| quote! {
                 let errors = (&#private::Probe::<::core::result::Result<(), #error>>::new()).errors();
                 it.errors(errors);

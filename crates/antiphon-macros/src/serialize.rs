@@ -1,19 +1,19 @@
-//! Code that writes named or ordered values as JSON, without a derive.
+//! Generates `Serialize` implementations for named or ordered values, without a derive.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{LitStr, Type};
 
-/// One value to be written.
+/// One value to serialize.
 pub(crate) struct Written<'a> {
     pub(crate) name: &'a LitStr,
     pub(crate) ty: &'a Type,
-    /// An `Option` that is left out where it is `None`.
+    /// An `Option` that is left out if it is `None`.
     pub(crate) optional: bool,
 }
 
-/// A struct `__Sent<'a>(&'a A, &'a B)` that serializes as an object.
+/// Generates a struct `__Sent<'a>(&'a A, &'a B)` that serializes as an object.
 pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let entries = values.iter().zip(&fields).map(|(value, field)| {
@@ -31,7 +31,7 @@ pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStr
     sent(values, &body, private)
 }
 
-/// The same that serializes as an array. What is `None` at the end is left out.
+/// Like `by_name`, for an array. Trailing `None`s are left out.
 pub(crate) fn by_position(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let needed = values.iter().rposition(|value| !value.optional).map_or(0, |last| last + 1);

@@ -1,4 +1,4 @@
-//! The server side: the trait to implement, and its `into_router`.
+//! Generates the server side: the trait to implement, and its `into_router`.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -6,7 +6,9 @@ use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
 use crate::arguments;
-use crate::contract::{Argument, Contract, Feed, Kind, Method, Options};
+use crate::contract::{
+    Argument, Contract, ContractMethod, MethodKind, Options, SubscriptionMethod,
+};
 use crate::describe;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -26,7 +28,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
         {
             #(#functions)*
 
-            /// Serves this contract: its methods, as a router.
+            /// Converts the service to a router with the methods of this contract.
             #[allow(deprecated)]
             fn into_router(self) -> #krate::Router
             where
@@ -41,9 +43,9 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The method as it is implemented: with `async fn`, in a future that any thread may drive.
-fn function(method: &Method) -> TokenStream {
-    let Method { ident, attributes, .. } = method;
+/// The method of the trait. Users implement it with `async fn`; its future is `Send`.
+fn function(method: &ContractMethod) -> TokenStream {
+    let ContractMethod { ident, attributes, .. } = method;
     let arguments = method.arguments.iter().map(Argument::typed);
     let output = match &method.output {
         ReturnType::Default => quote!(()),
@@ -53,7 +55,7 @@ fn function(method: &Method) -> TokenStream {
         Some(body) => quote!({ async move #body }),
         None => quote!(;),
     };
-    // What the compiler says of the function, it says of its name.
+    // Compile errors about the function point to its name.
     let function = quote_spanned! {ident.span()=>
         fn #ident(
             &self,
@@ -64,20 +66,22 @@ fn function(method: &Method) -> TokenStream {
 }
 
 /// Registers one method under all its names.
-fn serve(method: &Method, contract: &Ident, options: &Options) -> TokenStream {
+fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let conditions = method.conditions();
     let (read, params, values) = arguments::read(method, options);
     let call = call(method, contract);
     let (register, sink, answer) = match &method.kind {
-        Kind::Method(result) => {
+        MethodKind::Method(result) => {
             (quote!(method), None, answer(&call, result, &method.output, krate))
         }
-        Kind::Notification => (quote!(notification), None, quote!(#call.await)),
-        Kind::Subscription(feed) => feeding(feed, &call, &method.output, krate),
+        MethodKind::Notification => (quote!(notification), None, quote!(#call.await)),
+        MethodKind::Subscription(subscription) => {
+            subscribe(subscription, &call, &method.output, krate)
+        }
     };
     let names: Vec<TokenStream> = match &method.kind {
-        Kind::Subscription(feed) => vec![feed.topic(krate)],
+        MethodKind::Subscription(subscription) => vec![subscription.topic(krate)],
         _ => method.every_name().map(|name| quote!(#name)).collect(),
     };
     let described = describe::write(method, krate);
@@ -97,20 +101,21 @@ fn serve(method: &Method, contract: &Ident, options: &Options) -> TokenStream {
     }
 }
 
-/// How a subscription is registered, the sink that it is given if it takes one, and its answer.
-fn feeding(
-    feed: &Feed,
+/// Returns the router's method that registers a subscription, the sink argument if it takes one, and
+/// the expression of its response.
+fn subscribe(
+    subscription: &SubscriptionMethod,
     call: &TokenStream,
     output: &ReturnType,
     krate: &TokenStream,
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
     let refused = refused(output, krate);
-    if feed.by_sink {
+    if subscription.by_sink {
         let answer = quote!(#call.await.map_err(|error| #refused));
         return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
     }
-    // In a box: the type of the stream names the borrow of the service, though it borrows nothing.
-    let item = &feed.item;
+    // Boxed: the type of the stream captures the borrow of the service, although it borrows nothing.
+    let item = &subscription.item;
     let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
     let answer = quote! {
         match #call.await {
@@ -121,12 +126,12 @@ fn feeding(
     (quote!(subscription), None, answer)
 }
 
-/// The error object of `error`, asked for where the error's type stands.
+/// Converts `error` to an error object. The bound is checked at the span of the error's type.
 fn refused(output: &ReturnType, krate: &TokenStream) -> TokenStream {
     quote_spanned!(output.span()=> #krate::IntoErrorObject::into_error_object(error))
 }
 
-/// Calls, and encodes what came of it. Each bound is asked for where its type stands.
+/// Calls the method and encodes its outcome. Each bound is checked at the span of its type.
 fn answer(
     call: &TokenStream,
     result: &Type,
@@ -143,8 +148,8 @@ fn answer(
     }
 }
 
-/// The call of the user's function, with the values in their places.
-fn call(method: &Method, contract: &Ident) -> TokenStream {
+/// The call of the user's function.
+fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
     let ident = &method.ident;
     let mut place = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {

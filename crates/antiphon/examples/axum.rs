@@ -20,7 +20,7 @@ async fn main() -> std::io::Result<()> {
         .method("greet", |p: Greet, _cx: Context| async move { Ok(format!("hello, {}", p.name)) });
     let app: axum::Router = axum::Router::new()
         .route("/", axum::routing::get(|| async { "JSON-RPC is at /rpc\n" }))
-        // On a loopback address, so that no page of another Host reaches it by DNS rebinding.
+        // Loopback hosts only, so that a web page cannot reach the service by DNS rebinding.
         .route_service("/rpc", HttpService::new(rpc).guard(Guard::new().loopback_only()));
     let listener = tokio::net::TcpListener::bind(address).await?;
     println!("JSON-RPC is at http://{}/rpc", listener.local_addr()?);

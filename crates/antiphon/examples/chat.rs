@@ -1,4 +1,4 @@
-//! A chat: people call the room, and the room calls them back, each on the one connection it has.
+//! A chat: people call the room, and the room calls them back on the same connection.
 //!
 //! `cargo run -p antiphon --features full --example chat`
 
@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon::{CallError, Client, Context, Server};
 
-/// What the room serves.
+/// The methods of the room.
 #[antiphon::rpc(namespace = "room")]
 trait Room {
-    /// Comes in under a name, and learns who is there already.
+    /// Joins under a name, and returns the names of the people in the room.
     async fn join(&self, cx: Context, name: String) -> Result<Vec<String>, CallError>;
 
-    /// Says something to all others, and gives what each of them did.
+    /// Sends a text to all others, and returns their reactions.
     async fn say(&self, from: String, text: String) -> Result<Vec<String>, CallError>;
 }
 
-/// What each person serves.
+/// The methods of each person.
 #[antiphon::rpc(namespace = "person")]
 trait Person {
-    /// Hears what somebody says, and reacts.
+    /// Receives a text, and returns a reaction.
     async fn hear(&self, from: String, text: String) -> Result<String, CallError>;
 }
 
@@ -36,7 +36,7 @@ impl Lobby {
 
 impl Room for Lobby {
     async fn join(&self, cx: Context, name: String) -> Result<Vec<String>, CallError> {
-        // The way back to who calls; it stays good for as long as the connection does.
+        // The client for calls back to the caller; it works as long as the connection is open.
         let person = Arc::new(PersonClient::new(cx.peer()?));
         let mut people = self.people();
         let there = people.iter().map(|(name, _)| name.clone()).collect();
@@ -48,7 +48,7 @@ impl Room for Lobby {
         let people = self.people().clone();
         let mut reactions = Vec::new();
         for (name, person) in people.into_iter().filter(|(name, _)| *name != from) {
-            // Called while the caller's own call waits: nothing deadlocks.
+            // A call back while the call of the caller is in flight does not deadlock.
             match person.hear(from.clone(), text.clone()).await {
                 Ok(reaction) => reactions.push(format!("{name} {reaction}")),
                 Err(_) => self.people().retain(|(other, _)| *other != name),

@@ -1,4 +1,4 @@
-//! A service and a call to it, over TCP: the smallest whole program.
+//! A service and a call to it over TCP: the smallest complete program.
 //!
 //! `cargo run -p antiphon --example hello`
 

@@ -1,4 +1,4 @@
-//! Layers around every call: who calls, how often, for how long, and what was counted.
+//! Layers around every call: authentication, a rate limit, a timeout and metrics.
 //!
 //! `cargo run -p antiphon --features full --example middleware`
 
@@ -22,7 +22,7 @@ fn service() -> (impl Handler, Metrics) {
         .layer(Timeout::new(Duration::from_millis(50)))
         .layer(RateLimit::new(Quota::new(3, Duration::from_secs(60))))
         .layer(Auth::new().bearer("s3cret", "ada"))
-        .layer(metrics.clone()); // the last one sees a call first
+        .layer(metrics.clone()); // the layer added last sees a call first
     (service, metrics)
 }
 
@@ -39,14 +39,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(server.serve(service));
 
     let stranger = Client::connect(&address).await?;
-    told("a stranger", stranger.call::<String>("whoami", ()).await);
+    print("a stranger", stranger.call::<String>("whoami", ()).await);
 
     let token = HeaderValue::from_static("Bearer s3cret");
     let ada = Client::builder().header(AUTHORIZATION, token).connect(&address).await?;
-    told("with a token", ada.call::<String>("whoami", ()).await);
-    told("for a minute", ada.call::<()>("sleep", (60,)).await);
-    told("once more", ada.call::<String>("whoami", ()).await);
-    told("too often", ada.call::<String>("whoami", ()).await);
+    print("with a token", ada.call::<String>("whoami", ()).await);
+    print("for a minute", ada.call::<()>("sleep", (60,)).await);
+    print("once more", ada.call::<String>("whoami", ()).await);
+    print("too often", ada.call::<String>("whoami", ()).await);
 
     for line in metrics.render().lines().filter(|line| line.contains(r#"kind="request""#)) {
         println!("{line}");
@@ -54,7 +54,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-fn told<T: std::fmt::Debug>(who: &str, outcome: Result<T, CallError>) {
+fn print<T: std::fmt::Debug>(who: &str, outcome: Result<T, CallError>) {
     match outcome {
         Ok(result) => println!("{who}: {result:?}"),
         Err(error) => println!("{who}: {error}"),

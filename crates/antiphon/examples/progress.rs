@@ -1,6 +1,6 @@
-//! A long call that tells how far it is, and one that its caller has had enough of.
+//! A long call that reports its progress, and one that its caller cancels.
 //!
-//! Plain JSON-RPC has no way to say either; a `Dialect` does, and both sides have to speak the same.
+//! Plain JSON-RPC has neither; a `Dialect` adds both, and both peers must use the same dialect.
 //!
 //! `cargo run -p antiphon --example progress`
 
@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let router = Router::new().method("index", move |_: serde_json::Value, cx: Context| {
         let begun = begun.clone();
         async move {
-            // A cancelled call is dropped where it waits; what it has set going gets the token.
+            // A cancelled handler is dropped at its await point; work that it has started can use the token.
             let _ = begun.send(cx.cancellation().clone()).await;
             for percent in [0, 50, 100] {
                 cx.progress(percent).await?;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         done = call => println!("{}", done?),
         percent = progress.next() => println!("enough at {percent:?}"),
     }
-    // The call was dropped there, and `$/cancelRequest` is on its way.
+    // `select!` dropped the call, which sends `$/cancelRequest`.
     if let Some(work) = works.recv().await {
         work.cancelled().await;
         println!("the work was stopped");

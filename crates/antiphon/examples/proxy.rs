@@ -1,5 +1,5 @@
-//! A proxy: serves HTTP and WebSocket, and passes every call on to a language server or any other
-//! endpoint. Params and results are not looked at on the way.
+//! A proxy: serves HTTP and WebSocket, and forwards every call to a language server or any other
+//! endpoint. Params and results are forwarded without parsing.
 //!
 //! `cargo run -p antiphon --features full --example proxy -- exec+header:clangd [LISTEN]`
 

@@ -1,8 +1,8 @@
-//! A tool that is spoken to by its stdin and stdout, as editors and agents start them, and a program
-//! that starts it.
+//! A tool that serves on its stdin and stdout, as editors and agents start them, and a program that
+//! starts it.
 //!
 //! `cargo run -p antiphon --example stdio` starts itself as the tool, and calls it. The tool alone is
-//! `stdio serve`: one JSON text a line, or `Content-Length`, whichever comes first.
+//! `stdio serve`: one JSON text per line, or `Content-Length` framing; the tool detects which.
 
 use antiphon::{Client, Context, Endpoint, Router, Server};
 
@@ -14,11 +14,11 @@ struct Count {
 
 async fn serve() -> Result<(), Box<dyn std::error::Error>> {
     let router = Router::new().method("count", |(text,): (String,), _cx: Context| async move {
-        // stdout belongs to the protocol; what people should see goes to stderr.
+        // stdout belongs to the protocol; messages for people go to stderr.
         eprintln!("the tool counts {} bytes", text.len());
         Ok(Count { lines: text.lines().count(), words: text.split_whitespace().count() })
     });
-    // Ends when stdin does, and everything that was asked has been answered.
+    // Ends after the end of stdin, when every request has its response.
     Ok(Server::bind("stdio:").await?.serve(router).await?)
 }
 
@@ -27,12 +27,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::args().nth(1).as_deref() == Some("serve") {
         return serve().await;
     }
-    // The same as `exec:path/to/stdio serve`, whatever is in the path.
+    // Like `exec:path/to/stdio serve`, but safe for any character in the path.
     let tool = std::env::current_exe()?.display().to_string();
     let tool = Endpoint::Exec { command: vec![tool, "serve".to_owned()], framing: None };
     let client = Client::builder().connect_to(&tool).await?;
     let count: Count = client.call("count", ("call and response\nbetween two choirs",)).await?;
     println!("{count:?}");
-    client.close().await; // the tool has left by then
+    client.close().await; // waits until the tool has exited
     Ok(())
 }

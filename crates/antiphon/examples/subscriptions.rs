@@ -1,5 +1,5 @@
-//! Subscriptions: a stream on the server, a stream at the client; one client that is too slow, and one
-//! that outlives the server.
+//! Subscriptions: a stream on the server and a stream on the client. One subscriber is too slow, and one
+//! client outlives the server.
 //!
 //! `cargo run -p antiphon --example subscriptions`
 
@@ -12,7 +12,7 @@ use antiphon::{
 use futures_util::{StreamExt, stream};
 use tokio::time::sleep;
 
-/// Counts, a number every so many milliseconds.
+/// Counts: one number per interval, given in milliseconds.
 fn service() -> Router {
     Router::new().subscription("ticks", |(every,): (u64,), _cx: Context| async move {
         Ok(stream::unfold(0_u64, move |n| async move {
@@ -31,7 +31,8 @@ async fn take_three(ticks: &mut Subscription<u64>) -> Result<(), SubscriptionErr
     Ok(())
 }
 
-/// Keeps the newest two, and takes them too late: what went is told, and the newer ones go on.
+/// Buffers the newest two items and consumes them too slowly: dropped items are reported, and newer ones
+/// continue.
 async fn too_slow(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
     let newest = client.subscribe::<u64>("ticks", (1,)).buffer(2).overflow(Overflow::DropOldest);
     let mut ticks = newest.await?;
@@ -54,8 +55,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stop = CancellationToken::new();
     let running = tokio::spawn(server.serve_until(service(), stop.clone().cancelled_owned()));
 
-    let comes_back = Reconnect::new().pause(Duration::from_millis(20), Duration::from_secs(1));
-    let client = Client::builder().reconnect(comes_back).connect(&address).await?;
+    let reconnect = Reconnect::new().pause(Duration::from_millis(20), Duration::from_secs(1));
+    let client = Client::builder().reconnect(reconnect).connect(&address).await?;
     let mut ticks = client.subscribe::<u64>("ticks", (10,)).await?;
     take_three(&mut ticks).await?;
     too_slow(&client).await?;

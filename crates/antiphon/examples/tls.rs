@@ -1,5 +1,4 @@
-//! HTTPS and secure WebSockets on one port, with a certificate that signs itself, and a client that
-//! trusts just that one.
+//! HTTPS and secure WebSockets on one port, with a self-signed certificate, and a client that trusts it.
 //!
 //! `cargo run -p antiphon --features full --example tls`
 
@@ -8,8 +7,8 @@ use antiphon::{Client, Context, Router, Server};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // In a service these two come from files: `TlsServer::from_pem_files`. For development, the feature
-    // `self-signed` has `SelfSigned`, which makes them as this does.
+    // A real service reads both from files: `TlsServer::from_pem_files`. For development, `SelfSigned`
+    // (feature `self-signed`) generates them in the same way.
     let made =
         rcgen::generate_simple_self_signed(["localhost".to_owned(), "127.0.0.1".to_owned()])?;
     let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
@@ -28,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let client = Client::builder().tls(trusting.clone()).connect(address).await?;
         println!("{}", client.call::<String>("whereami", ()).await?);
     }
-    // Who does not know the certificate speaks to nobody.
+    // A client that does not trust the certificate cannot connect.
     if let Err(error) = Client::connect(&https).await?.call::<String>("whereami", ()).await {
         println!("without that root: {error}");
     }

@@ -1,5 +1,5 @@
-//! One trait is the whole contract: a service, its typed client, and a contract the other way, by
-//! which the service tells its caller how far it is.
+//! One trait is the whole contract: a service and its typed client. A second contract, in the other
+//! direction, lets the service report progress to its caller.
 //!
 //! `cargo run -p antiphon --example typed`
 
@@ -10,7 +10,7 @@ trait Math {
     /// Subtracts one number from another.
     async fn subtract(&self, minuend: i64, subtrahend: i64) -> Result<i64, MathError>;
 
-    /// The sum from one to a number, told step by step.
+    /// Returns the sum from one to a number, and reports each step.
     async fn sum_to(
         &self,
         cx: Context,
@@ -19,10 +19,10 @@ trait Math {
     ) -> Result<u64, MathError>;
 }
 
-/// What the caller serves.
+/// The methods of the caller.
 #[antiphon::rpc]
 trait Progress {
-    /// So much is done.
+    /// Reports progress.
     #[notification]
     async fn progress(&self, done: u32, of: u32);
 }

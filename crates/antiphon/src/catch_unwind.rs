@@ -1,4 +1,4 @@
-//! Where a handler's panic ends.
+//! A boundary that catches the panics of handlers.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,15 +6,16 @@ use std::task::{Context as Poller, Poll};
 
 use crate::BoxFuture;
 
-/// A handler's future whose panics end here: the text goes to the log and never to the other side.
+/// The future of a handler, with its panics caught. The panic message goes to the log, never to the peer.
 pub(crate) struct CatchUnwind<T>(Option<BoxFuture<'static, T>>);
 
+/// The handler panicked.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
-/// What became of a handler that was entered.
+/// The result of the first poll of a handler.
 pub(crate) enum FirstPoll<T> {
-    /// It is over, and what it ends with has been seen.
+    /// The handler has ended, and `done` has seen its output.
     Done,
     Waits(CatchUnwind<T>),
     Panicked,
@@ -25,21 +26,21 @@ impl<T> CatchUnwind<T> {
         Self(Some(future))
     }
 
-    /// Makes a handler's future and polls it. What is ready at once is seen by `done` where it stands:
-    /// moving it up through the calls costs as much as half of the rest.
+    /// Creates the future of a handler and polls it. An output that is ready at once is passed to `done`
+    /// by reference, because moving it up the call stack costs half as much as the rest of the call.
     #[inline(always)]
     pub(crate) fn enter(
         make: impl FnOnce() -> BoxFuture<'static, T>,
         poller: &mut Poller<'_>,
         done: impl FnOnce(&T),
     ) -> FirstPoll<T> {
-        // Outside of what may panic: a future that is dropped by a panic and panics in turn would
-        // end the process.
+        // Declared outside of the closure that may panic. A future that is dropped while a panic
+        // unwinds, and panics itself, would abort the process.
         let mut caught = Self(None);
         let is_done = catch_unwind(AssertUnwindSafe(|| {
             match &caught.0.insert(make()).as_mut().poll(poller) {
                 Poll::Ready(end) => {
-                    // First, for what it holds of the context.
+                    // Dropped first, because it may hold the context.
                     caught.0 = None;
                     done(end);
                     true
@@ -69,7 +70,7 @@ impl<T> CatchUnwind<T> {
         }
     }
 
-    /// Drops the future, whose values may panic too.
+    /// Drops the future. A destructor may panic too.
     fn end(&mut self) {
         let future = self.0.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(future))) {
@@ -90,12 +91,12 @@ fn report(panic: Box<dyn Any + Send>) {
     end_panic(panic, |text| tracing::error!(panic = text, "a handler panicked"));
 }
 
-/// Tells the text of what was thrown, and drops it.
-pub(crate) fn end_panic(panic: Box<dyn Any + Send>, tell: impl FnOnce(&str)) {
+/// Passes the panic message to `report`, and drops the payload.
+pub(crate) fn end_panic(panic: Box<dyn Any + Send>, report: impl FnOnce(&str)) {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    tell(text.unwrap_or("of no text"));
-    // What was thrown may throw when it is dropped.
+    report(text.unwrap_or("(no message)"));
+    // The payload may panic when it is dropped.
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
         std::mem::forget(again);
     }

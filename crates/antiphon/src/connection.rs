@@ -1,14 +1,14 @@
 //! The facts of a connection or of an HTTP request.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, Method};
-
-use crate::layer::session::Session;
 
 /// The facts of a connection.
 #[derive(Clone, Debug)]
@@ -21,16 +21,24 @@ pub struct Connection {
     /// What the application has attached.
     pub extensions: Extensions,
     pub(crate) head: HttpHead,
-    /// Who is on the other side, where it said so after connecting; made by who asks.
-    pub(crate) session: OnceLock<Arc<Session>>,
+    /// Assigned on first use, so that requests whose number nobody needs do not pay for it.
+    pub(crate) id: OnceLock<u64>,
+    /// The state of the layer that authenticates callers. Created on first use.
+    pub(crate) session: OnceLock<Arc<dyn AuthState>>,
 }
 
 impl Connection {
     /// A connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
-        let session = OnceLock::new();
         let head = HttpHead::Absent;
-        Self { transport, remote: None, extensions: Extensions::new(), head, session }
+        let (id, session) = (OnceLock::new(), OnceLock::new());
+        Self { transport, remote: None, extensions: Extensions::new(), head, id, session }
+    }
+
+    /// A number that no other connection of this process has. An HTTP request has one of its own.
+    pub fn id(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        *self.id.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
@@ -54,12 +62,30 @@ impl Connection {
         self.head.parsed()?.target.as_ref()?.query()
     }
 
+    /// Whether each of this many calls was refused for lack of valid credentials.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(crate) fn is_unauthorized(&self, calls: usize) -> bool {
+        self.session.get().is_some_and(|session| {
+            let refused = session.refused_calls();
+            refused > 0 && refused >= calls
+        })
+    }
+
     /// Names the other side.
     #[must_use]
     pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
     }
+}
+
+/// The state that an authenticating layer keeps for a connection or an HTTP request.
+///
+/// The layer owns the meaning of it. A transport reads only the number of refused calls.
+pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
+    /// The number of calls that were refused for lack of valid credentials.
+    fn refused_calls(&self) -> usize;
 }
 
 /// The head of an HTTP request.

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{Id, Params, ParamsError, RawJson};
+use antiphon_core::{Id, Params, ParamsError, RawJson, TraceContext};
 use bytes::{Bytes, BytesMut};
 use http::Extensions;
 use serde::Serialize;
@@ -14,20 +14,20 @@ use crate::BoxFuture;
 use crate::call::{CallError, Invocation, Peer};
 use crate::connection::Connection;
 use crate::dialect::{Dialect, ProgressStyle};
-use crate::layer::Identity;
+use crate::identity::Identity;
 
 /// One call as its handler sees it. Cheap to clone.
 ///
-/// What layers have added is no part of what is shared and used again for the next call: it goes
-/// down with the call, and ends with it.
+/// Values that layers add belong to this call only. They are not part of the shared state, which is
+/// reused for the next call.
 #[derive(Clone)]
 pub struct Context(Arc<Inner>, Option<Arc<Added>>);
 
-/// What a layer has added to a call, and what was added before.
+/// A value that a layer has added to a call, and the values added before it.
 struct Added {
     value: Arc<dyn Any + Send + Sync>,
-    /// Which `Auth` has added it; 0 for everybody else.
-    by: u64,
+    /// The mark of the layer that added it; 0 for a value without one.
+    mark: u64,
     before: Option<Arc<Added>>,
 }
 
@@ -244,45 +244,51 @@ impl Context {
         &self.connection().extensions
     }
 
-    /// The same call with something added, for the layers and the handler further in. They find it
-    /// by [`get`](Self::get).
+    /// Returns this call with a value added, for the inner layers and the handler. They read it with
+    /// [`get`](Self::get).
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.with_shared(Arc::new(value))
     }
 
-    /// The same for what many calls share.
+    /// Like [`with`](Self::with), for a value that several calls share.
     #[must_use]
     pub fn with_shared<T: Send + Sync + 'static>(self, value: Arc<T>) -> Self {
-        self.with_by(value, 0)
+        self.with_marked(value, 0)
     }
 
-    /// The same, added by this `Auth`.
-    pub(crate) fn with_by<T: Send + Sync + 'static>(self, value: Arc<T>, by: u64) -> Self {
+    /// Like [`with_shared`](Self::with_shared), with a mark of the layer that adds the value. So a layer
+    /// can tell its own values from those of another instance of its type.
+    pub(crate) fn with_marked<T: Send + Sync + 'static>(self, value: Arc<T>, mark: u64) -> Self {
         let Self(call, before) = self;
-        Self(call, Some(Arc::new(Added { value, by, before })))
+        Self(call, Some(Arc::new(Added { value, mark, before })))
     }
 
-    /// What a layer has added to this call, the last of this type; or else what the application has
+    /// Returns the value of this type that a layer added last, or else the one that the application
     /// attached to the connection.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.get_by().map(|(value, _)| value)
+        self.get_marked().map(|(value, _)| value)
     }
 
-    /// The same, and which `Auth` has added it; 0 for everybody else.
-    pub(crate) fn get_by<T: Send + Sync + 'static>(&self) -> Option<(&T, u64)> {
+    /// Like [`get`](Self::get), with the mark of the value; 0 where it has none.
+    pub(crate) fn get_marked<T: Send + Sync + 'static>(&self) -> Option<(&T, u64)> {
         let mut next = self.1.as_deref();
         while let Some(added) = next {
             if let Some(value) = added.value.downcast_ref() {
-                return Some((value, added.by));
+                return Some((value, added.mark));
             }
             next = added.before.as_deref();
         }
         self.extensions().get().map(|value| (value, 0))
     }
 
-    /// Who calls, as [`Auth`](crate::layer::Auth) or the application has found out.
+    /// The identity of the caller, as set by [`Auth`](crate::layer::Auth) or by the application.
     pub fn identity(&self) -> Option<&Identity> {
+        self.get()
+    }
+
+    /// The trace context of this call, if the layer [`Trace`](crate::layer::Trace) is installed.
+    pub fn trace(&self) -> Option<&TraceContext> {
         self.get()
     }
 

@@ -1,14 +1,15 @@
-//! The one address grammar, for listening and for calling.
+//! The grammar of endpoints, for listening and for calling.
 
 use std::fmt;
 use std::io;
 use std::net::Ipv6Addr;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use antiphon_core::framing::Framing;
 
-/// Where a JSON-RPC peer is.
+/// The address of a JSON-RPC peer.
 ///
 /// | endpoint | listen | call |
 /// |---|---|---|
@@ -21,7 +22,7 @@ use antiphon_core::framing::Framing;
 /// | `memory:name` | in-process | yes |
 ///
 /// Raw streams take a framing: `tcp+line://`, `unix+header:`, `stdio+header:`, `exec+header:clangd`.
-/// Without one, a listener finds out what the other side speaks, and a caller speaks `line`.
+/// Without one, a listener detects the framing of the client, and a client uses `line`.
 ///
 /// ```
 /// use antiphon::Endpoint;
@@ -37,46 +38,46 @@ pub enum Endpoint {
     Http {
         /// Host and port.
         authority: Authority,
-        /// The path, `/` where there is none.
+        /// The path; `/` by default.
         path: String,
-        /// By TLS.
+        /// Whether the connection uses TLS.
         secure: bool,
     },
     /// `ws://host:port/path`, `wss://host:port/path`
     Ws {
         /// Host and port.
         authority: Authority,
-        /// The path, `/` where there is none.
+        /// The path; `/` by default.
         path: String,
-        /// By TLS.
+        /// Whether the connection uses TLS.
         secure: bool,
     },
     /// `tcp://host:port`, `tls://host:port`
     Tcp {
         /// Host and port.
         authority: Authority,
-        /// The framing, where one is named.
+        /// The framing, if the endpoint names one.
         framing: Option<Framing>,
-        /// By TLS.
+        /// Whether the connection uses TLS.
         secure: bool,
     },
     /// `unix:/path`
     Unix {
-        /// The socket's file.
+        /// The path of the socket file.
         path: PathBuf,
-        /// The framing, where one is named.
+        /// The framing, if the endpoint names one.
         framing: Option<Framing>,
     },
     /// `stdio:`
     Stdio {
-        /// The framing, where one is named.
+        /// The framing, if the endpoint names one.
         framing: Option<Framing>,
     },
     /// `exec:command args`
     Exec {
         /// The program and its arguments.
         command: Vec<String>,
-        /// The framing, where one is named.
+        /// The framing, if the endpoint names one.
         framing: Option<Framing>,
     },
     /// `memory:name`
@@ -86,18 +87,18 @@ pub enum Endpoint {
     },
 }
 
-/// A host, and a port where one is named.
+/// A host and an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
-    /// A name or an address; an IPv6 address stands without its brackets.
+    /// A name or an IP address; an IPv6 address without brackets.
     pub host: String,
     /// The port.
     pub port: Option<u16>,
 }
 
-/// Why a text is no endpoint.
+/// The error of a text that is not an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no endpoint: {reason}")]
+#[error("`{text}` is not an endpoint: {reason}")]
 pub struct EndpointError {
     text: String,
     reason: String,
@@ -106,18 +107,18 @@ pub struct EndpointError {
 const FORMS: &str = "use http://host:port/path, ws://host:port/path, tcp://host:port, unix:/path, \
                      stdio:, exec:command or memory:name; with TLS, https://, wss:// or tls://";
 
-/// What schemes are called, without TLS and with it.
+/// The schemes, without TLS and with TLS.
 pub(crate) const HTTP: [&str; 2] = ["http", "https"];
 pub(crate) const WS: [&str; 2] = ["ws", "wss"];
 pub(crate) const TCP: [&str; 2] = ["tcp", "tls"];
 
-/// The port of `http://` and `ws://`, and that of `https://` and `wss://`.
+/// The default port: of `https://` and `wss://` if `secure`, otherwise of `http://` and `ws://`.
 pub(crate) fn web_port(secure: bool) -> u16 {
     if secure { 443 } else { 80 }
 }
 
 impl Endpoint {
-    /// Whether it is spoken to by TLS.
+    /// Whether the connection uses TLS.
     pub fn is_secure(&self) -> bool {
         matches!(
             self,
@@ -125,6 +126,26 @@ impl Endpoint {
                 | Self::Ws { secure: true, .. }
                 | Self::Tcp { secure: true, .. }
         )
+    }
+}
+
+impl Endpoint {
+    /// The same endpoint at another authority; unchanged where it has none.
+    pub(crate) fn with_authority(&self, authority: Authority) -> Self {
+        let mut endpoint = self.clone();
+        if let Self::Http { authority: old, .. }
+        | Self::Ws { authority: old, .. }
+        | Self::Tcp { authority: old, .. } = &mut endpoint
+        {
+            *old = authority;
+        }
+        endpoint
+    }
+
+    /// The same endpoint at a socket address.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        let (host, port) = (address.ip().to_string(), Some(address.port()));
+        self.with_authority(Authority { host, port })
     }
 }
 
@@ -146,7 +167,7 @@ fn parse(text: &str) -> Result<Endpoint, String> {
     };
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "ws" | "https" | "wss" if framing.is_some() => {
-            Err(format!("{scheme} has a framing of its own; leave the `+` away"))
+            Err(format!("{scheme} has its own framing; remove the `+` and the framing"))
         }
         web @ ("http" | "https") => {
             let ((authority, path), secure) = (location(rest)?, web == "https");
@@ -159,20 +180,20 @@ fn parse(text: &str) -> Result<Endpoint, String> {
         raw @ ("tcp" | "tls") => {
             let authority = Authority::parse(slashes(rest)?.trim_end_matches('/'))?;
             match authority.port {
-                None => Err(format!("a port is missing, as in {raw}://127.0.0.1:4000")),
+                None => Err(format!("the port is missing, as in {raw}://127.0.0.1:4000")),
                 Some(_) => Ok(Endpoint::Tcp { authority, framing, secure: raw == "tls" }),
             }
         }
         "unix" => match rest.strip_prefix("//").unwrap_or(rest) {
-            "" => Err("a path is missing, as in unix:/run/service.sock".to_owned()),
+            "" => Err("the path is missing, as in unix:/run/service.sock".to_owned()),
             path => Ok(Endpoint::Unix { path: path.into(), framing }),
         },
         "stdio" if rest.is_empty() => Ok(Endpoint::Stdio { framing }),
-        "stdio" => Err("nothing follows stdio:".to_owned()),
+        "stdio" => Err("stdio: takes no address; remove the text after it".to_owned()),
         "exec" => match shell_words::split(rest) {
             Err(error) => Err(error.to_string()),
             Ok(command) if command.is_empty() => {
-                Err("a command is missing, as in exec:my-server --stdio".to_owned())
+                Err("the command is missing, as in exec:my-server --stdio".to_owned())
             }
             Ok(command) => Ok(Endpoint::Exec { command, framing }),
         },
@@ -189,19 +210,19 @@ fn slashes(rest: &str) -> Result<&str, String> {
 fn location(rest: &str) -> Result<(Authority, String), String> {
     let rest = slashes(rest)?;
     if rest.contains('#') {
-        return Err("what follows a `#` is never sent; leave it away".to_owned());
+        return Err("a fragment (`#`) is never sent; remove it".to_owned());
     }
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
     if authority.contains('@') {
-        return Err("a password does not belong in an address; send a header instead".to_owned());
+        return Err("an endpoint must not contain credentials; send a header instead".to_owned());
     }
     let path = match path {
         "" => "/".to_owned(),
         query if query.starts_with('?') => format!("/{query}"),
         path => path.to_owned(),
     };
-    http::uri::PathAndQuery::from_str(&path).map_err(|error| format!("its path: {error}"))?;
+    http::uri::PathAndQuery::from_str(&path).map_err(|error| format!("invalid path: {error}"))?;
     Ok((Authority::parse(authority)?, path))
 }
 
@@ -215,36 +236,38 @@ impl Authority {
                 if port.is_none() && !rest.is_empty() {
                     return Err("`:port` must follow `]`".to_owned());
                 }
-                // A zone may follow the address.
+                // A zone id may follow the address.
                 if host.split('%').next().is_some_and(|ip| ip.parse::<Ipv6Addr>().is_err()) {
-                    return Err(format!("`{host}` in brackets is no IPv6 address"));
+                    return Err(format!("`{host}` in brackets is not an IPv6 address"));
                 }
                 (host, port)
             }
             None => match text.split_once(':') {
                 Some((_, port)) if port.contains(':') => {
-                    return Err("an IPv6 address stands in brackets, as in [::1]:4000".to_owned());
+                    return Err("an IPv6 address needs brackets, as in [::1]:4000".to_owned());
                 }
                 Some((host, port)) => (host, Some(port)),
                 None => (text, None),
             },
         };
         if host.is_empty() {
-            return Err("a host is missing, as in 127.0.0.1".to_owned());
+            return Err("the host is missing, as in 127.0.0.1".to_owned());
         }
         if host.contains(|c: char| c.is_whitespace() || c.is_control() || "[]/?#@".contains(c)) {
-            return Err(format!("`{host}` is no host"));
+            return Err(format!("`{host}` is not a valid host"));
         }
         let port = port.map(|port| {
-            // Digits only: Rust's own parser would also take a sign.
+            // Digits only: `u16::from_str` would also accept a sign.
             let digits = Some(port).filter(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
             let number = digits.and_then(|digits| digits.parse().ok());
-            number.ok_or_else(|| format!("`{port}` is no port; it is a number from 0 to 65535"))
+            number.ok_or_else(|| {
+                format!("`{port}` is not a valid port; use a number from 0 to 65535")
+            })
         });
         Ok(Self { host: host.to_owned(), port: port.transpose()? })
     }
 
-    /// `host:port`, with this port where none is named.
+    /// `host:port`, with this port by default.
     pub(crate) fn with_default_port(&self, port: u16) -> String {
         let port = self.port.unwrap_or(port);
         Self { host: self.host.clone(), port: Some(port) }.to_string()
@@ -280,7 +303,7 @@ impl fmt::Display for Endpoint {
             }
             Self::Unix { path, framing } => {
                 let path = path.display().to_string();
-                // Two slashes at the front of a path would read as those of a URL.
+                // Two slashes at the start of a path would be parsed as those of a URL.
                 let slashes = if path.starts_with("//") { "//" } else { "" };
                 write!(f, "unix{}:{slashes}{path}", suffix(framing))
             }
@@ -306,7 +329,7 @@ pub(crate) fn without_feature(endpoint: &Endpoint) -> io::Error {
     };
     io::Error::new(
         io::ErrorKind::Unsupported,
-        format!("this build has no {scheme}; turn on the feature `{feature}` of antiphon"),
+        format!("this build does not support {scheme}; enable the feature `{feature}` of antiphon"),
     )
 }
 
@@ -315,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_reads_and_writes() {
+    fn every_form_parses_and_formats() {
         for text in [
             "http://127.0.0.1:8650",
             "http://[::1]:0/rpc",
@@ -350,35 +373,35 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_names_the_value_and_the_remedy() {
+    fn an_error_names_the_value_and_the_remedy() {
         for (text, remedy) in [
             ("localhost:8650", "use http://host"),
             ("", "use http://host"),
             ("ftp://x", "use http://host"),
             ("http:/x", "`//` must follow"),
-            ("http://", "a host is missing"),
-            ("http://:80", "a host is missing"),
-            ("http://h:99999", "`99999` is no port"),
-            ("tcp://h:+80", "`+80` is no port"),
-            ("tcp://a/b:1", "`a/b` is no host"),
-            ("http://h]:1", "`h]` is no host"),
-            ("http://[[::1]:1", "no IPv6 address"),
-            ("http://[h]:1", "no IPv6 address"),
-            ("http://h:", "`` is no port"),
+            ("http://", "the host is missing"),
+            ("http://:80", "the host is missing"),
+            ("http://h:99999", "`99999` is not a valid port"),
+            ("tcp://h:+80", "`+80` is not a valid port"),
+            ("tcp://a/b:1", "`a/b` is not a valid host"),
+            ("http://h]:1", "`h]` is not a valid host"),
+            ("http://[[::1]:1", "is not an IPv6 address"),
+            ("http://[h]:1", "is not an IPv6 address"),
+            ("http://h:", "`` is not a valid port"),
             ("http://user:pw@h:1", "send a header"),
-            ("http+line://h", "leave the `+` away"),
-            ("tcp://h", "a port is missing"),
-            ("tcp://::1:4000", "in brackets"),
+            ("http+line://h", "remove the `+`"),
+            ("tcp://h", "the port is missing"),
+            ("tcp://::1:4000", "needs brackets"),
             ("tcp+tabs://h:1", "choose line, header or values"),
-            ("unix:", "a path is missing"),
-            ("stdio:x", "nothing follows"),
-            ("exec:", "a command is missing"),
+            ("unix:", "the path is missing"),
+            ("stdio:x", "stdio: takes no address"),
+            ("exec:", "the command is missing"),
             ("exec:'a", "missing closing quote"),
-            ("https+line://h", "leave the `+` away"),
-            ("tls://h", "a port is missing, as in tls://"),
+            ("https+line://h", "remove the `+`"),
+            ("tls://h", "the port is missing, as in tls://"),
             ("ssl://h:1", "https://"),
-            ("http://h/\u{7}", "its path"),
-            ("http://h:1/rpc#x", "leave it away"),
+            ("http://h/\u{7}", "invalid path"),
+            ("http://h:1/rpc#x", "remove it"),
         ] {
             let error = text.parse::<Endpoint>().unwrap_err().to_string();
             assert!(error.contains(remedy) && error.contains(text), "{text}: {error}");

@@ -15,18 +15,22 @@ mod dialect;
 mod endpoint;
 mod engine;
 mod error;
-mod handler;
+mod identity;
 mod io;
 pub mod layer;
+mod log_excerpt;
 #[cfg(feature = "openrpc")]
 pub mod openrpc;
 mod params;
 mod peer;
+mod per_connection;
 mod router;
 mod same_type;
 mod server;
+mod service;
 mod subscription;
 mod tap;
+mod trace;
 pub mod transport;
 
 pub use antiphon_core as core;
@@ -46,15 +50,16 @@ pub use dialect::{Cancellation, Dialect, ProgressStyle, Token};
 pub use endpoint::{Authority, Endpoint, EndpointError};
 pub use engine::Responder;
 pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError};
-pub use handler::Handler;
 pub use http;
-pub use layer::{Identity, IncomingCall};
+pub use identity::Identity;
+pub use per_connection::PerConnection;
 pub use router::Router;
 #[cfg(feature = "openrpc")]
 pub use schemars;
-pub use server::{BindError, Server};
+pub use server::{Accept, BindError, Server};
+pub use service::{Handler, IncomingCall};
 pub use subscription::{Follower, Overflow, Sink, SinkClosed, Topic};
-pub use tap::Direction;
+pub use tap::{Direction, Tap, TappedMessage};
 pub use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "macros")]

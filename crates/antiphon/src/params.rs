@@ -1,7 +1,7 @@
-//! Params to the type a handler asks for.
+//! Deserializes params into the type that a handler takes.
 //!
-//! One struct takes them by position and by name, since serde's derive reads both. Absent params,
-//! `[]` and `{}` mean the same: none.
+//! One struct accepts params by position and by name, because serde's derive reads both. Absent params,
+//! `[]` and `{}` mean the same: no params.
 
 use antiphon_core::{ErrorObject, Params, RawJson};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::forward_to_deserialize_any;
 
 use crate::same_type::same_type;
 
-/// Reads params, or says by -32602 where they are wrong.
+/// Deserializes params. The error is -32602 with the path of the invalid value.
 pub(crate) fn read<P: DeserializeOwned + 'static>(
     params: Option<Params>,
 ) -> Result<P, ErrorObject> {
@@ -36,11 +36,11 @@ fn absent<P: DeserializeOwned>() -> Result<P, ErrorObject> {
     P::deserialize(Absent).map_err(|error| invalid("", &error.to_string()))
 }
 
-/// Reads again, slower, to learn the path of what is wrong.
+/// Deserializes once more, slower, to find the path of the invalid value.
 fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     let source = &mut serde_json::Deserializer::from_slice(raw.as_bytes());
     match serde_path_to_error::deserialize::<_, P>(source) {
-        // What is left over is wrong only to the whole.
+        // The value itself is valid, so the error was the text after it.
         Ok(_) => invalid("", "more params than the method takes"),
         Err(error) => {
             let path = error.path().to_string();
@@ -51,21 +51,20 @@ fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     }
 }
 
-/// -32602, with what is wrong and where.
+/// The error -32602 with the path of the invalid value and the reason.
 pub(crate) fn invalid(path: &str, reason: &str) -> ErrorObject {
     #[derive(Serialize)]
-    struct Fault<'a> {
+    struct InvalidParamsData<'a> {
         path: &'a str,
         reason: &'a str,
     }
-    let worded = worded(path, reason);
-    let reason = worded.as_deref().unwrap_or(reason);
-    ErrorObject::invalid_params().with_data(&Fault { path, reason })
+    let reworded = reworded(path, reason);
+    let reason = reworded.as_deref().unwrap_or(reason);
+    ErrorObject::invalid_params().with_data(&InvalidParamsData { path, reason })
 }
 
-/// What serde says of the struct or tuple that takes the params, said of the params: the caller knows
-/// nothing of our types.
-fn worded(path: &str, reason: &str) -> Option<String> {
+/// Rewrites a message of serde in terms of params: the caller does not know our structs and tuples.
+fn reworded(path: &str, reason: &str) -> Option<String> {
     if let Some((kind, rest)) = reason.split_once(" field `") {
         let of_params = path.is_empty() || rest.strip_prefix(path)?.starts_with('`');
         return of_params.then(|| format!("{kind} param `{rest}"));
@@ -98,7 +97,7 @@ fn worded(path: &str, reason: &str) -> Option<String> {
     Some(format!("params are given {given}: the method takes {takes}"))
 }
 
-/// The source of params that are not there.
+/// The deserializer of absent params.
 struct Absent;
 
 impl<'de> Deserializer<'de> for Absent {
@@ -163,13 +162,13 @@ mod tests {
     use std::collections::HashMap;
 
     #[derive(Debug, PartialEq, Deserialize)]
-    struct Subtract {
+    struct SubtractParams {
         minuend: i64,
         subtrahend: i64,
     }
 
     #[derive(Debug, PartialEq, Default, Deserialize)]
-    struct Page {
+    struct PageParams {
         #[serde(default)]
         offset: u32,
         limit: Option<u32>,
@@ -181,20 +180,20 @@ mod tests {
 
     #[test]
     fn one_struct_by_position_and_by_name() {
-        let expected = Subtract { minuend: 42, subtrahend: 23 };
-        assert_eq!(parse::<Subtract>("[42, 23]").unwrap(), expected);
-        assert_eq!(parse::<Subtract>(r#"{"subtrahend":23,"minuend":42}"#).unwrap(), expected);
+        let expected = SubtractParams { minuend: 42, subtrahend: 23 };
+        assert_eq!(parse::<SubtractParams>("[42, 23]").unwrap(), expected);
+        assert_eq!(parse::<SubtractParams>(r#"{"subtrahend":23,"minuend":42}"#).unwrap(), expected);
     }
 
     #[test]
-    fn nothing_is_nothing_however_it_is_written() {
+    fn absent_and_empty_params_mean_the_same() {
         assert!(read::<()>(None).is_ok());
         assert!(parse::<()>("[]").is_ok());
         assert!(parse::<()>("{ }").is_ok());
         assert!(parse::<()>("[1]").is_err());
         assert!(read::<Vec<i64>>(None).unwrap().is_empty());
-        assert_eq!(read::<Option<Subtract>>(None).unwrap(), None);
-        assert_eq!(read::<Page>(None).unwrap(), Page::default());
+        assert_eq!(read::<Option<SubtractParams>>(None).unwrap(), None);
+        assert_eq!(read::<PageParams>(None).unwrap(), PageParams::default());
         assert!(read::<HashMap<String, i64>>(None).unwrap().is_empty());
         assert_eq!(read::<serde_json::Value>(None).unwrap(), serde_json::Value::Null);
     }
@@ -207,9 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_is_named_with_its_path() {
+    fn the_error_names_the_path() {
         let data = |error: ErrorObject| error.data.unwrap().to_string();
-        let error = parse::<Subtract>(r#"{"minuend":1,"subtrahend":"x"}"#).unwrap_err();
+        let error = parse::<SubtractParams>(r#"{"minuend":1,"subtrahend":"x"}"#).unwrap_err();
         assert_eq!(error.code.0, -32602);
         assert_eq!(
             data(error),
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fault_is_told_of_params_and_not_of_our_types() {
+    fn the_error_speaks_of_params_and_not_of_our_types() {
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Strict {
@@ -232,10 +231,10 @@ mod tests {
             data["reason"].as_str().unwrap().to_owned()
         }
         let two = "the method takes 2 params, and 1 are given";
-        assert_eq!(reason::<Subtract>("[1]"), two);
+        assert_eq!(reason::<SubtractParams>("[1]"), two);
         assert_eq!(reason::<(i64, i64)>("[1]"), two);
-        assert_eq!(reason::<Subtract>("[1,2,3]"), "more params than the method takes");
-        assert_eq!(reason::<Subtract>("{}"), "missing param `minuend`");
+        assert_eq!(reason::<SubtractParams>("[1,2,3]"), "more params than the method takes");
+        assert_eq!(reason::<SubtractParams>("{}"), "missing param `minuend`");
         assert_eq!(reason::<Strict>(r#"{"m":1}"#), "unknown param `m`, expected `n`");
         assert_eq!(reason::<Strict>(r#"{"n":1,"n":2}"#), "duplicate param `n`");
         assert_eq!(

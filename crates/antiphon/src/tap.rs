@@ -1,9 +1,73 @@
-//! Sees every message as it is on the wire.
+//! A tap sees every message of a server or a client, in both directions.
+//!
+//! It only looks: it cannot change, hold or drop a message. Without a tap, nothing of this runs.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-/// Sees every message as it is on the wire.
-pub(crate) type Tap = Arc<dyn Fn(Direction, &[u8]) + Send + Sync>;
+use antiphon_core::{Payload, Rules, decode};
+use bytes::Bytes;
+
+use crate::connection::Connection;
+
+/// Observes the messages of a server or a client. Every `Fn(&TappedMessage)` is a tap.
+///
+/// It runs where the message is read or written, so it must not block. A panic ends the connection.
+///
+/// ```
+/// use antiphon::{Client, Context, Direction, Router, TappedMessage};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let tap = |message: &TappedMessage<'_>| {
+///     let arrow = if message.direction == Direction::Sent { "-->" } else { "<--" };
+///     eprintln!("{arrow} {}", String::from_utf8_lossy(message.bytes));
+/// };
+/// let client = Client::builder().tap(tap).in_process(router);
+/// client.call::<String>("ping", ()).await?;
+/// # Ok(()) }
+/// ```
+pub trait Tap: Send + Sync + 'static {
+    /// Sees one message: a request, notification, response or batch.
+    fn message(&self, message: &TappedMessage<'_>);
+
+    /// A connection is open. HTTP requests are not connections.
+    fn opened(&self, connection: &Connection) {
+        let _ = connection;
+    }
+
+    /// A connection has ended, for this reason.
+    fn closed(&self, connection: &Connection, reason: &str) {
+        let _ = (connection, reason);
+    }
+}
+
+impl<F: Fn(&TappedMessage<'_>) + Send + Sync + 'static> Tap for F {
+    fn message(&self, message: &TappedMessage<'_>) {
+        self(message);
+    }
+}
+
+/// One message on the wire.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TappedMessage<'a> {
+    /// The direction of the message.
+    pub direction: Direction,
+    /// The JSON text, without framing or HTTP head. It is not JSON if a peer sent something else.
+    pub bytes: &'a [u8],
+    /// The connection, or the HTTP request, that carries it. [`Connection::id`] tells two apart.
+    pub connection: &'a Connection,
+    /// The time at which this side read or wrote it.
+    pub at: SystemTime,
+}
+
+impl TappedMessage<'_> {
+    /// Decodes the message. Entries that are not valid messages are in the payload as errors.
+    pub fn decode(&self) -> Payload {
+        decode(&Bytes::copy_from_slice(self.bytes), &Rules::default())
+    }
+}
 
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,4 +76,38 @@ pub enum Direction {
     Sent,
     /// To us.
     Received,
+}
+
+/// The tap of a server or a client, if it has one.
+#[derive(Clone, Default)]
+pub(crate) struct Taps(Option<Arc<dyn Tap>>);
+
+impl Taps {
+    pub(crate) fn new(tap: impl Tap) -> Self {
+        Self(Some(Arc::new(tap)))
+    }
+
+    pub(crate) fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Shows a message.
+    #[inline]
+    pub(crate) fn message(&self, direction: Direction, bytes: &[u8], connection: &Connection) {
+        if let Some(tap) = &self.0 {
+            tap.message(&TappedMessage { direction, bytes, connection, at: SystemTime::now() });
+        }
+    }
+
+    pub(crate) fn opened(&self, connection: &Connection) {
+        if let Some(tap) = &self.0 {
+            tap.opened(connection);
+        }
+    }
+
+    pub(crate) fn closed(&self, connection: &Connection, reason: &str) {
+        if let Some(tap) = &self.0 {
+            tap.closed(connection, reason);
+        }
+    }
 }

@@ -1,8 +1,8 @@
-//! One contract, served and called by its generated client over every wire there is: methods,
-//! notifications, subscriptions and errors.
+//! One contract, served and called by its generated client over every wire: methods, notifications,
+//! subscriptions and errors.
 //!
-//! It has no harness, since on one of the wires it is its own server: started with an argument, it serves
-//! on its stdin and stdout.
+//! It has no test harness, since on one wire it is its own server: started with an argument, it serves on
+//! its stdin and stdout.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -79,7 +79,7 @@ impl Shop for Corner {
     }
 }
 
-/// What every wire has to do.
+/// The assertions for every wire.
 async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
     assert_eq!(shop.wire().await.unwrap(), wire);
     assert_eq!(shop.price("apple".to_owned(), 4).await.unwrap(), 12);
@@ -103,13 +103,13 @@ async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
     assert!(seen.into_iter().eq(0..100));
     let refused = shop.changes(1_001).await.unwrap_err();
     assert_eq!(refused.as_error(), Some(ShopError::TooMuch));
-    // One that is left before its end.
+    // A subscription that is dropped before its end.
     let mut few = shop.changes(1_000).await.unwrap();
     assert_eq!(few.next().await.unwrap().unwrap(), 0);
     few.unsubscribe().await.unwrap();
 }
 
-/// A server of this endpoint, and a client of it.
+/// A server on this endpoint, and a client of it.
 async fn over(endpoint: &str) -> Client {
     let server = Server::bind(endpoint).await.unwrap();
     let address = server.endpoints()[0].to_string();
@@ -146,7 +146,7 @@ fn endpoints() -> Vec<String> {
     endpoints
 }
 
-/// How handlers know a wire.
+/// The name of a wire in handlers.
 fn name(endpoint: &str) -> &str {
     endpoint.split([':', '+']).next().unwrap_or_default()
 }
@@ -167,7 +167,7 @@ async fn everywhere() {
         client.close().await;
         println!("ok: stdio+{framing}:");
     }
-    // And over a client that reconnects, which is a caller like any other.
+    // Also over a client that reconnects, which is a caller like any other.
     let server = Server::bind("memory:everywhere-again").await.unwrap();
     tokio::spawn(server.serve(Corner::default().into_router()));
     let lasting = Client::builder().reconnect(Reconnect::new());

@@ -1,6 +1,6 @@
-//! The examples, run as the processes that they are, and the documents that speak of them.
+//! The examples, run as processes, and the documents that describe them.
 //!
-//! `cargo test` builds the examples whose features are on; the rest is not looked for.
+//! `cargo test` builds the examples whose features are enabled; the others are skipped.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,13 +12,13 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// How long anything is waited for before the test fails.
+/// The timeout of every wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An example that ends by itself, whether its features are on, and parts of what it prints, in order.
+/// An example that ends by itself, whether its features are enabled, and parts of its output, in order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
-const ENDING: [Ending; 11] = [
+const ENDING: &[Ending] = &[
     (
         "hello",
         cfg!(feature = "tcp"),
@@ -89,12 +89,44 @@ const ENDING: [Ending; 11] = [
     (
         "tls",
         cfg!(all(feature = "tls", feature = "ws")),
-        &["on https", "on wss", "is of nobody who is trusted here"],
+        &["on https", "on wss", "is not from a trusted authority"],
+    ),
+    (
+        "request_reply",
+        true,
+        &[
+            "42 - 23 = 19",
+            "the server logs: a notification expects no reply",
+            "in a batch: 2",
+            "and an error: Invalid params (-32602)",
+        ],
     ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
+    (
+        "speak_first",
+        cfg!(feature = "tcp"),
+        &["what is your name?", "calls: 1", "calls: 2", "another connection: 1", "closed it"],
+    ),
+    (
+        "foreign_transport",
+        true,
+        &["192.0.2.7:4000 calls over length-prefixed", "ended with its transport"],
+    ),
+    (
+        "tap",
+        cfg!(feature = "http"),
+        &[
+            "tcp opened",
+            "tcp --> request 1: {",
+            r#"tcp <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+            "tcp closed: ",
+            "http --> request 1: {",
+            r#"http <-- response 1: {"jsonrpc":"2.0","result":42,"id":1}"#,
+        ],
+    ),
 ];
 
-/// Those that serve until they are stopped; each has a test of its own.
+/// The examples that serve until they are stopped; each has a test of its own.
 const SERVING: [&str; 2] = ["axum", "proxy"];
 
 fn names() -> BTreeSet<String> {
@@ -102,7 +134,7 @@ fn names() -> BTreeSet<String> {
     ending.chain(SERVING).map(str::to_owned).collect()
 }
 
-/// Where cargo puts an example: beside the directory of this test's own binary.
+/// The path of an example: cargo puts it beside the directory of this test's binary.
 fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -139,7 +171,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Those that serve until they are stopped.
+/// The examples that serve until they are stopped.
 #[cfg(feature = "ws")]
 mod serving {
     use antiphon::Client;
@@ -148,7 +180,7 @@ mod serving {
 
     use super::*;
 
-    /// Starts an example that serves, and gives the first line that it prints.
+    /// Starts an example that serves, and returns its first line of output.
     async fn start(name: &str, args: &[&str]) -> (Child, String) {
         let mut child = command(name).args(args).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -199,7 +231,7 @@ fn no_example_is_forgotten_here_or_in_the_guide() {
     }
 }
 
-/// What the page shows is what `bench/` compiles.
+/// The page shows the program that `bench/` compiles.
 #[test]
 fn the_service_that_is_compared_is_one_that_compiles() {
     let program = document("bench/prices/src/main.rs");

@@ -1,7 +1,7 @@
-//! Which answers must come, and which may they be?
+//! The expected responses of a server.
 //!
-//! Answers to several messages come in any order, and two calls may have one id, so answers are counted
-//! by their ids; what one may hold is looked up among the calls that have these ids.
+//! Responses to several messages arrive in any order, and two calls may have one id. So responses are
+//! counted by their ids, and the content of each is checked against the calls with these ids.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ use serde_json::value::RawValue;
 
 use crate::model::{Reading, Said};
 
-/// The ids of one answer as they are written, and whether it is an Array.
+/// The ids of one response with their bytes, and whether it is an Array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Shape {
     ids: Vec<String>,
     batch: bool,
 }
 
-/// What one call may be answered with.
+/// The allowed responses of one call.
 #[derive(Clone, Debug)]
 struct Owed {
     result: May,
     codes: Vec<i64>,
 }
 
-/// Which results are right.
+/// The allowed results.
 #[derive(Clone, Debug)]
 enum May {
     Never,
@@ -34,7 +34,7 @@ enum May {
     BeAny,
 }
 
-/// The answers that are still to come.
+/// The responses that are still due.
 pub(super) struct Expected {
     owed: HashMap<Shape, Due>,
     open: usize,
@@ -51,7 +51,7 @@ impl Expected {
         Self { owed: HashMap::new(), open: 0 }
     }
 
-    /// Whether nothing is to come any more.
+    /// Whether no response is due.
     pub(super) fn is_met(&self) -> bool {
         self.open == 0
     }
@@ -61,7 +61,7 @@ impl Expected {
         due.map(|(shape, due)| format!("{} of {:?}", due.count, shape.ids)).collect()
     }
 
-    /// Takes in a message that is sent; whether it must be answered.
+    /// Adds a sent message, and returns whether it must be answered.
     pub(super) fn sent(&mut self, message: &[u8], rules: &Rules, busy: &[i64]) -> bool {
         let reading = Reading::of(message, rules);
         let batch = matches!(reading, Reading::Batch(_));
@@ -82,7 +82,7 @@ impl Expected {
         true
     }
 
-    /// Takes in an answer, which must be one of those that are due.
+    /// Removes a response, which must be one of those that are due.
     pub(super) fn came(&mut self, answer: &[u8]) {
         let text = std::str::from_utf8(answer).expect("an answer is UTF-8");
         let batch = text.starts_with('[');
@@ -104,7 +104,7 @@ impl Expected {
     }
 }
 
-/// What an entry is owed; nothing for Notifications and Responses.
+/// The expected response to an entry; none for Notifications and Responses.
 fn owed(said: &Said<'_>) -> Option<(String, Owed)> {
     match said {
         Said::InvalidRequest { id } => Some(((*id).to_owned(), Owed::error(-32600))),
@@ -154,7 +154,7 @@ impl Owed {
     }
 }
 
-/// Codes that any call may be answered with under these limits: busy, and too long an answer.
+/// Codes that are allowed for any call under these limits: server busy, and response too large.
 pub(super) fn refusals(limits: &Limits, cancels: bool) -> Vec<i64> {
     let usual = Limits::default();
     let mut codes = Vec::new();
@@ -170,7 +170,7 @@ pub(super) fn refusals(limits: &Limits, cancels: bool) -> Vec<i64> {
     codes
 }
 
-/// A Response (section 5) that has no member but these.
+/// A Response (section 5) without other members.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer<'a> {
@@ -192,7 +192,7 @@ struct Failure<'a> {
     data: Option<&'a RawValue>,
 }
 
-/// A null that is there is not absent.
+/// Distinguishes a null member from an absent one.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }

@@ -1,8 +1,8 @@
-//! The whole server, fed a sequence of messages: never two answers, never none, never a panic.
+//! The whole server with a sequence of messages: exactly one response per request, and no panic.
 //!
-//! An input is a byte of limits, and messages, one a line. They go to a server over an in-memory
-//! transport in a runtime whose clock only moves when nothing else does, so that what waits costs
-//! nothing and what never comes is seen at once.
+//! An input is a byte of limits, and messages, one per line. They go to a server over an in-memory
+//! transport. The clock of the runtime only advances when all tasks wait, so waiting takes no time and a
+//! missing response is noticed at once.
 
 mod expected;
 mod service;
@@ -18,15 +18,15 @@ use tokio::time::timeout;
 use expected::{Expected, refusals};
 pub(crate) use service::router;
 
-/// Longer than all that the service waits for, and shorter than any limit of a connection.
+/// Longer than any wait of the service, and shorter than any limit of a connection.
 const NOTHING_COMES: Duration = Duration::from_secs(20);
-/// A call that no input can hold: it has a newline.
+/// A call that no input can contain: it has a newline.
 const PROBE: &str =
     "{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\n\"params\":[\"probe\"],\"id\":\"probe\\u0000\"}";
 
-/// Holds for every sequence of messages: each Request has one answer with its id, each batch one Array
-/// with as many answers as it has Requests and invalid entries, Notifications and Responses have none;
-/// and a call behind all of them is answered.
+/// For every sequence of messages: each Request has one Response with its id; each batch has one Array with
+/// a Response for each Request and each invalid entry; Notifications and Responses have none; and a call
+/// after all of them is answered.
 pub fn check(data: &[u8]) {
     let Some((options, messages)) = data.split_first() else { return };
     let messages: Vec<&[u8]> = messages.split(|byte| *byte == b'\n').collect();
@@ -42,7 +42,7 @@ pub fn check(data: &[u8]) {
     });
 }
 
-/// The message, by default limits.
+/// The message with the default limits.
 pub fn seed(message: &[u8]) -> Vec<u8> {
     [&[0], message].concat()
 }
@@ -76,7 +76,7 @@ impl Setup {
         Self { limits, dialect }
     }
 
-    /// All messages on one connection, as fast as they are taken.
+    /// Sends all messages on one connection, as fast as the server reads them.
     async fn converse(&self, messages: &[&[u8]]) {
         let (ours, theirs) = pair();
         let server = Client::builder()
@@ -94,7 +94,7 @@ impl Setup {
             for message in messages.iter().copied().chain([PROBE.as_bytes()]) {
                 sink.send(Bytes::copy_from_slice(message)).await.expect("the server takes it");
             }
-            // Dropped with the rest, at the end: the server would take it for a goodbye.
+            // Dropped at the end with the rest: the server would read an earlier drop as a close.
             sink
         };
         let ((), _sink) = tokio::join!(hear(&mut stream, &mut expected), sending);
@@ -105,7 +105,7 @@ impl Setup {
         refusals(&self.limits, self.dialect != Dialect::plain())
     }
 
-    /// Each message alone, without a wire.
+    /// Sends each message alone, without a transport.
     async fn respond(&self, messages: &[&[u8]]) {
         let responder = Responder::with_limits(router(), self.limits.clone());
         let (rules, busy) = (self.limits.rules(), self.refusals());
@@ -121,7 +121,7 @@ impl Setup {
 
 type Incoming = futures_util::stream::SplitStream<MemoryTransport>;
 
-/// Takes answers until nothing comes any more, which is when all must have come.
+/// Takes responses until none arrives any more. All due responses must have arrived by then.
 async fn hear(stream: &mut Incoming, expected: &mut Expected) {
     while let Ok(answer) = timeout(NOTHING_COMES, stream.next()).await {
         let answer = answer.expect("the server stays").expect("the transport works");

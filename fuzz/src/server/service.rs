@@ -1,11 +1,11 @@
-//! What is served: methods that answer, refuse, fail, wait and panic, at once and later.
+//! The service under test: methods that respond, refuse, fail, wait and panic, at once and later.
 
 use std::time::Duration;
 
 use antiphon::{Context, ErrorObject, RawJson, Router};
 use serde::Deserialize;
 
-/// Longer than anything that is not waited for.
+/// Longer than all work that does not wait.
 const SLOW: Duration = Duration::from_millis(10);
 
 #[derive(Deserialize)]
@@ -47,8 +47,8 @@ fn failure() -> ErrorObject {
     ErrorObject::new(7, "it failed")
 }
 
-/// Unwinds as a panic does, and past the hook: whoever runs this ends where the hook hears of a panic,
-/// which is one that nobody wanted.
+/// Unwinds like a panic, but without the panic hook. The fuzzer stops when the hook runs, so only
+/// unintended panics must reach it.
 fn panicking() -> Result<(), ErrorObject> {
     std::panic::resume_unwind(Box::new("on purpose"))
 }

@@ -1,7 +1,7 @@
 //! Every target over its saved corpus, the messages of the transcripts, and mutations of both.
 //!
-//! It needs no engine and no nightly compiler, and is the same in each run: `FUZZ_SEED` chooses other
-//! mutations, `FUZZ_MUTATIONS` how many times as many.
+//! It needs no fuzzing engine and no nightly compiler, and every run is the same. `FUZZ_SEED` selects other
+//! mutations, and `FUZZ_MUTATIONS` multiplies their number.
 
 mod mutator;
 
@@ -55,6 +55,11 @@ fn http() {
 }
 
 #[test]
+fn http_client() {
+    run("http_client", 30_000);
+}
+
+#[test]
 fn endpoint() {
     run("endpoint", 100_000);
 }
@@ -69,7 +74,7 @@ fn every_target_is_run() {
     }
 }
 
-/// Runs a target over what is saved, and over this many mutations of it.
+/// Runs a target over the saved inputs, and over this many mutations of them.
 fn run(name: &str, mutations: u64) {
     hear_of_panics();
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target of this name");
@@ -111,7 +116,7 @@ fn inputs(target: &Target) -> Vec<(String, Vec<u8>)> {
     saved.chain(told).collect()
 }
 
-/// A check fails when it panics, and when anything within panics that is caught there.
+/// A check fails if it panics, or if a panic inside it is caught.
 fn try_input(target: &Target, what: &str, input: &[u8]) {
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
     let heard = HEARD.take();
@@ -127,7 +132,7 @@ fn try_input(target: &Target, what: &str, input: &[u8]) {
     }
 }
 
-/// Where the input of a failure is kept, for `fuzz/run`'s binaries or for the corpus.
+/// Saves the input of a failure, for the binaries of `fuzz/run` or for the corpus.
 fn kept(target: &Target, input: &[u8]) -> PathBuf {
     let directory = home().join("artifacts").join(target.name);
     let file = directory.join("smoke");
@@ -137,7 +142,7 @@ fn kept(target: &Target, input: &[u8]) -> PathBuf {
 }
 
 thread_local! {
-    /// What the last panic on this thread said.
+    /// The message of the last panic on this thread.
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
@@ -147,7 +152,7 @@ fn hear_of_panics() {
         let usual = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             let said = panic.to_string();
-            // The verdict of a test goes where it always goes.
+            // The failure of the test itself goes to the default hook.
             if said.contains("does not hold for") {
                 return usual(panic);
             }

@@ -1,10 +1,10 @@
-//! How an input becomes another: a few changes, all of them told by a seed.
+//! Mutation of inputs: a few changes, all determined by a seed.
 
 use std::path::Path;
 
-/// Longer inputs find nothing more, and take longer.
+/// The maximum length. Longer inputs find nothing more, and take longer.
 const MAX_LENGTH: usize = 2_048;
-/// Bytes that mean something somewhere.
+/// Bytes with a meaning in some grammar.
 const TELLING: &[u8] = b"{}[]\",:\\ \t\r\n0123456789eE.+-tfnu\x00\x1f\x7f\x80\xc3\xff";
 
 /// Random numbers (SplitMix64), the same for the same seed and turn.
@@ -36,7 +36,7 @@ impl Mutator {
             2 => drop(input.splice(at..at, self.one_of(words).iter().copied())),
             3 => drop(input.splice(at..end, self.one_of(words).iter().copied())),
             4 => drop(input.splice(at..at, input[at..end].to_vec())),
-            // The rest of another one.
+            // Replace the end by the end of another input.
             5 => {
                 let other = self.one_of(inputs);
                 let from = self.below(other.len() + 1);
@@ -45,7 +45,7 @@ impl Mutator {
             _ if at == input.len() => input.push(*self.one_of(TELLING)),
             6 => input[at] = *self.one_of(TELLING),
             7 => input[at] ^= 1 << self.below(8),
-            // Options are in front.
+            // Change the options, which are the first byte.
             _ => input[0] = self.next() as u8,
         }
     }

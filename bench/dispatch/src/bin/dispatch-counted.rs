@@ -1,4 +1,4 @@
-//! The same with its allocations counted, which costs time.
+//! `dispatch` with counted allocations. A separate binary, since counting takes time.
 
 use std::alloc::System;
 

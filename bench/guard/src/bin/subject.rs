@@ -1,7 +1,7 @@
-//! Does one thing a number of times: what callgrind and the counting allocator look at.
+//! Repeats one operation, for callgrind and the counting allocator.
 //!
-//! `subject CASE COUNT` does it and prints how often it has allocated. Instructions and allocations
-//! are told by the difference of two counts, so that what is done once does not matter.
+//! `subject CASE COUNT` repeats it and prints the number of allocations. The guard uses the
+//! difference between two counts, so one-time work does not matter.
 
 use std::hint::black_box;
 use std::io;
@@ -23,7 +23,7 @@ use tower_service::Service;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<std::alloc::System> = &INSTRUMENTED_SYSTEM;
 
-/// Calls in one read of the cases over a stream.
+/// Calls per read in the cases over a stream.
 const IN_FLIGHT: usize = 16;
 
 fn call(id: usize) -> String {
@@ -92,7 +92,7 @@ fn posts(count: usize) -> Vec<u8> {
     (0..count).flat_map(|n| post(n).into_bytes()).collect()
 }
 
-/// Serves and asks over a socket, in one thread; asks the same again and again.
+/// Serves and calls over a socket in one thread, with the same message each time.
 async fn socket(endpoint: &str, chunk: &[u8], count: usize) {
     let server = Server::bind(endpoint).await.expect("a free port");
     let address = server.endpoints()[0].to_string();
@@ -102,7 +102,7 @@ async fn socket(endpoint: &str, chunk: &[u8], count: usize) {
     if endpoint.starts_with("ws") {
         shake_hands(&mut stream).await;
     }
-    // The first answer tells how long each is: ids and results are of the same length.
+    // The first response gives the length of all: ids and results have equal lengths.
     let answers = chunk.windows(5).filter(|text| text == b"\"id\":").count();
     stream.write_all(chunk).await.expect("is open");
     let mut buffer = vec![0; 64 * 1024];
@@ -130,7 +130,7 @@ async fn shake_hands(stream: &mut TcpStream) {
     assert!(head.starts_with(b"HTTP/1.1 101"));
 }
 
-/// Calls over an in-process connection, many at once, from both sides of it.
+/// Calls over an in-process connection, many at once, from both sides.
 async fn calls(count: usize) {
     let (near, far) = antiphon::transport::memory::pair();
     let _server = Client::builder().handler(router()).over(far);
@@ -143,7 +143,7 @@ async fn calls(count: usize) {
     }
 }
 
-/// Calls over HTTP, from as many tasks as there are calls at once; both sides in one thread.
+/// Calls over HTTP from one task per concurrent call; both sides in one thread.
 async fn http_calls(count: usize) {
     let server = Server::bind("http://127.0.0.1:0").await.expect("a free port");
     let address = server.endpoints()[0].to_string();
@@ -213,7 +213,7 @@ async fn service(body: String, count: usize) {
     }
 }
 
-/// A stream that says the same thing again and again, and takes in what it is told.
+/// A stream that repeats the same bytes, and discards what is written to it.
 struct Scripted {
     chunk: Vec<u8>,
     left: usize,

@@ -1,14 +1,14 @@
-//! The cost an entry, and a byte, as messages grow.
+//! The cost per entry, and per byte, as messages grow.
 
 use super::{ANTIPHON, Drawing, JSONRPSEE};
 use crate::results::Results;
 use crate::workload::{BATCHES, SIZES};
 
-/// Whose lines are drawn, and how far from its end its name stands.
+/// The servers that are drawn, and the distance of each label from the end of its line.
 const PEERS: [(&str, &str, &str, f64); 2] =
     [("antiphon", "Antiphon", ANTIPHON, 32.0), ("jsonrpsee", "jsonrpsee", JSONRPSEE, -12.0)];
 
-/// Both scales in powers of ten.
+/// Both axes are logarithmic.
 pub(crate) fn linear(results: &Results) -> String {
     let mut drawing = Drawing::new(820.0, 330.0);
     batches(&mut drawing, results);
@@ -17,7 +17,7 @@ pub(crate) fn linear(results: &Results) -> String {
 }
 
 fn batches(drawing: &mut Drawing, results: &Results) {
-    let title = "ns an entry, by entries of a batch";
+    let title = "ns per entry, by entries of a batch";
     let panel = Panel { left: 60.0, title, x: (10.0, 1e4), y: (10.0, 1e4) };
     panel.axes(drawing, &BATCHES.map(|batch| (batch as f64, batch.to_string())));
     panel.lines(drawing, |peer| {
@@ -28,7 +28,7 @@ fn batches(drawing: &mut Drawing, results: &Results) {
 }
 
 fn sizes(drawing: &mut Drawing, results: &Results) {
-    let title = "ns a byte, by bytes of a message";
+    let title = "ns per byte, by bytes of a message";
     let panel = Panel { left: 470.0, title, x: (1024.0, 16_777_216.0), y: (0.1, 100.0) };
     let ticks =
         [(1 << 10, "1 KiB"), (32 << 10, "32 KiB"), (1 << 20, "1 MiB"), (16 << 20, "16 MiB")];
@@ -40,7 +40,7 @@ fn sizes(drawing: &mut Drawing, results: &Results) {
     });
 }
 
-/// Where it stands, and what each of its units costs.
+/// A position on the axis, and the cost per unit there.
 fn point(results: &Results, load: &str, peer: &str, x: usize, units: usize) -> Option<(f64, f64)> {
     let figure = results.figure(load, peer)?;
     Some((x as f64, 1e9 / figure.calls_per_second / units as f64))

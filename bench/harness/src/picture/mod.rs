@@ -1,4 +1,4 @@
-//! The pictures, drawn by hand.
+//! The pictures, written as SVG by hand.
 
 mod linear;
 mod ratios;

@@ -1,4 +1,4 @@
-//! One bar for each workload that a reader grasps at once.
+//! One bar per workload, for the main workloads only.
 
 use super::{ANTIPHON, Drawing, JSONRPSEE};
 use crate::results::Results;
@@ -10,13 +10,13 @@ const PEERS: [(&str, &str, &str); 3] = [
     ("ajj", "ajj", "#c9c9c9"),
 ];
 
-/// Calls a second as multiples of jsonrpsee's: right of its line is faster.
+/// Calls per second as multiples of jsonrpsee's: right of its line is faster.
 pub(crate) fn ratios(results: &Results) -> String {
     const ROW: f64 = 44.0;
     let loads = workload::throughput();
     let bottom = 70.0 + ROW * loads.len() as f64;
     let mut drawing = Drawing::new(820.0, bottom + 20.0);
-    drawing.text((300.0, 22.0), "start", "calls a second, times jsonrpsee's (doubling scale)");
+    drawing.text((300.0, 22.0), "start", "calls per second, times jsonrpsee's (doubling scale)");
     let at = |ratio: f64| 345.0 + 90.0 * ratio.clamp(0.5, 32.0).log2();
     for ratio in [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0] {
         let is_base = ratio == 1.0;

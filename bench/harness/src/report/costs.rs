@@ -1,4 +1,4 @@
-//! What is measured beside the servers: clients, dispatch, allocations, parsers, builds.
+//! The sections beside the servers: clients, dispatch, allocations, parsers, builds.
 
 use super::section;
 use super::table::{Table, digits, number, or_dash};
@@ -13,7 +13,7 @@ pub(super) fn all(results: &Results) -> String {
 fn clients(results: &Results) -> String {
     let Some(clients) = &results.clients else { return String::new() };
     let mut table =
-        Table::new(["client", "calls a second", "slowest to fastest round", "times jsonrpsee"]);
+        Table::new(["client", "calls per second", "slowest to fastest round", "times jsonrpsee"]);
     for (wire, of_wire) in &clients.value.speeds {
         let base = of_wire.get("jsonrpsee").map(|speed| speed.median);
         for (client, speed) in of_wire {
@@ -59,9 +59,9 @@ fn dispatch(results: &Results) -> String {
         table.row(title.map(|(_, title)| (*title).to_owned()).into_iter().chain(cells));
     }
     let text = format!(
-        "No socket: instructions / nanoseconds / allocations a call, of a batch for all of it. The HTTP \
-         services are called as hyper calls them; the goals compare these two, less the loop. A module \
-         of jsonrpsee takes no batches. Antiphon's client and server in memory are a connection with \
+        "No socket: instructions / nanoseconds / allocations per call, or per whole batch. The \
+         HTTP services are called as hyper calls them. The goals compare these two, minus the loop. A \
+         module of jsonrpsee does not support batches. Antiphon's client and server in memory are a connection with \
          two ends, each with all its contracts.\n\n{}",
         table.finish()
     );
@@ -87,7 +87,10 @@ fn allocations(results: &Results) -> String {
         let what = if is_batch { "an entry of a batch of 100" } else { "a call" };
         table.row([format!("{wire}, {what}"), of("antiphon"), of("jsonrpsee")]);
     }
-    let text = format!("Of the whole server, growing a buffer included.\n\n{}", table.finish());
+    let text = format!(
+        "Allocations of the whole server, including growing buffers.\n\n{}",
+        table.finish()
+    );
     section("Allocations", &[&*counts.date].into(), &text)
 }
 
@@ -111,7 +114,7 @@ fn parsers(results: &Results) -> String {
         verdicts.row(title.into_iter().chain(cells));
     }
     let text = format!(
-        "Decoding of an envelope, nanoseconds, medians of rounds that take turns.\n\n{}What each makes \
+        "Decoding of an envelope, nanoseconds, medians of interleaved rounds.\n\n{}What each makes \
          of messages that are easy to get wrong, where derived code does what its author did not \
          say:\n\n{}",
         times.finish(),
@@ -126,6 +129,6 @@ fn builds(results: &Results) -> String {
     for (peer, build) in &builds.value {
         table.row([peer.clone(), digits(build.seconds), build.dependencies.to_string()]);
     }
-    let text = format!("A release build from nothing, on all cores.\n\n{}", table.finish());
+    let text = format!("A clean release build on all cores.\n\n{}", table.finish());
     section("Builds", &[&*builds.date].into(), &text)
 }

@@ -1,4 +1,4 @@
-//! RESULTS.md: nothing is in it but what was measured, and the notes that people wrote.
+//! RESULTS.md: only measured figures, and the hand-written notes.
 
 mod costs;
 mod servers;
@@ -29,9 +29,9 @@ fn head(machine: &Machine) -> String {
         machine.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
     format!(
         "# Results\n\n\
-         Written by `bench/run`; [README.md](README.md) says how it measures, and `results.json` has \
-         every figure.\n\n\
-         ![Calls a second, as multiples of jsonrpsee's](ratios.svg)\n\n\
+         Written by `bench/run`; [README.md](README.md) describes the method, and \
+         `results.json` has every figure.\n\n\
+         ![Calls per second, as multiples of jsonrpsee's](ratios.svg)\n\n\
          Machine: {}, {} cores, Linux {}, {}, Node {}. The server has one core and the load the \
          other.\n\nVersions: {}.\n\n",
         machine.cpu,
@@ -56,7 +56,7 @@ fn goals(results: &Results) -> String {
     format!("## Goals\n\n{}", table.finish())
 }
 
-/// A heading, when it was measured, and what is under it; nothing where nothing was.
+/// A heading, the date and the content; empty if nothing was measured.
 fn section(title: &str, dates: &BTreeSet<&str>, text: &str) -> String {
     if dates.is_empty() {
         return String::new();

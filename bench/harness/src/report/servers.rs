@@ -18,7 +18,7 @@ pub(super) fn all(results: &Results) -> String {
 fn throughput(results: &Results) -> String {
     let loads = workload::throughput();
     let text = format!(
-        "Times jsonrpsee, whose own figure is in brackets: calls a second, where each entry of a batch \
+        "Times jsonrpsee, whose own figure is in brackets: calls per second, where each entry of a batch \
          is a call. hyper replies with a constant and parses nothing; plain is a loop on a socket with \
          a real parse, without concurrency, limits or most of the protocol.\n\n{}{}",
         ratios(results, &loads, "jsonrpsee"),
@@ -30,7 +30,7 @@ fn throughput(results: &Results) -> String {
 fn streams(results: &Results) -> String {
     let loads = workload::streams();
     let figures = speeds(results, &loads) + &cpu(results, &loads);
-    let text = format!("The one on stdio is `antiphon serve`.\n\n{figures}");
+    let text = format!("The server on stdio is `antiphon serve`.\n\n{figures}");
     section("Streams", &dates(results, &loads), &text)
 }
 
@@ -46,8 +46,8 @@ fn latency(results: &Results) -> String {
 fn slow(results: &Results) -> String {
     let loads = workload::slow();
     let text =
-        "A handler that waits 10 ms. Calls a second, and p99 in milliseconds; nobody can answer \
-                more than 102 k a second over these WebSockets, or 51.2 k over HTTP.\n\n"
+        "A handler that waits 10 ms. Calls per second, and p99 in milliseconds; no server can exceed \
+         102 k per second over these WebSockets, or 51.2 k over HTTP.\n\n"
             .to_owned()
             + &matrix(results, &loads, |figure| {
                 format!("{} ({} ms)", number(figure.calls_per_second), digits(figure.p99 / 1e3))
@@ -70,22 +70,22 @@ fn linear(results: &Results) -> String {
     };
     let head = |first: &str| {
         let [antiphon, jsonrpsee] = ["antiphon", "jsonrpsee"].map(str::to_owned);
-        let core = "its core (its own)".to_owned();
+        let core = "CPU (user)".to_owned();
         Table::new([first.to_owned(), antiphon, core.clone(), jsonrpsee, core])
     };
-    let mut batches = head("ns an entry, by entries");
+    let mut batches = head("ns per entry, by entries");
     for batch in BATCHES {
         let load = format!("linear-batch-{batch}");
         batches.row([batch.to_string()].into_iter().chain(cells(&load, 1.0).concat()));
     }
-    let mut sizes = head("ns a byte, by KiB");
+    let mut sizes = head("ns per byte, by KiB");
     for size in SIZES {
         let load = format!("linear-echo-{size}");
         sizes.row([(size >> 10).to_string()].into_iter().chain(cells(&load, size as f64).concat()));
     }
     let text = format!(
-        "Over HTTP, 4 connections: by calls a second, and what the server's core spends, of that its own \
-         and not the kernel's in brackets.\n\n![Cost an entry, and a byte](linear.svg)\n\n{}{}",
+        "Over HTTP, 4 connections: cost by calls per second, and CPU time of the server's core; user \
+         time in brackets.\n\n![Cost per entry and per byte](linear.svg)\n\n{}{}",
         batches.finish(),
         sizes.finish()
     );
@@ -94,7 +94,7 @@ fn linear(results: &Results) -> String {
 
 fn idle(results: &Results) -> String {
     let Some(idle) = &results.idle else { return String::new() };
-    let mut table = Table::new(["server", "KB a connection"]);
+    let mut table = Table::new(["server", "KB per connection"]);
     for (peer, bytes) in &idle.value.bytes {
         table.row([peer.clone(), digits(bytes / 1e3)]);
     }
@@ -122,7 +122,7 @@ fn ratios(results: &Results, loads: &[Workload], base: &str) -> String {
 }
 
 fn speeds(results: &Results, loads: &[Workload]) -> String {
-    let text = "Calls a second, and the slowest and fastest round:\n\n".to_owned();
+    let text = "Calls per second, and the slowest and fastest round:\n\n".to_owned();
     text + &matrix(results, loads, |figure| {
         let [speed, slowest, fastest] =
             [figure.calls_per_second, figure.slowest, figure.fastest].map(number);
@@ -131,10 +131,9 @@ fn speeds(results: &Results, loads: &[Workload]) -> String {
 }
 
 fn cpu(results: &Results, loads: &[Workload]) -> String {
-    let text = "Microseconds of its core that the server spends on a call, of them its own and not the \
-                kernel's in brackets:\n\n";
+    let text = "CPU microseconds of the server per call; user time in brackets:\n\n";
     let cell = |figure: &Figure| {
-        // A child process of the load generator is out of sight.
+        // The CPU time of a child process of the load generator is not visible.
         let cpu = figure.cpu.as_ref().filter(|cpu| cpu.user + cpu.system > 0.0);
         let cell = |cpu: &Cpu| format!("{} ({})", digits(cpu.user + cpu.system), digits(cpu.user));
         or_dash(cpu.map(cell))
@@ -142,7 +141,7 @@ fn cpu(results: &Results, loads: &[Workload]) -> String {
     text.to_owned() + &matrix(results, loads, cell)
 }
 
-/// Where the cores had no cache in common.
+/// Measurements in which the cores shared no cache.
 fn apart(results: &Results) -> String {
     let having = |is: fn(&Figure) -> bool| {
         let has = move |load: &Workload| {
@@ -154,24 +153,24 @@ fn apart(results: &Results) -> String {
     let (again, as_it_was) = (having(|f| f.apart.is_some()), having(|f| f.all_count));
     let mut text = String::new();
     if !again.is_empty() {
-        text += "Calls a second in measurements that were made again, since the two cores shared no cache \
-                 then; they are in no other table.\n\n";
+        text += "Calls per second in measurements that were repeated, since the two cores shared no cache. \
+                 No other table includes them.\n\n";
         text += &matrix(results, &again, |figure| or_dash(figure.apart.map(number)));
     }
     if !as_it_was.is_empty() {
         let names: Vec<_> = as_it_was.iter().map(|load| format!("`{}`", load.name)).collect();
         let names = names.join(", ");
-        text += &format!("They stayed apart, and what was measured so is counted, in {names}.\n\n");
+        text += &format!("These workloads have no other measurement, so these count: {names}.\n\n");
     }
     let dates = &dates(results, &again) | &dates(results, &as_it_was);
-    section("Cores apart", &dates, &text)
+    section("Cores without a shared cache", &dates, &text)
 }
 
 fn matrix(results: &Results, loads: &[Workload], cell: impl Fn(&Figure) -> String) -> String {
     matrix_of(results, loads, |_, figure| cell(figure))
 }
 
-/// A row for each workload, a column for each peer that takes part in any of them.
+/// One row per workload, one column per server that takes part in any of them.
 fn matrix_of(
     results: &Results,
     loads: &[Workload],

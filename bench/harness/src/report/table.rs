@@ -1,6 +1,6 @@
-//! Tables of Markdown, and numbers that read well.
+//! Markdown tables, and formatted numbers.
 
-/// Rows under a head; all columns but the first are figures.
+/// Rows under a header; all columns except the first are figures.
 pub(super) struct Table {
     text: String,
 }
@@ -35,7 +35,7 @@ impl Table {
     }
 }
 
-/// Three digits that matter, and thousands by name.
+/// Three significant digits, with a suffix for thousands.
 pub(super) fn number(value: f64) -> String {
     match value {
         _ if value >= 999_500.0 => format!("{} M", digits(value / 1e6)),
@@ -52,7 +52,7 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// A cell of which there may be no figure.
+/// A cell whose figure may be missing.
 pub(super) fn or_dash(value: Option<String>) -> String {
     value.unwrap_or_else(|| "-".to_owned())
 }

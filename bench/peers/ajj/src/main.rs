@@ -1,6 +1,6 @@
 //! ajj on axum, as its README recommends: POST on `/`, WebSocket on `/ws`.
 //!
-//! Raised limit: axum refuses bodies over 2 MB by default, which some of the workloads have.
+//! Raised limit: axum rejects bodies over 2 MB by default, and some workloads are larger.
 
 use std::error::Error;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! Antiphon's own server, as its README has it: one router on every wire, with default limits.
+//! Antiphon's own server, as in its README: one router on every wire, with default limits.
 
 use std::error::Error;
 use std::time::Duration;
 
 use antiphon::{Context, RawJson, Router, Server};
 
-/// Serves until it is killed. The first argument is where its Unix socket goes.
+/// Serves until it is killed. The first argument is the path of its Unix socket.
 pub async fn serve(allocations: fn() -> usize) -> Result<(), Box<dyn Error>> {
     let mut server = Server::bind("http://127.0.0.1:0").await?.and("tcp://127.0.0.1:0").await?;
     if let Some(path) = std::env::args().nth(1) {

@@ -1,4 +1,4 @@
-//! The server that is timed.
+//! The timed server.
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

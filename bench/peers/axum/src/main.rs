@@ -1,6 +1,6 @@
 //! JSON-RPC written by hand on axum: POST on `/`, WebSocket on `/ws`.
 //!
-//! Raised limit: axum refuses bodies over 2 MB by default, which some of the workloads have.
+//! Raised limit: axum rejects bodies over 2 MB by default, and some workloads are larger.
 
 use std::error::Error;
 
@@ -37,7 +37,7 @@ async fn by_post(body: Bytes) -> Response {
     }
 }
 
-/// Calls run concurrently, in the connection's own task; a reply is sent when it is ready.
+/// Calls run concurrently in the connection's own task; a reply is sent when it is ready.
 async fn by_websocket(mut socket: WebSocket) {
     let mut running = FuturesUnordered::new();
     loop {

@@ -1,7 +1,7 @@
-//! hyper with a constant reply: what HTTP itself costs, and so the ceiling for anything upon it.
+//! hyper with a constant reply: the cost of HTTP alone, and so the upper bound for servers on top of it.
 //!
-//! Nothing is parsed and nothing is checked: the id is found by its name and copied, and the params
-//! of an echo are sent from where they were read to.
+//! Nothing is parsed or checked: the id is found by its name and copied, and the params of an echo
+//! are sent without a copy.
 
 mod parts;
 
@@ -54,7 +54,7 @@ fn answer(body: &Bytes) -> Parts {
     if body.first() == Some(&b'[') {
         return Parts::one(batch(body));
     }
-    // From its end, since the params may be long and have ids of their own.
+    // Searches from the end, since the params may be long and contain ids of their own.
     let id = memmem::rfind(body, ID).unwrap_or(0);
     let digits = digits(&body[id + ID.len()..]);
     match params(&body[..id]) {
@@ -79,7 +79,7 @@ fn batch(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Where the params begin if the method is `echo`; they end at `,"id":`.
+/// The start of the params if the method is `echo`; they end at `,"id":`.
 fn params(head: &[u8]) -> Option<usize> {
     let head = &head[..head.len().min(64)];
     memmem::find(head, br#""echo""#)?;

@@ -1,4 +1,4 @@
-//! A body in pieces, which need not be copied together.
+//! A body in pieces, without a copy into one buffer.
 
 use std::convert::Infallible;
 use std::pin::Pin;

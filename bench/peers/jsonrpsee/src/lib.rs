@@ -1,7 +1,7 @@
-//! jsonrpsee's server as its documentation has it: HTTP and WebSocket on one port.
+//! jsonrpsee's server as in its documentation: HTTP and WebSocket on one port.
 //!
-//! Methods that do not wait are registered as such, which is its fast path. Raised limits: it takes
-//! 100 connections by default and messages of 10 MiB, which would refuse some of the workloads.
+//! Methods that never await use `register_method`, which is its fast path. Raised limits: its
+//! defaults of 100 connections and 10 MiB messages would reject some of the workloads.
 
 use std::error::Error;
 use std::time::Duration;

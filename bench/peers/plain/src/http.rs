@@ -1,9 +1,9 @@
-//! A POST with a `Content-Length`, and nothing else of HTTP/1.1.
+//! A POST with a `Content-Length`; nothing else of HTTP/1.1.
 
 use std::io;
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ";
-/// The length is written into this place when the body is known; white space before it is allowed.
+/// The length is written here when the body is known; white space before it is allowed.
 const LENGTH: &[u8] = b"          \r\n\r\n";
 
 pub(crate) fn answer(input: &mut [u8], out: &mut Vec<u8>) -> io::Result<Option<usize>> {
@@ -19,7 +19,7 @@ pub(crate) fn answer(input: &mut [u8], out: &mut Vec<u8>) -> io::Result<Option<u
     Ok(Some(head + body))
 }
 
-/// How long its head is, and its body.
+/// Returns the lengths of head and body.
 fn lengths(input: &[u8]) -> io::Result<Option<(usize, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; 32];
     let mut request = httparse::Request::new(&mut headers);

@@ -1,4 +1,4 @@
-//! One message a line.
+//! One message per line.
 
 use std::io;
 

@@ -1,8 +1,8 @@
-//! A plain loop on a socket with a real parse: what a server without any framework reaches.
+//! A plain loop on a socket with a real parser: the speed of a server without any framework.
 //!
-//! Read, answer every whole message that was read, write once. Lines over TCP, and just enough of
-//! HTTP/1.1 and WebSocket for a loader. Nothing is limited, nothing is concurrent, and methods that
-//! wait are answered at once.
+//! Read, respond to every complete message, write once. Lines over TCP, and just enough of HTTP/1.1
+//! and WebSocket for a load generator. There are no limits and no concurrency, and slow methods
+//! respond at once.
 
 mod http;
 mod line;
@@ -16,8 +16,8 @@ use bytes::{Buf, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers the message that the bytes begin with, and says how long it was: none while it is not
-/// whole.
+/// Responds to the message at the start of the bytes and returns its length; `None` while it is
+/// incomplete.
 type Answer = fn(&mut [u8], &mut Vec<u8>) -> io::Result<Option<usize>>;
 
 #[tokio::main]

@@ -1,4 +1,4 @@
-//! The handshake, and whole masked text frames.
+//! The handshake, and complete masked text frames.
 
 use std::io;
 
@@ -51,7 +51,7 @@ fn answer(input: &mut [u8], out: &mut Vec<u8>) -> io::Result<Option<usize>> {
     Ok(Some(head + len))
 }
 
-/// How long its head is, the mask included, and its payload.
+/// Returns the lengths of head, mask included, and payload.
 fn lengths(input: &[u8]) -> Option<(usize, usize)> {
     match input.get(1)? & 0x7f {
         126 => Some((8, u16::from_be_bytes(input.get(2..4)?.try_into().ok()?).into())),
@@ -69,7 +69,7 @@ fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     rest.iter_mut().zip(mask).for_each(|(byte, mask)| *byte ^= mask);
 }
 
-/// The length stands before the payload, so a long one is made room for when it is known.
+/// The length comes before the payload, so a long form is inserted when the length is known.
 fn reply(message: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[TEXT, 0]);
     let start = out.len();

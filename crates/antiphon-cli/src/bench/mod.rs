@@ -1,117 +1,118 @@
-//! `antiphon bench`: how many calls a server answers in a second, and how long each takes.
+//! `antiphon bench`: a load generator that measures calls per second and latency.
 //!
-//! It is a client of no library: what it sends is written once, and what comes back is compared
-//! byte by byte, so that the server is measured and not the loader. A reply counts when it is
-//! right.
+//! It does not use the library's client. A request is encoded once, and a reply is compared with a
+//! template, so the cost of the load generator stays small. Only a valid reply counts.
 
-mod check;
-mod input;
-mod ledger;
-mod live;
-mod outgoing;
-mod pace;
-mod plan;
+mod config;
+mod connection;
+mod named_endpoint;
+mod pacer;
+mod pending;
+mod progress_line;
+mod receive_buffer;
+mod reply_checker;
 mod report;
 mod request;
 mod round;
+mod send_buffer;
+mod stats;
 mod table;
-mod talk;
-mod tally;
 mod worker;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::RawJson;
+use antiphon_check::raw::{RemoteHosts, Target};
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::check::Expected;
-use self::live::Live;
-use self::plan::Plan;
-use self::report::{Figures, Report};
-use self::request::Request;
-use self::round::Measured;
-use self::tally::Window;
-use crate::exit::{Exit, Failure};
+use self::config::BenchConfig;
+use self::named_endpoint::{NamedEndpoint, named_endpoint};
+use self::progress_line::ProgressLine;
+use self::reply_checker::ExpectedResult;
+use self::report::{BenchReport, Figures};
+use self::request::RequestTemplate;
+use self::round::RoundResult;
+use self::stats::Window;
+use crate::exit::{CommandError, Exit};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
-use crate::raw::target::{Named, Remote, Target, named};
 use crate::tls::ClientTls;
-use crate::{endpoint, output, remote};
+use crate::{connect, endpoint, output};
 
 const WARM_UP: Duration = Duration::from_millis(500);
-/// Rounds of each, where several endpoints are compared.
+/// The default number of rounds with `--vs`.
 const ROUNDS: usize = 5;
 
-/// Measure how many calls a server answers, and how fast
+/// Measure the throughput and latency of a server
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct BenchArgs {
-    /// Where the server is, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
+    /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
     #[arg(value_parser = endpoint::callable)]
     endpoint: antiphon::Endpoint,
-    /// The method to call
+    /// Method to call
     method: String,
     #[command(flatten)]
     params: ParamArgs,
-    /// How many connections, or child processes of exec:
+    /// Open this many connections; with exec:, start this many child processes
     #[arg(short, long, value_name = "N", default_value_t = Count(16))]
     connections: Count,
-    /// Calls in flight on each connection; over HTTP they are pipelined [default: 1, or what --rate
-    /// needs]
+    /// Keep this many messages in flight on each connection; HTTP requests are pipelined [default: 1;
+    /// with --rate 1024, over HTTP 1]
     #[arg(short = 'f', long, value_name = "N")]
     in_flight: Option<Count>,
-    /// Send each message as an Array of so many calls
+    /// Send batches of this many calls
     #[arg(short, long, value_name = "N")]
     batch: Option<Count>,
-    /// How long to measure, in each round
+    /// Measure for this long in each round
     #[arg(short = 't', long, value_name = "TIME", default_value_t = Span(Duration::from_secs(5)))]
     duration: Span,
-    /// Measure so many calls in each round, however long they take
+    /// Measure this many calls in each round, without a time limit
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration")]
     count: Option<Count>,
-    /// What is not counted before [default: 500ms, or none with --count]
+    /// Send load for this long before the measurement [default: 500ms, or none with --count]
     #[arg(long, value_name = "TIME")]
     warm_up: Option<MaybeSpan>,
-    /// Send so many calls a second in all, answered or not; latency counts from when each was due
+    /// Send this many calls per second in total, on a fixed schedule
     #[arg(long, value_name = "N")]
     rate: Option<Count>,
-    /// How often to measure [default: 1, or 5 with --vs]
+    /// Run this many rounds [default: 1, or 5 with --vs]
     #[arg(long, value_name = "N")]
     rounds: Option<Count>,
-    /// Another endpoint to compare with, in turns; may be repeated
-    #[arg(long, value_name = "[NAME=]ENDPOINT", value_parser = named)]
-    vs: Vec<Named>,
-    /// What to call the first endpoint in the results
+    /// Compare with this endpoint [repeatable]
+    #[arg(long, value_name = "[NAME=]ENDPOINT", value_parser = named_endpoint)]
+    vs: Vec<NamedEndpoint>,
+    /// Name of the first endpoint in the results [default: its address]
     #[arg(long)]
     name: Option<String>,
-    /// What each result must be: JSON, @file, or - for stdin
+    /// Count a call only if its result equals this: JSON, @FILE, or - for stdin
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     expect: Option<String>,
-    /// How to print the results
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-    /// How long to wait for a connection, and for an answer; 0 or none for ever
-    #[arg(long, value_name = "TIME", default_value_t = remote::TIMEOUT.into())]
+    /// Print the results in this format
+    #[arg(long, value_enum, default_value_t = BenchFormat::Text)]
+    format: BenchFormat,
+    /// Fail a connection attempt or a call after this long; 0 or none waits forever
+    #[arg(long, value_name = "TIME", default_value_t = connect::DEFAULT_TIMEOUT.into())]
     timeout: MaybeSpan,
-    /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = remote::header)]
+    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
     #[command(flatten)]
     tls: ClientTls,
-    /// Threads that send; each has its part of the connections
+    /// Spread the connections over this many threads
     #[arg(long, value_name = "N", default_value_t = Count(1))]
     threads: Count,
-    /// Send the load to another machine, too
+    /// Allow endpoints on other machines; send load only to servers that you may test
     #[arg(long)]
     allow_remote: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    /// A table
+enum BenchFormat {
+    /// Table
     Text,
     /// One JSON document
     Json,
@@ -120,63 +121,73 @@ enum Format {
 const HELP: &str = "\
 Examples:
   antiphon bench http://127.0.0.1:8650 subtract 42 23 --expect 19
-  antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16    16 calls at a time on each of 64
-  antiphon bench tcp://127.0.0.1:4000 sum -d '[1,2,4]' -b 100      100 calls in a message
-  antiphon bench http://127.0.0.1:8650 echo hi -n 100000           so many calls, and no more
-  antiphon bench http://127.0.0.1:8650 echo hi --rate 20000        is it fast enough for that?
-  antiphon bench --name old http://127.0.0.1:1 ping --vs new=http://127.0.0.1:2 --format json
-  antiphon bench exec+header:my-server ping -c 4                   4 child processes
-  antiphon bench https://127.0.0.1:8650 ping --cacert cert.pem     by TLS, and HTTP/1.1
+  antiphon bench ws://127.0.0.1:8650 subtract 42 23 -c 64 -f 16
+  antiphon bench http://127.0.0.1:8650 sum -d '[1,2,4]' -b 100   # batches
+  antiphon bench http://127.0.0.1:8650 echo hi -n 100000         # 100,000 calls
+  antiphon bench http://127.0.0.1:8650 echo hi --rate 20000      # fixed rate
+  antiphon bench 'exec:antiphon serve stdio:' echo hi -c 4       # 4 processes
+  antiphon bench https://127.0.0.1:8650 echo hi --cacert cert.pem
+  antiphon bench --name http http://127.0.0.1:8650 echo hi \\
+      --vs ws=ws://127.0.0.1:8650 --format json                  # compare
 
-Each call waits for the answer to another, with as many of them in flight as you say: that finds
-the most a server can do. With --rate, calls are sent when they are due, answered or not, and
-latency counts from then: that finds how long people wait. At most 1024 messages (over HTTP: 1)
-are then in flight on a connection, unless -f says otherwise; what is due meanwhile goes as soon as
-there is room, and what has not gone at the end is an error, `late`. To be on time, the loader keeps
-its core busy.
+Load:
+  Without --rate, each connection keeps --in-flight messages in flight and sends
+  the next one after a reply. This measures the maximum throughput.
 
-Several endpoints take turns, and each round is begun by another one. Calls a second are the median
-of the rounds; the ratio is to the first endpoint. A batch counts as all of its calls, and has one
-latency.
+  With --rate, calls are sent at fixed times, and latency counts from the time a
+  call is due. This measures how long clients wait. A connection has at most
+  1024 messages in flight (HTTP: 1) unless -f sets another limit. A call that is
+  due but not sent before the end is an error of kind `late`. To be on time, the
+  load generator keeps its core busy.
 
-A reply counts if it is a valid Response to a call that waits for one, and has a result, which is
-that of --expect. Anything else is an error of one of these kinds:
-  error CODE              an error Response                                         exit code 1
-  http STATUS             an HTTP answer without success                            exit code 3
-  lost, connect           connections that ended, or could not be made              exit code 3
-  unsent                  calls of --count that were left when the server was gone  exit code 3
-  timeout, late           no answer at all for --timeout; not sent in time          exit code 4
-  wrong id, wrong result  a reply to no call, or to one twice; another result       exit code 5
-  protocol                no valid Response, or no valid framing                    exit code 5
-The highest of these codes is the exit code, and 0 where there are none. A connection that ends is
-made again; a server that cannot be reached at first ends the run. Ctrl-C ends it too, and prints
-what was measured until then.";
+  https:// endpoints use HTTP/1.1.
 
-pub(crate) async fn run(args: BenchArgs) -> Result<Exit, Failure> {
-    let plan = Arc::new(args.plan()?);
+Results:
+  With --vs, endpoints take turns, and each round starts with another one.
+  calls/s is the median of the rounds. The ratio compares with the first
+  endpoint. A batch counts as all of its calls and has one latency.
+
+Errors:
+  A call succeeds if its reply is a valid response with a result, equal to
+  --expect if that is given. Other outcomes are errors of these kinds:
+    error CODE              an error response                     exit code 1
+    http STATUS             an HTTP status other than success     exit code 3
+    lost, connect           a connection ended or failed to open  exit code 3
+    unsent                  --count not reached: server is gone   exit code 3
+    timeout                 no reply within --timeout             exit code 4
+    late                    not sent in time (--rate)             exit code 4
+    wrong id, wrong result  a reply to no open call; not --expect exit code 5
+    protocol                invalid response or framing           exit code 5
+  The exit code is the highest of these, or 0 without errors. A connection that
+  ends is opened again. If the first connections fail, the command stops. Ctrl-C
+  stops the load and prints the results so far.";
+
+pub(crate) async fn run(args: BenchArgs) -> Result<Exit, CommandError> {
+    let config = Arc::new(args.config()?);
     let targets = args.targets().await?;
     let rounds = args.rounds.map_or(if targets.len() > 1 { ROUNDS } else { 1 }, |count| count.0);
-    let mut interrupt = signal(SignalKind::interrupt())
-        .map_err(|error| Failure::new(Exit::Transport, format!("no signals: {error}")))?;
-    let measured = measure(&plan, &targets, rounds, &mut interrupt).await;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| {
+        CommandError::new(Exit::Transport, format!("cannot install signal handlers: {error}"))
+    })?;
+    let measured = measure(&config, &targets, rounds, &mut interrupt).await;
     let measured = measured.map_err(|failure| args.tls.advise(failure))?;
-    let report = args.report(&plan, &targets, rounds, &measured);
+    let report = args.report(&config, &targets, rounds, &measured);
     output::line(&match args.format {
-        Format::Text => table::text(&report, &args.load(&plan, &report)),
-        Format::Json => serde_json::to_string(&report)
-            .map_err(|error| Failure::new(Exit::Protocol, error.to_string()))?,
+        BenchFormat::Text => table::text(&report, &args.load(&config, &report)),
+        BenchFormat::Json => serde_json::to_string(&report)
+            .map_err(|error| CommandError::new(Exit::Protocol, error.to_string()))?,
     })?;
     Ok(report.exit())
 }
 
-/// Round by round, each endpoint in its turn; gives the rounds of each.
+/// Runs the rounds, in which the endpoints take turns. Returns the rounds of each endpoint.
 async fn measure(
-    plan: &Arc<Plan>,
+    config: &Arc<BenchConfig>,
     targets: &[Arc<Target>],
     rounds: usize,
     interrupt: &mut Signal,
-) -> Result<Vec<Vec<Measured>>, Failure> {
-    let mut measured: Vec<Vec<Measured>> = targets.iter().map(|_| Vec::new()).collect();
+) -> Result<Vec<Vec<RoundResult>>, CommandError> {
+    let mut measured: Vec<Vec<RoundResult>> = targets.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for turn in 0..targets.len() {
             let at = (round + turn) % targets.len();
@@ -185,7 +196,8 @@ async fn measure(
                 _ => format!("{}, round {} of {rounds}", targets[at].name, round + 1),
             };
             let done =
-                round::run(plan, &targets[at], round == 0, &Live::new(what), interrupt).await?;
+                round::run(config, &targets[at], round == 0, &ProgressLine::new(what), interrupt)
+                    .await?;
             let is_cut = done.is_cut;
             measured[at].push(done);
             if is_cut {
@@ -197,7 +209,7 @@ async fn measure(
 }
 
 impl BenchArgs {
-    fn plan(&self) -> Result<Plan, Failure> {
+    fn config(&self) -> Result<BenchConfig, CommandError> {
         let batch = self.batch.map(|batch| batch.0);
         let messages = self.count.map(|count| self.messages(count)).transpose()?;
         let warm_up = match self.warm_up {
@@ -205,8 +217,8 @@ impl BenchArgs {
             None => self.count.map_or(WARM_UP, |_| Duration::ZERO),
         };
         let end = messages.is_none().then(|| nanos(warm_up.saturating_add(self.duration.0)));
-        Ok(Plan {
-            request: Request::new(&self.method, self.params.read()?, batch),
+        Ok(BenchConfig {
+            request: RequestTemplate::new(&self.method, self.params.read()?, batch),
             expected: self.expected()?,
             connections: self.connections.0,
             threads: self.threads.0.min(self.connections.0),
@@ -214,42 +226,46 @@ impl BenchArgs {
             window: Window { start: nanos(warm_up), end },
             messages,
             rate: self.rate.map(|rate| rate.0),
-            patience: self.timeout.0,
-            timeout: self.timeout.0.map_or(u64::MAX, nanos),
+            connect_timeout: self.timeout.0,
+            reply_timeout: self.timeout.0.map_or(u64::MAX, nanos),
         })
     }
 
-    fn messages(&self, count: Count) -> Result<u64, Failure> {
+    fn messages(&self, count: Count) -> Result<u64, CommandError> {
         let batch = self.batch.map_or(1, |batch| batch.0);
         if !count.0.is_multiple_of(batch) {
-            return Err(Failure::usage(format!("{count} calls do not fill batches of {batch}"))
-                .hint("choose a --count that is a multiple of --batch"));
+            return Err(CommandError::usage(format!(
+                "--count {count} is not a multiple of --batch {batch}"
+            ))
+            .hint("choose a --count that is a multiple of --batch, since batches are sent whole"));
         }
         Ok((count.0 / batch) as u64)
     }
 
-    fn expected(&self) -> Result<Option<Arc<Expected>>, Failure> {
+    fn expected(&self) -> Result<Option<Arc<ExpectedResult>>, CommandError> {
         let Some(typed) = &self.expect else { return Ok(None) };
         let text = RawJson::parse(read_data(typed)?)
-            .map_err(|fault| Failure::usage(format!("--expect is not JSON: {fault}")))?;
-        let expected = Expected::new(text)
-            .map_err(|error| Failure::usage(format!("--expect cannot be read: {error}")))?;
+            .map_err(|failed| CommandError::usage(format!("--expect is not JSON: {failed}")))?;
+        let expected = ExpectedResult::new(text)
+            .map_err(|error| CommandError::usage(format!("cannot parse --expect: {error}")))?;
         Ok(Some(Arc::new(expected)))
     }
 
-    async fn targets(&self) -> Result<Vec<Arc<Target>>, Failure> {
+    async fn targets(&self) -> Result<Vec<Arc<Target>>, CommandError> {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
-        let tls = self.tls.client(all)?;
-        let first = Named { name: self.name.clone(), endpoint: self.endpoint.clone() };
+        let tls = self.tls.raw(all)?;
+        let first = NamedEndpoint { name: self.name.clone(), endpoint: self.endpoint.clone() };
         let remote = match self.allow_remote {
-            true => Remote::Allowed,
-            false => Remote::Refused(
-                "load is for servers of your own: --allow-remote sends it there all the same",
+            true => RemoteHosts::Allowed,
+            false => RemoteHosts::Refused(
+                "send load only to servers that you may test: --allow-remote permits it",
             ),
         };
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
-            let target = Target::find(named, &self.headers, &tls, remote).await?;
+            let address = named.endpoint.to_string().parse()?;
+            let mut target = Target::resolve(address, &self.headers, &tls, remote).await?;
+            target.name = named.name.unwrap_or(target.name);
             targets.push(Arc::new(target));
         }
         Ok(targets)
@@ -257,39 +273,39 @@ impl BenchArgs {
 
     fn report(
         &self,
-        plan: &Plan,
+        config: &BenchConfig,
         targets: &[Arc<Target>],
         rounds: usize,
-        measured: &[Vec<Measured>],
-    ) -> Report {
+        measured: &[Vec<RoundResult>],
+    ) -> BenchReport {
         let mut figures: Vec<Figures> = Vec::new();
         for (target, measured) in targets.iter().zip(measured) {
-            let names = (target.name.clone(), target.endpoint.to_string());
+            let names = (target.name.clone(), target.address.to_string());
             figures.push(Figures::new(names, measured, figures.first()));
         }
-        Report {
+        BenchReport {
             method: self.method.clone(),
-            connections: plan.connections,
-            in_flight: targets.first().map_or(1, |target| plan.cap(target)),
+            connections: config.connections,
+            in_flight: targets.first().map_or(1, |target| config.cap(target)),
             batch: self.batch.map(|batch| batch.0),
-            rate: plan.rate,
+            rate: config.rate,
             rounds,
             targets: figures,
         }
     }
 
-    /// What was done, in a line.
-    fn load(&self, plan: &Plan, report: &Report) -> String {
+    /// Describes the load in one line.
+    fn load(&self, config: &BenchConfig, report: &BenchReport) -> String {
         let several = |count: usize, what| match count {
             1 => format!("1 {what}"),
             _ => format!("{count} {what}s"),
         };
-        let mut parts = vec![several(plan.connections, "connection")];
-        if plan.rate.is_none() && report.in_flight > 1 {
+        let mut parts = vec![several(config.connections, "connection")];
+        if config.rate.is_none() && report.in_flight > 1 {
             parts.push(format!("{} in flight on each", report.in_flight));
         }
         parts.extend(self.batch.map(|batch| format!("batches of {batch}")));
-        parts.extend(self.rate.map(|rate| format!("{rate} calls/s are due")));
+        parts.extend(self.rate.map(|rate| format!("{rate} calls/s scheduled")));
         let amount = match self.count {
             Some(count) => several(count.0, "call"),
             None => self.duration.to_string(),

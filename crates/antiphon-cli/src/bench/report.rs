@@ -1,18 +1,18 @@
-//! What all rounds come to. Its JSON is for programs to rely on: names stay as they are.
+//! The results of all rounds. Programs rely on the JSON, so its names do not change.
 
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::round::Measured;
+use super::round::RoundResult;
+use super::stats::FailureCounts;
 use super::table::per_second;
-use super::tally::Faults;
 use crate::exit::Exit;
 
-/// The document of `--format json`.
+/// The JSON document of `--format json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct BenchReport {
     pub(super) method: String,
     pub(super) connections: usize,
     pub(super) in_flight: usize,
@@ -22,34 +22,34 @@ pub(super) struct Report {
     pub(super) targets: Vec<Figures>,
 }
 
-/// The figures of one endpoint.
+/// The results of one endpoint.
 #[derive(Debug, Serialize)]
 pub(super) struct Figures {
     pub(super) name: String,
     pub(super) endpoint: String,
-    /// The median of its rounds.
+    /// The median of the rounds.
     pub(super) calls_per_second: f64,
     pub(super) spread: Spread,
-    /// To the first endpoint.
+    /// The ratio to the first endpoint.
     pub(super) ratio: f64,
-    /// Of all rounds together.
+    /// The latency over all rounds.
     pub(super) latency_us: Latency,
     pub(super) errors: BTreeMap<String, u64>,
     pub(super) rounds: Vec<RoundFigures>,
     #[serde(skip)]
-    pub(super) faults: Faults,
+    pub(super) failures: FailureCounts,
     #[serde(skip)]
     pub(super) reconnects: u64,
 }
 
-/// Between the slowest and the fastest round.
+/// The slowest and the fastest round.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Spread {
     pub(super) min: f64,
     pub(super) max: f64,
 }
 
-/// The figures of one round.
+/// The results of one round.
 #[derive(Debug, Serialize)]
 pub(super) struct RoundFigures {
     pub(super) calls: u64,
@@ -59,7 +59,7 @@ pub(super) struct RoundFigures {
     pub(super) errors: BTreeMap<String, u64>,
 }
 
-/// In microseconds; all 0 where nothing was answered.
+/// Latency in microseconds, all 0 without replies.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(super) struct Latency {
     pub(super) mean: f64,
@@ -71,27 +71,27 @@ pub(super) struct Latency {
     pub(super) max: f64,
 }
 
-impl Report {
-    /// The worst of what went wrong.
+impl BenchReport {
+    /// Returns the highest exit code of all failures.
     pub(super) fn exit(&self) -> Exit {
-        let kinds = self.targets.iter().flat_map(|target| target.faults.iter());
+        let kinds = self.targets.iter().flat_map(|target| target.failures.iter());
         kinds.map(|(kind, ..)| kind.exit()).max().unwrap_or(Exit::Success)
     }
 }
 
 impl Figures {
-    /// Of the rounds of one endpoint; the first endpoint is what others are compared with.
+    /// Summarizes the rounds of one endpoint. `first` is the endpoint to compare with.
     pub(super) fn new(
         (name, endpoint): (String, String),
-        rounds: &[Measured],
+        rounds: &[RoundResult],
         first: Option<&Self>,
     ) -> Self {
         let mut speeds: Vec<f64> = rounds.iter().map(speed).collect();
         speeds.sort_by(f64::total_cmp);
         let calls_per_second = median(&speeds);
         let to_first = first.map_or(1.0, |first| calls_per_second / first.calls_per_second);
-        let mut faults = Faults::default();
-        rounds.iter().for_each(|round| faults.merge(&round.tally.faults));
+        let mut failures = FailureCounts::default();
+        rounds.iter().for_each(|round| failures.merge(&round.stats.failures));
         let edge = |speed: Option<&f64>| rounded(speed.copied().unwrap_or_default());
         Self {
             name,
@@ -100,22 +100,22 @@ impl Figures {
             spread: Spread { min: edge(speeds.first()), max: edge(speeds.last()) },
             ratio: if to_first.is_finite() { rounded(to_first) } else { 0.0 },
             latency_us: Latency::of_all(rounds),
-            errors: counts(&faults),
+            errors: counts(&failures),
             rounds: rounds.iter().map(RoundFigures::new).collect(),
-            faults,
-            reconnects: rounds.iter().map(|round| round.tally.reconnects).sum(),
+            failures,
+            reconnects: rounds.iter().map(|round| round.stats.reconnects).sum(),
         }
     }
 }
 
 impl RoundFigures {
-    fn new(round: &Measured) -> Self {
+    fn new(round: &RoundResult) -> Self {
         Self {
-            calls: round.tally.calls,
+            calls: round.stats.calls,
             seconds: round.seconds,
             calls_per_second: rounded(speed(round)),
-            latency_us: Latency::of(&round.tally.latency),
-            errors: counts(&round.tally.faults),
+            latency_us: Latency::of(&round.stats.latency),
+            errors: counts(&round.stats.failures),
         }
     }
 }
@@ -133,27 +133,27 @@ impl Latency {
         }
     }
 
-    fn of_all(rounds: &[Measured]) -> Self {
+    fn of_all(rounds: &[RoundResult]) -> Self {
         let Some((first, others)) = rounds.split_first() else {
             return Self { mean: 0.0, p50: 0.0, p90: 0.0, p99: 0.0, p999: 0.0, max: 0.0 };
         };
-        let mut all = first.tally.latency.clone();
+        let mut all = first.stats.latency.clone();
         for round in others {
-            all.add(&round.tally.latency).expect("the bounds are the same");
+            all.add(&round.stats.latency).expect("the bounds are the same");
         }
         Self::of(&all)
     }
 }
 
-fn speed(round: &Measured) -> f64 {
-    per_second(round.tally.calls, round.seconds)
+fn speed(round: &RoundResult) -> f64 {
+    per_second(round.stats.calls, round.seconds)
 }
 
-fn counts(faults: &Faults) -> BTreeMap<String, u64> {
-    faults.iter().map(|(kind, count, _)| (kind.to_string(), count)).collect()
+fn counts(failures: &FailureCounts) -> BTreeMap<String, u64> {
+    failures.iter().map(|(kind, count, _)| (kind.to_string(), count)).collect()
 }
 
-/// Of numbers in order: the middle one, or between the two in the middle.
+/// Returns the median of sorted numbers.
 fn median(sorted: &[f64]) -> f64 {
     let middle = sorted.len() / 2;
     match sorted {
@@ -163,7 +163,7 @@ fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// To a thousandth.
+/// Rounds to three decimals.
 fn rounded(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_median_is_in_the_middle() {
+    fn the_median_is_the_middle_or_the_mean_of_two() {
         assert_eq!(median(&[]), 0.0);
         assert_eq!(median(&[1.0, 2.0, 9.0]), 2.0);
         assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);

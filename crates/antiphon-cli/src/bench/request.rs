@@ -1,37 +1,37 @@
-//! What is sent: one Request, or an Array of them, in which only the ids change.
+//! The message to send: one request, or a batch of them, in which only the ids change.
 
 use antiphon::Params;
 use antiphon::core::{Method, Notification};
 use bytes::BytesMut;
 
-/// A text of this size is worth a place of its own.
+/// A text of this size is written without a copy.
 const LARGE: usize = 16 << 10;
 
-/// The text around the ids.
+/// A request or batch without its ids.
 #[derive(Debug)]
-pub(super) struct Request {
-    /// All of one call up to its id. It holds no newline, which a line framing would end at.
+pub(super) struct RequestTemplate {
+    /// One call up to its id. It contains no newline, since that would end a message of line framing.
     head: Vec<u8>,
-    /// Calls in a message.
+    /// Calls per message.
     pub(super) calls: u64,
-    /// Whether the message is an Array, be it of one call.
+    /// Whether the message is an Array, even for one call.
     pub(super) is_batch: bool,
 }
 
-impl Request {
+impl RequestTemplate {
     pub(super) fn new(method: &str, params: Option<Params>, batch: Option<usize>) -> Self {
         let mut text = BytesMut::new();
         Notification { method: Method::new(method), params, trace: None }.encode(&mut text);
-        // A Request is a Notification with an id.
+        // A request is a notification with an id.
         text.truncate(text.len() - 1);
         text.extend_from_slice(b",\"id\":");
-        // In JSON a bare newline is white space and nothing else.
+        // In JSON an unescaped newline can only be white space.
         let space = |byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
         let head = text.into_iter().map(space).collect();
         Self { head, calls: batch.unwrap_or(1) as u64, is_batch: batch.is_some() }
     }
 
-    /// How long the next message is.
+    /// Returns the length of the next message.
     pub(super) fn length(&self, ids: &Ids) -> usize {
         let (first, last) = (ids.next, ids.next + self.calls - 1);
         let calls = self.calls as usize;
@@ -43,12 +43,12 @@ impl Request {
         (self.head.len() + 1) * calls + digits + brackets
     }
 
-    /// The text that every message shares, where it is large.
+    /// Returns the text that all messages share if it is large, else an empty slice.
     pub(super) fn shared(&self) -> &[u8] {
         if self.is_batch || self.head.len() < LARGE { &[] } else { &self.head }
     }
 
-    /// Appends what stands behind the shared text of the next message.
+    /// Appends the part of the next message after the shared text.
     pub(super) fn write_rest(&self, ids: &mut Ids, out: &mut Vec<u8>) {
         out.extend_from_slice(ids.text());
         out.push(b'}');
@@ -74,13 +74,12 @@ fn width(id: u64) -> usize {
     id.checked_ilog10().map_or(1, |log| log as usize + 1)
 }
 
-/// The ids of a connection, from 1; kept as the text they are sent as, so that none is divided by
-/// 10.
+/// The ids of a connection, from 1. They are kept as decimal text, so no id is converted.
 #[derive(Debug)]
 pub(super) struct Ids {
     next: u64,
     digits: [u8; 20],
-    /// Where the number begins; before it all digits are 0.
+    /// The index of the first digit. All digits before it are 0.
     from: usize,
 }
 
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_count_up_over_every_width() {
+    fn ids_count_up_across_every_number_of_digits() {
         let mut ids = Ids::new();
         for id in 1..=12_345_u64 {
             assert_eq!((ids.next, ids.text()), (id, id.to_string().as_bytes()));
@@ -122,10 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_as_long_as_it_says() {
+    fn the_length_of_a_message_is_exact() {
         let params = || Some(Params::parse("[1,\n\"a\"]").unwrap());
         for batch in [None, Some(1), Some(7), Some(300)] {
-            let request = Request::new("m", params(), batch);
+            let request = RequestTemplate::new("m", params(), batch);
             let mut ids = Ids::new();
             for _ in 0..20 {
                 let (length, mut out) = (request.length(&ids), Vec::new());
@@ -133,10 +132,10 @@ mod tests {
                 assert_eq!(out.len(), length);
             }
         }
-        let (request, mut out) = (Request::new("m", params(), None), Vec::new());
+        let (request, mut out) = (RequestTemplate::new("m", params(), None), Vec::new());
         request.write(&mut Ids::new(), &mut out);
         assert_eq!(out, br#"{"jsonrpc":"2.0","method":"m","params":[1, "a"],"id":1}"#);
-        let (request, mut out) = (Request::new("m", None, Some(2)), Vec::new());
+        let (request, mut out) = (RequestTemplate::new("m", None, Some(2)), Vec::new());
         request.write(&mut Ids::new(), &mut out);
         let expected =
             r#"[{"jsonrpc":"2.0","method":"m","id":1},{"jsonrpc":"2.0","method":"m","id":2}]"#;

@@ -1,5 +1,5 @@
-//! One round at one endpoint: connections are dealt out to loader threads, begin together, and are
-//! counted together.
+//! A round at one endpoint. Its connections are spread over threads, start at the same time and share
+//! one result.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -7,52 +7,52 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use antiphon::CancellationToken;
+use antiphon_check::raw::Target;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-use super::live::Live;
-use super::plan::Plan;
-use super::talk::lock;
-use super::tally::Tally;
+use super::config::BenchConfig;
+use super::connection::lock;
+use super::progress_line::ProgressLine;
+use super::stats::RoundStats;
 use super::worker::Worker;
-use crate::exit::{Exit, Failure};
-use crate::raw::target::Target;
+use crate::exit::{CommandError, Exit};
 
-/// How often the live line is drawn.
+/// The interval of the progress line.
 const TICK: Duration = Duration::from_millis(200);
 
-/// What a round came to.
-pub(super) struct Measured {
-    pub(super) tally: Tally,
+/// The result of a round.
+pub(super) struct RoundResult {
+    pub(super) stats: RoundStats,
     pub(super) seconds: f64,
-    /// Ctrl-C ended it.
+    /// Whether Ctrl-C ended the round.
     pub(super) is_cut: bool,
 }
 
-/// A round under way.
+/// A running round.
 struct Round<'a> {
-    plan: &'a Arc<Plan>,
+    config: &'a Arc<BenchConfig>,
     target: &'a Arc<Target>,
     stop: CancellationToken,
-    /// One for each thread.
-    tallies: Vec<Arc<Mutex<Tally>>>,
+    /// One per thread.
+    stats: Vec<Arc<Mutex<RoundStats>>>,
     threads: Vec<JoinHandle<()>>,
     readiness: mpsc::UnboundedReceiver<io::Result<()>>,
     go: watch::Sender<Option<Instant>>,
 }
 
-/// Runs a round. In the first, a connection that cannot be made is an error; in a later one, where
-/// the server is known, it is counted.
+/// Runs a round. A connection that fails to open is an error in the first round. In a later round it
+/// is counted, since the server was reachable before.
 pub(super) async fn run(
-    plan: &Arc<Plan>,
+    config: &Arc<BenchConfig>,
     target: &Arc<Target>,
     is_first: bool,
-    live: &Live,
+    progress: &ProgressLine,
     interrupt: &mut Signal,
-) -> Result<Measured, Failure> {
-    let mut round = Round::start(plan, target)?;
+) -> Result<RoundResult, CommandError> {
+    let mut round = Round::start(config, target)?;
     let connected = tokio::select! {
         connected = round.connected(is_first) => Some(connected),
         _ = interrupt.recv() => None,
@@ -61,7 +61,7 @@ pub(super) async fn run(
     let is_cut = match connected {
         Some(Ok(())) => {
             let _ = round.go.send(Some(epoch));
-            round.finished(epoch, live, interrupt).await
+            round.finished(epoch, progress, interrupt).await
         }
         Some(Err(failure)) => {
             round.end()?;
@@ -70,48 +70,53 @@ pub(super) async fn run(
         None => true,
     };
     let elapsed = epoch.elapsed();
-    let tally = round.end()?;
-    let seconds = seconds(&tally, elapsed, is_cut);
-    Ok(Measured { tally, seconds, is_cut })
+    let stats = round.end()?;
+    let seconds = seconds(&stats, elapsed, is_cut);
+    Ok(RoundResult { stats, seconds, is_cut })
 }
 
 impl<'a> Round<'a> {
-    /// Starts the threads, which connect and then wait.
-    fn start(plan: &'a Arc<Plan>, target: &'a Arc<Target>) -> Result<Self, Failure> {
+    /// Starts the threads, which connect and then wait for `go`.
+    fn start(config: &'a Arc<BenchConfig>, target: &'a Arc<Target>) -> Result<Self, CommandError> {
         let (ready, readiness) = mpsc::unbounded_channel();
         let (go, gone) = watch::channel(None);
-        let (tallies, threads, stop) = (Vec::new(), Vec::new(), CancellationToken::new());
-        let mut round = Self { plan, target, stop, tallies, threads, readiness, go };
-        for first in 0..plan.threads {
-            let tally = Arc::new(Mutex::new(Tally::new(plan.window)));
-            let connections = (first..plan.connections).step_by(plan.threads);
+        let (stats, threads, stop) = (Vec::new(), Vec::new(), CancellationToken::new());
+        let mut round = Self { config, target, stop, stats, threads, readiness, go };
+        for first in 0..config.threads {
+            let stats = Arc::new(Mutex::new(RoundStats::new(config.window)));
+            let connections = (first..config.connections).step_by(config.threads);
             let workers = connections.map(|connection| Worker {
-                plan: plan.clone(),
+                config: config.clone(),
                 target: target.clone(),
-                pace: plan.pace(target, connection),
-                tally: tally.clone(),
+                pacer: config.pacer(target, connection),
+                stats: stats.clone(),
                 ready: ready.clone(),
                 go: gone.clone(),
             });
             round.threads.push(loader(workers.collect(), round.stop.clone())?);
-            round.tallies.push(tally);
+            round.stats.push(stats);
         }
         Ok(round)
     }
 
-    /// Waits until every connection is made, or has failed to be.
-    async fn connected(&mut self, is_first: bool) -> Result<(), Failure> {
-        for _ in 0..self.plan.connections {
+    /// Waits until every connection is open or has failed.
+    async fn connected(&mut self, is_first: bool) -> Result<(), CommandError> {
+        for _ in 0..self.config.connections {
             match self.readiness.recv().await {
-                Some(Err(error)) if is_first => return Err(self.target.unreachable(&error)),
+                Some(Err(error)) if is_first => return Err(self.target.unreachable(&error).into()),
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// Waits until every connection is done; true where Ctrl-C came first.
-    async fn finished(&mut self, epoch: Instant, live: &Live, interrupt: &mut Signal) -> bool {
+    /// Waits until every connection is done. Returns true after Ctrl-C.
+    async fn finished(
+        &mut self,
+        epoch: Instant,
+        progress: &ProgressLine,
+        interrupt: &mut Signal,
+    ) -> bool {
         let mut ticks = interval(TICK);
         loop {
             tokio::select! {
@@ -119,38 +124,38 @@ impl<'a> Round<'a> {
                     return false;
                 },
                 _ = interrupt.recv() => return true,
-                _ = ticks.tick(), if live.is_on => {
-                    let calls = self.tallies.iter().map(|tally| lock(tally).calls).sum();
-                    live.draw(calls, epoch.elapsed(), self.plan);
+                _ = ticks.tick(), if progress.is_on => {
+                    let calls = self.stats.iter().map(|stats| lock(stats).calls).sum();
+                    progress.draw(calls, epoch.elapsed(), self.config);
                 }
             }
         }
     }
 
-    /// Ends what still runs, and counts it all together.
-    fn end(self) -> Result<Tally, Failure> {
+    /// Stops the threads and merges their statistics.
+    fn end(self) -> Result<RoundStats, CommandError> {
         self.stop.cancel();
         for thread in self.threads {
-            let crashed = |_| Failure::new(Exit::Transport, "a loader thread has crashed");
+            let crashed = |_| CommandError::new(Exit::Transport, "a load thread panicked");
             thread.join().map_err(crashed)?;
         }
-        let mut all = Tally::new(self.plan.window);
-        self.tallies.iter().for_each(|tally| all.merge(&lock(tally)));
+        let mut all = RoundStats::new(self.config.window);
+        self.stats.iter().for_each(|stats| all.merge(&lock(stats)));
         Ok(all)
     }
 }
 
-/// A thread with a runtime of its own, and a task for each connection.
-fn loader(workers: Vec<Worker>, stop: CancellationToken) -> Result<JoinHandle<()>, Failure> {
+/// Starts a thread with its own runtime and one task per connection.
+fn loader(workers: Vec<Worker>, stop: CancellationToken) -> Result<JoinHandle<()>, CommandError> {
     let failed = |error: io::Error| {
-        Failure::new(Exit::Transport, format!("no loader thread starts: {error}"))
+        CommandError::new(Exit::Transport, format!("cannot start a load thread: {error}"))
     };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let work = async move {
         let mut tasks: JoinSet<()> = workers.into_iter().map(Worker::run).collect();
         while let Some(done) = tasks.join_next().await {
-            done.expect("no connection crashes");
+            done.expect("no connection task panics");
         }
     };
     let until_stopped = async move {
@@ -165,14 +170,14 @@ fn loader(workers: Vec<Worker>, stop: CancellationToken) -> Result<JoinHandle<()
         .map_err(failed)
 }
 
-/// How long was measured: all of the time, or until the last of a count was answered.
-fn seconds(tally: &Tally, elapsed: Duration, is_cut: bool) -> f64 {
+/// Returns the measured time: the whole window, or until the last reply of a count.
+fn seconds(stats: &RoundStats, elapsed: Duration, is_cut: bool) -> f64 {
     let elapsed = elapsed.as_nanos() as u64;
-    let until = match tally.window.end {
+    let until = match stats.window.end {
         Some(end) if is_cut => end.min(elapsed),
         Some(end) => end,
-        None if is_cut || tally.calls == 0 => elapsed,
-        None => tally.last,
+        None if is_cut || stats.calls == 0 => elapsed,
+        None => stats.last,
     };
-    until.saturating_sub(tally.window.start) as f64 / 1e9
+    until.saturating_sub(stats.window.start) as f64 / 1e9
 }

@@ -1,31 +1,33 @@
-//! The figures for people: one table, and below it what went wrong.
+//! The report as text: one table, and below it the errors.
 
 use std::fmt::Write as _;
 
-use super::report::{Figures, Report};
+use super::report::{BenchReport, Figures};
 use crate::output;
 
-/// The report as text.
-pub(super) fn text(report: &Report, load: &str) -> String {
+/// Formats the report.
+pub(super) fn text(report: &BenchReport, load: &str) -> String {
     let mut out = format!("{load}\n\n{}", table(report));
     let several = report.targets.len() > 1;
     for target in &report.targets {
-        for (kind, count, sample) in target.faults.iter() {
+        for (kind, count, sample) in target.failures.iter() {
             let name = if several { format!("{}: ", target.name) } else { String::new() };
             let sample = output::visible(sample).replace('\n', " ");
-            let sample = if sample.is_empty() { sample } else { format!(", such as: {sample}") };
+            let sample =
+                if sample.is_empty() { sample } else { format!(", for example: {sample}") };
             let _ = write!(out, "\n{name}{} x {kind}{sample}", grouped(count as f64));
         }
         if target.reconnects > 0 {
             let name = if several { format!("{}: ", target.name) } else { String::new() };
             let again = grouped(target.reconnects as f64);
-            let _ = write!(out, "\n{name}{again} connections made anew, since the server closed");
+            let _ =
+                write!(out, "\n{name}{again} connections reopened after the server closed them");
         }
     }
     out
 }
 
-fn table(report: &Report) -> String {
+fn table(report: &BenchReport) -> String {
     let several = report.targets.len() > 1;
     let rounds = report.targets.iter().any(|target| target.rounds.len() > 1);
     let columns = columns(several, rounds);
@@ -38,7 +40,7 @@ fn table(report: &Report) -> String {
 
 type Column = (&'static str, fn(&Figures) -> String);
 
-/// What is worth a column: some things only exist where there is something to compare.
+/// Returns the columns. Some are shown only with several endpoints or rounds.
 fn columns(several: bool, rounds: bool) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     if several {
@@ -62,14 +64,14 @@ fn columns(several: bool, rounds: bool) -> Vec<Column> {
         columns.push(("p99.9", |target| time(target.latency_us.p999)));
         columns.push(("max", |target| time(target.latency_us.max)));
     }
-    columns.push(("errors", |target| match target.faults.total() {
+    columns.push(("errors", |target| match target.failures.total() {
         0 => "none".to_owned(),
         some => grouped(some as f64),
     }));
     columns
 }
 
-/// Columns to the right, but for names.
+/// Aligns columns to the right, except names.
 fn aligned(rows: &[Vec<String>], first_is_name: bool) -> String {
     let count = rows.first().map_or(0, Vec::len);
     let widest = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
@@ -90,12 +92,12 @@ fn aligned(rows: &[Vec<String>], first_is_name: bool) -> String {
     out.trim_end().to_owned()
 }
 
-/// How many a second; none in no time.
+/// Returns the calls per second, or 0 for no time.
 pub(super) fn per_second(calls: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { calls as f64 / seconds } else { 0.0 }
 }
 
-/// A number with its thousands apart; small ones to a tenth.
+/// Formats a number with thousands separators. Small numbers have one decimal.
 pub(super) fn grouped(number: f64) -> String {
     if number < 100.0 && number.fract() != 0.0 {
         return format!("{number:.1}");
@@ -111,7 +113,7 @@ pub(super) fn grouped(number: f64) -> String {
     out
 }
 
-/// Microseconds, to three digits.
+/// Formats microseconds with three digits.
 fn time(micros: f64) -> String {
     let (number, unit) = match micros {
         0.0 => return "-".to_owned(),
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_well() {
+    fn numbers_and_times_are_short() {
         for (number, text) in
             [(0.0, "0"), (3.25, "3.2"), (99.0, "99"), (999.6, "1,000"), (1_234_567.0, "1,234,567")]
         {

@@ -1,41 +1,40 @@
-//! One connection's life: it is made, used, and made again when the peer ends it, until the round
-//! is over.
+//! The life of one connection: it connects, calls, and connects again after the peer closes, until the
+//! round is over.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use antiphon_check::raw::{self, RawConnection, Target};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::pace::Pace;
-use super::plan::Plan;
-use super::talk::{End, Talk, lock};
-use super::tally::{Fault, Kind, Tally};
-use crate::raw::link::{self, Link};
-use crate::raw::target::Target;
+use super::config::BenchConfig;
+use super::connection::{BenchConnection, BenchEnd, lock};
+use super::pacer::Pacer;
+use super::stats::{FailedCallKind, FailedCalls, RoundStats};
 
-/// The first wait before a connection is made again; each further one is twice as long.
+/// The first wait before a reconnect. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// Failures in a row after which a count is given up: no time would end it.
+/// The number of consecutive failures that ends a round of `--count`, which has no time limit.
 const MAX_FAILURES: u32 = 8;
 
 /// One connection of a round.
 pub(super) struct Worker {
-    pub(super) plan: Arc<Plan>,
+    pub(super) config: Arc<BenchConfig>,
     pub(super) target: Arc<Target>,
-    pub(super) pace: Pace,
-    pub(super) tally: Arc<Mutex<Tally>>,
-    /// Where it says that it is connected, or why not; and, by dropping it, that it is done.
+    pub(super) pacer: Pacer,
+    pub(super) stats: Arc<Mutex<RoundStats>>,
+    /// Reports that the connection is open or has failed. Dropping it reports the end.
     pub(super) ready: mpsc::UnboundedSender<io::Result<()>>,
-    /// When the round begins, once all are.
+    /// Receives the start time of the round once all connections are ready.
     pub(super) go: watch::Receiver<Option<Instant>>,
 }
 
 impl Worker {
     pub(super) async fn run(mut self) {
-        let mut link = link::connect(&self.target, self.plan.patience).await;
+        let mut link = raw::connect(&self.target, self.config.connect_timeout).await;
         let ready = link
             .as_ref()
             .map(|_| ())
@@ -48,56 +47,67 @@ impl Worker {
         };
         let mut failures = 0;
         loop {
-            let is_well = self.use_up(link, epoch).await;
-            let Some(is_well) = is_well else { break };
-            failures = if is_well { 0 } else { failures + 1 };
+            let is_working = self.call_until_end(link, epoch).await;
+            let Some(is_working) = is_working else { break };
+            failures = if is_working { 0 } else { failures + 1 };
             if failures > 0 {
                 sleep(wait(failures).min(self.time_left(epoch))).await;
             }
-            let is_hopeless = failures >= MAX_FAILURES && self.pace.is_counted();
-            if is_hopeless || self.pace.is_over(nanos(epoch)) {
+            let is_given_up = failures >= MAX_FAILURES && self.pacer.is_counted();
+            if is_given_up || self.pacer.is_over(nanos(epoch)) {
                 break;
             }
-            let patience = self.time_left(epoch);
-            let patience = self.plan.patience.map_or(patience, |most| most.min(patience));
-            link = link::connect(&self.target, Some(patience)).await;
+            let timeout = self.time_left(epoch);
+            let timeout = self.config.connect_timeout.map_or(timeout, |most| most.min(timeout));
+            link = raw::connect(&self.target, Some(timeout)).await;
         }
-        self.count_missed(epoch);
+        self.record_missed(epoch);
     }
 
-    /// Calls as long as the connection lasts. None when all is done; else whether the next one may
-    /// follow at once.
-    async fn use_up(&mut self, link: io::Result<Link>, epoch: Instant) -> Option<bool> {
+    /// Calls until the connection ends. Returns `None` when all calls are done, else whether the next
+    /// connection may follow without a wait.
+    async fn call_until_end(
+        &mut self,
+        link: io::Result<RawConnection>,
+        epoch: Instant,
+    ) -> Option<bool> {
         let link = match link {
             Ok(link) => link,
             Err(error) => {
-                let fault = Fault::new(Kind::Connect, 1, error.to_string());
-                lock(&self.tally).fault(fault, nanos(epoch));
+                let failed = FailedCalls::new(FailedCallKind::Connect, 1, error.to_string());
+                lock(&self.stats).record_failure(failed, nanos(epoch));
                 return Some(false);
             }
         };
-        let talk = Talk::new(link, &self.plan, &mut self.pace, &self.tally, epoch);
-        let (end, was_of_use) = Box::pin(talk.run()).await;
-        if end == End::Closed {
-            lock(&self.tally).reconnects += 1;
+        let connection =
+            BenchConnection::new(link, &self.config, &mut self.pacer, &self.stats, epoch);
+        let (end, had_replies) = Box::pin(connection.run()).await;
+        if end == BenchEnd::Closed {
+            lock(&self.stats).reconnects += 1;
         }
-        (end != End::Done).then_some(was_of_use)
+        (end != BenchEnd::Done).then_some(had_replies)
     }
 
-    /// What should have been sent and was not.
-    fn count_missed(&mut self, epoch: Instant) {
-        let calls = self.pace.missed() * self.plan.request.calls;
-        let fault = match self.pace.is_counted() {
-            true => Fault::new(Kind::Unsent, calls, "the peer was gone before they were sent"),
-            false => Fault::new(Kind::Late, calls, "due, but not sent before the end"),
+    /// Records the messages that were not sent.
+    fn record_missed(&mut self, epoch: Instant) {
+        let calls = self.pacer.missed() * self.config.request.calls;
+        let failed = match self.pacer.is_counted() {
+            true => {
+                FailedCalls::new(FailedCallKind::Unsent, calls, "not sent: the server was gone")
+            }
+            false => FailedCalls::new(
+                FailedCallKind::Late,
+                calls,
+                "due, but not sent before the end of the round",
+            ),
         };
         if calls > 0 {
-            lock(&self.tally).fault(fault, nanos(epoch));
+            lock(&self.stats).record_failure(failed, nanos(epoch));
         }
     }
 
     fn time_left(&self, epoch: Instant) -> Duration {
-        Duration::from_nanos(self.pace.end().saturating_sub(nanos(epoch)))
+        Duration::from_nanos(self.pacer.end().saturating_sub(nanos(epoch)))
     }
 }
 

@@ -1,42 +1,45 @@
-//! `antiphon completions`: what a shell needs to complete the command line.
+//! `antiphon completions`: shell completion scripts.
 //!
-//! clap writes what can be known beforehand. The rest, which is what the endpoint on the line has to
-//! say, is asked of `antiphon completions SHELL LINE` by a few lines of each shell. clap's own engine for that is
-//! marked unstable, and tells a completer nothing of the other words on the line.
+//! clap generates the static part. For methods and params, a few lines of each script run
+//! `antiphon completions SHELL LINE`, which queries the endpoint on that line. clap's own engine for
+//! dynamic completion is marked unstable, and does not pass the other words of the line.
+
+mod candidates;
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
+use self::candidates::candidates;
 use crate::cli::Cli;
-use crate::exit::{Exit, Failure};
-use crate::openrpc::suggest::suggestions;
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
-/// Print the completions of a shell
+/// Print a shell completion script
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Print the script for this shell
     shell: Shell,
-    /// A command line up to the cursor: print what its endpoint would complete it with
+    /// A command line up to the cursor: print the completions that its endpoint offers
     #[arg(hide = true, allow_hyphen_values = true)]
     line: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  antiphon completions bash > ~/.local/share/bash-completion/completions/antiphon
   antiphon completions zsh > ~/.zfunc/_antiphon
   antiphon completions fish > ~/.config/fish/completions/antiphon.fish
-  source <(antiphon completions bash)                for this shell only
+  antiphon completions bash > \\
+      ~/.local/share/bash-completion/completions/antiphon
+  source <(antiphon completions bash)     # for this shell only
 
-In bash, zsh and fish METHOD and the names of params are completed too, where the ENDPOINT on the line
-describes itself by rpc.discover. It is asked for a second at most. exec: is not, since completing
-should start nothing.";
+bash, zsh and fish also complete METHOD and param names if the server at
+ENDPOINT supports rpc.discover. The query takes at most one second. An exec:
+endpoint is not queried, since completion must not start a process.";
 
-pub(crate) async fn run(args: CompletionsArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: CompletionsArgs) -> Result<Exit, CommandError> {
     let text = match &args.line {
-        Some(line) => suggestions(line).await.join("\n"),
+        Some(line) => candidates(line).await.join("\n"),
         None => script(args.shell),
     };
     if !text.is_empty() {
@@ -48,22 +51,22 @@ pub(crate) async fn run(args: CompletionsArgs) -> Result<Exit, Failure> {
 fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     generate(shell, &mut Cli::command(), "antiphon", &mut script);
-    live(shell, &String::from_utf8_lossy(&script)).trim_end().to_owned()
+    with_dynamic(shell, &String::from_utf8_lossy(&script)).trim_end().to_owned()
 }
 
-/// The script with what asks the endpoint.
-fn live(shell: Shell, script: &str) -> String {
+/// Adds the part that queries the endpoint.
+fn with_dynamic(shell: Shell, script: &str) -> String {
     match shell {
         Shell::Bash => {
             let registered =
-                script.replace("complete -F _antiphon ", "complete -F _antiphon_live ");
-            registered + include_str!("live.bash")
+                script.replace("complete -F _antiphon ", "complete -F _antiphon_dynamic ");
+            registered + include_str!("dynamic.bash")
         }
         Shell::Zsh => {
             let begin = "\n_antiphon() {\n";
-            script.replacen(begin, &format!("{begin}{}", include_str!("live.zsh")), 1)
+            script.replacen(begin, &format!("{begin}{}", include_str!("dynamic.zsh")), 1)
         }
-        Shell::Fish => script.to_owned() + include_str!("live.fish"),
+        Shell::Fish => script.to_owned() + include_str!("dynamic.fish"),
         _ => script.to_owned(),
     }
 }
@@ -72,16 +75,16 @@ fn live(shell: Shell, script: &str) -> String {
 mod tests {
     use super::*;
 
-    /// clap may write its scripts otherwise one day.
+    /// Fails if a new version of clap changes its scripts, so that the replacements no longer apply.
     #[test]
-    fn each_script_asks_the_endpoint() {
-        for (shell, asked_by) in [
-            (Shell::Bash, "complete -F _antiphon_live -o"),
-            (Shell::Zsh, "_antiphon() {\n    # What the endpoint"),
-            (Shell::Fish, "(__antiphon_live)"),
+    fn each_script_queries_the_endpoint() {
+        for (shell, query) in [
+            (Shell::Bash, "complete -F _antiphon_dynamic -o"),
+            (Shell::Zsh, "_antiphon() {\n    # Candidates of the endpoint"),
+            (Shell::Fish, "(__antiphon_dynamic)"),
         ] {
             let script = script(shell);
-            assert!(script.contains(asked_by), "{shell}");
+            assert!(script.contains(query), "{shell}");
             assert!(script.contains(&format!(" completions {shell} ")), "{shell}");
         }
     }

@@ -1,8 +1,8 @@
-//! The demonstration service: the methods of the specification's examples, and some to try a client
-//! with. It is what `testdata/wire` talks to.
+//! The demonstration service: the methods of the specification's examples, and some for testing
+//! clients. The transcripts in `testdata/wire` call it.
 
-mod described;
 mod number;
+mod openrpc;
 
 use std::time::Duration;
 
@@ -14,36 +14,36 @@ use serde_json::Value;
 
 use self::number::Number;
 
-/// The methods, as `antiphon serve --help` tells them.
+/// The methods, for `antiphon serve --help`.
 pub(crate) const HELP: &str = "\
 Methods:
-  subtract [minuend, subtrahend]       by position or by name
-  sum [number...]
-  get_data                             gives [\"hello\",5]
-  notify_hello, notify_sum, update     for notifications; called, they give null
-  echo                                 gives its params back as they came, or null
-  whoami                               gives the name that it is called under, or null
-  sleep [ms]                           gives ms back after that time
-  fail [code, message, data?]          answers with that error
-  panic                                crashes, and answers -32603
-  call_me_back [method, params?]       calls its caller, and gives back what the caller answers
-  rpc.discover                         describes them all: see `antiphon list`, `antiphon describe`
-  subscribe_ticks [ms, count?]         sends `ticks`, a number each ms, so many or until unsubscribe_ticks";
+  subtract [minuend, subtrahend]   by position or by name
+  sum [number...]                  the sum of all params
+  get_data                         returns [\"hello\",5]
+  notify_hello, notify_sum, update   notifications; a call returns null
+  echo                             returns its params, or null without params
+  whoami                           returns the authenticated user, or null
+  sleep [ms]                       returns ms after that time
+  fail [code, message, data?]      returns this error
+  panic                            panics, which returns error -32603
+  call_me_back [method, params?]   calls the client and returns its result
+  subscribe_ticks [ms, count?]     counts up, one item every ms milliseconds
+  rpc.discover                     the OpenRPC document of these methods";
 
-/// The service, which describes itself.
+/// Returns the service with its OpenRPC document.
 pub(crate) fn router() -> Router {
-    described::described(methods())
+    openrpc::describe(methods())
 }
 
 fn methods() -> Router {
     Router::new()
-        .method("subtract", |p: Subtract, _: Context| async move {
+        .method("subtract", |p: Subtraction, _: Context| async move {
             p.minuend.minus(p.subtrahend).ok_or_else(out_of_range)
         })
         .method("sum", |numbers: Vec<Number>, _: Context| async move { sum(numbers) })
         .method("get_data", |(): (), _: Context| async { Ok(("hello", 5)) })
-        .notification("notify_hello", hear)
-        .notification("update", hear)
+        .notification("notify_hello", log_notification)
+        .notification("update", log_notification)
         .notification("notify_sum", |numbers: Vec<Number>, _: Context| async move {
             tracing::debug!(?numbers, "notified");
         })
@@ -54,7 +54,10 @@ fn methods() -> Router {
             Ok(cx.identity().map(|identity| identity.name().to_owned()))
         })
         .method("sleep", sleep)
-        .method("fail", |fail: Fail, _: Context| async move { Err::<(), _>(fail.into_error()) })
+        .method(
+            "fail",
+            |fail: FailParams, _: Context| async move { Err::<(), _>(fail.into_error()) },
+        )
         .method("panic", panic)
         .method("call_me_back", call_me_back)
         .subscription("ticks", ticks)
@@ -62,28 +65,28 @@ fn methods() -> Router {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Subtract {
-    /// What is subtracted from.
+struct Subtraction {
+    /// The number to subtract from.
     minuend: Number,
-    /// What is subtracted.
+    /// The number to subtract.
     subtrahend: Number,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Sleep {
-    /// How long, in milliseconds.
+struct SleepParams {
+    /// The time to sleep, in milliseconds.
     ms: u64,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Fail {
-    /// The code of the error.
+struct FailParams {
+    /// The error code.
     code: i64,
-    /// Its message.
+    /// The error message.
     message: String,
-    /// What it says more.
+    /// The error data.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Value")]
     data: Option<RawJson>,
@@ -91,16 +94,16 @@ struct Fail {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CallMeBack {
-    /// The method of the caller to call.
+struct CallMeBackParams {
+    /// The method to call.
     method: String,
-    /// What to call it with: an Array or an Object.
+    /// Its params: an Array or an Object.
     #[serde(default, deserialize_with = "present")]
     #[schemars(with = "Value")]
     params: Option<RawJson>,
 }
 
-/// A null that is there is not absent.
+/// Keeps a null apart from an absent member.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
     RawJson::deserialize(deserializer).map(Some)
 }
@@ -109,21 +112,21 @@ fn sum(numbers: Vec<Number>) -> Result<Number, ErrorObject> {
     numbers.into_iter().try_fold(Number::Integer(0), Number::plus).ok_or_else(out_of_range)
 }
 
-async fn hear(params: Option<RawJson>, _: Context) {
+async fn log_notification(params: Option<RawJson>, _: Context) {
     tracing::debug!(?params, "notified");
 }
 
-async fn sleep(sleep: Sleep, _: Context) -> Result<u64, ErrorObject> {
+async fn sleep(sleep: SleepParams, _: Context) -> Result<u64, ErrorObject> {
     tokio::time::sleep(Duration::from_millis(sleep.ms)).await;
     Ok(sleep.ms)
 }
 
-#[expect(clippy::panic, reason = "it is what was asked for")]
+#[expect(clippy::panic, reason = "the method exists to panic")]
 async fn panic(_: Option<RawJson>, _: Context) -> Result<(), ErrorObject> {
     panic!("the method `panic` was called")
 }
 
-async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, ErrorObject> {
+async fn call_me_back(back: CallMeBackParams, cx: Context) -> Result<RawJson, ErrorObject> {
     let params = back.params.map(Params::from_json).transpose();
     let params =
         params.map_err(|error| ErrorObject::invalid_params().with_data(&error.to_string()))?;
@@ -132,16 +135,16 @@ async fn call_me_back(back: CallMeBack, cx: Context) -> Result<RawJson, ErrorObj
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Ticks {
-    /// The time between two, in milliseconds.
+struct TicksParams {
+    /// The time between two items, in milliseconds.
     ms: u64,
-    /// How many; without it, until it is ended.
+    /// The number of items; without it, the subscription has no end.
     #[serde(default)]
     count: Option<u64>,
 }
 
-/// Numbers from 0 on, one each time that the span has passed.
-async fn ticks(ticks: Ticks, _: Context) -> Result<impl Stream<Item = u64>, ErrorObject> {
+/// Counts from 0, one number per span of time.
+async fn ticks(ticks: TicksParams, _: Context) -> Result<impl Stream<Item = u64>, ErrorObject> {
     let span = Duration::from_millis(ticks.ms);
     let count = ticks.count.unwrap_or(u64::MAX);
     Ok(stream::unfold(0, move |next| async move {
@@ -153,7 +156,7 @@ async fn ticks(ticks: Ticks, _: Context) -> Result<impl Stream<Item = u64>, Erro
     }))
 }
 
-impl Fail {
+impl FailParams {
     fn into_error(self) -> ErrorObject {
         ErrorObject { data: self.data, ..ErrorObject::new(self.code, self.message) }
     }
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error() {
+    fn a_result_out_of_range_is_an_error() {
         assert_eq!(summed("[9223372036854775807,1]"), None);
         assert_eq!(summed("[1e308,1e308]"), None);
         let [low, one] = numbers("[-9223372036854775808,1]")[..] else { panic!("two numbers") };
@@ -192,8 +195,8 @@ mod tests {
     }
 
     #[test]
-    fn null_data_is_data_and_no_data_is_none() {
-        let data = |text| serde_json::from_str::<Fail>(text).unwrap().into_error().data;
+    fn null_data_differs_from_absent_data() {
+        let data = |text| serde_json::from_str::<FailParams>(text).unwrap().into_error().data;
         assert_eq!(data("[1,\"m\"]"), None);
         assert_eq!(data("[1,\"m\",null]"), Some(RawJson::NULL));
         assert_eq!(data("[1,\"m\",1.50]").unwrap().as_str(), "1.50");

@@ -1,4 +1,4 @@
-//! The numbers that the demonstration service calculates with.
+//! Numbers for the arithmetic of the demonstration service.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use antiphon::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A JSON Number to calculate with: exact where it is a whole one of 64 bits.
+/// A JSON Number. 64-bit integers are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Number {
@@ -24,7 +24,7 @@ impl Number {
         self.combine(other, i64::checked_sub, |a, b| a - b)
     }
 
-    /// None where the result is out of range: never a panic, a wrapped number or an infinity.
+    /// Returns `None` if the result is out of range. Never panics, wraps or returns an infinity.
     fn combine(
         self,
         other: Self,
@@ -37,7 +37,7 @@ impl Number {
         }
     }
 
-    /// Beside a real number there is no exactness to keep.
+    /// Converts to a float. The other operand is a float, so the result is not exact anyway.
     fn as_f64(self) -> f64 {
         match self {
             Self::Integer(integer) => integer as f64,
@@ -46,12 +46,12 @@ impl Number {
     }
 }
 
-/// Written by hand: an untagged enum would say that nothing matched, and not what was expected.
+/// Written by hand: the error of an untagged enum does not name the expected type.
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
+        struct NumberVisitor;
 
-        impl Visitor<'_> for Reader {
+        impl Visitor<'_> for NumberVisitor {
             type Value = Number;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Number {
                 Ok(Number::Integer(integer))
             }
 
-            /// Over 63 bits it is a real number.
+            /// Integers above `i64::MAX` become floats.
             fn visit_u64<E>(self, integer: u64) -> Result<Number, E> {
                 let whole = i64::try_from(integer).map(Number::Integer);
                 Ok(whole.unwrap_or(Number::Real(integer as f64)))
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Number {
                 Ok(Number::Real(real))
             }
         }
-        deserializer.deserialize_any(Reader)
+        deserializer.deserialize_any(NumberVisitor)
     }
 }
 
@@ -95,7 +95,7 @@ mod tests {
     use super::Number;
 
     #[test]
-    fn only_numbers_are_numbers() {
+    fn other_json_types_are_rejected() {
         for text in ["true", "\"1\"", "null", "[1]"] {
             let error = serde_json::from_str::<Number>(text).unwrap_err().to_string();
             assert!(error.contains("expected a Number"), "{text}: {error}");

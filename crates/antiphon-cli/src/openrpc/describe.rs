@@ -1,30 +1,30 @@
-//! `antiphon describe`: what the other side says about one method.
+//! `antiphon describe`: the description of one method.
 
 use antiphon::RawJson;
 use antiphon::openrpc::{Content, Document, Method, ParamStructure};
 use clap::Args;
 use serde_json::{Map, Value};
 
-use super::discovery::{self, Schema};
+use super::discovery::{self, SchemaArgs};
 use super::list::as_json;
-use super::shape::shape;
-use super::signature::{Kind, is_repeated, signature};
-use super::{check, table};
-use crate::exit::{Exit, Failure};
+use super::schema_text::schema_text;
+use super::signature::{SignatureKind, is_repeated, signature};
+use super::{table, validate};
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
 use crate::output;
-use crate::remote::Remote;
 
-/// Describe a method: what it takes, gives back, and how it fails
+/// Describe a method: its params, result and errors
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct DescribeArgs {
     #[command(flatten)]
-    remote: Remote,
-    /// The method to describe
+    connect: ConnectArgs,
+    /// Method to describe
     method: String,
     #[command(flatten)]
-    schema: Schema,
-    /// Print the method as OpenRPC has it, in JSON
+    schema: SchemaArgs,
+    /// Print the OpenRPC method object as JSON
     #[arg(long)]
     json: bool,
 }
@@ -34,31 +34,32 @@ Examples:
   antiphon describe http://127.0.0.1:8650 subtract
   antiphon describe ws://127.0.0.1:8650 subscribe_ticks
   antiphon describe http://127.0.0.1:8650 subtract --json | jq .params
-  antiphon describe http://node:8545 eth_call --schema openrpc.json
+  antiphon describe http://127.0.0.1:8545 eth_call --schema openrpc.json
 
-It asks for the OpenRPC document that rpc.discover gives. `antiphon list` names all methods.";
+The description comes from the OpenRPC document that rpc.discover returns.
+`antiphon list` prints all methods.";
 
-pub(crate) async fn run(args: DescribeArgs) -> Result<Exit, Failure> {
-    let DescribeArgs { remote, method, schema, json } = args;
-    discovery::read(&remote, &schema, |document| show(document, &method, json)).await
+pub(crate) async fn run(args: DescribeArgs) -> Result<Exit, CommandError> {
+    let DescribeArgs { connect, method, schema, json } = args;
+    discovery::with_document(&connect, &schema, |document| show(document, &method, json)).await
 }
 
-fn show(document: &Document, name: &str, json: bool) -> Result<Exit, Failure> {
+fn show(document: &Document, name: &str, json: bool) -> Result<Exit, CommandError> {
     let Some(method) = document.method(name) else {
-        return Err(check::unknown(document, name).with_exit(Exit::PeerError));
+        return Err(validate::unknown_method(document, name).with_exit(Exit::PeerError));
     };
     match json {
         true => output::result(&RawJson::parse(as_json(method)?).unwrap_or(RawJson::NULL))?,
-        false => output::line(&told(method, &document.components.schemas).join("\n"))?,
+        false => output::line(&lines(method, &document.components.schemas).join("\n"))?,
     }
     Ok(Exit::Success)
 }
 
-/// The whole of it, line by line.
-fn told(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
+/// Returns the description, line by line.
+fn lines(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
     let mut lines = vec![heading(method)];
     section(&mut lines, "", &prose(method));
-    section(&mut lines, taken(method), &params(&method.params, schemas));
+    section(&mut lines, params_title(method), &params(&method.params, schemas));
     section(&mut lines, "Result:", &result(method, schemas));
     section(&mut lines, "Errors:", &errors(method));
     section(&mut lines, "Examples:", &examples(method));
@@ -66,16 +67,16 @@ fn told(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
 }
 
 fn heading(method: &Method) -> String {
-    let kind = match Kind::of(method) {
-        Kind::Method => "",
-        Kind::Notification => "  (notification)",
-        Kind::Subscription => "  (subscription)",
+    let kind = match SignatureKind::of(method) {
+        SignatureKind::Method => "",
+        SignatureKind::Notification => "  (notification)",
+        SignatureKind::Subscription => "  (subscription)",
     };
     let deprecated = if method.deprecated { "  (deprecated)" } else { "" };
     table::cell(&signature(method)) + kind + deprecated
 }
 
-/// Adds lines under a title, with an empty one before, where there are any.
+/// Adds an empty line, a title and the body, unless the body is empty.
 fn section(lines: &mut Vec<String>, title: &str, body: &[String]) {
     if body.is_empty() {
         return;
@@ -88,16 +89,16 @@ fn section(lines: &mut Vec<String>, title: &str, body: &[String]) {
 }
 
 fn prose(method: &Method) -> Vec<String> {
-    let said = method.description.as_deref().or(method.summary.as_deref()).unwrap_or_default();
-    let mut lines: Vec<_> = output::visible(said).lines().map(str::to_owned).collect();
+    let text = method.description.as_deref().or(method.summary.as_deref()).unwrap_or_default();
+    let mut lines: Vec<_> = output::visible(text).lines().map(str::to_owned).collect();
     let aliases: Vec<_> = method.aliases().map(table::cell).collect();
     if !aliases.is_empty() {
-        lines.push(format!("It is called {} too.", aliases.join(", ")));
+        lines.push(format!("Also called {}.", aliases.join(", ")));
     }
     lines
 }
 
-fn taken(method: &Method) -> &'static str {
+fn params_title(method: &Method) -> &'static str {
     match method.param_structure {
         ParamStructure::ByName => "Params, by name:",
         ParamStructure::ByPosition => "Params, by position:",
@@ -113,30 +114,30 @@ fn params(params: &[Content], schemas: &Map<String, Value>) -> Vec<String> {
             (false, Some(default)) if !default.is_null() => format!("default {default}"),
             (false, _) => "optional".to_owned(),
         };
-        vec![param.name.clone(), shape(&param.schema, schemas), needed, about(param)]
+        vec![param.name.clone(), schema_text(&param.schema, schemas), needed, about(param)]
     });
     table::aligned(&rows.collect::<Vec<_>>())
 }
 
 fn about(content: &Content) -> String {
-    let said = content.description.as_ref().or(content.summary.as_ref()).map(String::as_str);
-    let said = said.or_else(|| content.schema.get("description").and_then(Value::as_str));
-    said.unwrap_or_default().to_owned()
+    let text = content.description.as_ref().or(content.summary.as_ref()).map(String::as_str);
+    let text = text.or_else(|| content.schema.get("description").and_then(Value::as_str));
+    text.unwrap_or_default().to_owned()
 }
 
 fn result(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
     let Some(result) = &method.result else { return Vec::new() };
-    let given = match Kind::of(method) {
-        Kind::Subscription => "the id of the subscription".to_owned(),
-        _ => shape(&result.schema, schemas),
+    let value = match SignatureKind::of(method) {
+        SignatureKind::Subscription => "the id of the subscription".to_owned(),
+        _ => schema_text(&result.schema, schemas),
     };
-    let mut rows = vec![vec![given, about(result)]];
-    let items = |said: &Value| {
-        let text = |name: &str| said.get(name).and_then(Value::as_str).unwrap_or_default();
-        let item = said.get("schema").unwrap_or(&Value::Bool(true));
-        let kind = said.get("kind").map(|kind| format!(" of {kind}")).unwrap_or_default();
+    let mut rows = vec![vec![value, about(result)]];
+    let items = |topic: &Value| {
+        let text = |name: &str| topic.get(name).and_then(Value::as_str).unwrap_or_default();
+        let item = topic.get("schema").unwrap_or(&Value::Bool(true));
+        let kind = topic.get("kind").map(|kind| format!(" of {kind}")).unwrap_or_default();
         let ended = format!("ended by {}", text("unsubscribe"));
-        vec![format!("items{kind} by {}: {}", text("item"), shape(item, schemas)), ended]
+        vec![format!("items{kind} by {}: {}", text("item"), schema_text(item, schemas)), ended]
     };
     match method.rest.get("x-subscription") {
         Some(Value::Array(kinds)) => rows.extend(kinds.iter().map(items)),
@@ -152,19 +153,19 @@ fn errors(method: &Method) -> Vec<String> {
     table::aligned(&rows.collect::<Vec<_>>())
 }
 
-/// OpenRPC's pairs of params and result.
+/// Formats the examples, which are pairs of params and result.
 fn examples(method: &Method) -> Vec<String> {
     let examples = method.rest.get("examples").and_then(Value::as_array);
     let rows = examples.into_iter().flatten().map(|example| {
-        let given = example.get("params").and_then(Value::as_array);
-        let given = given.into_iter().flatten().map(|param| param["value"].to_string());
-        let given = given.collect::<Vec<_>>().join(",");
-        let gives = match example.get("result").and_then(|result| result.get("value")) {
-            Some(value) => format!("gives {value}"),
+        let params = example.get("params").and_then(Value::as_array);
+        let params = params.into_iter().flatten().map(|param| param["value"].to_string());
+        let params = params.collect::<Vec<_>>().join(",");
+        let returns = match example.get("result").and_then(|result| result.get("value")) {
+            Some(value) => format!("returns {value}"),
             None => String::new(),
         };
         let name = example.get("summary").or_else(|| example.get("name")).and_then(Value::as_str);
-        vec![format!("[{given}]"), gives, name.unwrap_or_default().to_owned()]
+        vec![format!("[{params}]"), returns, name.unwrap_or_default().to_owned()]
     });
     table::aligned(&rows.collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-//! What the other side says about itself: its OpenRPC document, asked for or read from a file.
+//! The OpenRPC document of a server, fetched with `rpc.discover` or read from a file.
 
 use std::path::PathBuf;
 
@@ -6,68 +6,68 @@ use antiphon::openrpc::{Document, DocumentError};
 use antiphon::{CallError, Client, Code, Invocation};
 use clap::Args;
 
-use crate::exit::{Exit, Failure};
-use crate::remote::Remote;
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
 
-/// The method that OpenRPC has for it.
+/// The method that returns the document, defined by OpenRPC.
 pub(crate) const METHOD: &str = "rpc.discover";
 
-/// Where the document is, if not with the other side.
+/// The `--schema` flag.
 #[derive(Debug, Default, Args)]
-pub(crate) struct Schema {
-    /// Read what the methods are from this OpenRPC document, instead of asking
+pub(crate) struct SchemaArgs {
+    /// Read the OpenRPC document from this file instead of calling rpc.discover
     #[arg(long, value_name = "FILE")]
     schema: Option<PathBuf>,
 }
 
-impl Schema {
-    /// The document of the file, where one is named.
-    pub(crate) fn read(&self) -> Result<Option<Document>, Failure> {
+impl SchemaArgs {
+    /// Reads the document from the file, if one is given.
+    pub(crate) fn read(&self) -> Result<Option<Document>, CommandError> {
         let Some(path) = &self.schema else { return Ok(None) };
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("{name} cannot be read: {error}")))?;
+            .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
         match Document::parse(&text) {
             Ok(document) => Ok(Some(document)),
-            Err(error) => Err(Failure::usage(format!("{name}: {}", worded(&error)))
-                .hint("--schema takes an OpenRPC document, as rpc.discover gives it")),
+            Err(error) => Err(CommandError::usage(format!("{name}: {}", with_source(&error)))
+                .hint("--schema requires an OpenRPC document, such as rpc.discover returns")),
         }
     }
 }
 
-/// Shows something of the document, wherever it comes from.
-pub(crate) async fn read(
-    remote: &Remote,
-    schema: &Schema,
-    show: impl FnOnce(&Document) -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+/// Passes the document of the file or of the server to `show`.
+pub(crate) async fn with_document(
+    connect: &ConnectArgs,
+    schema: &SchemaArgs,
+    show: impl FnOnce(&Document) -> Result<Exit, CommandError>,
+) -> Result<Exit, CommandError> {
     match schema.read()? {
         Some(document) => show(&document),
         None => {
-            let asked = async |client: &Client| Ok(ask(client).await);
-            remote.talk(|_, _| {}, asked, |document| show(&document?)).await
+            let fetched = async |client: &Client| Ok(fetch(client).await);
+            connect.with_client(|_, _| {}, fetched, |document| show(&document?)).await
         }
     }
 }
 
-/// Asks the other side for it.
-pub(crate) async fn ask(client: &Client) -> Result<Document, Failure> {
-    let answer = client.caller().send(Invocation::new(METHOD, None)).await;
-    let answer = answer.map_err(|error| match error {
+/// Fetches the document from the server.
+pub(crate) async fn fetch(client: &Client) -> Result<Document, CommandError> {
+    let reply = client.caller().send(Invocation::new(METHOD, None)).await;
+    let reply = reply.map_err(|error| match error {
         CallError::Rpc(error) if error.code == Code::METHOD_NOT_FOUND => {
-            let what = format!("the other side does not describe itself: it has no {METHOD}");
-            Failure::new(Exit::PeerError, what)
-                .hint("where its makers publish an OpenRPC document, --schema FILE reads that")
+            let what = format!("the server does not support {METHOD}");
+            CommandError::new(Exit::PeerError, what)
+                .hint("if it publishes an OpenRPC document, use --schema FILE")
         }
-        other => Failure::from(other).about(METHOD),
+        other => CommandError::from(other).about(METHOD),
     })?;
-    Document::parse(answer.as_str()).map_err(|error| {
-        Failure::new(Exit::Protocol, format!("{METHOD}: {}", worded(&error)))
+    Document::parse(reply.as_str()).map_err(|error| {
+        CommandError::new(Exit::Protocol, format!("{METHOD}: {}", with_source(&error)))
             .hint("--schema FILE reads an OpenRPC document from a file")
     })
 }
 
-fn worded(error: &DocumentError) -> String {
+fn with_source(error: &DocumentError) -> String {
     match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),

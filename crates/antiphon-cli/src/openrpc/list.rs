@@ -1,4 +1,4 @@
-//! `antiphon list`: the methods that the other side says it has, a line each.
+//! `antiphon list`: the methods of a server, one per line.
 
 use std::io::{self, IsTerminal as _};
 
@@ -6,22 +6,22 @@ use antiphon::RawJson;
 use antiphon::openrpc::{Document, Method};
 use clap::Args;
 
-use super::discovery::{self, Schema};
-use super::signature::{Kind, signature};
+use super::discovery::{self, SchemaArgs};
+use super::signature::{SignatureKind, signature};
 use super::table;
-use crate::exit::{Exit, Failure};
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
 use crate::output;
-use crate::remote::Remote;
 
-/// List the methods that the other side says it has
+/// List the methods of a server
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct ListArgs {
     #[command(flatten)]
-    remote: Remote,
+    connect: ConnectArgs,
     #[command(flatten)]
-    schema: Schema,
-    /// Print each method as OpenRPC has it, one JSON object a line
+    schema: SchemaArgs,
+    /// Print each method as an OpenRPC method object, one JSON object per line
     #[arg(long)]
     json: bool,
 }
@@ -29,21 +29,27 @@ pub(crate) struct ListArgs {
 const EXAMPLES: &str = "\
 Examples:
   antiphon list http://127.0.0.1:8650
-  antiphon list ws://127.0.0.1:8650 | cut -f1                      the names alone
-  antiphon list http://127.0.0.1:8650 --json | jq -r 'select(.deprecated) | .name'
-  antiphon list http://node:8545 --schema openrpc.json             of one that has no rpc.discover
+  antiphon list ws://127.0.0.1:8650 | cut -f1                 # names only
+  antiphon list http://127.0.0.1:8650 --json | jq .summary
+  antiphon list http://127.0.0.1:8545 --schema openrpc.json   # from a file
 
-It asks for the OpenRPC document that rpc.discover gives, and prints in the order of that document.
-subtract(minuend, subtrahend) takes two params; count? may be left out, number... is any number of
-them, and those in {braces} are taken by name only.
-Elsewhere than on a terminal a line is name, kind, signature and summary, with a tab between.";
+The methods come from the OpenRPC document that rpc.discover returns.
 
-pub(crate) async fn run(args: ListArgs) -> Result<Exit, Failure> {
-    let ListArgs { remote, schema, json } = args;
-    discovery::read(&remote, &schema, |document| show(document, json)).await
+Signatures:
+  subtract(minuend, subtrahend)   two required params
+  ticks(ms, count?)               count is optional
+  sum(number...)                  any number of params
+  query({filter})                 params by name only
+
+On a terminal the output is a table. Elsewhere each line has four fields with
+tabs between them: name, kind, signature, summary.";
+
+pub(crate) async fn run(args: ListArgs) -> Result<Exit, CommandError> {
+    let ListArgs { connect, schema, json } = args;
+    discovery::with_document(&connect, &schema, |document| show(document, json)).await
 }
 
-fn show(document: &Document, json: bool) -> Result<Exit, Failure> {
+fn show(document: &Document, json: bool) -> Result<Exit, CommandError> {
     let lines = match json {
         true => document.methods.iter().map(as_json).collect::<Result<Vec<_>, _>>()?,
         false if io::stdout().is_terminal() => for_people(&document.methods),
@@ -55,23 +61,23 @@ fn show(document: &Document, json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// The method on one line.
-pub(crate) fn as_json(method: &Method) -> Result<String, Failure> {
+/// Encodes a method as one line of JSON.
+pub(crate) fn as_json(method: &Method) -> Result<String, CommandError> {
     let json = RawJson::encode(method);
-    let json = json.map_err(|error| Failure::new(Exit::Protocol, error.to_string()))?;
+    let json = json.map_err(|error| CommandError::new(Exit::Protocol, error.to_string()))?;
     Ok(json.as_str().to_owned())
 }
 
 fn for_programs(method: &Method) -> String {
-    let kind = Kind::of(method).name();
+    let kind = SignatureKind::of(method).name();
     let parts = [&*method.name, kind, &signature(method), &summary(method)];
     parts.map(table::cell).join("\t")
 }
 
 fn for_people(methods: &[Method]) -> Vec<String> {
     let rows = methods.iter().map(|method| {
-        let kind = match Kind::of(method) {
-            Kind::Method => "",
+        let kind = match SignatureKind::of(method) {
+            SignatureKind::Method => "",
             other => other.name(),
         };
         vec![signature(method), kind.to_owned(), summary(method)]
@@ -80,8 +86,8 @@ fn for_people(methods: &[Method]) -> Vec<String> {
 }
 
 fn summary(method: &Method) -> String {
-    let said = method.summary.as_deref().or(method.description.as_deref()).unwrap_or_default();
-    let first = said.lines().next().unwrap_or_default();
+    let text = method.summary.as_deref().or(method.description.as_deref()).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
     match method.deprecated {
         true => format!("(deprecated) {first}"),
         false => first.to_owned(),

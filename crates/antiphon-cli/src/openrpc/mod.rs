@@ -1,11 +1,10 @@
-//! What the other side says about itself, and what can be done with it.
+//! The OpenRPC document of a server, and the commands that read it.
 
-pub(crate) mod check;
 pub(crate) mod describe;
+mod did_you_mean;
 pub(crate) mod discovery;
 pub(crate) mod list;
-mod nearest;
-mod shape;
-mod signature;
-pub(crate) mod suggest;
-mod table;
+mod schema_text;
+pub(crate) mod signature;
+pub(crate) mod table;
+pub(crate) mod validate;

@@ -1,19 +1,19 @@
-//! A method in one line: what it is called, and what it takes.
+//! The signature of a method in one line.
 
 use antiphon::openrpc::{Content, Method, ParamStructure};
 use serde_json::Value;
 
-/// What a method is for.
+/// The kind of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum SignatureKind {
     Method,
-    /// It gives nothing back.
+    /// Has no result.
     Notification,
-    /// It begins a subscription.
+    /// Starts a subscription.
     Subscription,
 }
 
-impl Kind {
+impl SignatureKind {
     pub(crate) fn of(method: &Method) -> Self {
         match &method.result {
             _ if method.rest.contains_key("x-subscription") => Self::Subscription,
@@ -31,8 +31,8 @@ impl Kind {
     }
 }
 
-/// `subtract(minuend, subtrahend)`; what may be left out as `count?`, any number as `number...`, and in
-/// braces what is taken by name only.
+/// Formats `subtract(minuend, subtrahend)`. An optional param is `count?`, a repeated one `number...`,
+/// and braces mean by name only.
 pub(crate) fn signature(method: &Method) -> String {
     let params: Vec<_> = method.params.iter().map(param).collect();
     let params = params.join(", ");
@@ -51,7 +51,8 @@ fn param(param: &Content) -> String {
     format!("{}{mark}", param.name)
 }
 
-/// OpenRPC has no word for a list of any length: this is ours.
+/// Returns whether a param may be repeated. OpenRPC cannot express this, so `x-repeated` is our
+/// extension.
 pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }

@@ -1,11 +1,11 @@
-//! Rows of text, column under column.
+//! Text tables with aligned columns.
 
 use crate::output;
 
-/// Columns are at most this wide; what is longer pushes the rest of its row.
+/// The maximum width of a column. A longer cell shifts the rest of its row.
 const WIDEST: usize = 48;
 
-/// Each row as a line. The last column is not padded, and a column that is empty in all rows is left out.
+/// Formats each row as a line. The last column is not padded, and a column without any text is omitted.
 pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|text| cell(text)).collect()).collect();
@@ -14,7 +14,7 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(|row| line(row, &widths)).collect()
 }
 
-/// A text on one line, without what could command a terminal or look like another column.
+/// Returns a text on one line, with control characters escaped and without tabs.
 pub(crate) fn cell(text: &str) -> String {
     let words: Vec<_> = text.split_whitespace().collect();
     output::visible(&words.join(" "))
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_under_each_other() {
+    fn columns_are_aligned() {
         let row = |texts: [&str; 3]| texts.map(str::to_owned).to_vec();
         let long = "x".repeat(60);
         let rows = [row(["a", "", "b c"]), row(["long\n er", "", ""]), row([&long, "", "d"])];

@@ -1,4 +1,4 @@
-//! `call`, `notify`, `batch` and the rest as a shell sees them: stdout, stderr and exit code.
+//! `call`, `notify` and `batch` as a shell sees them: stdout, stderr and exit code.
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::support::{Ended, Scratch, Server, antiphon, run};
 
-/// The command line, with a space between words.
+/// Runs a command line.
 fn cli(words: &[&str]) -> Ended {
     run(antiphon().args(words), b"")
 }
@@ -15,13 +15,13 @@ fn cli_with_input(words: &[&str], input: &str) -> Ended {
     run(antiphon().args(words), input.as_bytes())
 }
 
-/// It succeeds, says nothing on the side, and prints this.
+/// Asserts success, this stdout and an empty stderr.
 #[track_caller]
 fn prints(ended: &Ended, stdout: &str) {
     assert_eq!((ended.code, &*ended.stdout, &*ended.stderr), (Some(0), stdout, ""));
 }
 
-/// It fails with this code, prints nothing, and its words on stderr hold each of these.
+/// Asserts this exit code, an empty stdout and each of these texts on stderr.
 #[track_caller]
 fn fails(ended: &Ended, code: i32, words: &[&str]) {
     assert_eq!((ended.code, &*ended.stdout), (Some(code), ""), "{ended:?}");
@@ -34,7 +34,7 @@ fn demo() -> Server {
     Server::start("tcp://127.0.0.1:0", "")
 }
 
-/// Endpoints of every kind that listen, and the child process that needs none.
+/// Starts a server on every kind of endpoint that listens.
 fn everywhere() -> (Server, Scratch, Vec<String>) {
     let scratch = Scratch::new();
     let unix = |scheme, name| format!("{scheme}:{}", scratch.path(name).display());
@@ -64,7 +64,7 @@ fn call_reaches_every_kind_of_endpoint() {
     }
 }
 
-/// The child's stderr stays visible, and its stdout is the protocol's.
+/// The child's stderr stays visible, and its stdout carries the protocol.
 #[test]
 fn call_runs_a_child_process() {
     for (scheme, serving) in [
@@ -81,7 +81,7 @@ fn call_runs_a_child_process() {
 }
 
 #[test]
-fn params_are_typed_in_every_form() {
+fn params_have_every_form() {
     let server = demo();
     let echo = |params: &[&str]| cli(&[&["call", server.endpoint("tcp"), "echo"], params].concat());
     for (params, result) in [
@@ -112,7 +112,7 @@ fn params_come_from_a_file_and_from_stdin() {
 }
 
 #[test]
-fn the_id_and_the_whole_response_are_the_users() {
+fn id_and_raw_show_the_response_of_the_given_id() {
     let (server, _scratch, endpoints) = everywhere();
     for endpoint in &endpoints {
         for id in ["7", "-1", "1.50", "\"seven\"", "null", "18446744073709551616"] {
@@ -150,12 +150,12 @@ fn headers_are_sent() {
 }
 
 #[test]
-fn notify_sends_and_says_nothing() {
+fn notify_sends_and_prints_nothing() {
     let (_server, _scratch, endpoints) = everywhere();
     for endpoint in endpoints {
         prints(&cli(&["notify", &endpoint, "update", "1", "2"]), "");
     }
-    // The other side says what it has heard: the notification was not cut off by our leaving.
+    // The server logs the notification: closing the connection did not cut it off.
     let words = format!("{} --log debug", child("exec", "stdio:"));
     let ended = cli(&["notify", &words, "update", "1", "2"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""));
@@ -163,7 +163,7 @@ fn notify_sends_and_says_nothing() {
 }
 
 #[test]
-fn batch_takes_lines_and_arrays() {
+fn batch_accepts_lines_and_arrays() {
     let lines = "{\"method\":\"sum\",\"params\":[1,2]}\n\
                  {\"jsonrpc\":\"2.0\",\"method\":\"update\",\"params\":[1]}\n\n\
                  {\"jsonrpc\":\"2.0\",\"method\":\"get_data\",\"id\":\"nine\"}\n";
@@ -196,7 +196,7 @@ fn an_error_in_a_batch_is_printed_and_fails_it() {
 }
 
 #[test]
-fn exit_1_is_the_peers_error() {
+fn exit_1_is_an_error_of_the_peer() {
     let server = demo();
     let endpoint = server.endpoint("tcp");
     let ended = cli(&["call", endpoint, "fail", "-32050", "out of tea", "{\"cups\":0}"]);
@@ -206,7 +206,7 @@ fn exit_1_is_the_peers_error() {
 }
 
 #[test]
-fn exit_2_is_a_command_line_that_makes_no_sense() {
+fn exit_2_is_an_invalid_command_line() {
     for (words, remedy) in [
         (&["call"][..], "Usage:"),
         (&["frobnicate"], "Usage:"),
@@ -215,18 +215,18 @@ fn exit_2_is_a_command_line_that_makes_no_sense() {
         (&["call", "ssl://example.org", "m"], "https://"),
         (&["call", "-k", "http://h:1", "m"], "https://"),
         (&["call", "https://h:1", "m", "--cacert", "/no/such/file"], "/no/such/file"),
-        (&["call", "https://h:1", "m", "--cacert", "/dev/null"], "no certificate here"),
+        (&["call", "https://h:1", "m", "--cacert", "/dev/null"], "found no certificate"),
         (&["call", "https://h:1", "m", "--key", "/dev/null"], "--cert"),
         (&["serve", "https://127.0.0.1:0"], "--tls-self-signed"),
         (&["serve", "http://127.0.0.1:0", "--tls-self-signed"], "https://"),
-        (&["serve", "tls://127.0.0.1:0", "--tls-cert", "/dev/null"], "no certificate here"),
+        (&["serve", "tls://127.0.0.1:0", "--tls-cert", "/dev/null"], "found no certificate"),
         (&["call", "tcp://h:1", "m", "1", "a=b"], "all by position or all by name"),
         (&["call", "tcp://h:1", "m", "-d", "7"], "an Array or an Object"),
         (&["call", "tcp://h:1", "m", "-d", "[1"], "not JSON"),
         (&["call", "tcp://h:1", "m", "-d", "@/no/such/file"], "/no/such/file"),
         (&["call", "tcp://h:1", "m", "--id", "[1]"], "an id is a Number"),
         (&["call", "tcp://h:1", "m", "--timeout", "soon"], "500ms"),
-        (&["batch", "tcp://h:1", "-d", "[]"], "one a line"),
+        (&["batch", "tcp://h:1", "-d", "[]"], "one per line"),
         (&["batch", "tcp://h:1", "-d", "{\"params\":[]}"], "`method` is missing"),
         (&["serve", "exec:cat"], "stdio:"),
         (&["serve", "stdio:", "stdio:"], "only one stdin"),
@@ -246,36 +246,36 @@ fn exit_3_is_a_peer_that_cannot_be_reached() {
     }
     fails(&cli(&["call", "unix:/no/such.sock", "m"]), 3, &["is the server running there?"]);
     fails(&cli(&["call", "exec:/no/such/command", "m"]), 3, &["installed"]);
-    // It starts, and is gone without an answer.
-    fails(&cli(&["call", "exec:true", "m"]), 3, &["it ended before it answered"]);
+    // The process starts and exits without a reply.
+    fails(&cli(&["call", "exec:true", "m"]), 3, &["check the log of the server"]);
     fails(&cli(&["notify", &format!("tcp://{free}"), "m"]), 3, &["is the server running there?"]);
 }
 
 #[test]
-fn exit_4_is_an_answer_that_does_not_come_in_time() {
+fn exit_4_is_a_timeout() {
     let (_server, _scratch, endpoints) = everywhere();
     for endpoint in &endpoints {
         let ended = cli(&["call", "--timeout", "100ms", endpoint, "sleep", "60000"]);
         fails(&ended, 4, &["within 100ms", "--timeout 2m"]);
     }
-    // A server that accepts and never says a word.
+    // A server that accepts and sends nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("ws://{}", mute.local_addr().unwrap());
     fails(&cli(&["call", "--timeout", "100ms", &endpoint, "m"]), 4, &["within 100ms"]);
 }
 
 #[test]
-fn exit_5_is_a_peer_that_breaks_the_protocol() {
+fn exit_5_is_a_protocol_violation_of_the_peer() {
     for answer in [
         r#"{"jsonrpc":"2.0","result":1,"error":{"code":1,"message":"m"},"id":1}"#,
         r#"{"jsonrpc":"2.0","error":"boom","id":1}"#,
     ] {
         let script =
             format!("exec:sh -c \"read line; echo '{}'; read more\"", answer.replace('"', "\\\""));
-        fails(&cli(&["call", &script, "m"]), 5, &["-v shows what came"]);
-        fails(&cli(&["call", &web_server_that_answers(answer), "m"]), 5, &["-v shows what came"]);
+        fails(&cli(&["call", &script, "m"]), 5, &["-v shows the messages"]);
+        fails(&cli(&["call", &http_server_with_reply(answer), "m"]), 5, &["-v shows the messages"]);
     }
-    // On a wire where either side may call, these would be something other than an answer.
+    // On a duplex connection these would not be read as replies.
     for answer in [
         "",
         "<html>",
@@ -283,12 +283,12 @@ fn exit_5_is_a_peer_that_breaks_the_protocol() {
         r#"{"jsonrpc":"2.0","id":1}"#,
         r#"{"jsonrpc":"2.0","result":1,"id":"other"}"#,
     ] {
-        fails(&cli(&["call", &web_server_that_answers(answer), "m"]), 5, &["-v shows what came"]);
+        fails(&cli(&["call", &http_server_with_reply(answer), "m"]), 5, &["-v shows the messages"]);
     }
 }
 
 #[test]
-fn the_wrong_framing_is_named() {
+fn a_wrong_framing_is_named() {
     let headers = Server::start("tcp+header://127.0.0.1:0", "");
     let endpoint = format!("tcp://{}", headers.address("tcp+header"));
     fails(&cli(&["call", &endpoint, "sum", "1"]), 5, &["tcp+header://"]);
@@ -298,17 +298,17 @@ fn the_wrong_framing_is_named() {
 }
 
 #[test]
-fn a_limit_of_our_own_is_not_the_fault_of_the_peer() {
+fn a_local_limit_is_not_an_error_of_the_peer() {
     let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "");
     for scheme in ["http", "tcp"] {
         let arguments =
             ["call", server.endpoint(scheme), "echo", "[[[[[[1]]]]]]", "--max-depth", "5"];
-        fails(&cli(&arguments), 3, &["limit of ours", "nesting"]);
+        fails(&cli(&arguments), 3, &["exceeds a local limit", "nesting"]);
     }
 }
 
-/// An HTTP server that answers one POST with this body.
-fn web_server_that_answers(body: &str) -> String {
+/// Starts an HTTP server that replies to one POST with this body.
+fn http_server_with_reply(body: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
@@ -320,7 +320,7 @@ fn web_server_that_answers(body: &str) -> String {
             reader.read_line(&mut line).unwrap();
         }
         reader.get_mut().write_all(answer.as_bytes()).unwrap();
-        // Until the client leaves: what it has sent and we have not read would reset the connection.
+        // Reads to the end: closing with unread bytes would reset the connection.
         let _ = reader.read_to_end(&mut Vec::new());
     });
     endpoint
@@ -338,11 +338,11 @@ fn limits_come_from_flags_and_from_the_environment() {
         fails(&ended, 3, &["limit of 32 bytes"]);
     }
     let ended = run(antiphon().arg("serve").env("ANTIPHON_MAX_CONNECTIONS", "none"), b"");
-    fails(&ended, 2, &["`none` is no count"]);
+    fails(&ended, 2, &["`none` is not a count"]);
 }
 
 #[test]
-fn help_teaches() {
+fn help_has_examples_endpoints_and_exit_codes() {
     let help = cli(&["--help"]);
     for part in ["Examples:", "Endpoints:", "Exit codes:", "antiphon call http://"] {
         assert!(help.stdout.contains(part), "{part} is missing: {}", help.stdout);
@@ -358,7 +358,7 @@ fn help_teaches() {
 }
 
 #[test]
-fn completions_are_scripts_of_their_shells() {
+fn completions_are_scripts_for_each_shell() {
     for (shell, mark) in
         [("bash", "complete -F"), ("zsh", "#compdef antiphon"), ("fish", "complete -c")]
     {

@@ -1,4 +1,4 @@
-//! Much at once: ten thousand calls on one connection, and callers who never read their answers.
+//! Heavy load: ten thousand calls on one connection, and clients that never read their responses.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -19,7 +19,7 @@ fn call(id: usize) -> Vec<u8> {
     format!(r#"{{"jsonrpc":"2.0","method":"subtract","params":[{id},1],"id":{id}}}"#).into_bytes()
 }
 
-/// Sends all calls from a thread of its own, and takes the answers as they come.
+/// Sends all calls from another thread and reads the responses as they arrive.
 fn pipeline(connection: &mut impl Connection, mut sender: TcpStream, calls: Vec<u8>) {
     let sending = thread::spawn(move || sender.write_all(&calls).unwrap());
     let mut answered = HashSet::new();
@@ -31,7 +31,7 @@ fn pipeline(connection: &mut impl Connection, mut sender: TcpStream, calls: Vec<
     }
     assert_eq!(answered.len(), CALLS);
     sending.join().unwrap();
-    // The next answer belongs to the next call, so there was none too many.
+    // The next response belongs to the next call, so there was no surplus one.
     connection.works();
 }
 
@@ -57,7 +57,7 @@ fn pipeline_websocket(server: &Server) {
 }
 
 #[test]
-fn pipelined_calls_are_each_answered_once() {
+fn each_pipelined_call_gets_one_response() {
     let server = Server::start(ENDPOINTS, "");
     pipeline_lines(&server);
     pipeline_headers(&server);
@@ -65,7 +65,7 @@ fn pipelined_calls_are_each_answered_once() {
 }
 
 #[test]
-fn answers_go_out_many_in_one_write() {
+fn one_write_carries_many_responses() {
     let traced = Command::new("strace").args(["-o", "/dev/null", "true"]).status();
     if !traced.is_ok_and(|status| status.success()) {
         return missing("strace, or the right to trace,", "install strace to count system calls");
@@ -77,7 +77,7 @@ fn answers_go_out_many_in_one_write() {
     }
 }
 
-/// How many system calls the server makes to write to a socket while this goes on.
+/// Counts the system calls of the server that write to a socket during a conversation.
 fn writes_to_sockets(conversation: fn(&Server)) -> usize {
     let scratch = Scratch::new();
     let trace = scratch.path("trace");
@@ -87,7 +87,7 @@ fn writes_to_sockets(conversation: fn(&Server)) -> usize {
     command.arg("serve").args(ENDPOINTS.split(' ')).stdin(Stdio::null());
     let server = Server::spawn(&mut command, 2);
     conversation(&server);
-    // strace ends with the server, and has then written everything down.
+    // strace exits with the server, and its output is then complete.
     server.process().children().into_iter().for_each(|server| server.signal(Signal::TERM));
     let (code, stderr) = server.end();
     assert_eq!(code, Some(0), "{stderr}");
@@ -95,22 +95,22 @@ fn writes_to_sockets(conversation: fn(&Server)) -> usize {
     trace.lines().filter(|line| line.contains("<socket:") || line.contains("<TCP:")).count()
 }
 
-/// An echo whose answer is 64 KiB.
+/// A call of `echo` with a response of 64 KiB.
 fn echo() -> Vec<u8> {
     let text = "x".repeat(64 << 10);
     format!(r#"{{"jsonrpc":"2.0","method":"echo","params":["{text}"],"id":1}}"#).into_bytes()
 }
 
-/// What the server may hold for such a peer: itself, a write queue of 1 MiB, and requests that wait, up
-/// to the frame limit of 32 MiB and as much again in buffers that are not full.
+/// The memory that the server may use with such a peer: its own, a write queue of 1 MiB, waiting
+/// requests up to the frame limit of 32 MiB, and as much again in partly filled buffers.
 const HELD: usize = 96 << 20;
 
-/// Sends calls for ever and reads nothing. Ends when the server cuts it off.
+/// Sends calls without reading, until the server closes the connection.
 fn flood(server: &Server, mut socket: TcpStream, calls: &[u8]) {
     let mut sent = 0;
     while socket.write_all(calls).is_ok() {
         sent += calls.len();
-        assert!(sent < 1 << 30, "the server takes in everything");
+        assert!(sent < 1 << 30, "the server buffers without limit");
     }
     server.held_at_most(HELD);
     Stream::tcp(server.address("tcp"), Framing::Line).works();
@@ -118,21 +118,21 @@ fn flood(server: &Server, mut socket: TcpStream, calls: &[u8]) {
 }
 
 #[test]
-fn who_never_reads_on_tcp_is_cut_off() {
+fn a_tcp_client_that_never_reads_is_disconnected() {
     let server = Server::start(ENDPOINTS, "--stall-timeout 500ms");
     let stream = Stream::tcp(server.address("tcp"), Framing::Line);
     flood(&server, stream.sender(), &stream.framed(&echo()));
 }
 
 #[test]
-fn who_never_reads_on_a_websocket_is_cut_off() {
+fn a_websocket_client_that_never_reads_is_disconnected() {
     let server = Server::start(ENDPOINTS, "--stall-timeout 500ms");
     let socket = Ws::connect(server.address("http"));
     flood(&server, socket.sender(), &Ws::framed(0x81, &echo()));
 }
 
 #[test]
-fn who_never_reads_on_http_is_not_read_either() {
+fn an_http_client_that_never_reads_is_disconnected() {
     let server = Server::start(ENDPOINTS, "--stall-timeout 500ms");
     let http = Http::connect(server.address("http"));
     let body = echo();
@@ -144,10 +144,10 @@ fn who_never_reads_on_http_is_not_read_either() {
     flood(&server, http.sender(), &[head.as_bytes(), &body].concat());
 }
 
-/// While a call of the server's waits, it must go on reading, or the answer could not arrive: even
-/// so it does not hold what an idle caller lets pile up.
+/// While a call of the server is pending, the server must keep reading to get the reply. It still must
+/// not buffer without limit.
 #[test]
-fn who_never_reads_while_the_server_waits_for_it_is_cut_off() {
+fn a_client_that_never_reads_is_disconnected_while_the_server_calls_it() {
     let server = Server::start(ENDPOINTS, "--stall-timeout 500ms");
     let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
     let asked = stream
@@ -156,9 +156,9 @@ fn who_never_reads_while_the_server_waits_for_it_is_cut_off() {
     flood(&server, stream.sender(), &stream.framed(&echo()));
 }
 
-/// Answers that wait, each in a task of its own, are bounded too.
+/// The number of spawned calls is limited too.
 #[test]
-fn slow_calls_beyond_the_limit_wait_or_are_refused_and_none_is_lost() {
+fn slow_calls_over_the_limit_wait_or_are_rejected_and_none_is_lost() {
     let server = Server::start(ENDPOINTS, "--max-in-flight 16");
     let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
     let calls: Vec<u8> = (0..500)
@@ -178,7 +178,7 @@ fn slow_calls_beyond_the_limit_wait_or_are_refused_and_none_is_lost() {
 }
 
 impl Process {
-    /// The processes it has started.
+    /// Returns its child processes.
     fn children(self) -> Vec<Self> {
         let path = format!("/proc/{0}/task/{0}/children", self.id());
         let children = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Peers that mean harm, or are broken: each costs the server bounded memory and ends in a clear
-//! error, and the next ordinary call is answered, on the same connection where the framing allows it.
+//! Malicious and broken clients. Each costs the server bounded memory and gets a clear error, and the
+//! next valid call succeeds, on the same connection if the framing allows it.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use crate::support::{Connection, Frame, Framing, Http, PATIENCE, Server, Stream,
 const MIB: usize = 1 << 20;
 const EVERYWHERE: &str = "http://127.0.0.1:0 tcp://127.0.0.1:0";
 
-/// A frame limit of 64 KiB: what is over it must not be held.
+/// A frame limit of 64 KiB. Larger messages must not be buffered.
 const SMALL: &str = "--max-frame-bytes 65536";
-/// What the server may hold while it is small: it starts with about 10 MiB.
+/// The memory that the server may use with small limits. It starts with about 10 MiB.
 const SMALL_MEMORY: usize = 32 * MIB;
 
 fn lines(server: &Server) -> Stream {
@@ -29,7 +29,7 @@ fn ws(server: &Server) -> Ws {
     Ws::connect(server.address("http"))
 }
 
-/// The four wires that an attack can come on.
+/// Connects over each of the four transports.
 fn wires(server: &Server) -> [Box<dyn Connection>; 4] {
     [
         Box::new(http(server)),
@@ -39,7 +39,7 @@ fn wires(server: &Server) -> [Box<dyn Connection>; 4] {
     ]
 }
 
-/// Every wire still works.
+/// Asserts that every transport still works.
 fn all_work(server: &Server) {
     for mut connection in wires(server) {
         connection.works();
@@ -53,7 +53,7 @@ fn is_error(answer: &str, code: i32) {
 }
 
 #[test]
-fn messages_made_to_hurt_are_refused_and_the_connection_goes_on() {
+fn malicious_messages_are_rejected_and_the_connection_stays_usable() {
     let unclosed = "[".repeat(100_000);
     let closed = format!("{unclosed}{}", "]".repeat(100_000));
     let objects = r#"{"a":"#.repeat(100_000);
@@ -78,7 +78,7 @@ fn messages_made_to_hurt_are_refused_and_the_connection_goes_on() {
 }
 
 #[test]
-fn an_announced_gibibyte_is_refused_before_it_comes() {
+fn an_announced_gibibyte_is_rejected_before_it_is_sent() {
     let server = Server::start(EVERYWHERE, "");
     let mut stream = headers(&server);
     stream.raw(b"Content-Length: 1073741824\r\n\r\n{").unwrap();
@@ -99,13 +99,13 @@ fn an_announced_gibibyte_is_refused_before_it_comes() {
 }
 
 #[test]
-fn an_endless_line_is_not_held() {
+fn an_endless_line_is_not_buffered() {
     let server = Server::start(EVERYWHERE, SMALL);
     for byte in *b"x[ \"" {
         let mut stream = lines(&server);
         send_endlessly(|piece| stream.raw(piece), byte);
         stream.raw(b"\n").unwrap();
-        // White space is no message: what comes of it is an empty line.
+        // A line of white space is an empty message.
         let code = if byte == b' ' { -32700 } else { -32007 };
         is_error(&String::from_utf8(stream.receive().unwrap()).unwrap(), code);
         stream.works();
@@ -115,7 +115,7 @@ fn an_endless_line_is_not_held() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_skipped_and_the_stream_goes_on() {
+fn a_body_over_the_limit_is_skipped_and_the_stream_stays_usable() {
     let server = Server::start(EVERYWHERE, SMALL);
     let mut stream = headers(&server);
     stream.raw(format!("Content-Length: {}\r\n\r\n", 128 * MIB).as_bytes()).unwrap();
@@ -127,7 +127,7 @@ fn a_body_over_the_limit_is_skipped_and_the_stream_goes_on() {
 }
 
 #[test]
-fn an_endless_header_is_not_held() {
+fn an_endless_header_is_not_buffered() {
     let server = Server::start(EVERYWHERE, SMALL);
     let mut stream = headers(&server);
     stream.raw(b"Content-Type: ").unwrap();
@@ -138,7 +138,7 @@ fn an_endless_header_is_not_held() {
     let mut post = http(&server);
     post.raw(b"POST / HTTP/1.1\r\nhost: localhost\r\nx: ").unwrap();
     let _cut_off = (0..128).try_for_each(|_| post.raw(&[b'x'; MIB]));
-    // The answer may have been lost with the connection; a connection that goes on may not.
+    // The response may be lost with the connection, but the connection must end.
     assert!(post.answer().is_err() || post.answer().is_err(), "the connection goes on");
 
     server.held_at_most(SMALL_MEMORY);
@@ -146,7 +146,7 @@ fn an_endless_header_is_not_held() {
 }
 
 #[test]
-fn an_endless_body_is_not_held() {
+fn an_endless_body_is_not_buffered() {
     let server = Server::start(EVERYWHERE, SMALL);
     let mut post = http(&server);
     let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -163,7 +163,7 @@ fn an_endless_body_is_not_held() {
     all_work(&server);
 }
 
-/// 128 MiB of one byte, in pieces.
+/// Sends one byte 128 Mi times, in pieces.
 fn send_endlessly(mut send: impl FnMut(&[u8]) -> Result<(), String>, byte: u8) {
     let piece = vec![byte; MIB];
     for _ in 0..128 {
@@ -172,7 +172,7 @@ fn send_endlessly(mut send: impl FnMut(&[u8]) -> Result<(), String>, byte: u8) {
 }
 
 #[test]
-fn a_message_that_does_not_go_on_ends_its_connection() {
+fn a_stalled_message_ends_its_connection() {
     let server = Server::start(EVERYWHERE, "--handshake-timeout 300ms --stall-timeout 300ms");
     for (begun, framing) in [
         ("{\"jsonrpc\":", Framing::Line),
@@ -184,7 +184,7 @@ fn a_message_that_does_not_go_on_ends_its_connection() {
         stream.raw(begun.as_bytes()).unwrap();
         closes(&mut stream);
 
-        // The same, when it came together with a message that is whole.
+        // Like above, with a complete message in the same packet.
         let mut stream = Stream::tcp(server.address("tcp"), framing);
         let whole = stream.framed(br#"{"jsonrpc":"2.0","method":"echo","id":1}"#);
         stream.raw(&[&whole, begun.as_bytes()].concat()).unwrap();
@@ -203,21 +203,21 @@ fn a_message_that_does_not_go_on_ends_its_connection() {
     all_work(&server);
 }
 
-/// One byte after the other, each in time for a limit that only looks at the last: a header must be
-/// there as a whole in time.
+/// Each byte arrives within the timeout, so a timeout per read would not fire. The whole header must
+/// arrive in time.
 #[test]
-fn a_header_that_comes_drop_by_drop_ends_its_connection() {
+fn a_header_sent_byte_by_byte_ends_its_connection() {
     let server = Server::start(EVERYWHERE, "--handshake-timeout 300ms");
     let mut post = http(&server);
     let started = Instant::now();
     post.raw(b"POST / HTTP/1.1\r\nx: ").unwrap();
     while !post.ends_after_one_more(b"x") {
-        assert!(started.elapsed() < PATIENCE, "the server waits for the header for ever");
+        assert!(started.elapsed() < PATIENCE, "the server waits for the header forever");
     }
     all_work(&server);
 }
 
-/// The server ends the connection; it may say something before it does.
+/// Asserts that the server closes the connection, possibly after more messages.
 #[track_caller]
 fn closes(connection: &mut impl Connection) {
     let mut said = String::new();
@@ -232,7 +232,7 @@ fn closes(connection: &mut impl Connection) {
 }
 
 #[test]
-fn a_peer_that_vanishes_in_the_middle_of_a_frame_is_forgotten() {
+fn a_client_that_disconnects_within_a_message_frees_its_slot() {
     let server = Server::start(EVERYWHERE, "--max-connections 64");
     for _ in 0..50 {
         lines(&server).raw(b"{\"jsonrpc\":\"2.0\",\"meth").unwrap();
@@ -246,7 +246,7 @@ fn a_peer_that_vanishes_in_the_middle_of_a_frame_is_forgotten() {
 }
 
 #[test]
-fn a_connection_over_the_limit_is_told_and_the_place_is_given_again() {
+fn a_connection_over_the_limit_gets_an_error_and_slots_are_reused() {
     let server = Server::start(EVERYWHERE, "--max-connections 2");
     let (mut one, mut two) = (lines(&server), ws(&server));
     one.works();
@@ -263,7 +263,7 @@ fn a_connection_over_the_limit_is_told_and_the_place_is_given_again() {
     drop(two);
     let started = Instant::now();
     while http(&server).post(b"1").status == 503 {
-        assert!(started.elapsed() < PATIENCE, "the place of a closed connection stays taken");
+        assert!(started.elapsed() < PATIENCE, "a closed connection still counts");
     }
     one.works();
 }

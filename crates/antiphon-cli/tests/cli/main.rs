@@ -1,13 +1,14 @@
-//! The `antiphon` binary from outside: a process, its wires, and what other people's programs make
-//! of it.
+//! Black-box tests of the `antiphon` binary: its command line, its transports, and programs of other
+//! ecosystems.
 //!
-//! Nothing here links the library, but for the in-process wire. What is sent is written by hand, byte
-//! by byte, so that a fault of the engine cannot be on both sides. No test sleeps, and every wait ends after [`support::PATIENCE`].
+//! Only the in-process transport links the library. All other messages are written by hand, so that a
+//! bug of the library cannot cancel itself out. No test sleeps, and every wait ends after
+//! [`support::PATIENCE`].
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-/// The service under test, for the wire that needs no process.
+/// The service under test, for the in-process transport.
 #[path = "../../src/demo/mod.rs"]
 #[allow(dead_code)]
 mod demo;
@@ -16,15 +17,15 @@ mod support;
 
 mod bench;
 mod checking;
-mod choices;
 mod commands;
-mod completing;
-mod discovering;
+mod completions;
 mod flood;
 mod hostile;
+mod http_and_ws;
+mod http_fast_path;
 mod interop;
 mod middleware;
-mod serving;
-mod subscribing;
+mod openrpc;
+mod serve;
+mod subscribe;
 mod tls;
-mod usual;

@@ -1,4 +1,4 @@
-//! What stands around the calls of `antiphon serve`.
+//! The middleware of `antiphon serve`.
 
 use crate::support::{Connection, Framing, Http, Scratch, Server, Stream, Ws, antiphon, run};
 
@@ -18,7 +18,7 @@ fn page(server: &Server, path: &str) -> String {
 }
 
 #[test]
-fn without_credentials_no_wire_serves() {
+fn every_transport_requires_credentials() {
     let scratch = Scratch::new();
     let socket = scratch.path("auth.sock");
     let unix = format!("unix:{}", socket.display());
@@ -44,7 +44,7 @@ fn without_credentials_no_wire_serves() {
         assert!(stream.ask(LOGIN).contains("\"bearer-1\""));
         assert_eq!(stream.ask(WHO), SERVED);
     }
-    // What was refused has no result: it never reached the method.
+    // Rejected calls are counted too, with their error code.
     let counts = page(&server, "/metrics");
     for line in [
         r#"antiphon_calls_total{method="whoami",kind="request"} 9"#,
@@ -55,7 +55,7 @@ fn without_credentials_no_wire_serves() {
 }
 
 #[test]
-fn stdio_logs_in_too() {
+fn stdio_supports_login() {
     let mut command = antiphon();
     command.args(["serve", "stdio:"]).env("ANTIPHON_AUTH_BEARER", "s3cret");
     let ended = run(&mut command, format!("{WHO}\n{LOGIN}\n{WHO}\n").as_bytes());
@@ -66,7 +66,7 @@ fn stdio_logs_in_too() {
 }
 
 #[test]
-fn secrets_come_from_files_and_are_never_shown() {
+fn secrets_come_from_files_and_are_never_printed() {
     let scratch = Scratch::new();
     let file = scratch.path("tokens");
     std::fs::write(&file, "first\n\n  second  \n").unwrap();
@@ -82,7 +82,7 @@ fn secrets_come_from_files_and_are_never_shown() {
     assert!(!stderr.contains("second") && !stderr.contains("first"), "{stderr}");
 
     for (flags, hint) in [
-        (&["--auth-bearer", ""][..], "let everybody in"),
+        (&["--auth-bearer", ""][..], "admit every client"),
         (&["--auth-bearer", "@/nowhere/tokens"], "/nowhere/tokens"),
         (&["--auth-basic", "ada"], "ada:secret"),
         (&["--rate-limit", "fast"], "100/s"),
@@ -96,7 +96,7 @@ fn secrets_come_from_files_and_are_never_shown() {
 }
 
 #[test]
-fn rates_and_lists_of_methods() {
+fn rate_limits_and_method_filters_apply() {
     let server = Server::start(
         "tcp://127.0.0.1:0",
         "--rate-limit sum=1/h --allow-method s* --deny-method sleep",
@@ -114,35 +114,38 @@ fn rates_and_lists_of_methods() {
 }
 
 #[test]
-fn guesses_are_charged_to_the_address() {
+fn login_attempts_are_limited_per_address() {
     let server = Server::start(
         "tcp://127.0.0.1:0",
         "--auth-bearer s3cret --rate-limit 1000/s --rate-limit rpc.login=2/h",
     );
     let ask = || Stream::tcp(server.address("tcp"), Framing::Line).ask(LOGIN);
     assert_eq!([ask(), ask()].map(|answer| answer.contains("bearer-1")), [true, true]);
-    assert!(ask().contains("-32014"), "a connection more is no guess more");
+    assert!(ask().contains("-32014"), "a new connection does not allow more attempts");
 }
 
 #[test]
-fn health_is_told_on_every_http_port() {
+fn every_http_endpoint_has_a_health_check() {
     let server = Server::start("http://127.0.0.1:0", "--max-concurrency 1 --auth-bearer x");
     assert_eq!(page(&server, "/healthz"), "ok\n");
     let address = server.address("http");
     let mut http = Http::connect(address);
     http.raw(format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\n\r\n").as_bytes()).unwrap();
-    assert_eq!(http.answer().unwrap().status, 405, "nobody asked for counts");
+    assert_eq!(http.answer().unwrap().status, 405, "--metrics is not set");
 }
 
 #[test]
-fn each_call_is_logged_with_its_place_in_its_trace() {
+fn each_call_is_logged_with_its_trace() {
     let server = Server::start("tcp://127.0.0.1:0", "--trace");
     let mut stream = Stream::tcp(server.address("tcp"), Framing::Line);
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let call = r#"{"jsonrpc":"2.0","method":"call_me_back","params":["name",[]],"id":"x"#;
     let asked = stream.ask(&format!(r#"{call}","traceparent":"{parent}"}}"#));
     assert!(asked.contains(r#""traceparent":"00-0af7651916cd43dd8448eb211c80319c-"#), "{asked}");
-    assert!(!asked.contains("b7ad6b7169203331"), "the parent of what it calls is its own span");
+    assert!(
+        !asked.contains("b7ad6b7169203331"),
+        "an outgoing call has the span of this call as its parent"
+    );
     let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
     let answer = format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, asked["id"]);
     assert!(stream.ask(&answer).contains("\"result\":1"));

@@ -1,4 +1,4 @@
-//! Processes and connections to speak to them, written by hand.
+//! Processes under test, and hand-written connections to them.
 
 mod http;
 mod memory;
@@ -19,32 +19,32 @@ pub(crate) use self::socket::Socket;
 pub(crate) use self::stream::{Framing, Stream};
 pub(crate) use self::ws::{Frame, KEY, PROOF, Ws};
 
-/// How long anything is waited for before the test fails.
+/// The time limit of every wait. A test fails after it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The other end of a wire, message by message.
+/// A connection that sends and receives whole messages.
 pub(crate) trait Connection {
     /// Sends these bytes as one message.
     fn send(&mut self, message: &[u8]) -> Result<(), String>;
 
-    /// The next message that comes.
+    /// Receives the next message.
     fn receive(&mut self) -> Result<Vec<u8>, String>;
 
-    /// Sends a message and gives the next one that comes, as text.
+    /// Sends a message and returns the next one received, as text.
     fn ask(&mut self, message: &str) -> String {
         let answer = self.send(message.as_bytes()).and_then(|()| self.receive());
         String::from_utf8(answer.unwrap_or_else(|fault| panic!("{fault}; asked {message:.200}")))
             .unwrap()
     }
 
-    /// An ordinary call gets its ordinary answer.
+    /// Asserts that a plain call gets its result.
     fn works(&mut self) {
         let answer = self.ask(r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":"w"}"#);
         assert_eq!(answer, r#"{"jsonrpc":"2.0","result":19,"id":"w"}"#);
     }
 }
 
-/// What an error of the system means for a conversation.
+/// Describes an I/O error of a connection.
 fn fault(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -55,7 +55,7 @@ fn fault(error: &io::Error) -> String {
     }
 }
 
-/// A directory of one test's own, gone at its end.
+/// A temporary directory of one test, removed at its end.
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
@@ -84,12 +84,12 @@ pub(crate) fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// Whether a missing tool fails the test; elsewhere it is only named.
+/// Returns whether this is CI, where a missing tool fails the test.
 pub(crate) fn in_ci() -> bool {
     std::env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1")
 }
 
-/// Fails in CI; elsewhere says what to install, past the capture of test output.
+/// Reports a missing tool: fails in CI, and prints the remedy elsewhere even if output is captured.
 pub(crate) fn missing(what: &str, remedy: &str) {
     use std::io::Write as _;
     assert!(!in_ci(), "{what} is missing: {remedy}");

@@ -1,4 +1,4 @@
-//! TLS from the command line: `serve` with a certificate of its own, and whoever calls it.
+//! TLS on the command line: `serve` with a self-signed certificate, and its clients.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use crate::support::{Ended, Scratch, Server, antiphon, run};
 const SECURE: &str =
     "https://127.0.0.1:0 wss://127.0.0.1:0 tls://127.0.0.1:0 tls+header://127.0.0.1:0";
 
-/// A server on every secure wire, and the file of its certificate.
+/// A server on every TLS transport, and the file with its certificate.
 struct Secure {
     server: Server,
     file: PathBuf,
@@ -22,7 +22,7 @@ impl Secure {
         Self { server, file, _scratch: scratch }
     }
 
-    /// A command that trusts it.
+    /// Runs a command that trusts the certificate.
     fn cli(&self, words: &[&str], input: &str) -> Ended {
         let mut command = antiphon();
         run(command.args(words).arg("--cacert").arg(&self.file), input.as_bytes())
@@ -39,7 +39,7 @@ fn gives(ended: &Ended, stdout: &str) {
 }
 
 #[test]
-fn every_command_speaks_tls() {
+fn every_command_supports_tls() {
     let secure = Secure::start();
     for endpoint in secure.server.endpoints() {
         gives(&secure.cli(&["call", endpoint, "subtract", "42", "23"], ""), "19\n");
@@ -56,7 +56,7 @@ fn every_command_speaks_tls() {
 }
 
 #[test]
-fn a_server_that_nobody_vouches_for_is_believed_only_when_told() {
+fn an_untrusted_certificate_is_rejected_without_a_flag() {
     let secure = Secure::start();
     for endpoint in secure.server.endpoints() {
         for command in ["call", "bench"] {
@@ -65,7 +65,7 @@ fn a_server_that_nobody_vouches_for_is_believed_only_when_told() {
             assert_eq!((refused.code, &*refused.stdout), (Some(3), ""), "{refused:?}");
             assert!(refused.stderr.contains("hint: --cacert FILE"), "{refused:?}");
         }
-        // What the system trusts is said by a variable, too.
+        // SSL_CERT_FILE replaces the certificates that the system trusts.
         let mut command = antiphon();
         command.args(["call", endpoint, "subtract", "42", "23"]);
         gives(&run(command.env("SSL_CERT_FILE", &secure.file), b""), "19\n");
@@ -75,7 +75,7 @@ fn a_server_that_nobody_vouches_for_is_believed_only_when_told() {
 }
 
 #[test]
-fn it_says_which_certificate_it_has_made_and_how_to_trust_it() {
+fn serve_prints_the_generated_certificate_and_how_to_trust_it() {
     let scratch = Scratch::new();
     let file = scratch.path("cert.pem");
     for (flag, trust) in [
@@ -99,7 +99,7 @@ fn it_says_which_certificate_it_has_made_and_how_to_trust_it() {
 }
 
 #[test]
-fn who_speaks_no_tls_is_told_so() {
+fn plain_text_to_a_tls_port_and_back_is_explained() {
     let secure = Secure::start();
     let plain = secure.server.endpoint("https").replace("https", "http");
     let ended = cli(&["call", &plain, "subtract", "42", "23"]);

@@ -1,77 +1,77 @@
-//! How long is the body that the header block announces?
+//! Header framing: bodies of the length that a `Content-Length` header announces (LSP).
 //!
-//! It never trusts the announcement: nothing is allocated for it, and a body over the limit is
-//! skipped as it arrives. It never guesses after a malformed block, where the body has no known end.
+//! It never trusts the announced length: it allocates nothing for it, and skips a body over the limit
+//! as it arrives. It never guesses the length of a body behind a malformed block.
 //!
-//! Invariant: one error a fault. After a malformed block everything is discarded up to the next
-//! `Content-Length:`, holding at most the part of that name that has arrived.
+//! Invariant: each malformed block is reported once. Behind it, everything up to the next
+//! `Content-Length:` is discarded, and at most a partial match of that name stays in the buffer.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr2;
 
-use super::block::Block;
-use super::{FrameError, Step};
+use super::header_block::HeaderBlock;
+use super::{DeframeStep, FrameError};
 
-/// What ends a resynchronisation. Its first byte occurs in it only once, so a failed match can be
-/// given up whole.
+/// The bytes that end a resynchronisation. The first byte occurs only once in it, so a failed match
+/// can be discarded as a whole.
 const LANDMARK: &[u8] = b"content-length:";
 
-/// Takes bodies that `Content-Length` announces.
+/// Takes the bodies that `Content-Length` announces.
 #[derive(Debug)]
 pub(super) struct HeaderDeframer {
     max_frame: usize,
-    state: State,
+    state: HeaderState,
 }
 
 #[derive(Debug)]
-enum State {
-    Block(Block),
+enum HeaderState {
+    Block(HeaderBlock),
     Body {
         length: usize,
     },
-    /// Inside a body over the limit, which has been reported.
+    /// Inside a body over the limit that has been reported.
     Skipping {
         left: u64,
     },
-    /// Behind a malformed block, which has been reported.
+    /// Behind a malformed block that has been reported.
     Lost,
 }
 
 impl HeaderDeframer {
     pub(super) fn new(max_frame: usize) -> Self {
-        Self { max_frame, state: State::Block(Block::default()) }
+        Self { max_frame, state: HeaderState::Block(HeaderBlock::default()) }
     }
 
-    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.state {
-            State::Block(block) => match block.read(buf) {
-                Ok(None) => Step::Starved,
+            HeaderState::Block(block) => match block.read(buf) {
+                Ok(None) => DeframeStep::Starved,
                 Ok(Some(length)) => self.open_body(length),
                 Err(reason) => {
-                    self.state = State::Lost;
-                    Step::Emit(Err(FrameError::Header { reason }))
+                    self.state = HeaderState::Lost;
+                    DeframeStep::Emit(Err(FrameError::Header { reason }))
                 }
             },
-            State::Body { length } if *length > buf.len() => Step::Starved,
-            State::Body { length } => {
+            HeaderState::Body { length } if *length > buf.len() => DeframeStep::Starved,
+            HeaderState::Body { length } => {
                 let body = buf.split_to(*length).freeze();
                 self.open_block();
-                Step::Emit(Ok(body))
+                DeframeStep::Emit(Ok(body))
             }
-            State::Skipping { left } => {
+            HeaderState::Skipping { left } => {
                 skip(left, buf);
-                if *left == 0 { self.open_block() } else { Step::Starved }
+                if *left == 0 { self.open_block() } else { DeframeStep::Starved }
             }
-            State::Lost if resynchronise(buf) => self.open_block(),
-            State::Lost => Step::Starved,
+            HeaderState::Lost if resynchronise(buf) => self.open_block(),
+            HeaderState::Lost => DeframeStep::Starved,
         }
     }
 
     pub(super) fn is_under_way(&self, buffered: usize) -> bool {
         match &self.state {
-            State::Block(block) => block.has_begun() || buffered > 0,
-            State::Body { .. } | State::Skipping { .. } => true,
-            State::Lost => false,
+            HeaderState::Block(block) => block.has_begun() || buffered > 0,
+            HeaderState::Body { .. } | HeaderState::Skipping { .. } => true,
+            HeaderState::Lost => false,
         }
     }
 
@@ -84,26 +84,26 @@ impl HeaderDeframer {
 
     pub(super) fn wanted(&self, buffered: usize) -> usize {
         match self.state {
-            State::Body { length } => length.saturating_sub(buffered),
-            State::Skipping { left } => usize::try_from(left).unwrap_or(usize::MAX),
-            State::Block(_) | State::Lost => 0,
+            HeaderState::Body { length } => length.saturating_sub(buffered),
+            HeaderState::Skipping { left } => usize::try_from(left).unwrap_or(usize::MAX),
+            HeaderState::Block(_) | HeaderState::Lost => 0,
         }
     }
 
-    fn open_block(&mut self) -> Step {
-        self.state = State::Block(Block::default());
-        Step::Continue
+    fn open_block(&mut self) -> DeframeStep {
+        self.state = HeaderState::Block(HeaderBlock::default());
+        DeframeStep::Continue
     }
 
-    fn open_body(&mut self, length: u64) -> Step {
+    fn open_body(&mut self, length: u64) -> DeframeStep {
         match usize::try_from(length) {
             Ok(length) if length <= self.max_frame => {
-                self.state = State::Body { length };
-                Step::Continue
+                self.state = HeaderState::Body { length };
+                DeframeStep::Continue
             }
             _ => {
-                self.state = State::Skipping { left: length };
-                Step::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
+                self.state = HeaderState::Skipping { left: length };
+                DeframeStep::Emit(Err(FrameError::TooLarge { limit: self.max_frame }))
             }
         }
     }
@@ -115,8 +115,8 @@ fn skip(left: &mut u64, buf: &mut BytesMut) {
     *left -= count as u64;
 }
 
-/// Discards up to the landmark; whether it has been found. What stays while it has not is a
-/// beginning of it.
+/// Discards bytes up to the landmark, and returns whether it was found. If not, only a partial match
+/// at the end of the buffer stays.
 fn resynchronise(buf: &mut BytesMut) -> bool {
     while let Some(at) = memchr2(b'c', b'C', buf) {
         buf.advance(at);
@@ -135,10 +135,10 @@ fn resynchronise(buf: &mut BytesMut) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::framing::Framing::Header;
-    use crate::framing::tests::{Feed, Frame, MAX_FRAME, expect, ok, too_large};
-    use crate::framing::{FrameError, HeaderFault};
+    use crate::framing::tests::{Frame, FrameFeed, MAX_FRAME, expect, ok, too_large};
+    use crate::framing::{FrameError, HeaderError};
 
-    fn fault(reason: HeaderFault) -> Frame {
+    fn fault(reason: HeaderError) -> Frame {
         Err(FrameError::Header { reason })
     }
 
@@ -153,9 +153,9 @@ mod tests {
     }
 
     #[test]
-    fn the_landmark_is_found_behind_half_of_itself() {
+    fn the_landmark_is_found_behind_a_partial_match() {
         let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
-        let reason = HeaderFault::NotAHeader { line: "?".into() };
+        let reason = HeaderError::NotAHeader { line: "?".into() };
         expect(Header, 64, input, &[fault(reason), ok(b"[]")]);
     }
 
@@ -166,8 +166,8 @@ mod tests {
     }
 
     #[test]
-    fn an_announcement_allocates_nothing() {
-        let mut feed = Feed::new(Header, usize::MAX);
+    fn an_announced_length_allocates_nothing() {
+        let mut feed = FrameFeed::new(Header, usize::MAX);
         feed.push(b"Content-Length: 1073741824\r\n\r\n{");
         assert!(feed.frames.is_empty() && feed.buf.capacity() < 4096);
         assert_eq!(feed.deframer.wanted(1), 64 * 1024);
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_huge_body_is_skipped_without_being_held() {
-        let mut feed = Feed::new(Header, MAX_FRAME);
+        let mut feed = FrameFeed::new(Header, MAX_FRAME);
         feed.push(b"Content-Length: 1073741824\r\n\r\n");
         assert_eq!(feed.frames, [too_large(MAX_FRAME)]);
         let piece = vec![b'{'; 1 << 20];

@@ -1,34 +1,40 @@
-//! Which texts does a line hold? Usually one; some peers (geth's IPC) send several without newlines.
+//! Line framing: one JSON text per line. Some peers (geth's IPC) send several texts without newlines.
 //!
-//! It never waits for the newline of a text whose brackets have closed: a peer that sends none
-//! would wait for its answer for ever.
+//! It never waits for the newline behind a text whose brackets are closed: a peer that sends no
+//! newline would wait for its response forever.
 //!
-//! Invariant: a newline ends whatever stands before it, so one malformed line costs one line.
+//! Invariant: a newline ends the text before it, so one malformed line costs one line.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
-use super::text::{Shape, Structure, Text, is_space, skip};
-use super::{FrameError, Step};
+use super::json_text::{BracketCounter, Delimiter, PartialText, is_space, skip};
+use super::{DeframeStep, FrameError};
 
 /// Takes texts from lines.
 #[derive(Debug)]
 pub(super) struct LineDeframer {
     max_frame: usize,
-    text: Text,
+    text: PartialText,
     line_has_text: bool,
-    /// A line that is there is taken without a look at what is in it.
+    /// Complete lines are returned without a scan for their texts.
     whole: bool,
-    /// So many bytes at the front of the buffer are known to hold no newline.
+    /// The number of bytes at the front of the buffer that are known to have no newline.
     searched: usize,
 }
 
 impl LineDeframer {
     pub(super) fn new(max_frame: usize, whole: bool) -> Self {
-        Self { max_frame, text: Text::new(max_frame), line_has_text: false, whole, searched: 0 }
+        Self {
+            max_frame,
+            text: PartialText::new(max_frame),
+            line_has_text: false,
+            whole,
+            searched: 0,
+        }
     }
 
-    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         let before = buf.len();
         if self.text.is_under_way() {
             let step = self.text.step(buf);
@@ -38,23 +44,23 @@ impl LineDeframer {
         let first = skip(buf, |byte| is_space(byte) && byte != b'\n');
         self.forget(before - buf.len());
         match first {
-            None => Step::Starved,
+            None => DeframeStep::Starved,
             Some(b'\n') => self.end_line(buf),
             Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
     }
 
-    /// So many bytes have left the front of the buffer.
+    /// Adjusts `searched` after this many bytes have left the front of the buffer.
     fn forget(&mut self, bytes: usize) {
         self.searched = self.searched.saturating_sub(bytes);
     }
 
-    /// The rest of the line, where it is all there and may be one text.
-    fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<Step> {
+    /// Returns the rest of the line if it is complete and may be one text.
+    fn whole_line(&mut self, first: u8, buf: &mut BytesMut) -> Option<DeframeStep> {
         if !self.whole || !matches!(first, b'{' | b'[') {
             return None;
         }
-        // What was searched is not searched again: many texts may come without any newline.
+        // Bytes are searched once: many texts may arrive without any newline.
         let searched = self.searched.min(buf.len());
         let found = memchr(b'\n', &buf[searched..]).map(|at| searched + at);
         self.searched = found.unwrap_or(buf.len());
@@ -63,7 +69,7 @@ impl LineDeframer {
         line.truncate(newline);
         self.line_has_text = false;
         self.searched = 0;
-        Some(Step::Emit(Ok(line.freeze())))
+        Some(DeframeStep::Emit(Ok(line.freeze())))
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -76,24 +82,24 @@ impl LineDeframer {
         self.text.rest(buf)
     }
 
-    /// A line without a text is an empty message, and gets the answer of one.
-    fn end_line(&mut self, buf: &mut BytesMut) -> Step {
+    /// Ends a line. A line without a text is an empty message, and is answered as one.
+    fn end_line(&mut self, buf: &mut BytesMut) -> DeframeStep {
         buf.advance(1);
         self.forget(1);
         if std::mem::take(&mut self.line_has_text) {
-            Step::Continue
+            DeframeStep::Continue
         } else {
-            Step::Emit(Ok(Bytes::new()))
+            DeframeStep::Emit(Ok(Bytes::new()))
         }
     }
 
-    fn begin(&mut self, first: u8) -> Step {
+    fn begin(&mut self, first: u8) -> DeframeStep {
         self.line_has_text = true;
         self.text.begin(match first {
-            b'{' | b'[' => Shape::Enclosed(Structure::new(true)),
-            _ => Shape::Line,
+            b'{' | b'[' => Delimiter::Enclosed(BracketCounter::new(true)),
+            _ => Delimiter::Line,
         });
-        Step::Continue
+        DeframeStep::Continue
     }
 }
 
@@ -102,16 +108,16 @@ mod tests {
     use bytes::BytesMut;
 
     use crate::framing::Framing::Line;
-    use crate::framing::tests::{Feed, expect, ok, too_large};
+    use crate::framing::tests::{FrameFeed, expect, ok, too_large};
     use crate::framing::{Deframer, texts};
 
     #[test]
-    fn one_text_a_line() {
+    fn one_text_per_line() {
         expect(Line, 64, b"{\"a\":1}\n[2]\r\n{}\n", &[ok(b"{\"a\":1}"), ok(b"[2]"), ok(b"{}")]);
     }
 
     #[test]
-    fn a_whole_line_and_its_texts_are_the_texts_of_the_line() {
+    fn splitting_a_whole_line_gives_the_texts_of_the_line() {
         let lines: [&[u8]; 6] = [
             b"{\"a\":1}{\"b\":2} [3]",
             b"{}",
@@ -132,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_over_the_limit_is_not_taken_whole() {
+    fn a_line_over_the_limit_is_scanned_for_texts() {
         let mut buf = BytesMut::from(&b"[1][2]\n[3]\n"[..]);
         let mut deframer = Deframer::new(Line, 5).whole_lines();
         for text in [b"[1]", b"[2]", b"[3]"] {
@@ -141,9 +147,9 @@ mod tests {
         assert_eq!(deframer.next(&mut buf), None);
     }
 
-    /// More may come while texts that are there have not been taken yet.
+    /// More bytes may arrive before all buffered texts are taken.
     #[test]
-    fn a_newline_is_found_behind_spaces_that_were_searched() {
+    fn a_newline_is_found_behind_searched_spaces() {
         let mut buf = BytesMut::from(&b"{}  [1,"[..]);
         let mut deframer = Deframer::new(Line, 64).whole_lines();
         assert_eq!(deframer.next(&mut buf), Some(ok(b"{}")));
@@ -159,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_closed_text_needs_no_newline() {
-        let mut feed = Feed::new(Line, 64);
+        let mut feed = FrameFeed::new(Line, 64);
         feed.push(b" {\"a\":[]}");
         assert_eq!(feed.frames, [ok(b"{\"a\":[]}")]);
     }
@@ -218,7 +224,7 @@ mod tests {
     #[test]
     fn an_endless_line_is_not_buffered() {
         for piece in [&[b'['; 1024][..], &[b'1'; 1024], &[b'"'; 1023], &[b' '; 1024]] {
-            let mut feed = Feed::new(Line, 4096);
+            let mut feed = FrameFeed::new(Line, 4096);
             for _ in 0..1024 {
                 feed.push(piece);
                 assert!(feed.buf.len() <= 4096);

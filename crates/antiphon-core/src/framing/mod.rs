@@ -1,17 +1,17 @@
-//! Where does a message end? Bytes become frames of one JSON text each, and messages become bytes.
+//! Framing: the boundaries of messages on a byte stream.
 //!
 //! It never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
 //! decoder can answer it. It never allocates for a length that a peer has only announced.
 //!
-//! Invariant: the buffer is consumed here and nowhere else. What was scanned is remembered as an
-//! offset into it, so a message that arrives in a thousand pieces is still scanned once; and after
-//! [`Deframer::next`] has asked for more bytes, the buffer holds no more than the frame limit (or,
-//! for header framing, one capped header block).
+//! Invariant: only the deframer consumes the buffer. It remembers how far it has scanned, so a message
+//! that arrives in a thousand pieces is still scanned once. After [`Deframer::next`] has returned
+//! `None`, the buffer holds no more than the frame limit (or, for header framing, one capped header
+//! block).
 
-mod block;
 mod header;
+mod header_block;
+mod json_text;
 mod line;
-mod text;
 mod values;
 pub mod websocket;
 
@@ -20,36 +20,36 @@ use std::str::FromStr;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-pub use self::block::HeaderFault;
 use self::header::HeaderDeframer;
+pub use self::header_block::HeaderError;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
-/// The most that is asked for of a frame of which little has come.
-const MAX_WANTED: usize = 64 * 1024;
-/// What has come of a message that is large without doubt.
-const MUCH: usize = 1 << 20;
-/// The most that a framing writes around a message.
-const MAX_AROUND: usize = 40;
+/// The largest hint for a frame of which few bytes are buffered.
+const MAX_SMALL_HINT: usize = 64 * 1024;
+/// The number of buffered bytes from which a message counts as large.
+const LARGE_MESSAGE: usize = 1 << 20;
+/// The most bytes that a framing adds to a message.
+const MAX_OVERHEAD: usize = 40;
 
-/// How messages are told apart on a byte stream.
+/// The separation of messages on a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
-    /// One JSON text a line (MCP, IPC); texts that follow each other on one line are taken too.
+    /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
     Line,
     /// A `Content-Length` header block before each text (LSP).
     Header,
-    /// JSON values that follow each other; a newline is whitespace.
+    /// JSON values that follow each other; a newline is only white space.
     Values,
 }
 
 impl Framing {
-    /// Appends `message`, which is one JSON text, to `out`, framed.
+    /// Appends the frame of `message`, which is one JSON text, to `out`.
     ///
-    /// On a line, newlines become spaces: in JSON they are white space and nothing else, and a
-    /// message that is only passed on may hold them.
+    /// With line framing, newlines become spaces: in JSON text they are only white space, and a
+    /// forwarded message may contain them.
     pub fn encode(self, message: &[u8], out: &mut BytesMut) {
-        out.reserve(message.len() + MAX_AROUND);
+        out.reserve(message.len() + MAX_OVERHEAD);
         self.encode_head(message.len(), out);
         let start = out.len();
         out.put_slice(message);
@@ -59,12 +59,12 @@ impl Framing {
         self.encode_tail(out);
     }
 
-    /// Whether a message can go as it is, between the two below.
+    /// Whether a message can be sent unchanged between `encode_head` and `encode_tail`.
     pub fn takes(self, message: &[u8]) -> bool {
         self != Self::Line || memchr::memchr2(b'\n', b'\r', message).is_none()
     }
 
-    /// Appends what stands before a message of this length.
+    /// Appends the bytes before a message of this length.
     pub fn encode_head(self, length: usize, out: &mut BytesMut) {
         if self == Self::Header {
             // A `BytesMut` grows as needed, so writing to it cannot fail.
@@ -72,7 +72,7 @@ impl Framing {
         }
     }
 
-    /// Appends what stands behind a message.
+    /// Appends the bytes behind a message.
     pub fn encode_tail(self, out: &mut BytesMut) {
         if self != Self::Header {
             out.put_u8(b'\n');
@@ -110,40 +110,40 @@ impl FromStr for Framing {
     }
 }
 
-/// The name of a framing that does not exist.
+/// An error for an unknown name of a framing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown framing {name:?}; choose line, header or values")]
 pub struct UnknownFraming {
-    /// The name as it was given.
+    /// The unknown name.
     pub name: String,
 }
 
-/// Why a frame could not be taken from the stream. The stream stays usable after each of them.
+/// Why a frame could not be taken from the stream. The stream stays usable after each error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The frame is over the limit. It is reported once and skipped to its end.
+    /// The frame is over the limit. The error is reported once, and the frame is skipped.
     #[error("frame is larger than the limit of {limit} bytes; raise the frame limit or send less")]
     TooLarge {
         /// The limit that the frame exceeds.
         limit: usize,
     },
-    /// The header block is malformed. What follows is skipped to the next `Content-Length:`.
+    /// The header block is malformed. The bytes up to the next `Content-Length:` are skipped.
     #[error("malformed header block: {reason}")]
     Header {
-        /// What is wrong with it.
-        reason: HeaderFault,
+        /// The reason.
+        reason: HeaderError,
     },
     /// The stream ended inside a header block or a body.
     #[error("stream ended inside a frame; send all of the announced bytes before closing")]
     Truncated,
 }
 
-/// The texts that stand on one line, as a [`Deframer`] gives them that takes no whole lines.
+/// Splits one line into its texts, like a [`Deframer`] without `whole_lines`.
 pub fn texts(line: &[u8]) -> Texts {
     Texts { deframer: Deframer::new(Framing::Line, usize::MAX), rest: BytesMut::from(line) }
 }
 
-/// The texts of a line, found one after the other.
+/// Iterator over the texts of a line.
 #[derive(Debug)]
 pub struct Texts {
     deframer: Deframer,
@@ -158,7 +158,7 @@ impl Iterator for Texts {
     }
 }
 
-/// Takes frames from the front of a buffer, resuming where the last call ran out of bytes.
+/// Takes frames from the front of a buffer. It resumes where the last call ran out of bytes.
 #[derive(Debug)]
 pub struct Deframer {
     max_frame: usize,
@@ -174,16 +174,16 @@ enum Mode {
     Values(ValuesDeframer),
 }
 
-/// What one step of a deframer came to. Each step but the starved one consumes bytes or changes
-/// state, so that stepping ends.
-enum Step {
+/// The outcome of one step of a deframer. Each step except `Starved` consumes bytes or changes state,
+/// so the loop over steps ends.
+enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
     Starved,
 }
 
 impl Deframer {
-    /// A deframer for `framing` that refuses frames of more than `max_frame` bytes.
+    /// Creates a deframer for `framing` that rejects frames of more than `max_frame` bytes.
     pub fn new(framing: Framing, max_frame: usize) -> Self {
         let mut deframer = Self::detecting(max_frame);
         deframer.begin(framing);
@@ -199,8 +199,8 @@ impl Deframer {
         };
     }
 
-    /// Takes a line that is all there as one frame, without a look at what is in it: most lines are
-    /// one text, and whoever decodes it sees that. What is none may be several; [`texts`] tells.
+    /// Returns each complete line as one frame, without a scan for its texts. Most lines are one text,
+    /// and the decoder notices the others; [`texts`] then splits the line.
     #[must_use]
     pub fn whole_lines(mut self) -> Self {
         self.whole_lines = true;
@@ -210,13 +210,13 @@ impl Deframer {
         self
     }
 
-    /// A deframer that decides at the first byte: `C` or `c` opens a `Content-Length` header, and
-    /// no JSON text; anything else is line framing.
+    /// Creates a deframer that detects the framing from the first byte: `C` or `c` starts a
+    /// `Content-Length` header and no JSON text; every other byte means line framing.
     pub fn detecting(max_frame: usize) -> Self {
         Self { max_frame, whole_lines: false, mode: Mode::Detecting }
     }
 
-    /// The framing in use; `None` until it has been detected.
+    /// The framing in use; `None` until it is detected.
     pub fn framing(&self) -> Option<Framing> {
         match self.mode {
             Mode::Detecting => None,
@@ -226,20 +226,20 @@ impl Deframer {
         }
     }
 
-    /// The next frame in `buf`, without copying it; `None` when more bytes are needed.
+    /// Returns the next frame in `buf` without copying it; `None` if more bytes are needed.
     ///
     /// Between calls `buf` may only grow at its end.
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         loop {
             match self.step(buf) {
-                Step::Emit(frame) => return Some(frame),
-                Step::Continue => {}
-                Step::Starved => return None,
+                DeframeStep::Emit(frame) => return Some(frame),
+                DeframeStep::Continue => {}
+                DeframeStep::Starved => return None,
             }
         }
     }
 
-    /// What is left when the stream has ended; to be called until it gives `None`.
+    /// Returns the remaining frames at the end of the stream. Call it until it returns `None`.
     pub fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.next(buf).or_else(|| match &mut self.mode {
             Mode::Detecting => None,
@@ -249,7 +249,7 @@ impl Deframer {
         })
     }
 
-    /// Whether a frame has begun and not ended, of which this many bytes are buffered.
+    /// Whether a frame has begun and not ended, with this many bytes in the buffer.
     pub fn is_under_way(&self, buffered: usize) -> bool {
         match &self.mode {
             Mode::Detecting => false,
@@ -259,17 +259,16 @@ impl Deframer {
         }
     }
 
-    /// How many more bytes than the `buffered` ones the frame under way surely needs, as far as
-    /// that is known, and at most 64 KiB or four times what has come: a hint for the size of the
-    /// next read.
+    /// Returns how many more bytes the current frame needs, as far as that is known: a hint for the
+    /// size of the next read, limited by [`reserve_hint`].
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
-            Mode::Header(header) => within_reason(header.wanted(buffered), buffered),
+            Mode::Header(header) => reserve_hint(header.wanted(buffered), buffered),
             Mode::Detecting | Mode::Line(_) | Mode::Values(_) => 0,
         }
     }
 
-    fn step(&mut self, buf: &mut BytesMut) -> Step {
+    fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.mode {
             Mode::Detecting => self.detect(buf),
             Mode::Line(line) => line.step(buf),
@@ -278,34 +277,35 @@ impl Deframer {
         }
     }
 
-    fn detect(&mut self, buf: &BytesMut) -> Step {
+    fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return Step::Starved,
+            None => return DeframeStep::Starved,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };
         self.begin(framing);
-        Step::Continue
+        DeframeStep::Continue
     }
 }
 
-/// How much to make room for of what is `missing` of a message, when so much is `buffered`: a peer's
-/// announcement alone must not size a buffer.
+/// Returns how many of the `missing` bytes of a message to reserve space for, with `buffered` bytes
+/// received: a length that a peer only announces must not size a buffer.
 ///
-/// That is four times what has come, and sixteen once a MiB has: a message that is large already seldom
-/// lies, and to move it to more room costs more than room that is not touched.
+/// The hint is at most 64 KiB or four times the received bytes, and sixteen times from 1 MiB on. The
+/// announced length of a message that is already large is seldom wrong, and moving it to a larger buffer
+/// costs more than memory that is not touched.
 ///
 /// ```
-/// use antiphon_core::framing::within_reason;
+/// use antiphon_core::framing::reserve_hint;
 ///
-/// assert_eq!(within_reason(100, 0), 100);
-/// assert_eq!(within_reason(1 << 30, 100), 64 << 10);
-/// assert_eq!(within_reason(1 << 30, 100 << 10), 400 << 10);
-/// assert_eq!(within_reason(1 << 30, 1 << 20), 16 << 20);
+/// assert_eq!(reserve_hint(100, 0), 100);
+/// assert_eq!(reserve_hint(1 << 30, 100), 64 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 100 << 10), 400 << 10);
+/// assert_eq!(reserve_hint(1 << 30, 1 << 20), 16 << 20);
 /// ```
-pub fn within_reason(missing: usize, buffered: usize) -> usize {
-    let times = if buffered < MUCH { 4 } else { 16 };
-    missing.min(buffered.saturating_mul(times).max(MAX_WANTED))
+pub fn reserve_hint(missing: usize, buffered: usize) -> usize {
+    let factor = if buffered < LARGE_MESSAGE { 4 } else { 16 };
+    missing.min(buffered.saturating_mul(factor).max(MAX_SMALL_HINT))
 }
 
 #[cfg(test)]

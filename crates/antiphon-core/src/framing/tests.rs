@@ -1,4 +1,4 @@
-//! The feed that the tests of each framing use, and the properties that hold for all of them.
+//! Properties that hold for all framings, and the feed that the tests of each framing use.
 
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -23,13 +23,13 @@ pub(super) fn too_large(limit: usize) -> Frame {
 }
 
 /// A stream as its reader sees it: pieces go in, frames come out.
-pub(super) struct Feed {
+pub(super) struct FrameFeed {
     pub(super) deframer: Deframer,
     pub(super) buf: BytesMut,
     pub(super) frames: Vec<Frame>,
 }
 
-impl Feed {
+impl FrameFeed {
     pub(super) fn new(framing: Framing, max_frame: usize) -> Self {
         Self::with(Deframer::new(framing, max_frame))
     }
@@ -60,20 +60,21 @@ impl Feed {
     }
 }
 
-/// The same frames come out however the input is cut: in two at every byte, and into single bytes.
+/// Asserts that the frames do not depend on how the input is cut: in two at every byte, and into
+/// single bytes.
 pub(super) fn expect(framing: Framing, max_frame: usize, input: &[u8], frames: &[Frame]) {
     for cut in 0..=input.len() {
-        let mut feed = Feed::new(framing, max_frame);
+        let mut feed = FrameFeed::new(framing, max_frame);
         feed.push(&input[..cut]);
         feed.push(&input[cut..]);
         assert_eq!(feed.finish(), frames, "{framing}, {:?} cut at {cut}", input.escape_ascii());
     }
-    let frames_by_byte = Feed::in_pieces(framing, max_frame, input, 1);
+    let frames_by_byte = FrameFeed::in_pieces(framing, max_frame, input, 1);
     assert_eq!(frames_by_byte, frames, "{framing}, {:?} by byte", input.escape_ascii());
 }
 
 #[test]
-fn encode_writes_what_the_wire_expects() {
+fn encode_writes_each_framing() {
     let mut out = BytesMut::from("x");
     Framing::Line.encode(b"[1]", &mut out);
     Framing::Header.encode("\"é\"".as_bytes(), &mut out);
@@ -82,7 +83,7 @@ fn encode_writes_what_the_wire_expects() {
 }
 
 #[test]
-fn a_framing_is_its_name() {
+fn a_framing_parses_from_its_name() {
     for framing in ALL {
         assert_eq!(framing.to_string().parse(), Ok(framing));
     }
@@ -97,7 +98,7 @@ fn errors_name_the_value_and_the_remedy() {
         text,
         "frame is larger than the limit of 7 bytes; raise the frame limit or send less"
     );
-    let [Err(error)] = &Feed::in_pieces(Framing::Header, 9, b"Content-Length: -1\n\n", 99)[..]
+    let [Err(error)] = &FrameFeed::in_pieces(Framing::Header, 9, b"Content-Length: -1\n\n", 99)[..]
     else {
         unreachable!("a negative length is an error")
     };
@@ -106,7 +107,7 @@ fn errors_name_the_value_and_the_remedy() {
 }
 
 #[test]
-fn the_first_byte_decides() {
+fn the_first_byte_selects_the_framing() {
     let cases: [(&[u8], Framing, &'static [u8]); 5] = [
         (b"Content-Length: 2\r\n\r\n{}", Framing::Header, b"{}"),
         (b"content-type: a\nContent-Length: 2\n\n{}", Framing::Header, b"{}"),
@@ -115,7 +116,7 @@ fn the_first_byte_decides() {
         (b"\n", Framing::Line, b""),
     ];
     for (input, framing, frame) in cases {
-        let mut feed = Feed::with(Deframer::detecting(MAX_FRAME));
+        let mut feed = FrameFeed::with(Deframer::detecting(MAX_FRAME));
         feed.push(b"");
         assert_eq!(feed.deframer.framing(), None);
         feed.push(&input[..1]);
@@ -123,13 +124,13 @@ fn the_first_byte_decides() {
         feed.push(&input[1..]);
         assert_eq!(feed.finish(), [ok(frame)]);
     }
-    assert_eq!(Feed::with(Deframer::detecting(MAX_FRAME)).finish(), []);
+    assert_eq!(FrameFeed::with(Deframer::detecting(MAX_FRAME)).finish(), []);
 }
 
-/// Work is linear because no byte is looked at again in a later call. To prove it, whatever stays
-/// in the buffer is overwritten with newlines after each call: a second look would end the frame.
+/// Work is linear because no byte is read again in a later call. To prove it, the buffer is
+/// overwritten with newlines after each call: a second scan would end the frame.
 #[test]
-fn what_was_scanned_is_never_scanned_again() {
+fn scanned_bytes_are_never_scanned_again() {
     let body = "\\\"{[ ".repeat(200_000);
     for (framing, open, close) in [
         (Framing::Line, "{\"a\":\"", "\"}"),
@@ -138,7 +139,7 @@ fn what_was_scanned_is_never_scanned_again() {
         (Framing::Values, "\"", "\""),
     ] {
         let input = [open, &body, close].concat();
-        let mut feed = Feed::new(framing, input.len());
+        let mut feed = FrameFeed::new(framing, input.len());
         for piece in input.as_bytes().chunks(1021) {
             feed.push(piece);
             feed.buf.fill(b'\n');
@@ -150,7 +151,7 @@ fn what_was_scanned_is_never_scanned_again() {
 
 #[test]
 fn a_header_line_is_searched_once() {
-    let mut feed = Feed::new(Framing::Header, MAX_FRAME);
+    let mut feed = FrameFeed::new(Framing::Header, MAX_FRAME);
     feed.push(b"Content-Length: 2\r\nX: ");
     for _ in 0..1000 {
         feed.push(b"y");
@@ -164,7 +165,7 @@ fn a_header_line_is_searched_once() {
 #[test]
 fn frames_are_slices_of_the_buffer() {
     for framing in ALL {
-        let mut feed = Feed::new(framing, MAX_FRAME);
+        let mut feed = FrameFeed::new(framing, MAX_FRAME);
         framing.encode(b"[1]", &mut feed.buf);
         let memory = feed.buf.as_ptr_range();
         feed.push(b"");
@@ -190,7 +191,7 @@ fn json() -> impl Strategy<Value = String> {
     value.prop_map(|value| value.to_string())
 }
 
-/// Bytes that reach the states of every framing more often than chance would.
+/// Bytes that reach the states of every framing more often than random bytes.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let token = prop_oneof![
         prop::sample::select(&b"{}[]\"\\\n\r c1"[..]).prop_map(|byte| vec![byte]),
@@ -205,14 +206,14 @@ fn noise() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn what_was_encoded_comes_back(
+    fn encoded_messages_are_deframed_unchanged(
         texts in vec(json(), 0..8),
         sizes in vec(1..40usize, 1..8),
     ) {
         for framing in ALL {
             let mut wire = BytesMut::new();
             texts.iter().for_each(|text| framing.encode(text.as_bytes(), &mut wire));
-            let mut feed = Feed::new(framing, MAX_FRAME);
+            let mut feed = FrameFeed::new(framing, MAX_FRAME);
             for size in sizes.iter().cycle() {
                 if wire.is_empty() {
                     break;
@@ -226,14 +227,14 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_give_the_same_frames_however_they_are_cut(
+    fn the_frames_of_any_bytes_do_not_depend_on_the_cuts(
         input in noise(),
         size in 1..20usize,
         max_frame in 0..24usize,
     ) {
         for framing in ALL {
-            let whole = Feed::in_pieces(framing, max_frame, &input, input.len().max(1));
-            let pieces = Feed::in_pieces(framing, max_frame, &input, size);
+            let whole = FrameFeed::in_pieces(framing, max_frame, &input, input.len().max(1));
+            let pieces = FrameFeed::in_pieces(framing, max_frame, &input, size);
             prop_assert_eq!(whole, pieces, "{}", framing);
         }
     }
@@ -245,7 +246,7 @@ proptest! {
         max_frame in 0..24usize,
     ) {
         for framing in ALL {
-            let mut feed = Feed::new(framing, max_frame);
+            let mut feed = FrameFeed::new(framing, max_frame);
             let bound = if framing == Framing::Header { 8 * 1024 } else { max_frame };
             for piece in input.chunks(size) {
                 feed.push(piece);

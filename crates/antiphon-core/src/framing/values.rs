@@ -1,38 +1,38 @@
-//! Which values follow each other, where a newline is only whitespace?
+//! Value framing: JSON values that follow each other, with newlines as white space.
 //!
-//! It never gives an empty frame: between values there is nothing that could be answered.
+//! It never returns an empty frame: between values there is nothing to answer.
 //!
-//! Invariant: garbage costs no valid value behind it, since a run of garbage ends at whitespace and
-//! at whatever opens an object, an array or a string.
+//! Invariant: garbage does not swallow a valid value behind it. A run of garbage ends at white space,
+//! and before the start of an Object, an Array or a String.
 
 use bytes::{Bytes, BytesMut};
 
-use super::text::{Shape, Structure, Text, is_space, skip};
-use super::{FrameError, Step};
+use super::json_text::{BracketCounter, Delimiter, PartialText, is_space, skip};
+use super::{DeframeStep, FrameError};
 
 /// Takes values that follow each other.
 #[derive(Debug)]
 pub(super) struct ValuesDeframer {
-    text: Text,
+    text: PartialText,
 }
 
 impl ValuesDeframer {
     pub(super) fn new(max_frame: usize) -> Self {
-        Self { text: Text::new(max_frame) }
+        Self { text: PartialText::new(max_frame) }
     }
 
-    pub(super) fn step(&mut self, buf: &mut BytesMut) -> Step {
+    pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         if self.text.is_under_way() {
             return self.text.step(buf);
         }
         let Some(first) = skip(buf, is_space) else {
-            return Step::Starved;
+            return DeframeStep::Starved;
         };
         self.text.begin(match first {
-            b'{' | b'[' | b'"' => Shape::Enclosed(Structure::new(false)),
-            _ => Shape::Run,
+            b'{' | b'[' | b'"' => Delimiter::Enclosed(BracketCounter::new(false)),
+            _ => Delimiter::Run,
         });
-        Step::Continue
+        DeframeStep::Continue
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -47,7 +47,7 @@ impl ValuesDeframer {
 #[cfg(test)]
 mod tests {
     use crate::framing::Framing::Values;
-    use crate::framing::tests::{Feed, expect, ok, too_large};
+    use crate::framing::tests::{FrameFeed, expect, ok, too_large};
 
     #[test]
     fn values_follow_each_other() {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_closed_value_needs_nothing_behind_it() {
-        let mut feed = Feed::new(Values, 64);
+        let mut feed = FrameFeed::new(Values, 64);
         feed.push(b"{}\"a\"");
         assert_eq!(feed.frames, [ok(b"{}"), ok(b"\"a\"")]);
     }

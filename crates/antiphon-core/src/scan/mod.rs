@@ -1,108 +1,70 @@
-//! Where does a JSON value end, and is it well formed?
+//! The JSON scanner: it finds the end of a value and checks that the value is well formed.
 //!
-//! One pass over the bytes, which sees on its way whether they are ASCII. It builds nothing, recurses
-//! nowhere and allocates only for nesting deeper than 64. The grammar is RFC 8259's, to the letter;
-//! what the grammar lets through and Rust cannot hold (a lone surrogate) stays as it was written.
+//! It never builds a value, never recurses, and allocates only for nesting deeper than 64. The grammar
+//! is exactly RFC 8259. Text that the grammar allows and a `str` cannot hold (an escaped lone
+//! surrogate) stays as it was received.
+//!
+//! Invariant: each byte is passed once. On the way the scanner notes whether all bytes are ASCII.
 
-mod words;
+mod kind;
+mod swar;
 
 use std::fmt;
 use std::ops::Range;
 
-use words::{HIGHS, digits_in};
-pub(crate) use words::{plain_run, special_in};
+pub use kind::JsonKind;
+use swar::{HIGHS, digits_in};
+pub(crate) use swar::{plain_run, special_in};
 
-/// Why a text is not JSON, and where.
+/// The reason why a text is not JSON, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct SyntaxError {
     /// The byte at which the text stopped being JSON.
     pub at: usize,
-    /// What stood in the way.
+    /// The reason.
     pub what: &'static str,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} at byte {}", self.what, self.at)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for SyntaxError {}
 
-/// The six JSON types, named as the specification names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`
-    Null,
-    /// `true` or `false`
-    Boolean,
-    /// A number of any size and precision.
-    Number,
-    /// A string.
-    String,
-    /// An array.
-    Array,
-    /// An object.
-    Object,
-}
-
-impl Kind {
-    /// The kind of the well-formed value that starts with this byte.
-    pub(crate) fn of(first: Option<&u8>) -> Self {
-        match first {
-            Some(b'{') => Self::Object,
-            Some(b'[') => Self::Array,
-            Some(b'"') => Self::String,
-            Some(b't' | b'f') => Self::Boolean,
-            Some(b'n') | None => Self::Null,
-            Some(_) => Self::Number,
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Null => "Null",
-            Self::Boolean => "a Boolean",
-            Self::Number => "a Number",
-            Self::String => "a String",
-            Self::Array => "an Array",
-            Self::Object => "an Object",
-        })
-    }
-}
-
-/// What a fault says of a text that may be JSON and is nested too deeply.
+/// The reason for a text that is nested too deeply. It may still be JSON.
 pub(crate) const TOO_DEEP: &str = "nesting over the limit";
 
-/// Passes over one JSON text. It keeps no place of its own: each step takes where it starts and gives
-/// where it ends, so that a place stays in a register. `None` is a fault, which `why` tells.
+/// Scans one JSON text. It keeps no position: each step takes the start and returns the end, so that
+/// the position stays in a register. `None` means failure; `error` has the reason.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     max_depth: usize,
     /// A String with an escape was passed.
     escaped: bool,
-    /// All words of Strings, one upon the other: where no high bit is set, all was ASCII. Other bytes
-    /// than those of Strings are no JSON if they are not.
+    /// The bitwise OR of all words of Strings: without a high bit, all Strings are ASCII. Outside of
+    /// Strings, JSON allows ASCII only.
     words: u64,
-    fault: Fault,
+    error: SyntaxError,
 }
 
 impl<'a> Scanner<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Self {
-        let fault = Fault { at: 0, what: "" };
-        Self { bytes, max_depth, escaped: false, words: 0, fault }
+        let error = SyntaxError { at: 0, what: "" };
+        Self { bytes, max_depth, escaped: false, words: 0, error }
     }
 
-    /// Why a step failed.
+    /// The reason why a step failed.
     #[cold]
-    pub(crate) fn why(&self) -> Fault {
+    pub(crate) fn error(&self) -> SyntaxError {
         match std::str::from_utf8(self.bytes) {
-            Err(error) => Fault { at: error.valid_up_to(), what: "invalid UTF-8" },
-            Ok(text) if text.starts_with('\u{FEFF}') => Fault { at: 0, what: "byte order mark" },
-            Ok(_) => self.fault,
+            Err(error) => SyntaxError { at: error.valid_up_to(), what: "invalid UTF-8" },
+            Ok(text) if text.starts_with('\u{FEFF}') => {
+                SyntaxError { at: 0, what: "byte order mark" }
+            }
+            Ok(_) => self.error,
         }
     }
 
@@ -115,7 +77,7 @@ impl<'a> Scanner<'a> {
     #[cold]
     pub(crate) fn fail(&mut self, at: usize, what: &'static str) -> Option<usize> {
         let what = if at >= self.bytes.len() { "unexpected end" } else { what };
-        self.fault = Fault { at, what };
+        self.error = SyntaxError { at, what };
         None
     }
 
@@ -141,22 +103,22 @@ impl<'a> Scanner<'a> {
         if self.peek(at) == Some(byte) { Some(at + 1) } else { self.fail(at, what) }
     }
 
-    /// Passes all of the text, which is one value, and says where that stands.
-    pub(crate) fn text(&mut self) -> Result<Range<usize>, Fault> {
+    /// Passes the whole text, which must be one value, and returns the range of the value.
+    pub(crate) fn text(&mut self) -> Result<Range<usize>, SyntaxError> {
         let start = self.space(0);
         match self.value(start, 0) {
             Some(end) if self.end(end).is_some() => Ok(start..end),
-            _ => Err(self.why()),
+            _ => Err(self.error()),
         }
     }
 
-    /// Only white space may follow, and all of it is UTF-8, which JSON is (RFC 8259, 8.1).
+    /// Checks that only white space follows, and that the whole text is UTF-8 (RFC 8259, 8.1).
     pub(crate) fn end(&mut self, at: usize) -> Option<usize> {
         let at = self.space(at);
         if at < self.bytes.len() {
             return self.fail(at, "expected the end of the message");
         }
-        // Most messages are ASCII, which was seen on the way.
+        // Most messages are ASCII, which the scan has noted, and skip the check.
         if self.words & HIGHS != 0 && std::str::from_utf8(self.bytes).is_err() {
             return None;
         }
@@ -169,7 +131,7 @@ impl<'a> Scanner<'a> {
         if depth < self.max_depth { Some(at + 1) } else { self.fail(at, TOO_DEEP) }
     }
 
-    /// Where an Object that is empty ends, of which the opening brace is passed.
+    /// Returns the end of an empty Object whose opening brace is passed; `None` if it has members.
     pub(crate) fn empty(&self, at: usize) -> Option<usize> {
         let at = self.space(at);
         (self.peek(at) == Some(b'}')).then_some(at + 1)
@@ -185,7 +147,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes a value of any kind, and all that is in it.
+    /// Passes a value of any kind, nested values included.
     #[inline(never)]
     fn nested(&mut self, mut at: usize, depth: usize) -> Option<usize> {
         let mut open = Nesting::default();
@@ -215,7 +177,7 @@ impl<'a> Scanner<'a> {
                 Some(b'n') => at = self.literal(at, b"null")?,
                 _ => return self.fail(at, "expected a value"),
             }
-            // After a value: whatever closes here, closes.
+            // Behind a value: pass all closing brackets that follow.
             loop {
                 if open.depth == 0 {
                     return Some(at);
@@ -263,8 +225,8 @@ impl<'a> Scanner<'a> {
         Some(self.space(at))
     }
 
-    /// Passes a String whose opening quote is here. Most end within a few bytes: names, and short
-    /// words.
+    /// Passes a String whose opening quote is at `at`. Most Strings are names and short words, which end
+    /// within 16 bytes.
     #[inline(always)]
     fn string(&mut self, at: usize) -> Option<usize> {
         for start in [at + 1, at + 9] {
@@ -313,7 +275,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes a Number: most are a few digits and nothing else.
+    /// Passes a Number. Most are a few digits only.
     #[inline(always)]
     fn number(&mut self, at: usize) -> Option<usize> {
         if let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)
@@ -362,7 +324,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Which brackets are open: one bit each, 1 for an Object. The first 64 need no allocation.
+/// The stack of open brackets: one bit each, 1 for an Object. The first 64 need no allocation.
 #[derive(Default)]
 struct Nesting {
     depth: usize,

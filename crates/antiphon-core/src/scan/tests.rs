@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn check(text: &[u8], max_depth: usize) -> Result<(), Fault> {
+fn check(text: &[u8], max_depth: usize) -> Result<(), SyntaxError> {
     let mut scanner = Scanner::new(text, max_depth);
     scanner.text().map(drop)
 }
@@ -132,13 +132,13 @@ proptest! {
 }
 
 #[test]
-fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
+fn invalid_utf8_is_found_at_every_position() {
     for len in [1, 7, 8, 9, 15, 16, 17, 63, 64, 65, 72, 255, 256, 257, 330, 700] {
         for at in 0..len {
             let mut text = vec![b'x'; len + 4];
             (text[0], text[1], text[len + 2], text[len + 3]) = (b'[', b'"', b'"', b']');
             text[at + 2] = 0xFF;
-            let fault = Fault { at: at + 2, what: "invalid UTF-8" };
+            let fault = SyntaxError { at: at + 2, what: "invalid UTF-8" };
             assert_eq!(check(&text, 8), Err(fault), "{at} of {len}");
             text[at + 2] = b'\n';
             assert_eq!(check(&text, 8).unwrap_err().at, at + 2, "{at} of {len}");
@@ -153,7 +153,7 @@ fn a_byte_that_is_no_utf8_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn no_utf8_is_reported_before_any_other_fault() {
+fn invalid_utf8_is_reported_before_other_errors() {
     for text in [&b"\xFF"[..], b"[1,\xFF]", b"{\"a\":x \xC3(}", b"[1] \x80", b"nul\xED\xA0\x80"] {
         assert_eq!(check(text, 8).unwrap_err().what, "invalid UTF-8", "{text:?}");
     }

@@ -1,4 +1,4 @@
-//! What each message is: the specification, and the choices where it is open.
+//! Classification of messages: the specification, and our choices where it is open.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::{check, read, read_by};
 
-/// Section 7, every payload that a server reads.
+/// All payloads of section 7 that a server receives.
 #[test]
 fn the_examples_of_the_specification() {
     check([
@@ -58,7 +58,7 @@ fn the_examples_of_the_specification() {
     ]);
 }
 
-/// Section 7, every payload that a client reads.
+/// All payloads of section 7 that a client receives.
 #[test]
 fn the_answers_of_the_specification() {
     check([
@@ -156,7 +156,7 @@ fn every_combination_of_members() {
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_written() {
+fn an_id_keeps_its_bytes() {
     for id in [
         "1",
         "0",
@@ -228,7 +228,7 @@ fn names_are_matched_after_unescaping_and_by_case() {
     ]);
 }
 
-/// Whether a method exists is the router's matter, so these pass.
+/// The router decides whether a method exists, so these pass.
 #[test]
 fn any_string_is_a_method() {
     check([
@@ -256,7 +256,7 @@ fn the_version_is_the_string_2_0() {
 }
 
 #[test]
-fn null_params_are_absent_only_where_the_rules_bend() {
+fn null_params_are_absent_only_if_the_rules_allow_it() {
     let bent = Rules { null_params: true, ..Rules::default() };
     for (params, strict, lenient) in [
         ("null", "invalid 1 -32600", "request 1 m -"),
@@ -283,7 +283,7 @@ fn unknown_members_are_ignored_even_twice() {
     ]);
 }
 
-/// A known member twice, in any spelling and with any distance, is refused; a Request is told.
+/// A known member that occurs twice, in any spelling and at any distance, is rejected.
 #[test]
 fn duplicate_members_are_refused() {
     let request = [("jsonrpc", r#""2.0""#), ("method", r#""m""#), ("params", "[]"), ("id", "1")];
@@ -307,7 +307,7 @@ fn duplicate_members_are_refused() {
     }
 }
 
-/// Of two ids neither is the one to answer, whatever else is there twice.
+/// With two ids the error has a null id, also if other members occur twice.
 #[test]
 fn two_ids_are_answered_with_null() {
     check([
@@ -332,7 +332,7 @@ fn a_response_has_one_outcome_and_an_id() {
         ),
         (r#"{"jsonrpc":"2.0","result":1}"#, "broken null -32600"),
         (r#"{"jsonrpc":"2.0","result":1,"id":true}"#, "broken null -32600"),
-        // Neither outcome and no method: nothing recognisable, so its sender is told.
+        // Without outcome and method it is nothing recognisable, so it is answered.
         (r#"{"jsonrpc":"2.0","id":1}"#, "invalid 1 -32600"),
         ("{}", "invalid null -32600"),
     ]);
@@ -374,7 +374,7 @@ fn an_error_has_an_integer_code_and_a_message() {
 }
 
 #[test]
-fn each_entry_of_a_batch_stands_alone() {
+fn each_entry_of_a_batch_is_judged_alone() {
     check([
         (r#"[[{"jsonrpc":"2.0","method":"m","id":1}]]"#, "[invalid null -32600]"),
         ("[[]]", "[invalid null -32600]"),
@@ -386,7 +386,7 @@ fn each_entry_of_a_batch_stands_alone() {
             r#"[{"jsonrpc":"2.0","method":"m","id":1},{"jsonrpc":"2.0","result":2,"id":2},[3],{"jsonrpc":"2.0","result":4},{"id":5},{"jsonrpc":"2.0","method":"n"}]"#,
             "[request 1 m -; result 2 2; invalid null -32600; broken null -32600; invalid 5 -32600; notify n -]",
         ),
-        // The same id twice in a batch is the caller's folly, and each has its answer.
+        // A batch may use an id twice; each Request has its own response.
         (
             r#"[{"jsonrpc":"2.0","method":"m","id":1},{"jsonrpc":"2.0","method":"m","id":1}]"#,
             "[request 1 m -; request 1 m -]",
@@ -394,7 +394,7 @@ fn each_entry_of_a_batch_stands_alone() {
     ]);
 }
 
-/// Contract 8: what is only forwarded is never copied.
+/// Contract 8: forwarded values are never copied.
 #[test]
 fn long_raw_members_are_slices_of_the_frame() {
     fn within(frame: &Range<*const u8>, part: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! The texts that go out, byte for byte.
+//! The encoded texts, byte for byte.
 
 use antiphon_core::{
     ErrorObject, Id, Message, Method, Notification, Params, RawJson, Request, Response, encode,

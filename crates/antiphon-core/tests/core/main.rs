@@ -1,4 +1,4 @@
-//! What the crate does, seen from outside: bytes in, messages out, and the reverse.
+//! The behaviour of the public API: bytes to messages, and messages to bytes.
 
 #![allow(clippy::unwrap_used, reason = "a test that unwraps nothing fails")]
 
@@ -11,7 +11,7 @@ mod syntax;
 use antiphon_core::{Entry, Intent, Invalid, Message, Params, Payload, Rules};
 use bytes::Bytes;
 
-/// Decodes by these rules and says in one line what came out.
+/// Decodes by these rules and formats the payload in one line.
 fn read_by(rules: &Rules, frame: impl AsRef<[u8]>) -> String {
     match antiphon_core::decode(&Bytes::copy_from_slice(frame.as_ref()), rules) {
         Payload::One(entry) => line(&entry),
@@ -27,7 +27,7 @@ fn read(frame: impl AsRef<[u8]>) -> String {
 }
 
 /// One entry: its kind, then its members in the order `id`, `method`, `params`; `-` where absent.
-/// `invalid` wants to be answered, `broken` is a Response that must not be.
+/// `invalid` is answered with an error, `broken` is a Response that must not be answered.
 fn line(entry: &Entry) -> String {
     fn or_dash(part: Option<&impl ToString>) -> String {
         part.map_or("-".to_owned(), ToString::to_string)

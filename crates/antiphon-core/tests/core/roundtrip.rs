@@ -1,4 +1,4 @@
-//! What goes out comes back in, and nothing that comes in can hurt.
+//! Encoded messages decode to themselves, and every input gives a sound payload.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// A Number as JSON may write it, also beyond what any machine holds.
+/// A Number in any JSON spelling, also outside the range of machine types.
 fn number() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<i64>().prop_map(|number| number.to_string()),
@@ -26,7 +26,7 @@ fn number() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A String in quotes, its text spelled with and without escapes, whole and in lone surrogates.
+/// A String in quotes, with and without escapes, lone surrogates included.
 fn string() -> impl Strategy<Value = String> {
     let piece = select(vec![
         "a",
@@ -154,7 +154,7 @@ fn read(frame: &Bytes) -> Payload {
     decode(frame, &Rules::default())
 }
 
-/// The members that serde_json, which is not ours, finds in a text.
+/// The members that serde_json finds in a text: a second, independent reader.
 fn members(text: &str) -> BTreeMap<String, String> {
     let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).unwrap();
     members.into_iter().map(|(name, value)| (name, value.get().to_owned())).collect()
@@ -234,7 +234,7 @@ fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Objects with members of messages, right and wrong, in any order and number; and what is none.
+/// Objects with valid and invalid members in any order and number, and other values.
 fn nearly_a_message() -> impl Strategy<Value = String> {
     let member = select(vec![
         r#""jsonrpc":"2.0""#,
@@ -268,7 +268,7 @@ fn is_parse_error(payload: &Payload) -> bool {
     matches!(payload, Payload::One(Err(invalid)) if invalid.error.code == Code::PARSE_ERROR)
 }
 
-/// What holds for every payload, whatever was received.
+/// Asserts the properties of every payload.
 fn assert_sound(payload: &Payload) {
     let entries: Vec<Entry> = match payload {
         Payload::One(entry) => vec![entry.clone()],
@@ -286,7 +286,7 @@ fn assert_sound(payload: &Payload) {
             Intent::Request => code == Code::INVALID_REQUEST,
         };
         assert!(fits, "{invalid:?}");
-        assert!(invalid.error.data.is_some(), "it says why: {invalid:?}");
+        assert!(invalid.error.data.is_some(), "the reason is missing: {invalid:?}");
     }
 }
 
@@ -294,13 +294,13 @@ proptest! {
     #![proptest_config(config(1000))]
 
     #[test]
-    fn a_message_comes_back_the_same(message in message()) {
+    fn a_message_survives_encode_and_decode(message in message()) {
         let text = encoded(&message);
         let Payload::One(Ok(back)) = read(&text) else {
             return Err(TestCaseError::fail(format!("{text:?}")));
         };
         prop_assert_eq!(&back, &message);
-        // Equality of Strings is by value; their spelling stays too.
+        // Strings are equal by value; this checks that their bytes stay too.
         prop_assert_eq!(encoded(&back), text);
     }
 
@@ -331,7 +331,7 @@ proptest! {
     #![proptest_config(config(300))]
 
     #[test]
-    fn a_batch_comes_back_the_same(messages in vec(message(), 1..6)) {
+    fn a_batch_survives_encode_and_decode(messages in vec(message(), 1..6)) {
         let expected = messages.iter().cloned().map(Ok).collect();
         prop_assert_eq!(read(&batch_of(&messages)), Payload::Batch(expected));
     }
@@ -340,11 +340,11 @@ proptest! {
 proptest! {
     #![proptest_config(config(2500))]
 
-    /// What an Array holds is made later and in another way than what stands alone.
+    /// The entries of an Array are built later, and by other code, than a single message.
     #[test]
-    fn an_entry_is_in_an_array_what_it_is_alone(texts in vec(nearly_a_message(), 1..5)) {
+    fn an_entry_of_a_batch_equals_the_single_message(texts in vec(nearly_a_message(), 1..5)) {
         let alone = |text: &String| match read(&Bytes::from(text.clone())) {
-            // An Array in an Array is no message, and alone it is a batch.
+            // An Array in an Array is not a message, and alone it is a batch.
             Payload::Batch(_) => None,
             Payload::One(_) if text.starts_with('[') => None,
             Payload::One(entry) => Some(entry),
@@ -371,10 +371,10 @@ proptest! {
         assert_sound(&decode(&frame.into(), &rules));
     }
 
-    /// RFC 8259 decides between -32700 and everything else. The yardstick skips values, so that
-    /// it does not care for what Rust cannot hold: lone surrogates, huge numbers.
+    /// RFC 8259 separates -32700 from everything else. serde_json skips the values here, so values that
+    /// Rust cannot hold (lone surrogates, huge numbers) do not matter.
     #[test]
-    fn a_parse_error_is_exactly_what_is_not_json(frame in nearly_json(), batch_entries in 0..4_usize) {
+    fn exactly_invalid_json_is_a_parse_error(frame in nearly_json(), batch_entries in 0..4_usize) {
         let text = std::str::from_utf8(&frame);
         let is_json = text.is_ok_and(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
         let rules = Rules { batch_entries, batch_answers: batch_entries, ..Rules::default() };

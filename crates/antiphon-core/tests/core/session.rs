@@ -1,4 +1,4 @@
-//! `Session` beside a model that keeps plain lists.
+//! `Session` compared with a model of plain lists.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use proptest::sample::{Index, select};
 
 const MAX_PENDING: usize = 6;
 
-/// The ids that a peer may use for its requests, with the value each stands for: some collide.
+/// Ids that a peer may use for its requests, with the value of each. Some collide.
 const THEIRS: [(&str, &str); 7] = [
     ("0", "0"),
     ("1", "1"),
@@ -23,12 +23,12 @@ const THEIRS: [(&str, &str); 7] = [
 enum Step {
     Call,
     Batch(usize),
-    /// An answer to the id this picks, in this spelling.
+    /// A response to the id that the index selects, in this spelling.
     Answer(Index, Spelling),
     Abandon(Index),
     AnswerOnlyExchange,
     Start(usize),
-    /// Finishes the ticket this picks, under its own id or under another.
+    /// Finishes the ticket that the index selects, under its own id or under another.
     Finish(Index, Option<usize>),
     Running(usize),
     Close,
@@ -94,18 +94,18 @@ fn their_id(at: usize) -> Id {
     Id::from_json(RawJson::parse(THEIRS[at].0).unwrap()).unwrap()
 }
 
-/// The session under test, what it should hold, and what has come out of it.
+/// The session under test, its expected content, and the waiters and tokens that it has returned.
 struct Harness {
     session: Session<u32, u32>,
     next: u64,
     /// Id, exchange, waiter.
     pending: Vec<(u64, u64, u32)>,
-    /// Every ticket ever given: which of `THEIRS`, the ticket, its token.
+    /// Every ticket so far: the index in `THEIRS`, the ticket, its token.
     tickets: Vec<(usize, Ticket, u32)>,
     running: Vec<u32>,
     closed: bool,
     made: u32,
-    /// How often each waiter and token came out.
+    /// How often each waiter and token was returned.
     out: HashMap<u32, usize>,
 }
 
@@ -123,7 +123,7 @@ impl Harness {
         }
     }
 
-    /// A waiter or token like no other.
+    /// A unique waiter or token.
     fn make(&mut self) -> u32 {
         self.made += 1;
         self.made
@@ -143,7 +143,7 @@ impl Harness {
         }
     }
 
-    /// Notes that these waiters went in, and which ids they should have.
+    /// Records that these waiters were admitted, with their expected ids.
     fn admit(&mut self, waiters: &[u32]) {
         let exchange = self.next;
         for waiter in waiters {
@@ -289,7 +289,7 @@ proptest! {
 }
 
 #[test]
-fn a_batch_that_does_not_fit_leaves_no_trace() {
+fn a_refused_batch_changes_nothing() {
     let mut session = Session::<_, ()>::new(3);
     assert_eq!(session.batch(vec!['a', 'b']), Ok(1..3));
     assert_eq!(session.batch(vec!['c', 'd']), Err(Refused::TooMany(2)));
@@ -301,16 +301,16 @@ fn a_batch_that_does_not_fit_leaves_no_trace() {
 }
 
 #[test]
-fn a_session_that_may_not_call_says_so() {
+fn a_session_with_limit_zero_refuses_calls() {
     let mut session = Session::<_, ()>::new(0);
     let refused = session.call(()).unwrap_err();
     assert_eq!(refused, Refused::TooMany(0));
     assert!(refused.to_string().contains("raise the limit"), "{refused}");
 }
 
-/// Both sides number from wherever they like; clangd calls with id 0 too.
+/// Both sides choose ids freely; clangd calls with id 0 too.
 #[test]
-fn our_ids_and_theirs_never_meet() {
+fn our_ids_and_the_peers_ids_do_not_collide() {
     let mut session = Session::new(8);
     let ours = Id::from(session.call("call").unwrap());
     let ticket = session.start(ours.clone(), "token");
@@ -320,7 +320,7 @@ fn our_ids_and_theirs_never_meet() {
     assert_eq!(session.answer(&ours), Answered::Late);
 }
 
-/// Two running requests with one id: each retires only itself, a cancel reaches both.
+/// Two running requests with one id: each finishes alone, and a cancellation reaches both.
 #[test]
 fn a_reused_id_keeps_both_requests() {
     let mut session = Session::<(), _>::new(8);

@@ -1,4 +1,4 @@
-//! What is JSON at all, how deep it may be, and how long.
+//! JSON syntax, and the limits of depth and of batch entries.
 
 use std::iter::repeat_n;
 
@@ -20,7 +20,7 @@ fn a_batch_over_the_limit_is_one_error() {
     assert_eq!(read_by(&rules, batch(50)), "invalid null -32010");
     assert_eq!(read_by(&rules, "[[],1,2,3]"), "invalid null -32010");
     assert_eq!(read_by(&rules, "[]"), "invalid null -32600");
-    // No JSON at all is worse than too much of it.
+    // Invalid JSON takes precedence over the limit.
     for rest in ["[1,2,3,4,]", "[1,2,3,4", "[1,2,3,4}", "[1,2,3,4] 5", "[1,2,3,4,NaN]", "[1,2,3,]"]
     {
         assert_eq!(read_by(&rules, rest), "invalid null -32700", "{rest}");
@@ -31,14 +31,14 @@ fn a_batch_over_the_limit_is_one_error() {
 }
 
 #[test]
-fn what_is_json_but_no_object_is_an_invalid_request() {
+fn json_that_is_not_an_object_is_an_invalid_request() {
     for frame in ["1", "-0.5e1", "null", "true", "false", "\"\"", "\"{}\"", " 7 \r\n\t", "[]"] {
         assert_eq!(read(frame), "invalid null -32600", "{frame}");
     }
 }
 
 #[test]
-fn what_is_not_json_is_a_parse_error() {
+fn invalid_json_is_a_parse_error() {
     let frames: [&[u8]; _] = [
         b"",
         b" \r\n\t",
@@ -80,10 +80,10 @@ fn what_is_not_json_is_a_parse_error() {
 }
 
 #[test]
-fn control_characters_are_escaped_or_refused() {
+fn raw_control_characters_are_rejected() {
     for byte in 0..=0x7F_u8 {
         let plain = byte >= 0x20 && byte != b'"' && byte != b'\\';
-        // The scanner steps by eight bytes: each place in a step, and a tail shorter than one.
+        // The scanner steps by eight bytes: every position in a step, and a tail shorter than a step.
         for before in 0..9 {
             for after in [0, 9] {
                 let [left, right] = [before, after].map(|length| "x".repeat(length));
@@ -100,7 +100,7 @@ fn control_characters_are_escaped_or_refused() {
 }
 
 #[test]
-fn an_error_says_what_is_wrong_and_where() {
+fn errors_have_a_reason_and_a_position() {
     let error = |frame: &'static str| match decode(&Bytes::from(frame), &Rules::default()) {
         Payload::One(Err(invalid)) => invalid.error.to_string(),
         other => unreachable!("{other:?}"),
@@ -155,7 +155,7 @@ fn depth_counts_every_bracket_and_its_limit_is_exact() {
 }
 
 #[test]
-fn brackets_in_strings_are_text() {
+fn brackets_in_strings_do_not_count() {
     let text = "[{".repeat(200);
     let frame = format!(r#"{{"jsonrpc":"2.0","method":"m","params":["{text}\"]}}"]}}"#);
     assert_eq!(read(&frame), format!(r#"notify m ["{text}\"]}}"]"#));

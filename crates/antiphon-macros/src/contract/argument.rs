@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Error, Expr, FnArg, Ident, LitStr, Pat, PatType, Receiver, Result, Signature, Type};
 
 use super::options::Options;
-use super::{docs, returned};
+use super::{docs, return_type};
 use crate::attribute;
 
 const KNOWN: &str = "`name`, `default`";
@@ -15,24 +15,24 @@ const KNOWN: &str = "`name`, `default`";
 pub(crate) enum Argument {
     Context(Ident, Box<Type>),
     Sink(Ident, Box<Type>),
-    Param(Box<Param>),
+    Param(Box<ContractParam>),
 }
 
-/// An argument that comes from the wire.
-pub(crate) struct Param {
+/// An argument that is read from the wire.
+pub(crate) struct ContractParam {
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
     /// Its name on the wire.
     pub(crate) name: LitStr,
     pub(crate) fallback: Option<Fallback>,
-    /// An `Option`, which a client leaves out where it is `None`.
+    /// An `Option`, which a client leaves out if it is `None`.
     pub(crate) optional: bool,
-    /// `#[params]`: not one of the params, but all of them.
+    /// `#[params]`: all params at once.
     pub(crate) whole: bool,
     pub(crate) docs: String,
 }
 
-/// What an argument is where its param is not given.
+/// The value of an argument whose param is absent.
 pub(crate) enum Fallback {
     Default,
     Value(Box<Expr>),
@@ -64,9 +64,9 @@ fn receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
         })) => Ok(()),
         Some(FnArg::Receiver(other)) => Err(Error::new_spanned(
             other,
-            "a method takes `&self`: calls run at the same time; put what changes behind a lock",
+            "a method must take `&self`: calls run concurrently; put mutable state behind a lock",
         )),
-        _ => Err(Error::new_spanned(&signature.ident, "a method takes `&self` first")),
+        _ => Err(Error::new_spanned(&signature.ident, "a method must take `&self` first")),
     }
 }
 
@@ -94,7 +94,7 @@ fn alone_or_not_whole(arguments: &[Argument]) -> Result<()> {
     match params.iter().find(|param| param.whole) {
         Some(whole) if params.len() > 1 => Err(Error::new_spanned(
             &whole.ident,
-            "`#[params]` is all the params at once: there can be no others",
+            "`#[params]` takes all params, so it must be the only one",
         )),
         _ => Ok(()),
     }
@@ -104,7 +104,7 @@ fn distinct(arguments: &[Argument]) -> Result<()> {
     let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
     for (place, param) in params.iter().enumerate() {
         if params[..place].iter().any(|other| other.name.value() == param.name.value()) {
-            let text = format!("another param has the name `{}` already", param.name.value());
+            let text = format!("another param is already named `{}`", param.name.value());
             return Err(Error::new(param.name.span(), text));
         }
     }
@@ -118,7 +118,7 @@ impl Argument {
         let settings = attribute::take(&mut attributes, "param")?;
         let whole = attribute::take(&mut attributes, "params")?.is_some();
         if let Some(other) = attributes.iter().find(|other| !other.path().is_ident("doc")) {
-            let text = "unknown attribute of a param; known: `#[param(..)]`, `#[params]`";
+            let text = "unknown attribute of a param; expected `#[param(..)]`, `#[params]`";
             return Err(Error::new_spanned(other, text));
         }
         if is_named(&argument.ty, "Context") {
@@ -128,11 +128,11 @@ impl Argument {
             return Ok(Self::Sink(ident, argument.ty.clone()));
         }
         owned(&argument.ty)?;
-        let mut param = Param {
+        let mut param = ContractParam {
             name: options.rename_all.apply(&ident),
             ty: (*argument.ty).clone(),
             fallback: None,
-            optional: returned::is_option(&argument.ty),
+            optional: return_type::is_option(&argument.ty),
             whole,
             docs: docs(&attributes),
             ident,
@@ -143,14 +143,14 @@ impl Argument {
         Ok(Self::Param(Box::new(param)))
     }
 
-    pub(crate) fn param(&self) -> Option<&Param> {
+    pub(crate) fn param(&self) -> Option<&ContractParam> {
         match self {
             Self::Param(param) => Some(param),
             Self::Context(..) | Self::Sink(..) => None,
         }
     }
 
-    /// As it stands in a signature.
+    /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         match self {
             Self::Param(param) => param.typed(),
@@ -159,8 +159,8 @@ impl Argument {
     }
 }
 
-impl Param {
-    /// As it stands in a signature.
+impl ContractParam {
+    /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         let (ident, ty) = (&self.ident, &self.ty);
         quote!(#ident: #ty)
@@ -182,17 +182,20 @@ impl Param {
     }
 }
 
-/// The name of an argument: it is the name of a param, so there must be one.
+/// The name of an argument, which is also the name of its param.
 fn ident(pattern: &Pat) -> Result<Ident> {
     match pattern {
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => {
             Ok(pattern.ident.clone())
         }
-        other => Err(Error::new_spanned(other, "a param is a plain name, which the wire has too")),
+        other => Err(Error::new_spanned(
+            other,
+            "a param must be a plain name: it is also the name on the wire",
+        )),
     }
 }
 
-/// Whether this is the last name of the type.
+/// Whether the last segment of the type has this name.
 fn is_named(ty: &Type, name: &str) -> bool {
     let Type::Path(path) = ty else { return false };
     path.path.segments.last().is_some_and(|last| last.ident == name && last.arguments.is_none())
@@ -205,11 +208,9 @@ fn owned(ty: &Type) -> Result<()> {
         }
         Type::Reference(_) => Err(Error::new_spanned(
             ty,
-            "a param is read from the wire, so it is owned: `String` for `&str`, `Vec<T>` for `&[T]`",
+            "a param is read from the wire, so it must be owned: use `String` for `&str`, `Vec<T>` for `&[T]`",
         )),
-        Type::ImplTrait(_) => {
-            Err(Error::new_spanned(ty, "a param has one type, which the description names"))
-        }
+        Type::ImplTrait(_) => Err(Error::new_spanned(ty, "a param must have a concrete type")),
         _ => Ok(()),
     }
 }

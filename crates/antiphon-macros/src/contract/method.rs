@@ -3,54 +3,54 @@
 use syn::ext::IdentExt;
 use syn::{Attribute, Block, Error, Ident, LitStr, Result, ReturnType, Signature, TraitItem, Type};
 
-use super::argument::{self, Argument, Param};
-use super::feed::Feed;
+use super::argument::{self, Argument, ContractParam};
+use super::method_options::{MethodAttribute, MethodOptions};
 use super::options::Options;
-use super::settings::{Settings, Sort};
-use super::{docs, names, returned};
+use super::subscription::SubscriptionMethod;
+use super::{docs, names, return_type};
 
-/// What the generated types need for themselves.
+/// Function names that the generated code uses.
 const TAKEN: [&str; 2] = ["new", "into_router"];
 
 /// A method, a notification or a subscription.
-pub(crate) struct Method {
+pub(crate) struct ContractMethod {
     pub(crate) ident: Ident,
-    /// What is not ours: documentation, `deprecated`, `cfg` and the like.
+    /// The attributes of the user: documentation, `deprecated`, `cfg` and so on.
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) docs: String,
     pub(crate) arguments: Vec<Argument>,
     pub(crate) output: ReturnType,
-    pub(crate) kind: Kind,
-    /// Its name on the wire, whole.
+    pub(crate) kind: MethodKind,
+    /// Its full name on the wire.
     pub(crate) name: LitStr,
     pub(crate) aliases: Vec<LitStr>,
-    /// Calling it twice is as good as once.
+    /// Calling it twice has the effect of one call.
     pub(crate) idempotent: bool,
-    /// What it does where an implementation says nothing.
+    /// Its default body.
     pub(crate) body: Option<Block>,
 }
 
-/// How it is called.
-pub(crate) enum Kind {
-    /// It answers with this type.
+/// Whether it is a method, a notification or a subscription.
+pub(crate) enum MethodKind {
+    /// Responds with this type.
     Method(Box<Type>),
-    /// It does not answer.
+    /// Does not respond.
     Notification,
-    /// It goes on answering.
-    Subscription(Box<Feed>),
+    /// Sends items after its response.
+    Subscription(Box<SubscriptionMethod>),
 }
 
-impl Method {
+impl ContractMethod {
     pub(super) fn parse(item: &TraitItem, options: &Options) -> Result<Self> {
         let TraitItem::Fn(function) = item else {
-            return Err(Error::new_spanned(item, "a contract has methods and nothing else"));
+            return Err(Error::new_spanned(item, "a contract can have methods only"));
         };
         let signature = &function.sig;
-        shaped(signature)?;
+        check_signature(signature)?;
         let mut attributes = function.attrs.clone();
-        let settings = Settings::take(&mut attributes)?;
+        let settings = MethodOptions::take(&mut attributes)?;
         let arguments = argument::all(signature, options)?;
-        let kind = Kind::parse(&settings, signature, &arguments, options)?;
+        let kind = MethodKind::parse(&settings, signature, &arguments, options)?;
         let name = settings.name.unwrap_or_else(|| options.rename_all.apply(&signature.ident));
         let method = Self {
             ident: signature.ident.clone(),
@@ -75,23 +75,23 @@ impl Method {
 
     /// The names that no other method may have.
     pub(super) fn claimed(&self) -> impl Iterator<Item = &LitStr> {
-        let (own, feed) = match &self.kind {
-            Kind::Subscription(feed) => (None, Some(feed.names())),
+        let (own, subscription) = match &self.kind {
+            MethodKind::Subscription(subscription) => (None, Some(subscription.names())),
             _ => (Some(self.every_name()), None),
         };
-        own.into_iter().flatten().chain(feed.into_iter().flatten())
+        own.into_iter().flatten().chain(subscription.into_iter().flatten())
     }
 
-    pub(crate) fn params(&self) -> impl Iterator<Item = &Param> {
+    pub(crate) fn params(&self) -> impl Iterator<Item = &ContractParam> {
         self.arguments.iter().filter_map(Argument::param)
     }
 
-    /// The one argument that is all the params, if it has one.
-    pub(crate) fn whole(&self) -> Option<&Param> {
+    /// The argument with `#[params]`, if there is one.
+    pub(crate) fn whole(&self) -> Option<&ContractParam> {
         self.params().find(|param| param.whole)
     }
 
-    /// The conditions under which it exists.
+    /// Its `cfg` attributes.
     pub(crate) fn conditions(&self) -> Vec<&Attribute> {
         self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
     }
@@ -101,9 +101,9 @@ impl Method {
     }
 }
 
-impl Kind {
+impl MethodKind {
     fn parse(
-        settings: &Settings,
+        settings: &MethodOptions,
         signature: &Signature,
         arguments: &[Argument],
         options: &Options,
@@ -112,24 +112,24 @@ impl Kind {
             Argument::Sink(ident, _) => Some(ident),
             _ => None,
         });
-        match (settings.sort, &signature.output, sink) {
-            (Sort::Subscription, ..) => {
-                let feed = Feed::parse(settings, signature, arguments, options)?;
-                Ok(Self::Subscription(Box::new(feed)))
+        match (settings.attribute, &signature.output, sink) {
+            (MethodAttribute::Subscription, ..) => {
+                let subscription =
+                    SubscriptionMethod::parse(settings, signature, arguments, options)?;
+                Ok(Self::Subscription(Box::new(subscription)))
             }
             (_, _, Some(sink)) => {
-                Err(Error::new_spanned(sink, "only a `#[subscription]` has a `Sink`"))
+                Err(Error::new_spanned(sink, "only a `#[subscription]` can take a `Sink`"))
             }
-            (Sort::Notification, ReturnType::Default, _) => Ok(Self::Notification),
-            (Sort::Notification, output, _) => Err(Error::new_spanned(
+            (MethodAttribute::Notification, ReturnType::Default, _) => Ok(Self::Notification),
+            (MethodAttribute::Notification, output, _) => Err(Error::new_spanned(
                 output,
-                "a notification gives nothing back: nobody waits for it (section 4.1)",
+                "a notification cannot return a value: it has no response (section 4.1)",
             )),
-            (Sort::Method, output, _) => {
-                let result = returned::of_result(output, &signature.ident)?;
+            (MethodAttribute::Method, output, _) => {
+                let result = return_type::of_result(output, &signature.ident)?;
                 if let Type::ImplTrait(stream) = result {
-                    let text =
-                        "a method gives one value; for a stream of them, say `#[subscription]`";
+                    let text = "a method returns one value; for a stream, use `#[subscription]`";
                     return Err(Error::new_spanned(stream, text));
                 }
                 Ok(Self::Method(Box::new(result.clone())))
@@ -138,20 +138,20 @@ impl Kind {
     }
 }
 
-/// The form that every method has.
-fn shaped(signature: &Signature) -> Result<()> {
+/// Checks the rules that all methods share.
+fn check_signature(signature: &Signature) -> Result<()> {
     if signature.asyncness.is_none() {
-        return Err(Error::new_spanned(signature.fn_token, "a method is an `async fn`"));
+        return Err(Error::new_spanned(signature.fn_token, "a method must be an `async fn`"));
     }
     if !signature.generics.params.is_empty() {
-        let text = "a method has no type parameters: what comes over the wire has one type";
+        let text = "a method cannot be generic: a value on the wire has one type";
         return Err(Error::new_spanned(&signature.generics, text));
     }
     let name = signature.ident.unraw().to_string();
     if TAKEN.contains(&&*name) {
         let text = format!(
-            "`{name}` is what the generated code calls something of its own: \
-             choose another and say `#[method(name = \"{name}\")]`"
+            "`{name}` is reserved for the generated code: \
+             rename the function and add `#[method(name = \"{name}\")]`"
         );
         return Err(Error::new_spanned(&signature.ident, text));
     }

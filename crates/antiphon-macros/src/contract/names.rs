@@ -1,27 +1,27 @@
-//! How the names of the code become the names of the wire.
+//! Conversion of Rust names to names on the wire.
 
 use syn::ext::IdentExt;
 use syn::{Error, Ident, LitStr, Result};
 
-/// Which case the names of methods and params are put in, where they are not named one by one.
+/// The case of the names of methods and params that have no explicit name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum NameCase {
     AsWritten,
     Camel,
     Pascal,
 }
 
-impl Case {
+impl NameCase {
     pub(super) fn parse(text: &LitStr) -> Result<Self> {
         match &*text.value() {
             "snake_case" => Ok(Self::AsWritten),
             "camelCase" => Ok(Self::Camel),
             "PascalCase" => Ok(Self::Pascal),
-            _ => Err(Error::new(text.span(), "say `snake_case`, `camelCase` or `PascalCase`")),
+            _ => Err(Error::new(text.span(), "expected `snake_case`, `camelCase` or `PascalCase`")),
         }
     }
 
-    /// The name of something that the code calls this.
+    /// Converts a Rust name.
     pub(super) fn apply(self, ident: &Ident) -> LitStr {
         let name = ident.unraw().to_string();
         let name = match self {
@@ -48,13 +48,13 @@ fn joined(name: &str, mut upper: bool) -> String {
     out
 }
 
-/// The names that the specification keeps for itself (section 4).
+/// Rejects an empty name, and names that the specification reserves (section 4).
 pub(super) fn unreserved(name: &LitStr) -> Result<()> {
     if name.value().is_empty() {
         return Err(Error::new(name.span(), "a method needs a name"));
     }
     if name.value().starts_with("rpc.") {
-        let text = "names that begin with `rpc.` are the specification's: choose another";
+        let text = "the specification reserves names that begin with `rpc.`: choose another";
         return Err(Error::new(name.span(), text));
     }
     Ok(())

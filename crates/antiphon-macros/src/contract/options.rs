@@ -1,4 +1,4 @@
-//! `#[rpc(..)]`: what holds for a whole contract.
+//! `#[rpc(..)]`: the options of a whole contract.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -6,19 +6,19 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
 use syn::{LitStr, Path, Result, meta};
 
-use super::names::Case;
+use super::names::NameCase;
 use crate::attribute;
 
 const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
                      `server`, `client`, `crate`";
 
-/// What was chosen for the whole contract.
+/// The options of a contract.
 pub(crate) struct Options {
     pub(crate) namespace: Option<LitStr>,
     pub(crate) separator: Option<LitStr>,
-    pub(crate) rename_all: Case,
-    pub(crate) shape: Shape,
-    /// Params by a name that no method has are let pass, and not refused.
+    pub(crate) rename_all: NameCase,
+    pub(crate) params_by: ParamsBy,
+    /// Unknown params are ignored instead of refused.
     pub(crate) ignores_unknown: bool,
     pub(crate) server: bool,
     pub(crate) client: bool,
@@ -26,11 +26,11 @@ pub(crate) struct Options {
     pub(crate) krate: TokenStream,
 }
 
-/// How the client sends params. A server takes both.
+/// The form in which the client sends params. A server accepts both.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    ByName,
-    ByPosition,
+pub(crate) enum ParamsBy {
+    Name,
+    Position,
 }
 
 impl Options {
@@ -38,15 +38,15 @@ impl Options {
         let mut options = Self {
             namespace: None,
             separator: None,
-            rename_all: Case::AsWritten,
-            shape: Shape::ByName,
+            rename_all: NameCase::AsWritten,
+            params_by: ParamsBy::Name,
             ignores_unknown: false,
             server: false,
             client: false,
             krate: quote!(::antiphon),
         };
         meta::parser(|meta| options.read(&meta)).parse2(tokens)?;
-        // Neither is named: both are meant.
+        // Without either option, both sides are generated.
         if !options.server && !options.client {
             (options.server, options.client) = (true, true);
         }
@@ -59,9 +59,9 @@ impl Options {
         } else if meta.path.is_ident("separator") {
             self.separator = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("rename_all") {
-            self.rename_all = Case::parse(&meta.value()?.parse()?)?;
+            self.rename_all = NameCase::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("params") {
-            self.shape = Shape::parse(&meta.value()?.parse()?)?;
+            self.params_by = ParamsBy::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("unknown_params") {
             self.ignores_unknown = ignores(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("server") {
@@ -77,7 +77,7 @@ impl Options {
         Ok(())
     }
 
-    /// A name as the wire has it.
+    /// The name on the wire, with the namespace.
     pub(crate) fn full(&self, name: &LitStr) -> LitStr {
         let Some(namespace) = &self.namespace else { return name.clone() };
         let separator = self.separator.as_ref().map_or("_".to_owned(), LitStr::value);
@@ -85,12 +85,12 @@ impl Options {
     }
 }
 
-impl Shape {
+impl ParamsBy {
     fn parse(text: &LitStr) -> Result<Self> {
         match &*text.value() {
-            "by_name" => Ok(Self::ByName),
-            "by_position" => Ok(Self::ByPosition),
-            _ => Err(syn::Error::new(text.span(), "say `by_name` or `by_position`")),
+            "by_name" => Ok(Self::Name),
+            "by_position" => Ok(Self::Position),
+            _ => Err(syn::Error::new(text.span(), "expected `by_name` or `by_position`")),
         }
     }
 }
@@ -99,6 +99,6 @@ fn ignores(text: &LitStr) -> Result<bool> {
     match &*text.value() {
         "ignore" => Ok(true),
         "refuse" => Ok(false),
-        _ => Err(syn::Error::new(text.span(), "say `ignore` or `refuse`")),
+        _ => Err(syn::Error::new(text.span(), "expected `ignore` or `refuse`")),
     }
 }

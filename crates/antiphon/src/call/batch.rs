@@ -1,4 +1,4 @@
-//! Several calls in one message.
+//! A batch of calls and notifications.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::typed::{typed, within};
 use super::{BatchEntry, Call, CallError, Caller, Invocation};
 
-/// Several calls and notifications in one message, each call with a result type of its own.
+/// Several calls and notifications in one message. Each call has its own result type.
 ///
 /// ```
 /// # async fn example(client: antiphon::Client) -> Result<(), antiphon::CallError> {
@@ -31,16 +31,16 @@ pub struct Batch {
     caller: Arc<dyn Caller>,
     entries: Vec<BatchEntry>,
     methods: Vec<Method>,
-    fault: Option<ParamsError>,
+    params_error: Option<ParamsError>,
     headers: HeaderMap,
     timeout: Option<Duration>,
 }
 
-/// The place of one call in a batch, and the type of its result.
+/// The position of one call in a batch, and the type of its result.
 #[derive(Debug)]
 pub struct Slot<R>(usize, PhantomData<fn() -> R>);
 
-/// What came back for a batch.
+/// The results of a batch.
 #[derive(Debug)]
 pub struct Replies {
     results: Vec<Option<Result<RawJson, CallError>>>,
@@ -50,10 +50,10 @@ pub struct Replies {
 impl Batch {
     pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>) -> Self {
         let (entries, methods, headers) = (Vec::new(), Vec::new(), HeaderMap::new());
-        Self { caller, entries, methods, fault: None, headers, timeout }
+        Self { caller, entries, methods, params_error: None, headers, timeout }
     }
 
-    /// Adds a call. The slot finds its result in the [`Replies`].
+    /// Adds a call. The slot identifies its result in the [`Replies`].
     pub fn call<R>(&mut self, method: &str, params: impl Serialize) -> Slot<R> {
         let slot = Slot(self.methods.len(), PhantomData);
         self.methods.push(Method::new(method));
@@ -66,8 +66,8 @@ impl Batch {
         self.add(method, &params, BatchEntry::Notification);
     }
 
-    /// Adds a call that is made already, as a typed client makes it. Whom it would have called, its
-    /// timeout and its id do not count: it goes where the batch goes.
+    /// Adds an existing call, for example of a typed client. Its own caller, timeout and id are ignored:
+    /// it is sent with the batch.
     pub fn push<R>(&mut self, call: Call<R>) -> Slot<R> {
         let slot = Slot(self.methods.len(), PhantomData);
         match call.invocation {
@@ -75,31 +75,31 @@ impl Batch {
                 self.methods.push(invocation.method.clone());
                 self.entries.push(BatchEntry::Call(Invocation { id: None, ..invocation }));
             }
-            Err(fault) => self.fault = self.fault.take().or(Some(fault)),
+            Err(error) => self.params_error = self.params_error.take().or(Some(error)),
         }
         slot
     }
 
-    /// Sends a header with the batch, in place of one of that name that the client has. Only HTTP has
-    /// any: elsewhere the batch fails with [`CallError::NoHeaders`].
+    /// Sends a header with the batch. It replaces a header of the client with the same name. On a
+    /// transport other than HTTP the batch fails with [`CallError::NoHeaders`].
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
         self
     }
 
-    /// Gives up on the whole after this time.
+    /// Sets the timeout of the whole batch.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Sends the batch and waits for all its results. An empty one is not sent.
+    /// Sends the batch and waits for all its results. An empty batch is not sent.
     pub async fn send(mut self) -> Result<Replies, CallError> {
-        if let Some(fault) = self.fault {
-            return Err(CallError::Encode(fault));
+        if let Some(error) = self.params_error {
+            return Err(CallError::Encode(error));
         }
         if !self.headers.is_empty() {
-            // Each carries them, whichever of them a layer lets through.
+            // Each entry carries them, because a layer may reject any of the entries.
             for entry in &mut self.entries {
                 let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
                 call.headers_mut().extend(self.headers.clone());
@@ -116,7 +116,7 @@ impl Batch {
     fn add(&mut self, method: &str, params: &impl Serialize, entry: fn(Invocation) -> BatchEntry) {
         match Params::encode(params) {
             Ok(params) => self.entries.push(entry(Invocation::new(method, params))),
-            Err(fault) => self.fault = self.fault.take().or(Some(fault)),
+            Err(error) => self.params_error = self.params_error.take().or(Some(error)),
         }
     }
 }
@@ -128,8 +128,8 @@ impl fmt::Debug for Batch {
 }
 
 impl Replies {
-    /// Takes the result of one call. A slot of another batch finds nothing.
-    #[expect(clippy::needless_pass_by_value, reason = "a slot is spent")]
+    /// Takes the result of one call. Fails for a slot of another batch.
+    #[expect(clippy::needless_pass_by_value, reason = "a slot is used once")]
     pub fn take<R: DeserializeOwned + 'static>(&mut self, slot: Slot<R>) -> Result<R, CallError> {
         let taken = self.results.get_mut(slot.0).and_then(Option::take);
         match (taken, self.methods.get(slot.0)) {

@@ -1,10 +1,10 @@
-//! How one side calls the other.
+//! Outgoing calls.
 //!
-//! [`Caller`] is what can be called: a [`Peer`](crate::Peer), an HTTP server. [`Call`] and [`Batch`]
-//! put types on it. An error that the other side answered with and a failure of our own never look
-//! alike: see [`CallError`].
+//! A [`Caller`] sends calls, for example a [`Peer`](crate::Peer) or an HTTP client. [`Call`] and [`Batch`]
+//! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;
+pub(crate) mod exchange;
 mod peer;
 mod progress;
 mod subscription;
@@ -15,8 +15,8 @@ use bytes::BytesMut;
 use http::{Extensions, HeaderMap};
 
 use crate::BoxFuture;
-use crate::layer::trace;
 use crate::subscription::Follower;
+use crate::trace;
 
 pub use batch::{Batch, Replies, Slot};
 pub use peer::Peer;
@@ -29,22 +29,22 @@ pub(crate) use typed::within;
 
 pub(crate) use crate::error::CallError;
 
-/// A method and its params, on their way in or out.
+/// The method and the params of an incoming or outgoing call.
 #[derive(Clone, Debug)]
 pub struct Invocation {
-    /// What to do.
+    /// The method.
     pub method: Method,
-    /// With what.
+    /// The params.
     pub params: Option<Params>,
-    /// The id to call with; a caller picks one where there is none.
+    /// The id of an outgoing request. Without one, the caller picks an id.
     pub id: Option<Id>,
-    /// What goes along with it, for layers and for what carries it.
+    /// Further values, for layers and for the transport.
     pub extensions: Extensions,
 }
 
 impl Invocation {
-    /// A call or notification to be sent, in the trace of the call that is being served, if one is
-    /// ([`Trace`](crate::layer::Trace)).
+    /// Creates an outgoing call or notification. In a handler with the layer
+    /// [`Trace`](crate::layer::Trace), it continues the trace of the handled call.
     pub fn new(method: &str, params: Option<Params>) -> Self {
         let mut call = Self::of(Method::new(method), params);
         if let Some(trace) = trace::current() {
@@ -53,13 +53,13 @@ impl Invocation {
         call
     }
 
-    /// What is called, with what, and nothing else.
+    /// Creates a call of this method with these params, and nothing else.
     #[inline(always)]
     pub fn of(method: Method, params: Option<Params>) -> Self {
         Self { method, params, id: None, extensions: Extensions::new() }
     }
 
-    /// What came, and where it says that it stands in a trace.
+    /// Creates an incoming call, with the trace context of its message.
     #[inline(always)]
     pub(crate) fn received(
         method: Method,
@@ -73,22 +73,22 @@ impl Invocation {
         call
     }
 
-    /// Where it stands in a trace.
+    /// The trace context.
     pub fn trace(&self) -> Option<&TraceContext> {
         self.extensions.get()
     }
 
-    /// The headers to send it with, beside those of the client; only HTTP has any.
+    /// The headers of this call, in addition to those of the client. Only HTTP sends them.
     pub fn headers(&self) -> Option<&HeaderMap> {
         self.extensions.get()
     }
 
-    /// The same, to be changed.
+    /// The headers of this call, mutably.
     pub fn headers_mut(&mut self) -> &mut HeaderMap {
         self.extensions.get_or_insert_default()
     }
 
-    /// Appends everything of it but the id and the closing brace.
+    /// Encodes the call, except for the id and the closing brace.
     pub(crate) fn encode_head(&self, out: &mut BytesMut) {
         encode::call_head(&self.method, self.params.as_ref(), out);
         if let Some(trace) = self.trace() {
@@ -96,7 +96,7 @@ impl Invocation {
         }
     }
 
-    /// What it takes on the wire, and a little more.
+    /// An upper estimate of the encoded length.
     pub(crate) fn about_len(&self) -> usize {
         let params = self.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
         let id = self.id.as_ref().map_or(20, |id| id.as_bytes().len());
@@ -104,25 +104,25 @@ impl Invocation {
     }
 }
 
-/// One entry of a batch to be sent. Its id is always the caller's own.
+/// One entry of an outgoing batch. The caller picks its id.
 #[derive(Clone, Debug)]
 pub enum BatchEntry {
-    /// Wants an answer.
+    /// A call, which gets a response.
     Call(Invocation),
-    /// Wants none.
+    /// A notification, which gets no response.
     Notification(Invocation),
 }
 
-/// Anything that can be called.
+/// Sends calls, notifications and batches to a peer.
 pub trait Caller: Send + Sync + 'static {
-    /// Calls and waits for the result. Dropping the future abandons the call.
+    /// Sends a call and waits for its result. Dropping the future abandons the call.
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>>;
 
-    /// Notifies; it is done when the message is on its way.
+    /// Sends a notification. Returns when the message is queued or sent.
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
 
-    /// Calls, waits for the result, and hears on the way how far the call has come. What cannot be
-    /// called back hears nothing.
+    /// Like [`send`](Self::send), and reports the progress of the call. Fails on a transport that cannot
+    /// call back.
     fn send_watched(
         &self,
         call: Invocation,
@@ -132,8 +132,8 @@ pub trait Caller: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
     }
 
-    /// Asks for a subscription and waits for the reply; its items go to the follower until it is
-    /// dropped. What cannot be called back has none.
+    /// Subscribes and waits for the reply. The items go to the follower until it is dropped. Fails on a
+    /// transport that cannot call back.
     fn subscribe(
         &self,
         call: Invocation,
@@ -143,7 +143,7 @@ pub trait Caller: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
     }
 
-    /// Sends one batch and waits for all its results, one for each `BatchEntry::Call`, in order.
+    /// Sends a batch and waits for all its results: one for each `BatchEntry::Call`, in order.
     fn send_batch(
         &self,
         entries: Vec<BatchEntry>,

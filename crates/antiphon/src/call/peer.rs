@@ -1,6 +1,6 @@
-//! A handle to the other side of a connection.
+//! A handle to the peer of a connection.
 //!
-//! The handle knows nothing of the wire: [`Link`] is what a connection offers to its handles, and the
+//! The handle does not know the wire. [`Link`] is the interface of a connection to its handles, and the
 //! module `peer` implements it.
 
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::subscription::{Channel, Feed, Follower, Topic};
 
-/// A handle to the other side of a connection. Cheap to clone; it does not keep the connection open.
+/// A handle to the peer of a connection. Cheap to clone. It does not keep the connection open.
 ///
 /// ```
 /// # use antiphon::{CallError, Context, Router};
@@ -32,12 +32,12 @@ pub struct Peer {
     link: Arc<dyn Link>,
 }
 
-/// How a connection is asked to end.
+/// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
-    /// Refuse new requests, finish what runs, send what is queued.
+    /// Refuse new requests, finish running handlers, send queued messages.
     Gracefully,
-    /// Cancel what runs.
+    /// Cancel running handlers.
     Now,
 }
 
@@ -67,17 +67,16 @@ pub(crate) trait Link: Send + Sync {
         entries: Vec<BatchEntry>,
     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>>;
 
-    /// Sends a call whose answer nobody waits for, without waiting for room in the queue.
+    /// Sends a call and ignores its response. Does not wait for room in the write queue.
     fn send_and_forget(&self, call: &Invocation);
 
-    /// Sends an encoded message, once there is room in the queue.
+    /// Sends an encoded message when there is room in the write queue.
     fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
 
     /// Sends an error that belongs to no request.
     fn send_error(&self, error: &ErrorObject);
 
-    /// Subscribes. `gap` is the reason why items were missed, where it is not the first subscription
-    /// of this feed.
+    /// Subscribes. `gap` is the reason for missed items if this feed was subscribed before.
     fn follow(
         self: Arc<Self>,
         call: Invocation,
@@ -85,28 +84,28 @@ pub(crate) trait Link: Send + Sync {
         gap: Option<Arc<str>>,
     ) -> BoxFuture<'static, Result<(), CallError>>;
 
-    /// Registers one more served subscription, within the limit of the connection.
+    /// Registers one more served subscription. Fails at the limit of the connection.
     fn serve_subscription(
         self: Arc<Self>,
         topic: Arc<Topic>,
         over: CancellationToken,
     ) -> Result<Arc<Channel>, ErrorObject>;
 
-    /// Ends a subscription that is served here. Returns false if there is none with this id.
+    /// Ends a served subscription. Returns false if there is none with this id.
     fn end_subscription(&self, id: &Id) -> bool;
 
     /// Cancels the requests with this id whose handlers have become tasks.
     fn cancel_running(&self, id: &Id);
 
-    /// Takes a notification that has a meaning of its own on this connection.
+    /// Handles a notification that has a special meaning on this connection.
     fn intercept(&self, notification: &Invocation) -> Intercepted;
 }
 
-/// The fate of a notification that the connection looked at.
+/// The result of [`Link::intercept`].
 pub(crate) enum Intercepted {
-    /// It is for the handler.
+    /// The notification is for the handler.
     No,
-    /// It told progress, which was delivered.
+    /// It reported progress, which was delivered.
     Progress,
     /// It is an item of a subscription: the future delivers it.
     Item(Arc<Feed>, BoxFuture<'static, ()>),
@@ -117,18 +116,18 @@ impl Peer {
         Self { link }
     }
 
-    /// Calls a method of the other side. Sent when awaited; dropping it abandons the call.
+    /// Calls a method of the peer. The call is sent when it is awaited. Dropping it abandons the call.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
         Call::new(Arc::new(self.clone()), method, &params, None)
     }
 
-    /// Notifies the other side. Waits while the write queue is full.
+    /// Sends a notification to the peer. Waits while the write queue is full.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.post(Invocation::new(method, params)).await
     }
 
-    /// Subscribes to a topic of the other side. The request is sent when awaited.
+    /// Subscribes to a topic of the peer. The request is sent when it is awaited.
     pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
         Subscribe::new(Arc::new(self.clone()), topic.into(), &params, None)
     }
@@ -143,8 +142,8 @@ impl Peer {
         self.link.connection()
     }
 
-    /// Finishes what runs here, sends what is queued, closes the connection, and waits until that is
-    /// done.
+    /// Waits for running handlers, sends queued messages, and closes the connection. Returns when it is
+    /// closed.
     pub async fn close(&self) {
         self.link.stop(Stop::Gracefully);
         self.closed().await;
@@ -166,7 +165,7 @@ impl Peer {
         &self.link
     }
 
-    /// Whether it is a handle to the same connection.
+    /// Whether both are handles to the same connection.
     pub(crate) fn is(&self, other: &Self) -> bool {
         std::ptr::addr_eq(Arc::as_ptr(&self.link), Arc::as_ptr(&other.link))
     }

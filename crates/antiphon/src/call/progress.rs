@@ -1,4 +1,4 @@
-//! How far a call has come, as its caller sees it.
+//! The progress of an outgoing call.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,24 +13,24 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::CallError;
-use crate::subscription::{Ended, Feed, Next, Overflow, Topic};
+use crate::subscription::{Ended, Feed, FeedEvent, Overflow, Topic};
 
-/// What was told of a call on its way, as a `Stream` that ends with the call. Made by
+/// A `Stream` of the progress of a call, which ends with the call. Created by
 /// [`Call::with_progress`](crate::Call::with_progress).
 pub struct Progress<P> {
     feed: Arc<Feed>,
-    told: PhantomData<fn() -> P>,
+    value: PhantomData<fn() -> P>,
 }
 
-/// What waits to be taken; older progress is of less use than newer.
+/// The number of values that may wait. Older values are dropped first.
 const BUFFER: usize = 64;
 
 impl<P> Progress<P> {
-    /// The two ends.
+    /// Creates a connected pair.
     pub(crate) fn watch() -> (Watch, Self) {
         let topic = Topic::of("progress").buffer(BUFFER).overflow(Overflow::DropOldest);
         let feed = Arc::new(Feed::new(topic));
-        (Watch::new(Some(feed.clone())), Self { feed, told: PhantomData })
+        (Watch::new(Some(feed.clone())), Self { feed, value: PhantomData })
     }
 }
 
@@ -40,9 +40,9 @@ impl<P: DeserializeOwned> Stream for Progress<P> {
     fn poll_next(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match ready!(self.feed.poll_next(poller)) {
-                Next::Item(value) => return Poll::Ready(Some(value.decode())),
-                Next::Notice(_) => {}
-                Next::Ended(_) => return Poll::Ready(None),
+                FeedEvent::Item(value) => return Poll::Ready(Some(value.decode())),
+                FeedEvent::Notice(_) => {}
+                FeedEvent::Ended(_) => return Poll::Ready(None),
             }
         }
     }
@@ -54,18 +54,18 @@ impl<P> fmt::Debug for Progress<P> {
     }
 }
 
-/// Who wants to know how far a call has come.
+/// The receiver of the progress of a call.
 #[derive(Clone)]
-pub struct Watch(pub(crate) Arc<Watched>);
+pub struct Watch(pub(crate) Arc<WatchState>);
 
-pub(crate) struct Watched {
-    /// Where it goes, if anywhere.
+pub(crate) struct WatchState {
+    /// The stream of the values, if one was requested.
     pub(crate) feed: Option<Arc<Feed>>,
     last: Mutex<Instant>,
 }
 
-/// Nobody tells anything any more.
-impl Drop for Watched {
+/// Ends the stream with the last handle.
+impl Drop for WatchState {
     fn drop(&mut self) {
         if let Some(feed) = &self.feed {
             feed.end(Ended::Over(String::new()));
@@ -75,47 +75,47 @@ impl Drop for Watched {
 
 impl Watch {
     pub(crate) fn new(feed: Option<Arc<Feed>>) -> Self {
-        Self(Arc::new(Watched { feed, last: Mutex::new(Instant::now()) }))
+        Self(Arc::new(WatchState { feed, last: Mutex::new(Instant::now()) }))
     }
 
-    /// When something was last heard.
+    /// The time of the last progress.
     pub(crate) fn last(&self) -> Instant {
         *self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Delivers progress, and restarts the time.
+    /// Delivers a value, and restarts the timeout.
     pub(crate) fn deliver(&self, value: RawJson) {
-        self.beat();
+        self.restart();
         if let Some(feed) = &self.0.feed {
             feed.offer(value);
         }
     }
 
-    /// Restarts the time.
-    fn beat(&self) {
+    /// Restarts the timeout.
+    fn restart(&self) {
         *self.0.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
-impl std::fmt::Debug for Watch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").finish_non_exhaustive()
     }
 }
 
-/// How long a call is waited for.
+/// The time limits of a call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Patience {
-    /// Without progress, where that counts.
+pub(crate) struct CallTimeouts {
+    /// The time since the start, or since the last progress if there is a total.
     pub(crate) timeout: Option<Duration>,
-    /// In all.
-    pub(crate) cap: Option<Duration>,
+    /// The time since the start, for a timeout that progress extends.
+    pub(crate) total: Option<Duration>,
 }
 
-/// Nobody is told anything any more.
-struct Over<'a>(&'a Watch);
+/// Ends the stream of a call when it is dropped.
+struct EndOnDrop<'a>(&'a Watch);
 
-impl Drop for Over<'_> {
+impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(feed) = &self.0.0.feed {
             feed.end(Ended::Over(String::new()));
@@ -123,16 +123,16 @@ impl Drop for Over<'_> {
     }
 }
 
-impl Patience {
-    /// Waits for a call that is watched.
+impl CallTimeouts {
+    /// Waits for a call whose progress is watched.
     pub(crate) async fn wait<T>(
         self,
         call: impl Future<Output = Result<T, CallError>>,
         watch: &Watch,
     ) -> Result<T, CallError> {
-        let _over = Over(watch);
+        let _end = EndOnDrop(watch);
         let start = Instant::now();
-        watch.beat();
+        watch.restart();
         let mut call = pin!(call);
         loop {
             let Some((deadline, limit)) = self.deadline(start, watch) else { return call.await };
@@ -141,20 +141,20 @@ impl Patience {
                 outcome = &mut call => return outcome,
                 () = sleep_until(deadline) => {}
             }
-            // What was told meanwhile has moved it.
+            // Progress may have extended the deadline meanwhile.
             if self.deadline(start, watch).is_none_or(|(again, _)| again <= deadline) {
                 return Err(CallError::TimedOut(limit));
             }
         }
     }
 
-    /// When it is over, and after what time that is.
+    /// The next deadline, and the limit that it comes from.
     fn deadline(self, start: Instant, watch: &Watch) -> Option<(Instant, Duration)> {
-        let since = if self.cap.is_some() { watch.last() } else { start };
+        let since = if self.total.is_some() { watch.last() } else { start };
         let timeout = self.timeout.and_then(|limit| Some((since.checked_add(limit)?, limit)));
-        let cap = self.cap.and_then(|limit| Some((start.checked_add(limit)?, limit)));
-        match (timeout, cap) {
-            (Some(timeout), Some(cap)) => Some(if timeout.0 < cap.0 { timeout } else { cap }),
+        let total = self.total.and_then(|limit| Some((start.checked_add(limit)?, limit)));
+        match (timeout, total) {
+            (Some(timeout), Some(total)) => Some(if timeout.0 < total.0 { timeout } else { total }),
             (one, other) => one.or(other),
         }
     }

@@ -1,4 +1,4 @@
-//! A subscription as who follows it sees it: a stream of items.
+//! A subscription on the client side: a stream of items.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 use super::{CallError, Caller, Invocation, within};
 use crate::BoxFuture;
 use crate::same_type::same_type;
-use crate::subscription::{Ended, Feed, Follower, Next, Notice, Overflow, Topic};
+use crate::subscription::{Ended, Feed, FeedEvent, Follower, Notice, Overflow, Topic};
 
-/// A subscription that is asked for when it is awaited.
-#[must_use = "it is asked for when it is awaited"]
+/// A request for a subscription, which is sent when it is awaited.
+#[must_use = "the request is sent when it is awaited"]
 pub struct Subscribe<T> {
     caller: Arc<dyn Caller>,
     topic: Topic,
@@ -39,19 +39,19 @@ impl<T> Subscribe<T> {
         Self { caller, topic, params, timeout, item: PhantomData }
     }
 
-    /// Lets so many items wait to be taken.
+    /// Sets how many items may wait to be read.
     pub fn buffer(mut self, items: usize) -> Self {
         self.topic = self.topic.buffer(items);
         self
     }
 
-    /// What happens to an item that there is no room for.
+    /// Sets what happens to an item when the buffer is full.
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.topic = self.topic.overflow(overflow);
         self
     }
 
-    /// Gives up where the reply does not come within this time.
+    /// Sets the timeout for the reply to the request.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -80,11 +80,11 @@ impl<T> fmt::Debug for Subscribe<T> {
     }
 }
 
-/// The items of a subscription, as a `Stream`. Dropped, it unsubscribes.
+/// A `Stream` of the items of a subscription. Dropping it unsubscribes.
 ///
-/// It ends with `None` when the source has. What happens on the way is an `Err` between the items, and
-/// the items go on behind [`Lost`](SubscriptionError::Lost), [`Gap`](SubscriptionError::Gap) and
-/// [`Decode`](SubscriptionError::Decode); the others are the last thing that comes.
+/// The stream ends with `None` when the source ends. Errors appear as `Err` between the items. More items
+/// follow after [`Lost`](SubscriptionError::Lost), [`Gap`](SubscriptionError::Gap) and
+/// [`Decode`](SubscriptionError::Decode). Any other error is the last element.
 ///
 /// ```
 /// use antiphon::{Client, Context, Router, Server};
@@ -105,32 +105,33 @@ impl<T> fmt::Debug for Subscribe<T> {
 /// assert_eq!(seen, [2, 1, 0]);
 /// # Ok(()) }
 /// ```
-#[must_use = "dropped, it unsubscribes"]
+#[must_use = "dropping it unsubscribes"]
 pub struct Subscription<T> {
     feed: Arc<Feed>,
-    /// Its end has been told.
-    is_over: bool,
+    /// Whether the stream has returned its last element.
+    is_done: bool,
     item: PhantomData<fn() -> T>,
 }
 
-/// What a subscription has to say that is no item.
+/// An error in the stream of a subscription.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {
-    /// So many items went, since they were not taken as fast as they came. More follow.
-    #[error("{0} items were lost; take them faster, or let more of them wait")]
+    /// This many items were dropped because they were not read fast enough. More items follow.
+    #[error("{0} items were lost; read them faster, or raise the buffer size")]
     Lost(u64),
-    /// The connection was lost, and there is a new one: items of the time between are not coming.
-    #[error("there is a gap: the connection was lost ({0}) and made anew")]
+    /// The connection was lost and opened again. Items of the time between are missing. More items
+    /// follow.
+    #[error("there is a gap: the connection was lost ({0}) and opened again")]
     Gap(Arc<str>),
-    /// This item is not of the type asked for. More follow.
-    #[error("an item is not what was asked for")]
+    /// An item does not have the expected type. More items follow.
+    #[error("an item does not have the expected type")]
     Decode(#[source] serde_json::Error),
-    /// The other side ended it with this error.
+    /// The server ended the subscription with this error.
     #[error("the subscription failed: {0}")]
     Failed(ErrorObject),
-    /// It was ended here, since its items were not taken as fast as they came.
-    #[error("the subscription was closed: its items were not taken as fast as they came")]
+    /// The subscription was closed on this side because its items were not read fast enough.
+    #[error("the subscription was closed: its items were not read fast enough")]
     TooSlow,
     /// The connection has ended.
     #[error("the subscription ended with its connection: {0}")]
@@ -139,15 +140,15 @@ pub enum SubscriptionError {
 
 impl<T> Subscription<T> {
     fn new(feed: Arc<Feed>) -> Self {
-        Self { feed, is_over: false, item: PhantomData }
+        Self { feed, is_done: false, item: PhantomData }
     }
 
-    /// The id that the other side has given it; `None` while the connection is being made anew.
+    /// The id that the server assigned; `None` while the client reconnects.
     pub fn id(&self) -> Option<Id> {
         self.feed.attached().map(|attached| attached.id)
     }
 
-    /// Why the source has ended, once it has and said so.
+    /// The reason that the source gave for its end, once it has ended.
     pub fn end_reason(&self) -> Option<String> {
         match self.feed.ended()? {
             Ended::Over(reason) => Some(reason),
@@ -155,12 +156,11 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Unsubscribes, and waits until the other side has: what it says to it. Items that wait are
-    /// dropped.
+    /// Unsubscribes and waits for the reply of the server. Unread items are dropped.
     pub async fn unsubscribe(self) -> Result<(), CallError> {
         let attached = self.feed.attached();
         let open = self.feed.ended().is_none();
-        self.feed.end(Ended::Left);
+        self.feed.end(Ended::Unsubscribed);
         match attached {
             Some(attached) if open => {
                 attached.source.unfollow(&attached.id, &self.feed);
@@ -173,7 +173,7 @@ impl<T> Subscription<T> {
 
 impl<T> Drop for Subscription<T> {
     fn drop(&mut self) {
-        self.feed.leave(Ended::Left);
+        self.feed.leave(Ended::Unsubscribed);
     }
 }
 
@@ -181,17 +181,17 @@ impl<T: DeserializeOwned + 'static> Stream for Subscription<T> {
     type Item = Result<T, SubscriptionError>;
 
     fn poll_next(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
-        if self.is_over {
+        if self.is_done {
             return Poll::Ready(None);
         }
         let next = match ready!(self.feed.poll_next(poller)) {
-            Next::Item(item) => Some(typed(item)),
-            Next::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
-            Next::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
-            Next::Ended(ended) => {
-                self.is_over = true;
+            FeedEvent::Item(item) => Some(typed(item)),
+            FeedEvent::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
+            FeedEvent::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
+            FeedEvent::Ended(ended) => {
+                self.is_done = true;
                 match ended {
-                    Ended::Left | Ended::Over(_) => None,
+                    Ended::Unsubscribed | Ended::Over(_) => None,
                     Ended::Failed(error) => Some(Err(SubscriptionError::Failed(error))),
                     Ended::TooSlow => Some(Err(SubscriptionError::TooSlow)),
                     Ended::Disconnected(reason) => {
@@ -204,7 +204,7 @@ impl<T: DeserializeOwned + 'static> Stream for Subscription<T> {
     }
 }
 
-/// The call that ends a subscription.
+/// Creates the call that ends a subscription.
 pub(crate) fn unsubscribe_call(id: &Id, topic: &Topic) -> Invocation {
     Invocation::new(&topic.unsubscribe, Params::parse(&format!("[{id}]")).ok())
 }

@@ -1,4 +1,4 @@
-//! One call, with a type for its result.
+//! A call with a typed result.
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -11,7 +11,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::progress::{Patience, Progress, Watch};
+use super::progress::{CallTimeouts, Progress, Watch};
 use super::{CallError, Caller, Invocation};
 use crate::BoxFuture;
 
@@ -22,7 +22,7 @@ use crate::BoxFuture;
 pub struct Call<R> {
     caller: Arc<dyn Caller>,
     pub(super) invocation: Result<Invocation, ParamsError>,
-    patience: Patience,
+    timeouts: CallTimeouts,
     watch: Option<Watch>,
     result: PhantomData<fn() -> R>,
 }
@@ -35,26 +35,26 @@ impl<R> Call<R> {
         timeout: Option<Duration>,
     ) -> Self {
         let invocation = Params::encode(params).map(|params| Invocation::new(method, params));
-        let patience = Patience { timeout, ..Patience::default() };
-        Self { caller, invocation, patience, watch: None, result: PhantomData }
+        let timeouts = CallTimeouts { timeout, ..CallTimeouts::default() };
+        Self { caller, invocation, timeouts, watch: None, result: PhantomData }
     }
 
-    /// Gives up after this time.
+    /// Sets the timeout of the call.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.patience.timeout = Some(timeout);
+        self.timeouts.timeout = Some(timeout);
         self
     }
 
-    /// Lets the timeout begin anew with each progress that is told, up to this time in all. The
-    /// connection needs a [`Dialect`](crate::Dialect) with progress.
+    /// Restarts the timeout with each reported progress, up to this total time. The connection needs a
+    /// [`Dialect`](crate::Dialect) with progress.
     pub fn extend_on_progress(mut self, at_most: Duration) -> Self {
-        self.patience.cap = Some(at_most);
+        self.timeouts.total = Some(at_most);
         self.watch.get_or_insert_with(|| Watch::new(None));
         self
     }
 
-    /// The call, and how far it comes as a stream beside it. Progress that nobody takes is dropped, and
-    /// holds up nothing. The connection needs a [`Dialect`](crate::Dialect) with progress.
+    /// Returns the call and a stream of its progress. Progress that is not read is dropped and does not
+    /// delay the call. The connection needs a [`Dialect`](crate::Dialect) with progress.
     ///
     /// ```
     /// # use antiphon::{Client, Context, Dialect, Router};
@@ -80,8 +80,8 @@ impl<R> Call<R> {
         (self, progress)
     }
 
-    /// Sends a header with this call, in place of one of that name that the client has. Only HTTP has
-    /// any: elsewhere the call fails with [`CallError::NoHeaders`].
+    /// Sends a header with this call. It replaces a header of the client with the same name. On a
+    /// transport other than HTTP the call fails with [`CallError::NoHeaders`].
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         if let Ok(invocation) = &mut self.invocation {
             invocation.headers_mut().append(name, value);
@@ -89,7 +89,7 @@ impl<R> Call<R> {
         self
     }
 
-    /// Calls with this id in place of one of our own.
+    /// Sets the id of the request. Otherwise the client picks one.
     pub fn id(mut self, id: Id) -> Self {
         if let Ok(invocation) = &mut self.invocation {
             invocation.id = Some(id);
@@ -113,10 +113,10 @@ impl<R: DeserializeOwned + 'static> IntoFuture for Call<R> {
             let invocation = self.invocation.map_err(CallError::Encode)?;
             let method = invocation.method.clone();
             let result = match self.watch {
-                None => within(self.patience.timeout, self.caller.send(invocation)).await?,
+                None => within(self.timeouts.timeout, self.caller.send(invocation)).await?,
                 Some(watch) => {
                     let call = self.caller.send_watched(invocation, watch.clone());
-                    self.patience.wait(call, &watch).await?
+                    self.timeouts.wait(call, &watch).await?
                 }
             };
             typed(&method, result)
@@ -124,6 +124,7 @@ impl<R: DeserializeOwned + 'static> IntoFuture for Call<R> {
     }
 }
 
+/// Decodes the result of a call. A result of type `RawJson` is returned unchanged.
 pub(super) fn typed<R: DeserializeOwned + 'static>(
     method: &Method,
     result: RawJson,
@@ -135,6 +136,7 @@ pub(super) fn typed<R: DeserializeOwned + 'static>(
     })
 }
 
+/// Waits for a call, at most for this time.
 pub(crate) async fn within<T>(
     timeout: Option<Duration>,
     call: impl Future<Output = Result<T, CallError>>,

@@ -10,16 +10,17 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::timeout;
 use tower_layer::Layer;
 
-use super::reconnect::{Lasting, Reconnect};
+use super::reconnect::{Reconnect, ReconnectingCaller};
 use super::{Client, ConnectError};
 use crate::call::Caller;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
-use crate::handler::Handler;
-use crate::layer::{CallerService, LayeredCaller, Places};
-use crate::peer::Wire;
-use crate::tap::{Direction, Tap};
+use crate::engine::Settings;
+use crate::peer::{self, Side, Wire};
+use crate::service::Handler;
+use crate::service::{CallerService, LayeredCaller, OutgoingService};
+use crate::tap::{Tap, Taps};
 use crate::transport::{self, Transport};
 
 /// How to connect.
@@ -33,19 +34,19 @@ pub struct ClientBuilder {
     #[cfg(feature = "tls")]
     pub(super) tls: transport::tls::TlsClient,
     pub(super) handler: Option<Arc<dyn Handler>>,
-    pub(super) tap: Option<Tap>,
+    pub(super) tap: Taps,
     pub(super) dialect: Dialect,
     pub(super) reconnect: Option<Reconnect>,
     pub(super) layers: Vec<Layering>,
     #[cfg(feature = "http")]
-    pub(super) http_layers: Vec<transport::http::client::Layering>,
+    pub(super) http_layers: Vec<transport::http::client::HttpClientLayer>,
 }
 
 /// A layer that was put around what is called.
 pub(super) type Layering = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
 
 pub(super) fn layered(
-    layer: &impl Layer<CallerService, Service: Places>,
+    layer: &impl Layer<CallerService, Service: OutgoingService>,
     inner: Arc<dyn Caller>,
 ) -> Arc<dyn Caller> {
     Arc::new(LayeredCaller::new(layer.layer(CallerService::new(inner.clone())), inner))
@@ -61,7 +62,7 @@ impl Default for ClientBuilder {
             #[cfg(feature = "tls")]
             tls: transport::tls::TlsClient::new(),
             handler: None,
-            tap: None,
+            tap: Taps::default(),
             dialect: Dialect::plain(),
             reconnect: None,
             layers: Vec::new(),
@@ -125,7 +126,7 @@ impl ClientBuilder {
     /// Puts a `tower` layer around each call, as [`Client::layer`] does.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<CallerService, Service: Places> + Send + Sync + 'static,
+        L: Layer<CallerService, Service: OutgoingService> + Send + Sync + 'static,
     {
         self.layers.push(Arc::new(move |inner| layered(&layer, inner)));
         self
@@ -137,12 +138,12 @@ impl ClientBuilder {
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
-        L: Layer<transport::http::HttpClientService, Service: transport::http::Posts>
+        L: Layer<transport::http::HttpClientService, Service: transport::http::HttpRequestService>
             + Send
             + Sync
             + 'static,
     {
-        self.http_layers.push(transport::http::client::layering(layer));
+        self.http_layers.push(transport::http::client::boxed_layer(layer));
         self
     }
 
@@ -152,9 +153,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Shows every message as it is on the wire.
-    pub fn inspect(mut self, see: impl Fn(Direction, &[u8]) + Send + Sync + 'static) -> Self {
-        self.tap = Some(Arc::new(see));
+    /// Shows every message to a [`Tap`].
+    pub fn tap(mut self, tap: impl Tap) -> Self {
+        self.tap = Taps::new(tap);
         self
     }
 
@@ -171,7 +172,7 @@ impl ClientBuilder {
             // Every call over HTTP finds a connection, or makes one.
             Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
                 let timeout = self.timeout;
-                let lasting = Box::pin(Lasting::connect(self, endpoint, policy)).await?;
+                let lasting = Box::pin(ReconnectingCaller::connect(self, endpoint, policy)).await?;
                 Client::lasting(lasting, timeout)
             }
             _ => self.connect_once(endpoint).await?,
@@ -197,11 +198,30 @@ impl ClientBuilder {
         connected.map_err(|source| ConnectError::Failed { endpoint: endpoint.to_string(), source })
     }
 
-    /// Makes a client of a transport of one's own.
-    pub fn over(mut self, transport: impl Transport) -> Client {
+    /// Calls over a transport that the application has opened.
+    pub fn over(self, transport: impl Transport) -> Client {
+        self.over_with(transport, Connection::new("custom"))
+    }
+
+    /// Calls over a transport, with the facts that handlers of this side see.
+    pub fn over_with(mut self, transport: impl Transport, facts: Connection) -> Client {
         let layers = std::mem::take(&mut self.layers);
-        let wire = Wire::new(transport, Connection::new("custom"));
-        self.attach(wire).in_layers(layers)
+        self.attach(Wire::new(transport, facts)).in_layers(layers)
+    }
+
+    /// Calls a handler in this process; see [`Client::in_process`]. The handler is served within the
+    /// limits and the dialect of this client.
+    #[cfg(feature = "memory")]
+    pub fn in_process(self, handler: impl Handler) -> Client {
+        let (ours, theirs) = transport::memory::pair();
+        let settings = Settings {
+            dialect: self.dialect.clone().unless_plain(),
+            ..Settings::new(self.limits.clone())
+        };
+        let side = Side { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
+        let (_, served) = peer::connect(transport::memory::wire(theirs), side);
+        tokio::spawn(served);
+        self.over_with(ours, Connection::new("memory"))
     }
 }
 

@@ -4,6 +4,7 @@ mod builder;
 mod error;
 mod open;
 mod reconnect;
+mod request_reply;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +18,15 @@ use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
-use crate::layer::{CallerService, Places};
+use crate::service::Handler;
+use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;
+use crate::transport::Transport;
 
 pub use builder::ClientBuilder;
 use builder::{Layering, layered};
 pub use error::ConnectError;
-use reconnect::Lasting;
+use reconnect::ReconnectingCaller;
 pub use reconnect::{ConnectionState, Reconnect};
 
 /// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
@@ -56,7 +59,7 @@ pub(crate) enum Line {
     /// One connection.
     One(Arc<Open>),
     /// One connection after the other.
-    Lasting(Arc<Lasting>),
+    Lasting(Arc<ReconnectingCaller>),
 }
 
 /// An open connection.
@@ -77,9 +80,32 @@ impl Client {
         Self::builder().connect(endpoint).await
     }
 
-    /// Settings first.
+    /// Starts with the settings of a client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
+    }
+
+    /// Calls over a transport that the application has opened.
+    pub fn over(transport: impl Transport) -> Self {
+        Self::builder().over(transport)
+    }
+
+    /// Calls a handler in this process, over a connection in memory. Both sides can call.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Router};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let router = Router::new().method("double", |(n,): (i64,), _cx: Context| async move {
+    ///     Ok(n * 2)
+    /// });
+    /// let client = Client::in_process(router);
+    /// assert_eq!(client.call::<i64>("double", [21]).await?, 42);
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "memory")]
+    pub fn in_process(handler: impl Handler) -> Self {
+        Self::builder().in_process(handler)
     }
 
     /// Calls a method. Sent when awaited; dropping it abandons the call.
@@ -118,7 +144,9 @@ impl Client {
     /// The same connection with a `tower` layer around each call, entry of a batch, notification and
     /// subscription of this handle and its clones. The layer added last is the outermost.
     ///
-    /// A batch whose entries pass is sent as one; an entry that a layer refuses is not in it.
+    /// The entries of a batch pass the layers concurrently. Entries that reach the connection in the
+    /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
+    /// sent later, and an entry that a layer rejects is not sent.
     ///
     /// ```
     /// use antiphon::layer::Concurrency;
@@ -129,7 +157,7 @@ impl Client {
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn layer(self, layer: impl Layer<CallerService, Service: Places>) -> Self {
+    pub fn layer(self, layer: impl Layer<CallerService, Service: OutgoingService>) -> Self {
         Self { caller: layered(&layer, self.caller), ..self }
     }
 

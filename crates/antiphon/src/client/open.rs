@@ -4,9 +4,11 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::{Client, ClientBuilder, Line, Open};
+use crate::connection::Connection;
 use crate::endpoint::{Endpoint, without_feature};
 use crate::engine::Settings;
 use crate::peer::{self, Side, Wire};
+use crate::transport::stream::FramedStream;
 use crate::transport::{self, Transport};
 
 impl ClientBuilder {
@@ -16,7 +18,7 @@ impl ClientBuilder {
             secure if secure.is_secure() => Err(without_feature(secure)),
             #[cfg(feature = "http")]
             Endpoint::Http { authority, path, secure } => {
-                let settings = transport::http::client::Settings {
+                let settings = transport::http::client::HttpClientSettings {
                     headers: &self.headers,
                     limits: &self.limits,
                     http2: self.http2,
@@ -49,21 +51,23 @@ impl ClientBuilder {
                 let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
                 let stream = connector.connect(stream).await?;
                 let framing = Some(framing.unwrap_or(LINE));
-                let wire = transport::tcp::tls_wire(stream, framing, &self.limits);
+                let facts = transport::tcp::tls_facts(&stream);
+                let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }
             #[cfg(feature = "tcp")]
             Endpoint::Tcp { authority, framing, .. } => {
                 let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
-                let wire =
-                    transport::tcp::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                let facts = transport::tcp::facts(&stream);
+                let framing = Some(framing.unwrap_or(LINE));
+                let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }
             #[cfg(all(feature = "unix", unix))]
             Endpoint::Unix { path, framing } => {
                 let stream = tokio::net::UnixStream::connect(path).await?;
-                let wire =
-                    transport::unix::wire(stream, Some(framing.unwrap_or(LINE)), &self.limits);
+                let (facts, framing) = (Connection::new("unix"), Some(framing.unwrap_or(LINE)));
+                let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }
             #[cfg(feature = "child")]

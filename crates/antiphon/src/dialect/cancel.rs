@@ -1,11 +1,11 @@
-//! How a call is cancelled on the wire.
+//! The cancellation of a call on the wire.
 
 use std::collections::HashMap;
 
 use antiphon_core::{Code, ErrorObject, Id, Method, Notification, Params, RawJson, encode};
 use bytes::{BufMut as _, BytesMut};
 
-/// The notification that cancels a call, and what the call is answered with then.
+/// The notification that cancels a call, and the response to a cancelled call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancellation {
     method: Method,
@@ -14,25 +14,26 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// This notification cancels the call whose id that member of its params says. The call is answered
-    /// with -32800.
+    /// A cancellation by the notification `method`: this member of its params holds the id of the call.
+    /// The cancelled call gets the error -32800.
     pub fn new(method: &str, member: &str) -> Self {
         Self { method: Method::new(method), member: member.to_owned(), answers: true }
     }
 
-    /// What is cancelled has no answer.
+    /// Sends no response to a cancelled call.
     #[must_use]
     pub fn silent(mut self) -> Self {
         self.answers = false;
         self
     }
 
-    /// What a cancelled call is answered with.
+    /// The response to a cancelled call; `None` for no response.
     pub(crate) fn answer(&self) -> Option<ErrorObject> {
         self.answers.then(|| ErrorObject::new(Code::CANCELLED.0, "Request cancelled"))
     }
 
-    /// The call that this cancels, if it is a cancellation; one that names none cancels none.
+    /// The id of the call that this notification cancels: `None` if it is not a cancellation,
+    /// `Some(None)` if it is one without a valid id.
     pub(crate) fn cancels(&self, notification: &Notification) -> Option<Option<Id>> {
         if notification.method.as_bytes() != self.method.as_bytes() {
             return None;
@@ -63,7 +64,7 @@ mod tests {
     use antiphon_core::{Message, Payload, Rules, decode};
 
     #[test]
-    fn what_is_written_is_read() {
+    fn an_encoded_cancellation_is_recognised() {
         for (cancellation, text) in [
             (Cancellation::new("$/cancelRequest", "id"), r#""params":{"id":7}"#),
             (Cancellation::new("notifications/cancelled", "requestId"), r#"{"requestId":7}"#),
@@ -74,7 +75,7 @@ mod tests {
             let Payload::One(Ok(Message::Notification(note))) =
                 decode(&out.freeze(), &Rules::default())
             else {
-                panic!("it is no notification");
+                panic!("not a notification");
             };
             assert_eq!(cancellation.cancels(&note), Some(Some(Id::from(7))));
             for params in [None, Some("[7]"), Some("{}"), Some(r#"{"id":{}}"#)] {

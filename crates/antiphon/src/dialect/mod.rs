@@ -1,7 +1,7 @@
-//! What a community adds to JSON-RPC: as policy, and never as a fork.
+//! Conventions on top of JSON-RPC, such as those of LSP and MCP, as configuration.
 //!
-//! Plain JSON-RPC has no way to cancel a call and none to tell how far it has come. A [`Dialect`] says
-//! which notifications mean that on a connection; both sides have to agree on it.
+//! Plain JSON-RPC can neither cancel a call nor report its progress. A [`Dialect`] names the
+//! notifications that do so on a connection. Both peers must use the same dialect.
 
 mod cancel;
 mod progress;
@@ -9,7 +9,7 @@ mod progress;
 pub use cancel::Cancellation;
 pub use progress::{ProgressStyle, Token};
 
-/// Which notifications mean more than the specification says. The default is none.
+/// The notifications that have a meaning beyond the specification. The default is plain JSON-RPC.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -18,7 +18,7 @@ pub use progress::{ProgressStyle, Token};
 /// let editor = Dialect::lsp();
 /// // `notifications/cancelled`, `notifications/progress`
 /// let model = Dialect::mcp();
-/// // One's own: progress goes by the id of the call, with params of any shape.
+/// // A custom dialect: progress refers to the id of the call, and params may have any shape.
 /// let own = Dialect::plain()
 ///     .cancellation(Cancellation::new("cancel", "id"))
 ///     .progress(ProgressStyle::by_id("progress"));
@@ -30,21 +30,21 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// JSON-RPC as it is specified.
+    /// JSON-RPC as specified, without cancellation and progress.
     pub fn plain() -> Self {
         Self::default()
     }
 
-    /// The language server protocol's: `$/cancelRequest` answers -32800, `$/progress` goes by the
-    /// `workDoneToken` of the params.
+    /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
+    /// `$/progress` refers to the `workDoneToken` of the params.
     pub fn lsp() -> Self {
         Self::plain().cancellation(Cancellation::new("$/cancelRequest", "id")).progress(
             ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]).under("value"),
         )
     }
 
-    /// The model context protocol's: what `notifications/cancelled` cancels has no answer,
-    /// `notifications/progress` goes by the `progressToken` in the `_meta` of the params.
+    /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;
+    /// `notifications/progress` refers to the `progressToken` in the `_meta` of the params.
     pub fn mcp() -> Self {
         let token = ["_meta", "progressToken"];
         Self::plain()
@@ -52,14 +52,14 @@ impl Dialect {
             .progress(ProgressStyle::by_param("notifications/progress", "progressToken", &token))
     }
 
-    /// Cancels calls this way.
+    /// Sets the notification that cancels a call.
     #[must_use]
     pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
         self.cancellation = Some(cancellation);
         self
     }
 
-    /// Tells progress this way.
+    /// Sets the notification that reports progress.
     #[must_use]
     pub fn progress(mut self, progress: ProgressStyle) -> Self {
         self.progress = Some(progress);

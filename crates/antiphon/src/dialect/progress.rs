@@ -1,28 +1,29 @@
-//! How progress is told on the wire.
+//! The progress of a call on the wire.
 
 use std::collections::{BTreeMap, HashMap};
 
-use antiphon_core::{Id, Kind, Method, Params, RawJson, encode};
+use antiphon_core::{Id, JsonKind, Method, Params, RawJson, encode};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// The notification that tells how far a call has come, and how it says which call.
+/// The notification that reports the progress of a call, and how it identifies the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressStyle {
     method: Method,
-    /// The member of its params that says which call.
+    /// The member of its params that holds the token of the call.
     member: String,
-    /// The member that holds what is told; without it, the members of what is told stand beside.
+    /// The member that holds the progress value. Without it, the members of the value stand beside the
+    /// token.
     value: Option<String>,
     token: Token,
 }
 
-/// What tells the progress of one call from another's.
+/// The token that identifies a call in its progress notifications.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Token {
-    /// The id of the call: every call may be told of.
+    /// The id of the call. Every call may get progress.
     Id,
-    /// What the caller puts at this place of the params: who puts nothing there is told nothing.
+    /// A value that the caller puts at this path of the params. A call without it gets no progress.
     Param(Vec<String>),
 }
 
@@ -33,14 +34,14 @@ impl ProgressStyle {
         Self { method, member, value: Some("value".to_owned()), token: Token::Id }
     }
 
-    /// Progress by a token that the caller puts at this path of the params, which are by name then.
+    /// Progress by a token that the caller puts at this path of the params, which must be by name.
     pub fn by_param(method: &str, member: &str, path: &[&str]) -> Self {
         let token = Token::Param(path.iter().map(|&name| name.to_owned()).collect());
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }
     }
 
-    /// What is told stands in this member; without it, it is an Object whose members stand beside
-    /// the token.
+    /// Puts the progress value into this member. Without it, the value is an Object whose members stand
+    /// beside the token.
     #[must_use]
     pub fn under(mut self, member: &str) -> Self {
         self.value = Some(member.to_owned());
@@ -51,7 +52,7 @@ impl ProgressStyle {
         self.token == Token::Id
     }
 
-    /// What says which call this is, if its progress is asked for.
+    /// The token of a call, if its caller requests progress.
     pub(crate) fn token(&self, id: &Id, params: Option<&Params>) -> Option<RawJson> {
         match &self.token {
             Token::Id => RawJson::parse(id.as_str().to_owned()).ok(),
@@ -66,16 +67,16 @@ impl ProgressStyle {
         }
     }
 
-    /// The params with a token in its place; `None` where they have no place for one.
-    pub(crate) fn ask(&self, params: Option<&Params>, token: &Id) -> Option<Option<Params>> {
+    /// Adds a token to the params; `None` if the params cannot hold one.
+    pub(crate) fn with_token(&self, params: Option<&Params>, token: &Id) -> Option<Option<Params>> {
         let Token::Param(path) = &self.token else { return Some(params.cloned()) };
         let text = params.map_or("{}", |params| params.as_json().as_str());
         let with = insert(text, path, token.as_str())?;
         Params::parse(&with).ok().map(Some)
     }
 
-    /// What a notification tells, and of which call.
-    pub(crate) fn told(&self, method: &[u8], params: Option<&Params>) -> Option<(Id, RawJson)> {
+    /// The token and the value of a progress notification; `None` for any other notification.
+    pub(crate) fn read(&self, method: &[u8], params: Option<&Params>) -> Option<(Id, RawJson)> {
         if method != self.method.as_bytes() {
             return None;
         }
@@ -89,7 +90,7 @@ impl ProgressStyle {
         Some((id, value))
     }
 
-    /// Writes the message that tells this of the call with that token.
+    /// Encodes the notification with this value for the call with this token.
     pub(crate) fn encode(&self, token: &RawJson, value: &RawJson) -> Bytes {
         let mut out = BytesMut::new();
         encode::call_head(&self.method, None, &mut out);
@@ -114,11 +115,11 @@ fn put_name(name: &str, out: &mut BytesMut) {
     out.put_u8(b':');
 }
 
-/// The members of an Object, behind others; what is no Object is one, `progress`.
+/// Appends the members of an Object; any other value becomes the member `progress`.
 fn put_members(value: &RawJson, out: &mut BytesMut) {
     let text = value.as_str();
     match text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) {
-        Some(members) if value.kind() == Kind::Object => {
+        Some(members) if value.kind() == JsonKind::Object => {
             if !members.trim().is_empty() {
                 out.put_u8(b',');
                 out.extend_from_slice(members.as_bytes());
@@ -131,11 +132,11 @@ fn put_members(value: &RawJson, out: &mut BytesMut) {
     }
 }
 
-/// The Object with this value at that path. `None` for what is no Object.
+/// Inserts a value at this path of an Object; `None` if the text is not an Object.
 fn insert(object: &str, path: &[String], value: &str) -> Option<String> {
     let Some((name, rest)) = path.split_first() else { return Some(value.to_owned()) };
     let mut members: BTreeMap<String, RawJson> = serde_json::from_str(object).ok()?;
-    let inner = members.remove(name).filter(|inner| inner.kind() == Kind::Object);
+    let inner = members.remove(name).filter(|inner| inner.kind() == JsonKind::Object);
     let inner = inner.as_ref().map_or("{}", RawJson::as_str);
     let mut out = format!("{{{}:{}", Method::new(name).as_json(), insert(inner, rest, value)?);
     for (other, value) in members {
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_goes_in_and_is_found_again() {
+    fn a_token_is_inserted_and_found_again() {
         let token = Id::from("t1");
         for (dialect, params) in [
             (Dialect::lsp(), None),
@@ -171,21 +172,21 @@ mod tests {
             let style = dialect.progress.unwrap();
             let params = params.map(parse);
             assert_eq!(style.token(&Id::from(1), params.as_ref()), None);
-            let asked = style.ask(params.as_ref(), &token).unwrap();
+            let asked = style.with_token(params.as_ref(), &token).unwrap();
             assert_eq!(style.token(&Id::from(1), asked.as_ref()).unwrap().as_str(), "\"t1\"");
             if let Some(params) = params.filter(|params| params.as_json().as_str().contains("1.50"))
             {
                 assert!(asked.unwrap().as_json().as_str().contains("1.50"), "{params:?}");
             }
-            assert!(style.ask(Some(&parse("[1]")), &token).is_none());
+            assert!(style.with_token(Some(&parse("[1]")), &token).is_none());
         }
         let by_id = ProgressStyle::by_id("p");
         assert_eq!(by_id.token(&Id::from(7), None).unwrap().as_str(), "7");
-        assert_eq!(by_id.ask(Some(&parse("[1]")), &token), Some(Some(parse("[1]"))));
+        assert_eq!(by_id.with_token(Some(&parse("[1]")), &token), Some(Some(parse("[1]"))));
     }
 
     #[test]
-    fn what_is_told_is_heard() {
+    fn an_encoded_progress_notification_is_recognised() {
         let token = RawJson::parse("\"t\"").unwrap();
         let value = RawJson::parse(r#"{"progress":1,"total":2}"#).unwrap();
         let styles = [Dialect::lsp().progress, Dialect::mcp().progress];
@@ -193,12 +194,12 @@ mod tests {
             let message = style.encode(&token, &value);
             let params = params_of(&message);
             let method = style.method.as_bytes();
-            let (id, heard) = style.told(method, Some(&params)).unwrap();
+            let (id, heard) = style.read(method, Some(&params)).unwrap();
             assert_eq!(id, Id::from("t"));
             let heard: serde_json::Value = heard.decode().unwrap();
             assert_eq!((&heard["progress"], &heard["total"]), (&1.into(), &2.into()));
-            assert!(style.told(b"other", Some(&params)).is_none());
-            assert!(style.told(method, None).is_none());
+            assert!(style.read(b"other", Some(&params)).is_none());
+            assert!(style.read(method, None).is_none());
         }
         let mcp = Dialect::mcp().progress.unwrap();
         let bare = params_of(&mcp.encode(&token, &RawJson::parse("50").unwrap()));

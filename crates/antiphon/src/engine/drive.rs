@@ -2,9 +2,11 @@
 
 use std::task::{Context as Poller, Poll};
 
+use antiphon_core::ErrorObject;
 use bytes::Bytes;
 
 use super::run::{Run, RunState};
+use super::run_control::{EndRun, RunControl};
 
 /// A run and its answer, once it has one.
 ///
@@ -23,6 +25,29 @@ impl Drive {
             RunState::Detached | RunState::Blocked => None,
         };
         Self { run, answer }
+    }
+
+    /// A drive for a run that has become a task.
+    pub(crate) fn detached(run: Box<Run>) -> Self {
+        Self { run, answer: None }
+    }
+
+    /// Polls a drive that the connection can end or cancel in part.
+    pub(crate) fn poll_controlled(
+        &mut self,
+        control: &RunControl,
+        poller: &mut Poller<'_>,
+    ) -> Poll<Option<Bytes>> {
+        match control.ended(poller) {
+            Some(EndRun::Abort) => Poll::Ready(None),
+            Some(EndRun::Expire) => {
+                Poll::Ready(self.run.expire(&ErrorObject::server_busy("shutting down")))
+            }
+            None => {
+                control.take_cancelled().iter().for_each(|id| self.run.cancel_call(id));
+                self.poll(poller)
+            }
+        }
     }
 
     /// Ready with the answer, if the payload has one.

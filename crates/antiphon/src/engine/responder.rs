@@ -16,7 +16,7 @@ use super::reply_buffer::ReplyBuffer;
 use super::settings::Settings;
 use crate::connection::Connection;
 use crate::context::Origin;
-use crate::handler::Handler;
+use crate::service::Handler;
 
 /// Answers messages, one by one or many at once.
 ///
@@ -56,7 +56,16 @@ impl Responder {
 
     /// The answer to a message or a batch; `None` where there is none to give.
     pub async fn answer(&self, message: impl Into<Bytes>) -> Option<Bytes> {
-        let message = message.into();
+        self.answer_from(&self.origin, message.into()).await
+    }
+
+    /// Like [`answer`](Self::answer), for a message of which more is known: the name of its wire,
+    /// the remote address, extensions. Handlers see these facts in their [`Context`](crate::Context).
+    pub async fn answer_with(&self, facts: Connection, message: impl Into<Bytes>) -> Option<Bytes> {
+        self.answer_from(&Origin::request(facts), message.into()).await
+    }
+
+    async fn answer_from(&self, origin: &Origin, message: Bytes) -> Option<Bytes> {
         let limit = self.dispatcher.settings.limits.longest_frame();
         if message.len() > limit {
             let mut out = BytesMut::new();
@@ -69,7 +78,7 @@ impl Responder {
         poll_fn(move |poller| {
             if let Some(payload) = payload.take() {
                 let out = &mut ReplyBuffer::single();
-                match self.dispatcher.start(payload, None, &self.origin, out, poller).or_drive() {
+                match self.dispatcher.start(payload, None, origin, out, poller).or_drive() {
                     Ok(answer) => return Poll::Ready(answer),
                     Err(drive) => started = Some(drive),
                 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::task::Context as Poller;
 
 use antiphon_core::{
-    Entries, Entry, ErrorObject, Id, Intent, Message, Notification, Outcome, RawJson, Request, Turn,
+    Entries, Entry, ErrorObject, Id, Intent, LazyEntry, Message, Notification, Outcome, RawJson,
+    Request,
 };
 use bytes::Bytes;
 use tokio::time::{Sleep, sleep};
@@ -194,13 +195,13 @@ impl Run {
             if self.unstarted.next_is_request() && self.requests.in_flight.poll_full(poller) {
                 return false;
             }
-            match self.unstarted.turn() {
+            match self.unstarted.next_lazy() {
                 None => return true,
-                Some(Turn::Request(request)) => {
+                Some(LazyEntry::Request(request)) => {
                     let call = || Invocation::of(request.method(), request.params());
                     self.requests.enter(request.id(), call, poller);
                 }
-                Some(Turn::Other(entry)) => self.enter(entry, poller),
+                Some(LazyEntry::Other(entry)) => self.enter(entry, poller),
             }
         }
     }

@@ -1,75 +1,77 @@
-//! Why a call has no result.
+//! The error of a call.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon_core::{ErrorObject, Invalid, ParamsError, Refused};
 
-use crate::layer::BoxError;
+use super::BoxError;
 
-/// Why a call has no result.
+/// The error of a call: an error response of the peer, or a failure on this side.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The other side answered with an error.
+    /// The peer replied with an error.
     #[error("{0}")]
     Rpc(ErrorObject),
-    /// The connection is gone, and the call was not sent.
+    /// The connection is closed, and the call was not sent.
     #[error("the connection is closed: {0}")]
     Closed(Arc<str>),
-    /// The connection was lost while the call was under way.
-    #[error("the connection ended before the answer came: {0}; what was asked may have been done")]
+    /// The connection ended before the response. The peer may have executed the call.
+    #[error("the connection ended before the response: {0}; the call may have been executed")]
     Interrupted(Arc<str>),
-    /// No answer came in time.
-    #[error("no answer within {0:?}; raise the timeout or see what keeps the other side busy")]
+    /// There was no response within the timeout.
+    #[error("no response within {0:?}; raise the timeout, or check what keeps the peer busy")]
     TimedOut(Duration),
-    /// The params cannot be sent.
-    #[error("the params cannot be sent")]
+    /// The params cannot be encoded.
+    #[error("the params cannot be encoded")]
     Encode(#[source] ParamsError),
-    /// The result is not of the type asked for.
-    #[error("the result of `{method}` is not what was asked for")]
+    /// The result does not have the expected type.
+    #[error("the result of `{method}` does not have the expected type")]
     Decode {
         /// The method that was called.
         method: String,
-        /// What did not fit.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// The other side broke the protocol.
-    #[error("the other side broke the protocol: {0}")]
+    /// The peer violated the protocol.
+    #[error("the peer violated the protocol: {0}")]
     Protocol(String),
-    /// This transport has no way back to the caller.
+    /// This transport cannot call the peer back.
     #[error("{0} cannot call back; connect by WebSocket or a stream")]
     NoWayBack(&'static str),
-    /// What carries the calls failed, or answered something that is not JSON-RPC.
+    /// The transport failed, or the response is not JSON-RPC.
     #[error("{0}")]
     Transport(String),
-    /// What was asked for is not to be had here.
+    /// The connection does not support this feature.
     #[error("this connection has no {0}")]
     Unsupported(&'static str),
-    /// Too many calls wait already.
+    /// Too many calls are pending.
     #[error(transparent)]
     Refused(Refused),
-    /// This transport has no headers to send with a call.
-    #[error("{0} sends no headers with a call; set them before connecting, or call by HTTP")]
+    /// This transport cannot send headers with a call.
+    #[error("{0} cannot send headers with a call; set them before connecting, or use HTTP")]
     NoHeaders(&'static str),
-    /// A layer of our own ended the call.
-    #[error("a layer ended the call: {0}")]
+    /// A layer of this client rejected the call.
+    #[error("a layer rejected the call: {0}")]
     Layer(#[source] BoxError),
 }
 
 impl CallError {
-    /// An answer that could not be read: over a limit of ours, or no JSON-RPC.
+    /// The error for an unreadable response: over a local limit, or not JSON-RPC.
     pub(crate) fn unreadable(invalid: &Invalid) -> Self {
         let reason = invalid.error.to_string();
         if invalid.is_over_limit() {
-            Self::Transport(format!("the answer is over a limit of ours; raise it: {reason}"))
+            Self::Transport(format!(
+                "the response exceeds a local limit; raise the limit: {reason}"
+            ))
         } else {
             Self::Protocol(reason)
         }
     }
 
-    /// The same for each call of a batch that failed as a whole.
-    pub(crate) fn again(&self) -> Self {
+    /// Returns a copy of the error, for each call of a batch that failed as a whole.
+    pub(crate) fn duplicate(&self) -> Self {
         match self {
             Self::Rpc(error) => Self::Rpc(error.clone()),
             Self::Closed(reason) => Self::Closed(reason.clone()),
@@ -94,15 +96,15 @@ impl From<ErrorObject> for CallError {
     }
 }
 
-/// For `?` in a handler: the other side's error is passed on as it came. Our own becomes -32603 and
-/// goes to the log: it may name addresses that the caller should not see.
+/// For `?` in a handler. An error response of the peer is passed on unchanged. A local failure becomes
+/// -32603 and is logged, because it may contain addresses that the caller must not see.
 impl From<CallError> for ErrorObject {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Rpc(error) => error,
             CallError::NoWayBack(_) => Self::internal_error().with_data(&error.to_string()),
             own => {
-                tracing::warn!(error = %own, "a call that a handler made failed");
+                tracing::warn!(error = %own, "a call made by a handler failed");
                 Self::internal_error()
             }
         }

@@ -1,7 +1,7 @@
-//! How a service's own errors become the wire's, and come back as what they were.
+//! Conversion between the errors of an application and error objects on the wire.
 //!
-//! `#[derive(RpcError)]` writes both ways for an enum; both are plain traits, so they can be written by
-//! hand.
+//! `#[derive(RpcError)]` implements both directions for an enum. Both are plain traits, so they can also
+//! be implemented by hand.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,10 @@ mod call;
 
 pub use call::CallError;
 
-/// An error that a method of a contract may fail with.
+/// The error of a foreign layer.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// An error type for the methods of a contract.
 ///
 /// ```
 /// use antiphon::{ErrorObject, IntoErrorObject};
@@ -29,29 +32,27 @@ pub use call::CallError;
     note = "derive `antiphon::RpcError` for it, or implement `antiphon::IntoErrorObject`"
 )]
 pub trait IntoErrorObject: Sized {
-    /// What the caller is told.
+    /// Converts the error into the error object that the caller receives.
     fn into_error_object(self) -> ErrorObject;
 
-    /// What a description of the service says about it: the errors known beforehand.
+    /// The known errors of this type, for the description of the service.
     fn known_errors() -> Vec<KnownError> {
         Vec::new()
     }
 }
 
-/// The way back: an error that can be told from what came over the wire.
-///
-/// See [`CallError::as_error`].
+/// An error type that can be recovered from an error object. See [`CallError::as_error`].
 pub trait FromErrorObject: Sized {
-    /// The error that this is; `None` where it is none of them, or its `data` do not fit.
+    /// Converts the error object. Returns `None` if the code is unknown or `data` does not match.
     fn from_error_object(error: &ErrorObject) -> Option<Self>;
 }
 
-/// One error that a method may answer with.
+/// A known error of a method.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownError {
-    /// Which one.
+    /// The error code.
     pub code: Code,
-    /// One short sentence.
+    /// A short message.
     pub message: Cow<'static, str>,
 }
 
@@ -87,8 +88,8 @@ impl FromErrorObject for CallError {
 }
 
 impl CallError {
-    /// The other side's error as an error of ours: one that derives `RpcError`, or implements
-    /// [`FromErrorObject`].
+    /// Converts an error response of the peer into an application error, which derives `RpcError` or
+    /// implements [`FromErrorObject`].
     pub fn as_error<E: FromErrorObject>(&self) -> Option<E> {
         match self {
             Self::Rpc(error) => E::from_error_object(error),

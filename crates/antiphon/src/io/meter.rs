@@ -1,7 +1,7 @@
-//! How much has moved on a stream: bytes read, bytes written, and whether a message is unfinished.
+//! Progress counters of a stream: bytes read, bytes written, and whether a message is incomplete.
 //!
-//! The counters are written by whoever reads and writes the stream, and read by the timers that look
-//! for a stall. They never hold anything up.
+//! The code that reads and writes the stream updates the counters; the timers that detect a stall read
+//! them. The counters never block.
 
 use std::io;
 use std::pin::Pin;
@@ -11,24 +11,26 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Counts the bytes that move on a connection. The transport counts; whoever watches for a stall reads.
+/// The progress counters of one connection. The transport updates them; stall detection reads them.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     read: AtomicU64,
     written: AtomicU64,
-    /// What had been read when the last message was whole.
+    /// The value of `read` when the last message was complete.
     whole: AtomicU64,
-    /// A message is known to have begun, by a transport that knows.
+    /// The transport reports that a message has begun.
     begun: AtomicBool,
-    /// The last write was not taken.
+    /// The stream did not accept the last write.
     blocked: AtomicBool,
 }
 
 impl Meter {
+    /// Records a read of this many bytes.
     pub(crate) fn read(&self, bytes: usize) {
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Records the outcome of a write.
     pub(crate) fn wrote(&self, written: &Poll<std::io::Result<usize>>) {
         self.blocked.store(written.is_pending(), Ordering::Relaxed);
         if let Poll::Ready(Ok(bytes)) = written {
@@ -36,7 +38,7 @@ impl Meter {
         }
     }
 
-    /// What was written and kept has gone out, or has not: a flush is a write that counts no bytes.
+    /// Records the outcome of a flush, which is like a write that counts no bytes.
     pub(crate) fn flushed(&self, flushed: &Poll<std::io::Result<()>>) {
         if flushed.is_pending() || self.is_blocked() {
             self.blocked.store(flushed.is_pending(), Ordering::Relaxed);
@@ -48,7 +50,7 @@ impl Meter {
         self.read.load(Ordering::Relaxed)
     }
 
-    /// All that was read belongs to whole messages, unless one has `begun`.
+    /// Records that all bytes read so far belong to complete messages, unless a message has `begun`.
     pub(crate) fn whole(&self, begun: bool) {
         self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
         self.begun.store(begun, Ordering::Relaxed);
@@ -62,6 +64,7 @@ impl Meter {
         self.written.load(Ordering::Relaxed)
     }
 
+    /// Bytes read and bytes written, together.
     pub(crate) fn moved(&self) -> u64 {
         self.read.load(Ordering::Relaxed) + self.written.load(Ordering::Relaxed)
     }
@@ -72,7 +75,7 @@ impl Meter {
     }
 }
 
-/// A byte stream whose progress is counted.
+/// A byte stream that reports its progress to a [`Meter`].
 #[derive(Debug)]
 pub(crate) struct Metered<S> {
     stream: S,
@@ -145,12 +148,12 @@ mod tests {
 
     use super::*;
 
-    /// Takes all that is written, and keeps it.
-    struct Keeping {
+    /// Accepts every write, and flushes nothing while it `keeps`.
+    struct BufferingWriter {
         keeps: bool,
     }
 
-    impl AsyncWrite for Keeping {
+    impl AsyncWrite for BufferingWriter {
         fn poll_write(
             self: Pin<&mut Self>,
             _: &mut Context<'_>,
@@ -168,11 +171,11 @@ mod tests {
         }
     }
 
-    /// TLS takes what the socket below it does not.
+    /// TLS accepts bytes that the socket below it does not accept yet.
     #[test]
-    fn what_is_taken_and_not_passed_on_is_blocked() {
+    fn a_pending_flush_counts_as_blocked() {
         let meter = Arc::<Meter>::default();
-        let mut stream = Metered::new(Keeping { keeps: true }, meter.clone());
+        let mut stream = Metered::new(BufferingWriter { keeps: true }, meter.clone());
         let cx = &mut Context::from_waker(Waker::noop());
         for keeps in [true, false] {
             stream.stream.keeps = keeps;

@@ -1,10 +1,9 @@
-//! How bytes get in and out: buffers, the buffer pool, TLS streams, and the timers that notice a
-//! stalled or lingering stream.
+//! Bytes in and out: buffers, the buffer pool, TLS streams, progress counters, and the lingering close.
 //!
 //! Nothing here knows JSON-RPC, messages or endpoints.
 
 pub(crate) mod buffer_pool;
-#[cfg(any(feature = "http", feature = "ws"))]
+#[cfg(any(feature = "http", feature = "ws", feature = "tls"))]
 pub(crate) mod linger;
 mod meter;
 pub(crate) mod read_buffer;

@@ -1,10 +1,11 @@
-//! Bytes that have come and are no message yet.
+//! Bytes that were received and are not a complete message yet.
 //!
-//! Reads are small to begin with and grow while they fill the buffer. What was announced is no
-//! reason to read more than the deframer asks for, which is bounded.
+//! Reads start small and grow while they fill the buffer. A large announced length does not make a
+//! read larger than what the deframer requests, which is bounded.
 //!
-//! A message that is known not to fit in a small buffer is read into a large one, and nothing else
-//! is, as far as its end is known: what a handler keeps of a small message keeps its whole buffer.
+//! A message that is known not to fit into a small buffer is read into a large one. As far as its end
+//! is known, nothing else is read into that buffer: a handler that keeps part of a small message keeps
+//! the whole buffer alive.
 
 use std::io;
 use std::pin::Pin;
@@ -17,28 +18,28 @@ use tokio_util::io::poll_read_buf;
 use super::Meter;
 use super::buffer_pool::{self, PooledBuffer};
 
-/// Less room than this is not worth a read.
+/// The smallest free space that is worth a read.
 const MIN_ROOM: usize = 2 * 1024;
-/// The largest read that is not asked for.
+/// The largest read without a request of the deframer.
 const MAX_ROOM: usize = 64 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct ReadBuffer {
     pub(crate) buf: PooledBuffer,
-    /// How much room the next read gets.
+    /// The size of the next read.
     room: usize,
 }
 
 impl ReadBuffer {
-    /// With what was read before.
+    /// Starts with bytes that were read before.
     pub(crate) fn new(unread: &[u8]) -> Self {
         Self { buf: PooledBuffer::own(unread), room: buffer_pool::SIZE }
     }
 
-    /// Reads once, at least this much where it is there. Zero bytes are the end.
+    /// Reads once, with room for at least `wanted` bytes. Zero bytes mean the end of the stream.
     ///
-    /// What is wanted is what the message under way is sure to need, or what is expected where none
-    /// is; nothing, where nobody knows.
+    /// `wanted` is the number of bytes that the current message still needs, or the expected size of
+    /// the next message; zero if neither is known.
     pub(crate) fn poll_read(
         &mut self,
         io: &mut (impl AsyncRead + Unpin),
@@ -56,11 +57,11 @@ impl ReadBuffer {
         poll
     }
 
-    /// Says how long the message at the front is, once that is known and before it is taken; it says
-    /// what to want of the next.
+    /// Announces the length of the message at the front, once it is known and before it is taken.
+    /// Returns the `wanted` value for the message after it.
     ///
-    /// After a large one another is expected, which is then read at once and not moved. Where a small
-    /// one has come instead, it is moved now.
+    /// After a large message another large one is expected, so that it can be read at once without a
+    /// copy. If a small one has arrived instead, its bytes move to a small buffer now.
     pub(crate) fn front_is(&mut self, len: usize) -> usize {
         if len > buffer_pool::SIZE {
             return len.min(buffer_pool::MAX_LARGE);
@@ -71,16 +72,16 @@ impl ReadBuffer {
         0
     }
 
-    /// Makes room for a read and says how large it may be.
+    /// Makes room for a read, and returns the maximum size of the read.
     #[inline]
     fn make_room(&mut self, wanted: usize) -> usize {
         if wanted > 0 && self.buf.len() + wanted > buffer_pool::SIZE {
-            // A byte more than there should be: a read that is not filled has taken all, and need not
-            // be tried again to know it.
+            // One byte more than needed: a read that does not fill the room has taken everything, so
+            // no second read is needed to find out.
             self.buf.large(wanted + 1);
             return wanted + 1;
         }
-        // One that small messages have made large is not filled again.
+        // A buffer that many small messages have grown is not filled again.
         if self.buf.is_empty() && self.buf.capacity() > MAX_ROOM {
             self.buf.rest();
         }
@@ -91,7 +92,7 @@ impl ReadBuffer {
         (buf.capacity() - buf.len()).min(wanted.max(self.room))
     }
 
-    /// There is nothing to read: gives the buffer back, if it is empty.
+    /// Returns the buffer to the pool, if it is empty. Called when there is nothing to read.
     pub(crate) fn rest(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
             self.buf.rest();
@@ -99,7 +100,7 @@ impl ReadBuffer {
         }
     }
 
-    /// What has come and was not taken.
+    /// The bytes that were received and not taken.
     pub(crate) fn into_unread(mut self) -> Bytes {
         self.buf.split().freeze()
     }
@@ -111,10 +112,10 @@ mod tests {
 
     use super::*;
 
-    /// Reads once; how much came.
-    fn read(intake: &mut ReadBuffer, mut from: &[u8], wanted: usize) -> usize {
+    /// Reads once, and returns the number of bytes.
+    fn read(buffer: &mut ReadBuffer, mut from: &[u8], wanted: usize) -> usize {
         let cx = &mut Context::from_waker(Waker::noop());
-        match intake.poll_read(&mut from, cx, wanted, &Meter::default()) {
+        match buffer.poll_read(&mut from, cx, wanted, &Meter::default()) {
             Poll::Ready(read) => read.unwrap_or_default(),
             Poll::Pending => 0,
         }
@@ -122,44 +123,44 @@ mod tests {
 
     #[test]
     fn a_large_message_is_read_at_once_and_alone() {
-        let mut intake = ReadBuffer::new(&[]);
-        assert_eq!(read(&mut intake, &[1; 100_000], 0), buffer_pool::SIZE);
+        let mut buffer = ReadBuffer::new(&[]);
+        assert_eq!(read(&mut buffer, &[1; 100_000], 0), buffer_pool::SIZE);
         let missing = 70_000 - buffer_pool::SIZE;
-        // A byte more than it needs shows that there is more.
-        assert_eq!(read(&mut intake, &[2; 100_000], missing), missing + 1);
-        let message = intake.buf.split_to(70_000).freeze();
+        // One byte more than the message needs shows that more bytes are available.
+        assert_eq!(read(&mut buffer, &[2; 100_000], missing), missing + 1);
+        let message = buffer.buf.split_to(70_000).freeze();
         assert!(message.iter().all(|byte| *byte > 0));
-        // What comes behind it goes elsewhere.
-        assert_eq!(read(&mut intake, &[3; 20], 0), 20);
-        assert_eq!(**intake.buf, [&[2; 1][..], &[3; 20]].concat());
-        assert!(intake.buf.capacity() <= 2 * buffer_pool::SIZE);
+        // The bytes after the message go to another buffer.
+        assert_eq!(read(&mut buffer, &[3; 20], 0), 20);
+        assert_eq!(**buffer.buf, [&[2; 1][..], &[3; 20]].concat());
+        assert!(buffer.buf.capacity() <= 2 * buffer_pool::SIZE);
     }
 
     #[test]
-    fn a_rest_gives_back_only_what_is_empty() {
-        let mut intake = ReadBuffer::new(&[]);
+    fn only_an_empty_buffer_returns_to_the_pool() {
+        let mut buffer = ReadBuffer::new(&[]);
         for wanted in [0, 70_000] {
-            read(&mut intake, b"{}", wanted);
-            intake.rest();
-            assert_eq!(**intake.buf, b"{}"[..]);
-            drop(intake.buf.split());
-            intake.rest();
-            assert_eq!(intake.buf.capacity(), 0);
+            read(&mut buffer, b"{}", wanted);
+            buffer.rest();
+            assert_eq!(**buffer.buf, b"{}"[..]);
+            drop(buffer.buf.split());
+            buffer.rest();
+            assert_eq!(buffer.buf.capacity(), 0);
         }
     }
 
     #[test]
     fn after_a_large_message_another_is_expected_and_a_small_one_is_moved() {
-        let mut intake = ReadBuffer::new(&[]);
-        let expected = intake.front_is(70_000);
-        assert_eq!(read(&mut intake, &[1; 80_000], expected), 70_001);
-        assert_eq!(intake.front_is(70_000), 70_000);
-        let _large = intake.buf.split_to(70_000).freeze();
-        assert!(intake.buf.is_large());
-        assert_eq!(intake.front_is(1), 0);
-        assert!(!intake.buf.is_large());
-        assert_eq!(**intake.buf, [1]);
-        drop(intake.buf.split());
-        assert!(read(&mut intake, &[1; 80_000], 0) <= buffer_pool::SIZE);
+        let mut buffer = ReadBuffer::new(&[]);
+        let expected = buffer.front_is(70_000);
+        assert_eq!(read(&mut buffer, &[1; 80_000], expected), 70_001);
+        assert_eq!(buffer.front_is(70_000), 70_000);
+        let _large = buffer.buf.split_to(70_000).freeze();
+        assert!(buffer.buf.is_large());
+        assert_eq!(buffer.front_is(1), 0);
+        assert!(!buffer.buf.is_large());
+        assert_eq!(**buffer.buf, [1]);
+        drop(buffer.buf.split());
+        assert!(read(&mut buffer, &[1; 80_000], 0) <= buffer_pool::SIZE);
     }
 }

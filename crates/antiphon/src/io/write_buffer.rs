@@ -1,7 +1,7 @@
-//! Bytes on their way out: small messages gather in one buffer and go out in one write.
+//! Bytes to be written: small messages are collected in one buffer and go out in one write.
 //!
-//! A large message is not copied: it is written as it is, in one system call with what stands before
-//! and behind it.
+//! A large message is not copied: one vectored write sends it together with the bytes before and after
+//! it.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -15,34 +15,34 @@ use tokio::io::AsyncWrite;
 use super::Meter;
 use super::buffer_pool::PooledBuffer;
 
-/// A message of this size is worth a place of its own: to copy it would cost more.
+/// From this size on, a message is a piece of its own: a copy would cost more.
 pub(crate) const LARGE: usize = 16 * 1024;
-/// What gathers before a sink writes without being flushed.
-const ENOUGH: usize = 64 * 1024;
-/// More than any framing writes around a message.
-const AROUND: usize = 64;
-/// Pieces that go out in one system call.
-const PIECES: usize = 16;
+/// With this many bytes, a sink writes without waiting for a flush.
+const FLUSH_AT: usize = 64 * 1024;
+/// More than any framing adds to a message.
+const FRAMING_OVERHEAD: usize = 64;
+/// The maximum number of pieces in one system call.
+const MAX_SLICES: usize = 16;
 
 #[derive(Debug, Default)]
 pub(crate) struct WriteBuffer {
-    /// Large messages, and what stood between them.
+    /// Large messages, and the bytes between them.
     pieces: VecDeque<Bytes>,
-    /// What stands behind them.
+    /// The bytes after the pieces.
     tail: PooledBuffer,
     /// Bytes in the pieces.
     before: usize,
 }
 
 impl WriteBuffer {
-    /// Where the next bytes are appended.
+    /// The buffer to which the next bytes are appended.
     pub(crate) fn tail(&mut self) -> &mut BytesMut {
         if self.tail.is_empty() { self.tail.small() } else { &mut self.tail }
     }
 
-    /// The same for a large message that must be copied.
+    /// Like [`tail`](Self::tail), for a large message that must be copied.
     pub(crate) fn tail_for(&mut self, message: &Bytes) -> &mut BytesMut {
-        self.tail.large(message.len() + AROUND)
+        self.tail.large(message.len() + FRAMING_OVERHEAD)
     }
 
     /// Appends a large message without copying it.
@@ -56,9 +56,9 @@ impl WriteBuffer {
         self.tail.is_empty() && self.pieces.is_empty()
     }
 
-    /// Whether it is time to write.
+    /// Whether a sink should write before it accepts more.
     pub(crate) fn is_full(&self) -> bool {
-        self.before + self.tail.len() >= ENOUGH
+        self.before + self.tail.len() >= FLUSH_AT
     }
 
     /// Writes everything.
@@ -79,7 +79,7 @@ impl WriteBuffer {
         Poll::Ready(Ok(()))
     }
 
-    /// Nothing is to be written for now: gives the buffer back, if it is empty.
+    /// Returns the buffer to the pool, if it is empty. Called when there is nothing to write.
     pub(crate) fn rest(&mut self) {
         if self.is_empty() && self.tail.capacity() > 0 {
             self.tail.rest();
@@ -95,7 +95,7 @@ impl WriteBuffer {
         if self.pieces.is_empty() {
             return io.poll_write(cx, &self.tail);
         }
-        let mut slices = [IoSlice::new(&[]); PIECES];
+        let mut slices = [IoSlice::new(&[]); MAX_SLICES];
         let pieces = self.pieces.iter().map(|piece| &piece[..]).chain(iter::once(&self.tail[..]));
         let filled =
             slices.iter_mut().zip(pieces).map(|(slice, piece)| *slice = IoSlice::new(piece));
@@ -115,7 +115,7 @@ impl WriteBuffer {
             self.pieces.pop_front();
         }
         if written == self.tail.len() {
-            // All of its room is there again.
+            // `clear` recovers the whole capacity; `advance` would not.
             self.tail.clear();
         } else {
             self.tail.advance(written);
@@ -131,19 +131,19 @@ mod tests {
 
     use super::*;
 
-    /// All that comes out, through a pipe that takes this much at a time.
-    fn drained(mut gather: WriteBuffer, pipe: usize) -> Vec<u8> {
+    /// The bytes written, through a pipe of this capacity.
+    fn drained(mut buffer: WriteBuffer, pipe: usize) -> Vec<u8> {
         let (mut near, mut far) = duplex(pipe);
         let cx = &mut Context::from_waker(Waker::noop());
         let mut out = Vec::new();
         loop {
-            let done = gather.poll_drain(&mut near, cx, &Meter::default()).is_ready();
+            let done = buffer.poll_drain(&mut near, cx, &Meter::default()).is_ready();
             let mut room = vec![0; pipe];
             let mut buf = ReadBuf::new(&mut room);
             let _ = Pin::new(&mut far).poll_read(cx, &mut buf);
             out.extend_from_slice(buf.filled());
             if done {
-                assert!(gather.is_empty() && gather.before == 0);
+                assert!(buffer.is_empty() && buffer.before == 0);
                 return out;
             }
         }
@@ -152,36 +152,36 @@ mod tests {
     #[test]
     fn large_and_small_messages_go_out_in_order() {
         for pipe in [1, 7, 4096, 1 << 20] {
-            let mut gather = WriteBuffer::default();
+            let mut buffer = WriteBuffer::default();
             let mut sent = Vec::new();
             for n in 0..40u8 {
                 let small = vec![n; usize::from(n) % 4];
-                gather.tail().extend_from_slice(&small);
-                gather.push(Bytes::from(vec![100 + n; 50]));
+                buffer.tail().extend_from_slice(&small);
+                buffer.push(Bytes::from(vec![100 + n; 50]));
                 sent.extend_from_slice(&[small, vec![100 + n; 50]].concat());
             }
-            gather.tail().extend_from_slice(b"end");
-            assert_eq!(drained(gather, pipe), [&sent[..], b"end"].concat(), "{pipe} at a time");
+            buffer.tail().extend_from_slice(b"end");
+            assert_eq!(drained(buffer, pipe), [&sent[..], b"end"].concat(), "{pipe} at a time");
         }
     }
 
     #[test]
     fn a_large_message_is_not_copied() {
         let message = Bytes::from(vec![b'x'; LARGE]);
-        let mut gather = WriteBuffer::default();
-        gather.tail().extend_from_slice(b"head");
-        gather.push(message.clone());
-        assert_eq!(gather.pieces[1].as_ptr(), message.as_ptr());
+        let mut buffer = WriteBuffer::default();
+        buffer.tail().extend_from_slice(b"head");
+        buffer.push(message.clone());
+        assert_eq!(buffer.pieces[1].as_ptr(), message.as_ptr());
     }
 
     #[test]
-    fn a_rest_gives_back_only_what_is_empty() {
-        let mut gather = WriteBuffer::default();
-        gather.tail().extend_from_slice(b"{}");
-        gather.rest();
-        assert_eq!(*gather.tail, "{}");
-        gather.advance(2);
-        gather.rest();
-        assert_eq!(gather.tail.capacity(), 0);
+    fn only_an_empty_buffer_returns_to_the_pool() {
+        let mut buffer = WriteBuffer::default();
+        buffer.tail().extend_from_slice(b"{}");
+        buffer.rest();
+        assert_eq!(*buffer.tail, "{}");
+        buffer.advance(2);
+        buffer.rest();
+        assert_eq!(buffer.tail.capacity(), 0);
     }
 }

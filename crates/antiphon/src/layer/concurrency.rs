@@ -1,7 +1,7 @@
-//! How many calls may run at once, in the whole service?
+//! A limit on the calls that run at once in the whole service.
 //!
-//! [`Limits::in_flight`](crate::Limits::in_flight) bounds one connection; this bounds all of them
-//! together. So many more may wait, and past that calls are refused: no queue is without bound.
+//! [`Limits::in_flight`](crate::Limits::in_flight) bounds one connection; this layer bounds all of them
+//! together. The queue of waiting calls is bounded too. Calls beyond it are rejected.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,22 +10,20 @@ use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::{ErrorObject, RawJson};
 use pin_project_lite::pin_project;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tower_layer::Layer;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 
-use super::pass::Passing;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
 use crate::BoxFuture;
+use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// How many calls wait where nothing else is said.
+/// The default length of the queue.
 const QUEUE: usize = 1_024;
 
-/// Lets so many calls run at once. Clones share the count.
+/// Limits the calls that run at once. Clones share the limit.
 ///
-/// A handler that waits for its caller to call again keeps its place meanwhile: leave room for that,
-/// or put a [`Timeout`](super::Timeout) around it.
+/// A handler that waits for its caller to call again keeps its permit meanwhile. Choose a limit that
+/// leaves permits for such calls, or add a [`Timeout`](super::Timeout).
 ///
 /// ```
 /// use antiphon::layer::Concurrency;
@@ -36,123 +34,98 @@ const QUEUE: usize = 1_024;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Concurrency {
-    places: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
+    permits: Arc<Semaphore>,
+    queued: Arc<AtomicUsize>,
     queue: usize,
 }
 
 impl Concurrency {
-    /// Lets this many run at once, at least one, and 1,024 wait.
+    /// Lets this many calls run at once (at least one), and 1,024 more wait.
     pub fn new(limit: usize) -> Self {
-        let places = Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { places, waiting: Arc::default(), queue: QUEUE }
+        let permits = Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { permits, queued: Arc::default(), queue: QUEUE }
     }
 
-    /// Lets this many wait; what comes then is refused with -32009.
+    /// Lets this many calls wait. Calls beyond that are rejected with -32009.
     #[must_use]
-    pub fn queue(mut self, waiting: usize) -> Self {
-        self.queue = waiting;
+    pub fn queue(mut self, calls: usize) -> Self {
+        self.queue = calls;
         self
     }
 
-    /// A place in the queue, if there is one.
-    fn queue_up(&self) -> Option<Queued> {
-        let before = self.waiting.fetch_add(1, Ordering::AcqRel);
-        let queued = Queued(self.waiting.clone());
-        (before < self.queue).then_some(queued)
+    /// Counts one more call in the queue, unless the queue is full.
+    fn enqueue(&self) -> Option<QueueSlot> {
+        let before = self.queued.fetch_add(1, Ordering::AcqRel);
+        let slot = QueueSlot(self.queued.clone());
+        (before < self.queue).then_some(slot)
     }
 }
 
-/// A place in the queue.
-struct Queued(Arc<AtomicUsize>);
+/// One call in the queue, until it is dropped.
+struct QueueSlot(Arc<AtomicUsize>);
 
-impl Drop for Queued {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl<S> Layer<S> for Concurrency {
-    type Service = Wrapped<Self, S>;
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Concurrency {
+    type Future = ConcurrencyCall<S, R>;
 
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<Concurrency, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Admitted<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let policy = &self.policy;
-        if let Ok(place) = policy.places.clone().try_acquire_owned() {
-            let passage = Some(Passage::enter(&mut self.inner, request));
-            return Admitted { passage, place: Some(place), waiting: None };
+    fn call(&self, inner: &mut S, request: R) -> ConcurrencyCall<S, R> {
+        if let Ok(permit) = self.permits.clone().try_acquire_owned() {
+            let call = Some(ReadyCall::new(inner, request));
+            return ConcurrencyCall { call, permit: Some(permit), queued: None };
         }
-        let Some(queued) = policy.queue_up() else {
+        let Some(slot) = self.enqueue() else {
             let busy = ErrorObject::server_busy("too many calls wait");
-            return Admitted { passage: Some(Passage::refuse(busy)), place: None, waiting: None };
+            let call = Some(ReadyCall::rejected(busy));
+            return ConcurrencyCall { call, permit: None, queued: None };
         };
-        request.hold_up();
-        let place = Box::pin(policy.places.clone().acquire_owned());
-        let waiting = Waiting { place, service: self.inner.clone(), request, _queued: queued };
-        Admitted { passage: None, place: None, waiting: Some(waiting) }
+        let permit = Box::pin(self.permits.clone().acquire_owned());
+        let queued = QueuedCall { permit, service: inner.clone(), request, _slot: slot };
+        ConcurrencyCall { call: None, permit: None, queued: Some(queued) }
     }
 }
 
 /// A call in the queue.
-struct Waiting<S, R> {
-    place: BoxFuture<'static, Result<OwnedSemaphorePermit, tokio::sync::AcquireError>>,
+struct QueuedCall<S, R> {
+    permit: BoxFuture<'static, Result<OwnedSemaphorePermit, AcquireError>>,
     service: S,
     request: R,
-    _queued: Queued,
+    _slot: QueueSlot,
 }
 
 pin_project! {
-    /// A call that has a place, or waits for one.
-    pub struct Admitted<S, R>
+    /// A call that has a permit, or waits for one.
+    pub struct ConcurrencyCall<S, R>
     where
         S: Service<R>,
-        R: Passing,
+        R: LayerCall,
     {
-        // Dropped before the place is given back.
+        // Declared first, so that it is dropped before the permit is released.
         #[pin]
-        passage: Option<Passage<S, R>>,
-        place: Option<OwnedSemaphorePermit>,
-        waiting: Option<Waiting<S, R>>,
+        call: Option<ReadyCall<S, R>>,
+        permit: Option<OwnedSemaphorePermit>,
+        queued: Option<QueuedCall<S, R>>,
     }
 }
 
-impl<S, R> Future for Admitted<S, R>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
+impl<S: CallService<R>, R: LayerCall> Future for ConcurrencyCall<S, R> {
     type Output = Result<RawJson, R::Error>;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Some(waiting) = this.waiting {
+        if let Some(queued) = this.queued {
             // The semaphore is never closed.
-            *this.place = ready!(waiting.place.as_mut().poll(poller)).ok();
+            *this.permit = ready!(queued.permit.as_mut().poll(poller)).ok();
         }
-        if let Some(Waiting { mut service, request, .. }) = this.waiting.take() {
-            this.passage.set(Some(Passage::enter(&mut service, request)));
+        if let Some(QueuedCall { mut service, request, .. }) = this.queued.take() {
+            this.call.set(Some(ReadyCall::new(&mut service, request)));
         }
-        match this.passage.as_pin_mut() {
-            Some(passage) => passage.poll(poller),
+        match this.call.as_pin_mut() {
+            Some(call) => call.poll(poller),
             None => Poll::Pending,
         }
     }

@@ -1,21 +1,20 @@
-//! Which methods may be called at all?
+//! A filter of methods by name.
 
 use std::sync::Arc;
-use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{ErrorObject, RawJson};
-use tower_layer::Layer;
-use tower_service::Service;
+use antiphon_core::ErrorObject;
 
-use super::pass::Passing;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::pattern::Patterns;
+use super::policy::Policy;
+use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Lets some methods through, and answers for the others as if they were not there.
+/// Rejects methods by name, as if they did not exist.
 ///
-/// A pattern is a method's name, or the beginning of one and a `*`. Without anything allowed, all is
-/// that is not denied; what is both is denied. `rpc.discover` describes the router, which knows of no
-/// layers: it still names what is refused here, so deny it too where the names are a secret.
+/// A pattern is the name of a method, or a prefix followed by `*`. If no pattern is allowed explicitly,
+/// every method is allowed. A denied method is rejected even if it is also allowed.
+///
+/// `rpc.discover` describes the router, which does not know of its layers, so it still lists the methods
+/// that are rejected here. Deny it too if the names are secret.
 ///
 /// ```
 /// use antiphon::layer::Filter;
@@ -25,29 +24,29 @@ use super::{BoxError, Wrapped, always_ready};
 /// let service = router.layer(Filter::new().allow(["eth_*", "net_version"]).deny(["eth_sign"]));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Filter(Arc<Rules>);
+pub struct Filter(Arc<FilterRules>);
 
 #[derive(Clone, Debug)]
-struct Rules {
+struct FilterRules {
     allowed: Option<Patterns>,
     denied: Patterns,
-    refusal: ErrorObject,
+    error: ErrorObject,
 }
 
 impl Default for Filter {
     fn default() -> Self {
-        let refusal = ErrorObject::method_not_found();
-        Self(Arc::new(Rules { allowed: None, denied: Patterns::default(), refusal }))
+        let error = ErrorObject::method_not_found();
+        Self(Arc::new(FilterRules { allowed: None, denied: Patterns::default(), error }))
     }
 }
 
 impl Filter {
-    /// Lets everything through.
+    /// Allows every method.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Lets these through, and nothing else that is not allowed too.
+    /// Allows these methods. Methods that are not allowed explicitly are then rejected.
     #[must_use]
     pub fn allow<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
         let rules = Arc::make_mut(&mut self.0);
@@ -55,71 +54,35 @@ impl Filter {
         self
     }
 
-    /// Refuses these, whatever is allowed.
+    /// Denies these methods, even if they are allowed.
     #[must_use]
     pub fn deny<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
         Arc::make_mut(&mut self.0).denied.extend(patterns);
         self
     }
 
-    /// Answers with this error in place of -32601.
+    /// Rejects with this error instead of -32601.
     #[must_use]
     pub fn refusal(mut self, error: ErrorObject) -> Self {
-        Arc::make_mut(&mut self.0).refusal = error;
+        Arc::make_mut(&mut self.0).error = error;
         self
     }
 
-    fn lets(&self, method: &str) -> bool {
+    fn allows(&self, method: &str) -> bool {
         let rules = &*self.0;
         let allowed = rules.allowed.as_ref().is_none_or(|allowed| allowed.match_any(method));
         allowed && !rules.denied.match_any(method)
     }
 }
 
-/// Names, and beginnings of names.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Patterns(Vec<String>);
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Filter {
+    type Future = ReadyCall<S, R>;
 
-impl Patterns {
-    pub(super) fn extend<P: Into<String>>(&mut self, patterns: impl IntoIterator<Item = P>) {
-        self.0.extend(patterns.into_iter().map(Into::into));
-    }
-
-    pub(super) fn match_any(&self, method: &str) -> bool {
-        self.0.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some(start) => method.starts_with(start),
-            None => method == pattern,
-        })
-    }
-}
-
-impl<S> Layer<S> for Filter {
-    type Service = Wrapped<Self, S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<Filter, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Passage<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        if self.policy.lets(request.call().method.as_str()) {
-            Passage::enter(&mut self.inner, request)
+    fn call(&self, inner: &mut S, request: R) -> ReadyCall<S, R> {
+        if self.allows(request.call().method.as_str()) {
+            ReadyCall::new(inner, request)
         } else {
-            Passage::refuse(self.policy.0.refusal.clone())
+            ReadyCall::rejected(self.0.error.clone())
         }
     }
 }
@@ -129,15 +92,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_beginnings_and_the_last_word_of_a_denial() {
+    fn patterns_are_names_or_prefixes_and_a_denial_wins() {
         let filter = Filter::new().allow(["a", "db.*"]).deny(["db.drop*", "b"]);
-        for (method, passes) in
+        for (method, is_allowed) in
             [("a", true), ("ab", false), ("db.", true), ("db.get", true), ("db.drop_all", false)]
         {
-            assert_eq!(filter.lets(method), passes, "{method}");
+            assert_eq!(filter.allows(method), is_allowed, "{method}");
         }
-        assert!(!Filter::new().allow(Vec::<String>::new()).lets("a"), "nothing was allowed");
-        assert!(Filter::new().lets("a"));
-        assert!(!Filter::new().deny(["*"]).lets("a"));
+        assert!(!Filter::new().allow(Vec::<String>::new()).allows("a"), "nothing was allowed");
+        assert!(Filter::new().allows("a"));
+        assert!(!Filter::new().deny(["*"]).allows("a"));
     }
 }

@@ -1,8 +1,7 @@
-//! How many calls, how long, how many bytes, which errors: for Prometheus.
+//! Counts, durations, sizes and errors of calls, for Prometheus.
 //!
-//! The number of series is bounded by the names that it was made with: a caller who makes names up is
-//! counted under one label, and so are codes past the first 32 of a method. Nothing is locked for a call
-//! that succeeds.
+//! The number of series is bounded. Methods that were not named at construction share one label, and so
+//! do the error codes of a method beyond its first 32. A call that succeeds takes no lock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -14,17 +13,15 @@ use std::task::{Context as Poller, Poll, ready};
 use antiphon_core::{Code, RawJson};
 use pin_project_lite::pin_project;
 use tokio::time::Instant;
-use tower_layer::Layer;
 use tower_service::Service;
 
-use super::exposition::Page;
-use super::pass::Passing;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
+use super::prometheus::MetricsText;
+use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// The label of methods that are not known.
+/// The label of unknown methods, and of error codes beyond the limit.
 const OTHER: &str = "(other)";
-/// Codes that a method has series of its own for.
+/// The number of error codes per method that have a series of their own.
 const CODES: usize = 32;
 /// The upper bounds of the latency buckets, in microseconds.
 const BOUNDS: [u64; 14] = [
@@ -34,12 +31,12 @@ const BOUNDS: [u64; 14] = [
 
 /// Counts calls by method. Clones share the counts.
 ///
-/// | series | what |
+/// | series | meaning |
 /// |---|---|
-/// | `antiphon_calls_total{method,kind}` | calls that have ended, `kind` is `request` or `notification` |
-/// | `antiphon_call_errors_total{method,code}` | those that ended with an error |
-/// | `antiphon_call_duration_seconds{method}` | a histogram |
-/// | `antiphon_calls_in_flight{method}` | calls under way |
+/// | `antiphon_calls_total{method,kind}` | completed calls; `kind` is `request` or `notification` |
+/// | `antiphon_call_errors_total{method,code}` | calls that failed |
+/// | `antiphon_call_duration_seconds{method}` | duration, as a histogram |
+/// | `antiphon_calls_in_flight{method}` | calls in flight |
 /// | `antiphon_params_bytes_total{method}` | bytes of params |
 /// | `antiphon_results_bytes_total{method}` | bytes of results |
 ///
@@ -56,70 +53,71 @@ const BOUNDS: [u64; 14] = [
 /// # }
 /// ```
 ///
-/// [`Server::page`](crate::Server::page) serves what it renders.
+/// [`Server::page`](crate::Server::page) can serve the text of [`render`](Self::render).
 #[derive(Clone)]
-pub struct Metrics(Arc<Registry>);
+pub struct Metrics(Arc<AllSeries>);
 
-struct Registry {
+struct AllSeries {
     prefix: String,
-    methods: HashMap<Box<str>, Arc<Series>>,
-    other: Arc<Series>,
+    methods: HashMap<Box<str>, Arc<MethodSeries>>,
+    other: Arc<MethodSeries>,
 }
 
 #[derive(Default)]
-struct Series {
+struct MethodSeries {
     requests: AtomicU64,
     notifications: AtomicU64,
     in_flight: AtomicU64,
-    /// Calls by bucket; the last is for what is over all bounds.
+    /// Calls per latency bucket. The last bucket is above all bounds.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     micros: AtomicU64,
     params: AtomicU64,
     results: AtomicU64,
-    errors: Mutex<Errors>,
+    errors: Mutex<ErrorCounts>,
 }
 
 #[derive(Default)]
-struct Errors {
+struct ErrorCounts {
     codes: BTreeMap<i64, u64>,
     other: u64,
 }
 
 impl Metrics {
-    /// Counts under each of these names, and all others together.
+    /// Counts each of these methods separately, and all others together.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self::named("antiphon", names)
     }
 
-    /// The same with a prefix of its own in place of `antiphon`, for more than one in a process.
+    /// Like [`new`](Self::new), with this prefix instead of `antiphon`, for more than one instance in a
+    /// process.
     pub fn named<'a>(prefix: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
         let methods = names.into_iter().map(|name| (name.into(), Arc::default())).collect();
-        Self(Arc::new(Registry { prefix: prefix.to_owned(), methods, other: Arc::default() }))
+        Self(Arc::new(AllSeries { prefix: prefix.to_owned(), methods, other: Arc::default() }))
     }
 
-    /// The type of what [`render`](Self::render) gives.
+    /// The content type of the text that [`render`](Self::render) returns.
     pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-    /// All counts, as Prometheus reads them.
+    /// Returns all counts in the text format of Prometheus.
     pub fn render(&self) -> String {
-        let mut all: Vec<(&str, &Series)> =
+        let mut all: Vec<(&str, &MethodSeries)> =
             self.0.methods.iter().map(|(name, series)| (&**name, &**series)).collect();
         all.sort_unstable_by_key(|(name, _)| *name);
         all.push((OTHER, &self.0.other));
-        let mut page = Page::new(&self.0.prefix);
-        page.family("calls_total", "counter", "Calls that have ended.");
+        let mut text = MetricsText::new(&self.0.prefix);
+        text.family("calls_total", "counter", "Calls that have ended.");
         for (method, series) in &all {
             let [requests, notifications] = [&series.requests, &series.notifications].map(load);
-            page.line(&[("method", method), ("kind", "request")], requests);
-            page.line(&[("method", method), ("kind", "notification")], notifications);
+            text.line(&[("method", method), ("kind", "request")], requests);
+            text.line(&[("method", method), ("kind", "notification")], notifications);
         }
-        page.family("call_errors_total", "counter", "Calls that ended with an error.");
+        text.family("call_errors_total", "counter", "Calls that ended with an error.");
         for (method, series) in &all {
-            series.render_errors(method, &mut page);
+            series.render_errors(method, &mut text);
         }
-        page.family("call_duration_seconds", "histogram", "How long calls took.");
+        text.family("call_duration_seconds", "histogram", "How long calls took.");
         for (method, series) in &all {
-            series.render_buckets(method, &mut page);
+            series.render_buckets(method, &mut text);
         }
         let plain: [(&str, &str, &str, CountOf); 3] = [
             ("calls_in_flight", "gauge", "Calls under way.", |series| &series.in_flight),
@@ -127,15 +125,15 @@ impl Metrics {
             ("results_bytes_total", "counter", "Bytes of results.", |series| &series.results),
         ];
         for (name, kind, help, of) in plain {
-            page.family(name, kind, help);
+            text.family(name, kind, help);
             for (method, series) in &all {
-                page.line(&[("method", method)], load(of(series)));
+                text.line(&[("method", method)], load(of(series)));
             }
         }
-        page.finish()
+        text.finish()
     }
 
-    fn series(&self, method: &str) -> &Arc<Series> {
+    fn series(&self, method: &str) -> &Arc<MethodSeries> {
         self.0.methods.get(method).unwrap_or(&self.0.other)
     }
 }
@@ -146,7 +144,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-type CountOf = fn(&Series) -> &AtomicU64;
+type CountOf = fn(&MethodSeries) -> &AtomicU64;
 
 fn load(count: &AtomicU64) -> u64 {
     count.load(Ordering::Relaxed)
@@ -156,10 +154,10 @@ fn add(count: &AtomicU64, more: usize) {
     count.fetch_add(more as u64, Ordering::Relaxed);
 }
 
-impl Series {
-    fn fail(&self, Code(code): Code) {
+impl MethodSeries {
+    fn add_error(&self, Code(code): Code) {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
-        let Errors { codes, other } = &mut *errors;
+        let ErrorCounts { codes, other } = &mut *errors;
         if codes.len() < CODES || codes.contains_key(&code) {
             *codes.entry(code).or_default() += 1;
         } else {
@@ -167,79 +165,59 @@ impl Series {
         }
     }
 
-    fn render_errors(&self, method: &str, page: &mut Page) {
+    fn render_errors(&self, method: &str, text: &mut MetricsText) {
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         for (code, count) in &errors.codes {
-            page.line(&[("method", method), ("code", &code.to_string())], *count);
+            text.line(&[("method", method), ("code", &code.to_string())], *count);
         }
         if errors.other > 0 {
-            page.line(&[("method", method), ("code", OTHER)], errors.other);
+            text.line(&[("method", method), ("code", OTHER)], errors.other);
         }
     }
 
-    fn render_buckets(&self, method: &str, page: &mut Page) {
+    fn render_buckets(&self, method: &str, text: &mut MetricsText) {
         let mut sum = 0;
         for (at, bucket) in self.buckets.iter().enumerate() {
             sum += load(bucket);
             let bound = BOUNDS.get(at).map(|micros| seconds(*micros));
             let bound = bound.unwrap_or_else(|| "+Inf".to_owned());
-            page.suffixed("_bucket", &[("method", method), ("le", &bound)], &sum);
+            text.suffixed("_bucket", &[("method", method), ("le", &bound)], &sum);
         }
-        page.suffixed("_sum", &[("method", method)], &seconds(load(&self.micros)));
-        page.suffixed("_count", &[("method", method)], &sum);
+        text.suffixed("_sum", &[("method", method)], &seconds(load(&self.micros)));
+        text.suffixed("_count", &[("method", method)], &sum);
     }
 }
 
-/// Exactly, without the noise of a float.
+/// Exact decimal seconds, without the rounding of a float.
 fn seconds(micros: u64) -> String {
     format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
-impl<S> Layer<S> for Metrics {
-    type Service = Wrapped<Self, S>;
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Metrics {
+    type Future = MetricsCall<S, R>;
 
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<Metrics, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Counted<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
+    fn call(&self, inner: &mut S, request: R) -> MetricsCall<S, R> {
         let call = request.call();
-        let series = self.policy.series(call.method.as_str()).clone();
-        add(
-            &series.params,
-            call.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len()),
-        );
+        let series = self.series(call.method.as_str()).clone();
+        let params = call.params.as_ref().map_or(0, |params| params.as_json().as_bytes().len());
+        add(&series.params, params);
         add(&series.in_flight, 1);
         let is_notification = request.is_notification();
-        let tally = Tally { series, started: Instant::now(), is_notification, ended: None };
-        Counted { passage: Passage::enter(&mut self.inner, request), tally }
+        let record = CallRecord { series, started: Instant::now(), is_notification, outcome: None };
+        MetricsCall { call: ReadyCall::new(inner, request), record }
     }
 }
 
-/// One call under way. One that never ends was cancelled.
-struct Tally {
-    series: Arc<Series>,
+/// One call in flight, counted when it is dropped. A call without an outcome was cancelled.
+struct CallRecord {
+    series: Arc<MethodSeries>,
     started: Instant,
     is_notification: bool,
-    ended: Option<Result<usize, Code>>,
+    /// The size of the result, or the error code.
+    outcome: Option<Result<usize, Code>>,
 }
 
-impl Drop for Tally {
+impl Drop for CallRecord {
     fn drop(&mut self) {
         let series = &*self.series;
         series.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -248,39 +226,34 @@ impl Drop for Tally {
         let bucket = BOUNDS.partition_point(|bound| *bound < micros);
         add(&series.buckets[bucket], 1);
         series.micros.fetch_add(micros, Ordering::Relaxed);
-        match self.ended.take().unwrap_or(Err(Code::CANCELLED)) {
+        match self.outcome.take().unwrap_or(Err(Code::CANCELLED)) {
             Ok(bytes) => add(&series.results, bytes),
-            Err(code) => series.fail(code),
+            Err(code) => series.add_error(code),
         }
     }
 }
 
 pin_project! {
     /// A call that is counted.
-    pub struct Counted<S, R>
+    pub struct MetricsCall<S, R>
     where
         S: Service<R>,
-        R: Passing,
+        R: LayerCall,
     {
         #[pin]
-        passage: Passage<S, R>,
-        tally: Tally,
+        call: ReadyCall<S, R>,
+        record: CallRecord,
     }
 }
 
-impl<S, R> Future for Counted<S, R>
-where
-    S: Service<R, Response = RawJson>,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
+impl<S: CallService<R>, R: LayerCall> Future for MetricsCall<S, R> {
     type Output = Result<RawJson, R::Error>;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let outcome = ready!(this.passage.poll(poller));
-        let ended = outcome.as_ref().map(|result| result.as_bytes().len());
-        this.tally.ended = Some(ended.map_err(R::code));
+        let outcome = ready!(this.call.poll(poller));
+        let bytes = outcome.as_ref().map(|result| result.as_bytes().len());
+        this.record.outcome = Some(bytes.map_err(R::error_code));
         Poll::Ready(outcome)
     }
 }

@@ -1,17 +1,19 @@
-//! What stands around one call: `tower` layers, and the ready ones, a file each.
+//! `tower` layers around each call, and the ready layers of this crate.
 //!
-//! A single call and each entry of a batch pass through the same layers, once each; a Notification
-//! does too. [`Handler::layer`](crate::Handler::layer) puts one around what is served. Any layer of the
-//! `tower` ecosystem fits, such as `tower::limit::ConcurrencyLimitLayer`: a call is an [`IncomingCall`], its
-//! result a [`RawJson`](crate::RawJson), and an error whatever becomes a `Box<dyn Error>`. Of those, an
-//! [`ErrorObject`](crate::ErrorObject) is answered as it is; any other goes to the log and is answered -32603.
+//! Layers see single calls, notifications and the entries of batches alike: each passes every layer once.
 //!
-//! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) put
-//! them around what is called: a call is an [`OutgoingCall`] then, and an error a
+//! [`Handler::layer`](crate::Handler::layer) adds a layer to a server. The request type is
+//! [`IncomingCall`], the response type is [`RawJson`](crate::RawJson), and the error is any type that
+//! converts into `Box<dyn Error + Send + Sync>`. So the layers of the `tower` ecosystem fit, such as
+//! `tower::limit::ConcurrencyLimitLayer`. An error of type [`ErrorObject`](crate::ErrorObject) is sent to
+//! the client unchanged. Any other error is logged, and the client receives -32603.
+//!
+//! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) add a
+//! layer to a client. There the request type is [`OutgoingCall`], and the error becomes a
 //! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and
-//! `CatchPanic` stand on either side.
+//! `CatchPanic` work on both sides.
 //!
-//! A layer of one's own, that lets nobody in on Sundays:
+//! A custom layer that rejects every call:
 //!
 //! ```
 //! use antiphon::layer::{HandlerService, IncomingCall};
@@ -31,8 +33,8 @@
 //!         self.0.poll_ready(cx)
 //!     }
 //!
-//!     fn call(&mut self, served: IncomingCall) -> Self::Future {
-//!         std::future::ready(Err(ErrorObject::new(7, format!("no {} today", served.call.method))))
+//!     fn call(&mut self, request: IncomingCall) -> Self::Future {
+//!         std::future::ready(Err(ErrorObject::new(7, format!("no {} today", request.call.method))))
 //!     }
 //! }
 //!
@@ -44,56 +46,37 @@
 //! # }
 //! ```
 //!
-//! The order matters, and the outermost layer is added last. A good one, from the inside: panics,
-//! timeout, concurrency, rate, authentication, rate once more, filter, metrics, trace. The inner
-//! [`RateLimit`] charges who was let in, by name. The outer one knows only addresses: without it,
-//! guesses at credentials are free, since they never come to the inner one. Give it room for all who
-//! share an address.
+//! The layer that is added last is the outermost. A good order, from the innermost: `CatchPanic`,
+//! `Timeout`, `Concurrency`, `RateLimit`, `Auth`, a second `RateLimit`, `Filter`, `Metrics`, `Trace`. The
+//! inner [`RateLimit`] charges authenticated callers by name. The outer one charges by address: without
+//! it, guessing credentials is unlimited, because rejected calls never reach the inner one. Give the
+//! outer one a quota that is large enough for all callers behind one address.
 
 mod auth;
-mod caller_service;
 mod concurrency;
-mod credentials;
-mod exposition;
 mod filter;
-mod handler_service;
 mod metrics;
-mod muster;
 mod panic;
-mod pass;
-mod passage;
+mod pattern;
+mod policy;
+mod prometheus;
 mod rate;
-pub(crate) mod session;
 mod timeout;
-pub(crate) mod trace;
+mod trace;
 
-use std::task::{Context as Poller, Poll};
-
-pub use auth::{Auth, Credentials, Identity};
-pub(crate) use caller_service::LayeredCaller;
-pub use caller_service::{CallerService, Places};
+pub use auth::{Auth, Credentials};
 pub use concurrency::Concurrency;
 pub use filter::Filter;
-pub use handler_service::{HandlerService, Layered};
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
-pub use pass::{IncomingCall, OutgoingCall, Passing};
-pub use passage::Passage;
+pub use policy::PolicyService;
 pub use rate::{Quota, RateLimit};
 pub use timeout::Timeout;
 pub use trace::{Trace, carry};
 
-/// The error of a foreign layer.
-pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// One of the ready layers around a service.
-#[derive(Clone, Debug)]
-pub struct Wrapped<P, S> {
-    pub(crate) policy: P,
-    pub(crate) inner: S,
-}
-
-/// A ready layer is always ready: what it checks comes before what the services further in wait for.
-fn always_ready<E>(_: &mut Poller<'_>) -> Poll<Result<(), E>> {
-    Poll::Ready(Ok(()))
-}
+pub use crate::error::BoxError;
+pub use crate::identity::Identity;
+pub use crate::service::{
+    CallService, CallerService, HandlerService, IncomingCall, LayerCall, Layered, OutgoingCall,
+    OutgoingService, ReadyCall,
+};

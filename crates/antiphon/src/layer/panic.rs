@@ -1,8 +1,8 @@
-//! Where a panic of a layer or a handler ends, as an error that the layers further out can see.
+//! A layer that turns a panic of a handler or an inner layer into an error.
 //!
-//! The dispatcher catches what gets through to it, so no call goes unanswered without this layer. With
-//! it, metrics and spans around it see -32603, and the application hears of it. The text of a panic
-//! goes to the log and to the hook, never to the other side.
+//! The dispatcher catches every panic that reaches it, so each call gets a response without this layer.
+//! With this layer, the metrics and spans around it see -32603, and the application can install a hook.
+//! The panic message goes to the log and to the hook, never to the peer.
 
 use std::any::Any;
 use std::fmt;
@@ -13,16 +13,14 @@ use std::task::{Context as Poller, Poll};
 
 use antiphon_core::{ErrorObject, Method, RawJson};
 use pin_project_lite::pin_project;
-use tower_layer::Layer;
 use tower_service::Service;
 
-use super::pass::Passing;
-use super::passage::Passage;
-use super::trace::short;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
 use crate::catch_unwind::end_panic;
+use crate::log_excerpt::log_excerpt;
+use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Answers -32603 for what panics further in.
+/// Answers a call that panics with -32603.
 ///
 /// ```
 /// use antiphon::layer::CatchPanic;
@@ -35,18 +33,18 @@ use crate::catch_unwind::end_panic;
 /// ```
 #[derive(Clone, Default)]
 pub struct CatchPanic {
-    hook: Option<Hook>,
+    hook: Option<PanicHook>,
 }
 
-type Hook = Arc<dyn Fn(&str, &str) + Send + Sync>;
+type PanicHook = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
 impl CatchPanic {
-    /// Writes panics to the log.
+    /// Logs each panic.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells the method and the text to this too.
+    /// Also calls this function with the method and the panic message.
     #[must_use]
     pub fn hook(mut self, hook: impl Fn(&str, &str) + Send + Sync + 'static) -> Self {
         self.hook = Some(Arc::new(hook));
@@ -55,7 +53,7 @@ impl CatchPanic {
 
     fn report(&self, method: &Method, panic: Box<dyn Any + Send>) -> ErrorObject {
         end_panic(panic, |text| {
-            tracing::error!(method = short(method.as_str()), panic = text, "a call panicked");
+            tracing::error!(method = log_excerpt(method.as_str()), panic = text, "a call panicked");
             if let Some(hook) = &self.hook {
                 hook(method.as_str(), text);
             }
@@ -70,71 +68,46 @@ impl fmt::Debug for CatchPanic {
     }
 }
 
-impl<S> Layer<S> for CatchPanic {
-    type Service = Wrapped<Self, S>;
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for CatchPanic {
+    type Future = CatchPanicCall<S, R>;
 
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<CatchPanic, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Catching<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let (policy, method) = (self.policy.clone(), request.call().method.clone());
-        let entered = AssertUnwindSafe(|| Passage::enter(&mut self.inner, request));
-        let passage = catch_unwind(entered)
-            .unwrap_or_else(|panic| Passage::refuse(policy.report(&method, panic)));
-        Catching { passage: Some(passage), policy, method }
+    fn call(&self, inner: &mut S, request: R) -> CatchPanicCall<S, R> {
+        let (policy, method) = (self.clone(), request.call().method.clone());
+        let call = catch_unwind(AssertUnwindSafe(|| ReadyCall::new(inner, request)))
+            .unwrap_or_else(|panic| ReadyCall::rejected(policy.report(&method, panic)));
+        CatchPanicCall { call: Some(call), policy, method }
     }
 }
 
 pin_project! {
-    /// A call whose panics end here.
-    pub struct Catching<S, R>
+    /// A call whose panics are caught.
+    pub struct CatchPanicCall<S, R>
     where
         S: Service<R>,
-        R: Passing,
+        R: LayerCall,
     {
         #[pin]
-        passage: Option<Passage<S, R>>,
+        call: Option<ReadyCall<S, R>>,
         policy: CatchPanic,
         method: Method,
     }
 }
 
-impl<S, R> Future for Catching<S, R>
-where
-    S: Service<R, Response = RawJson>,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
+impl<S: CallService<R>, R: LayerCall> Future for CatchPanicCall<S, R> {
     type Output = Result<RawJson, R::Error>;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(passage) = this.passage.as_mut().as_pin_mut() else { return Poll::Pending };
-        match catch_unwind(AssertUnwindSafe(|| passage.poll(poller))) {
+        let Some(call) = this.call.as_mut().as_pin_mut() else { return Poll::Pending };
+        match catch_unwind(AssertUnwindSafe(|| call.poll(poller))) {
             Ok(poll) => poll,
             Err(panic) => {
                 let error = this.policy.report(this.method, panic);
-                // What is dropped may panic too.
-                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| this.passage.set(None))) {
+                // Dropping the call may panic too.
+                if let Err(panic) = catch_unwind(AssertUnwindSafe(|| this.call.set(None))) {
                     this.policy.report(this.method, panic);
                 }
-                Poll::Ready(Err(R::refused(error)))
+                Poll::Ready(Err(R::rejected(error)))
             }
         }
     }

@@ -1,35 +1,31 @@
-//! How often may somebody call?
+//! A rate limit per caller.
 //!
-//! Each caller has a bucket of calls that fills again with time, and each method with a quota of its own
-//! has one more. An entry of a batch is charged like a single call. Memory is bounded: a caller whose
-//! bucket is full is forgotten, and callers for whom there is no room share a bucket of their quota.
+//! Each caller has a token bucket that refills with time, and one more for each method with its own
+//! quota. Each entry of a batch is charged like a single call. Memory is bounded: full buckets are
+//! removed, and callers beyond the limit share one bucket per quota.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, RawJson};
+use antiphon_core::ErrorObject;
 use tokio::time::Instant;
-use tower_layer::Layer;
-use tower_service::Service;
 
-use super::pass::IncomingCall;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
 use crate::context::Context;
+use crate::service::{CallService, IncomingCall, ReadyCall};
 
-/// How many callers are remembered where nothing else is said.
+/// The default number of buckets.
 const CALLERS: usize = 65_536;
-/// Locks among which the callers are spread.
+/// The number of locks that the buckets are spread over.
 const SHARDS: usize = 16;
-/// How often it is looked for callers to forget, at most: each look takes time.
+/// The minimum nanoseconds between two searches for full buckets, because a search visits all of them.
 const SWEEP: u64 = 100_000_000;
 
-/// So many calls in so much time, and so many at once.
+/// A number of calls per time, and a maximum burst.
 ///
 /// ```
 /// use antiphon::layer::Quota;
@@ -40,35 +36,35 @@ const SWEEP: u64 = 100_000_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Quota {
-    /// Nanoseconds until a call is free again.
+    /// Nanoseconds until one call is refilled.
     interval: u64,
     /// The size of the bucket.
     burst: u32,
 }
 
 impl Quota {
-    /// This many calls in this time; all of them may come at once.
+    /// Allows this many calls per this time. All of them may arrive at once.
     pub fn new(calls: u32, time: Duration) -> Self {
         let calls = calls.max(1);
         Self { interval: nanos(time / calls).max(1), burst: calls }
     }
 
-    /// This many calls a second.
+    /// Allows this many calls per second.
     pub fn per_second(calls: u32) -> Self {
         Self::new(calls, Duration::from_secs(1))
     }
 
-    /// Only so many at once, at least one.
+    /// Limits the calls that may arrive at once (at least one).
     #[must_use]
     pub fn burst(mut self, calls: u32) -> Self {
         self.burst = calls.max(1);
         self
     }
 
-    /// Takes one call out of a bucket, or says how long to wait for one.
+    /// Takes one call out of a bucket. Fails with the time until the next call is allowed.
     ///
-    /// A bucket is the time at which it will be full again; so it is one number, and nothing has to
-    /// fill it.
+    /// A bucket is represented by the time at which it is full again. So it is one number, and no task
+    /// has to refill it.
     fn charge(self, full_at: &mut u64, now: u64) -> Result<(), Duration> {
         let next = (*full_at).max(now).saturating_add(self.interval);
         let size = self.interval.saturating_mul(u64::from(self.burst));
@@ -86,11 +82,12 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Refuses who calls too often with -32014, whose `data` says `{"retryAfterMs": ..}`.
+/// Rejects calls over a rate limit with -32014, with `{"retryAfterMs": ..}` as `data`.
 ///
-/// A caller is an [`Identity`](super::Identity), so put [`Auth`](super::Auth) around it; else an
-/// address without its port; else a connection. Of an IPv6 address the first 64 bits count: whoever
-/// has one of them mostly has them all. Clones share the buckets.
+/// A caller is identified by its [`Identity`](super::Identity), so put [`Auth`](super::Auth) around this
+/// layer. Without an identity, the IP address counts, and without an address the connection. Only the
+/// first 64 bits of an IPv6 address count, because one host usually has all addresses of such a network.
+/// Clones share the buckets.
 ///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
@@ -109,73 +106,76 @@ pub struct RateLimit {
 
 #[derive(Clone)]
 struct Quotas {
-    usual: Quota,
+    default: Quota,
     methods: HashMap<Box<str>, Quota>,
 }
 
 struct Buckets {
     start: Instant,
-    /// A secret, so that nobody can choose whose bucket to share.
+    /// Keyed at random, so that a caller cannot choose whose bucket it shares.
     hasher: RandomState,
-    shards: [Mutex<Shard>; SHARDS],
-    /// Callers that a shard remembers.
-    room: usize,
+    shards: [Mutex<BucketShard>; SHARDS],
+    /// The maximum number of buckets per shard.
+    capacity: usize,
 }
 
 #[derive(Default)]
-struct Shard {
+struct BucketShard {
+    /// The time at which each bucket is full again, by the hash of its key.
     full_at: HashMap<u64, u64>,
-    /// The buckets of all for whom there is no room, one for each quota: they are of different sizes.
-    crowds: HashMap<Quota, u64>,
-    swept: u64,
+    /// The buckets that callers beyond the capacity share, one per quota.
+    shared: HashMap<Quota, u64>,
+    /// The time of the next search for full buckets.
+    next_sweep: u64,
 }
 
 impl RateLimit {
-    /// This quota for each caller, all methods together.
+    /// Applies this quota to each caller, for all methods together.
     pub fn new(quota: Quota) -> Self {
-        let quotas = Quotas { usual: quota, methods: HashMap::new() };
+        let quotas = Quotas { default: quota, methods: HashMap::new() };
         Self { quotas: Arc::new(quotas), buckets: Arc::new(Buckets::new(CALLERS)) }
     }
 
-    /// A quota of its own for this method, which is then not counted with the others.
+    /// Gives this method a quota of its own. It is then not counted with the other methods.
     #[must_use]
     pub fn method(mut self, name: &str, quota: Quota) -> Self {
         Arc::make_mut(&mut self.quotas).methods.insert(name.into(), quota);
         self
     }
 
-    /// How many callers are remembered, with their methods of own quotas; 65,536 otherwise.
+    /// Sets the maximum number of buckets (default 65,536). A caller has one, and one more per method
+    /// with its own quota.
     #[must_use]
     pub fn callers(mut self, callers: usize) -> Self {
         self.buckets = Arc::new(Buckets::new(callers));
         self
     }
 
-    fn charge(&self, served: &IncomingCall) -> Result<(), Duration> {
-        let name = served.call.method.as_str();
-        match self.quotas.methods.get(name) {
-            Some(quota) => self.buckets.charge(*quota, &(Caller::of(&served.cx), Some(name))),
-            None => self.buckets.charge(self.quotas.usual, &(Caller::of(&served.cx), None)),
+    fn charge(&self, request: &IncomingCall) -> Result<(), Duration> {
+        let (method, caller) = (request.call.method.as_str(), RateKey::of(&request.cx));
+        match self.quotas.methods.get(method) {
+            Some(quota) => self.buckets.charge(*quota, &(caller, Some(method))),
+            None => self.buckets.charge(self.quotas.default, &(caller, None)),
         }
     }
 }
 
 impl fmt::Debug for RateLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit").field("quota", &self.quotas.usual).finish_non_exhaustive()
+        f.debug_struct("RateLimit").field("quota", &self.quotas.default).finish_non_exhaustive()
     }
 }
 
-/// Who is charged.
+/// The caller that a call is charged to.
 #[derive(Hash)]
-enum Caller<'a> {
+enum RateKey<'a> {
     Identity(&'a str),
     Address(IpAddr),
-    /// A connection without an address, by where it stands in memory.
+    /// A connection without an address, identified by its location in memory.
     Connection(usize),
 }
 
-impl<'a> Caller<'a> {
+impl<'a> RateKey<'a> {
     fn of(cx: &'a Context) -> Self {
         match (cx.identity(), cx.connection().remote, cx.peer()) {
             (Some(identity), ..) => Self::Identity(identity.name()),
@@ -188,8 +188,8 @@ impl<'a> Caller<'a> {
     }
 }
 
-/// What an address counts as: an IPv4 address in the clothes of IPv6 is itself, and an IPv6 address is
-/// the network of 64 bits that a household or a host has.
+/// The network that an address is counted as. An IPv4-mapped IPv6 address counts as the IPv4 address,
+/// and any other IPv6 address as its /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -205,59 +205,41 @@ impl Buckets {
             start: Instant::now(),
             hasher: RandomState::new(),
             shards: Default::default(),
-            room: callers.div_ceil(SHARDS),
+            capacity: callers.div_ceil(SHARDS),
         }
     }
 
-    fn charge(&self, quota: Quota, who: &(Caller<'_>, Option<&str>)) -> Result<(), Duration> {
-        let key = self.hasher.hash_one(who);
+    fn charge(&self, quota: Quota, key: &(RateKey<'_>, Option<&str>)) -> Result<(), Duration> {
+        let key = self.hasher.hash_one(key);
         let now = nanos(self.start.elapsed());
         let shard = &self.shards[(key % SHARDS as u64) as usize];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
-        quota.charge(shard.bucket(quota, key, now, self.room), now)
+        quota.charge(shard.bucket(quota, key, now, self.capacity), now)
     }
 }
 
-impl Shard {
-    fn bucket(&mut self, quota: Quota, key: u64, now: u64, room: usize) -> &mut u64 {
-        if self.full_at.len() >= room && !self.full_at.contains_key(&key) {
-            if now >= self.swept {
-                self.swept = now.saturating_add(SWEEP);
+impl BucketShard {
+    fn bucket(&mut self, quota: Quota, key: u64, now: u64, capacity: usize) -> &mut u64 {
+        if self.full_at.len() >= capacity && !self.full_at.contains_key(&key) {
+            if now >= self.next_sweep {
+                self.next_sweep = now.saturating_add(SWEEP);
                 self.full_at.retain(|_, full_at| *full_at > now);
             }
-            if self.full_at.len() >= room {
-                return self.crowds.entry(quota).or_default();
+            if self.full_at.len() >= capacity {
+                return self.shared.entry(quota).or_default();
             }
         }
         self.full_at.entry(key).or_default()
     }
 }
 
-impl<S> Layer<S> for RateLimit {
-    type Service = Wrapped<Self, S>;
+impl<S: CallService<IncomingCall>> Policy<S, IncomingCall> for RateLimit {
+    type Future = ReadyCall<S, IncomingCall>;
 
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S> Service<IncomingCall> for Wrapped<RateLimit, S>
-where
-    S: Service<IncomingCall, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-{
-    type Response = RawJson;
-    type Error = ErrorObject;
-    type Future = Passage<S, IncomingCall>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), ErrorObject>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, served: IncomingCall) -> Self::Future {
-        match self.policy.charge(&served) {
-            Ok(()) => Passage::enter(&mut self.inner, served),
-            Err(wait) => Passage::refuse(ErrorObject::rate_limited(wait)),
+    fn call(&self, inner: &mut S, request: IncomingCall) -> Self::Future {
+        match self.charge(&request) {
+            Ok(()) => ReadyCall::new(inner, request),
+            Err(wait) => ReadyCall::rejected(ErrorObject::rate_limited(wait)),
         }
     }
 }
@@ -269,7 +251,7 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     #[test]
-    fn a_bucket_holds_a_burst_and_fills_with_time() {
+    fn a_bucket_holds_a_burst_and_refills_with_time() {
         let quota = Quota::per_second(10).burst(3);
         let (mut bucket, start) = (0, 5 * SECOND);
         for _ in 0..3 {
@@ -281,29 +263,32 @@ mod tests {
         assert_eq!(quota.charge(&mut bucket, later), Err(Duration::from_millis(100)));
         let much_later = start + 100 * SECOND;
         let taken = (0..10).filter(|_| quota.charge(&mut bucket, much_later).is_ok()).count();
-        assert_eq!(taken, 3, "it holds no more than a burst, however long it fills");
+        assert_eq!(taken, 3, "a bucket never holds more than its burst");
     }
 
     #[test]
-    fn no_number_of_callers_takes_more_memory() {
-        let mut shard = Shard::default();
+    fn the_number_of_buckets_is_bounded() {
+        let mut shard = BucketShard::default();
         let quota = Quota::per_second(1);
         for key in 0..1_000 {
             let _ = quota.charge(shard.bucket(quota, key, 0, 8), 0);
         }
         assert_eq!(shard.full_at.len(), 8);
-        assert!(quota.charge(shard.bucket(quota, 3, 0, 8), 0).is_err(), "who is known stays known");
+        assert!(
+            quota.charge(shard.bucket(quota, 3, 0, 8), 0).is_err(),
+            "a known caller keeps its bucket"
+        );
         assert!(
             quota.charge(shard.bucket(quota, 77, 0, 8), 0).is_err(),
-            "the others share a bucket"
+            "further callers share a bucket"
         );
         assert!(quota.charge(shard.bucket(quota, 77, 2 * SECOND, 8), 2 * SECOND).is_ok());
-        assert_eq!(shard.full_at.len(), 1, "full buckets are forgotten");
+        assert_eq!(shard.full_at.len(), 1, "full buckets are removed");
     }
 
     #[test]
-    fn a_crowd_of_one_quota_takes_nothing_from_that_of_another() {
-        let mut shard = Shard::default();
+    fn each_quota_has_a_shared_bucket_of_its_own() {
+        let mut shard = BucketShard::default();
         let (slow, fast) = (Quota::new(1, Duration::from_secs(3_600)), Quota::per_second(100));
         assert!(slow.charge(shard.bucket(slow, 1, 0, 0), 0).is_ok());
         assert!(slow.charge(shard.bucket(slow, 2, 0, 0), 0).is_err());
@@ -314,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_counts_as_what_one_caller_has() {
+    fn an_address_counts_as_its_network() {
         for (shown, counted) in [
             ("192.0.2.7", "192.0.2.7"),
             ("::ffff:192.0.2.7", "192.0.2.7"),

@@ -1,7 +1,7 @@
-//! How long may a call take?
+//! A time limit for each call.
 //!
-//! Counted from when the call reaches this layer, so the time that it waits further in is included. A
-//! call that is late is dropped, its token is cancelled, and it is answered -32012.
+//! The time starts when the call reaches this layer, so it includes time spent waiting in inner layers.
+//! A call that exceeds its limit is dropped, its token is cancelled, and the reply is -32012.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -12,18 +12,16 @@ use std::time::Duration;
 use antiphon_core::RawJson;
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
-use tower_layer::Layer;
 use tower_service::Service;
 
-use super::pass::Passing;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
 use crate::context::Context;
+use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Ends calls that take too long.
+/// Ends calls that exceed a time limit.
 ///
-/// It is a time for each call: [`Limits::request_timeout`](crate::Limits::request_timeout) is one for a
-/// whole batch.
+/// The limit is per call. [`Limits::request_timeout`](crate::Limits::request_timeout) is per message: one
+/// limit for a whole batch.
 ///
 /// ```
 /// use antiphon::layer::Timeout;
@@ -42,12 +40,12 @@ pub struct Timeout {
 }
 
 impl Timeout {
-    /// Ends every call after this time.
+    /// Ends each call after this time.
     pub fn new(limit: Duration) -> Self {
         Self { limit, methods: Arc::default() }
     }
 
-    /// Another time for this method.
+    /// Sets a different limit for this method.
     #[must_use]
     pub fn method(mut self, name: &str, limit: Duration) -> Self {
         Arc::make_mut(&mut self.methods).insert(name.into(), limit);
@@ -62,67 +60,43 @@ impl Timeout {
     }
 }
 
-impl<S> Layer<S> for Timeout {
-    type Service = Wrapped<Self, S>;
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Timeout {
+    type Future = TimeoutCall<S, R>;
 
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: self.clone(), inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<Timeout, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Timed<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        Timed {
-            limit: self.policy.limit_of(request.call().method.as_str()),
+    fn call(&self, inner: &mut S, request: R) -> TimeoutCall<S, R> {
+        TimeoutCall {
+            limit: self.limit_of(request.call().method.as_str()),
             context: request.context().cloned(),
             sleep: None,
-            passage: Some(Passage::enter(&mut self.inner, request)),
+            call: Some(ReadyCall::new(inner, request)),
         }
     }
 }
 
 pin_project! {
     /// A call with a time limit.
-    pub struct Timed<S, R>
+    pub struct TimeoutCall<S, R>
     where
         S: Service<R>,
-        R: Passing,
+        R: LayerCall,
     {
         #[pin]
-        passage: Option<Passage<S, R>>,
+        call: Option<ReadyCall<S, R>>,
         limit: Duration,
         context: Option<Context>,
-        // Made when it has to wait: most calls are over by then.
+        // Created when the call first has to wait. Most calls have ended by then.
         #[pin]
         sleep: Option<Sleep>,
     }
 }
 
-impl<S, R> Future for Timed<S, R>
-where
-    S: Service<R, Response = RawJson>,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
+impl<S: CallService<R>, R: LayerCall> Future for TimeoutCall<S, R> {
     type Output = Result<RawJson, R::Error>;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        if let Some(passage) = this.passage.as_mut().as_pin_mut()
-            && let Poll::Ready(outcome) = passage.poll(poller)
+        if let Some(call) = this.call.as_mut().as_pin_mut()
+            && let Poll::Ready(outcome) = call.poll(poller)
         {
             return Poll::Ready(outcome);
         }
@@ -131,7 +105,7 @@ where
         }
         match this.sleep.as_pin_mut().map(|sleep| sleep.poll(poller)) {
             Some(Poll::Ready(())) => {
-                this.passage.set(None);
+                this.call.set(None);
                 if let Some(context) = this.context.take() {
                     context.cancel();
                 }

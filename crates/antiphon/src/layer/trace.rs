@@ -1,11 +1,9 @@
-//! Where a call stands among all that its cause has set going: a span of `tracing` for each, and W3C
-//! Trace Context across the wires.
+//! A `tracing` span for each call, in its W3C trace.
 //!
-//! What comes tells its parent by HTTP headers, or by members of the message, which come first. What
-//! goes out is told the same way: a single call over HTTP by headers, anything else by members. A
-//! context that is not well-formed is none, and begins a new trace.
+//! An incoming call names its parent span with members of the message, or with HTTP headers where those
+//! are absent. An outgoing call names its span the same way: with headers for a single call over HTTP,
+//! and with members otherwise. A malformed trace context is ignored, and a new trace starts.
 
-use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -13,29 +11,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as Poller, Poll, ready};
 
 use antiphon_core::{RawJson, TraceContext};
-use http::{HeaderMap, HeaderName, HeaderValue};
 use pin_project_lite::pin_project;
-use tower_layer::Layer;
 use tower_service::Service;
 use tracing::Span;
 use tracing::field::{Empty, display};
 
-use super::pass::Passing;
-use super::passage::Passage;
-use super::{BoxError, Wrapped, always_ready};
+use super::policy::Policy;
 use crate::context::Context;
+use crate::log_excerpt::log_excerpt;
+use crate::service::{CallService, LayerCall, ReadyCall};
+use crate::trace::{self, TraceGuard};
 
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
-const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
-
-/// A span for each call, in the trace that it belongs to.
+/// Creates a span for each call, in the trace that the call belongs to.
 ///
-/// A handler finds it by [`Context::trace`], and what it calls goes on in it: by any client of this
-/// crate, and by the peer that called. The span is named `rpc`, at the level `info`, with the fields
-/// `method`, `id`, `transport`, `remote`, `trace_id`, `span_id`, `parent_id`, and `code` where the call
-/// ends with an error. What a handler spawns is in it if it is [`carry`]ed.
+/// A handler reads its trace context with [`Context::trace`]. Calls that the handler makes continue the
+/// trace, through any client of this crate and through the peer that called. The span is named `rpc`,
+/// has the level `info`, and has the fields `method`, `id`, `transport`, `remote`, `trace_id`, `span_id`,
+/// `parent_id`, and `code` if the call fails. A task that a handler spawns is part of the trace only if
+/// its future is wrapped with [`carry`].
 ///
-/// Around the calls of a client it makes a span of each, and a trace where there is none.
+/// Around the calls of a client, this layer creates a span for each call, and a trace if there is none.
 ///
 /// ```
 /// use antiphon::layer::Trace;
@@ -56,81 +51,45 @@ const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 pub struct Trace(());
 
 impl Trace {
-    /// Goes on with the traces that come, and begins one where none does.
+    /// Continues the traces of incoming calls, and starts a trace for a call without one.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-impl Context {
-    /// Where this call stands in its trace, if [`Trace`] looks after it.
-    pub fn trace(&self) -> Option<&TraceContext> {
-        self.get()
-    }
-}
+impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Trace {
+    type Future = TraceCall<S, R>;
 
-impl<S> Layer<S> for Trace {
-    type Service = Wrapped<Self, S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Wrapped { policy: *self, inner }
-    }
-}
-
-impl<S, R> Service<R> for Wrapped<Trace, S>
-where
-    S: Service<R, Response = RawJson> + Clone,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
-    type Response = RawJson;
-    type Error = R::Error;
-    type Future = Traced<S, R>;
-
-    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), R::Error>> {
-        always_ready(poller)
-    }
-
-    fn call(&mut self, mut request: R) -> Self::Future {
-        let told = request.call().trace().cloned();
-        let parent = told.or_else(|| request.context().and_then(by_headers));
-        let trace = next(parent.as_ref());
-        let span = span(&request, &trace, parent.as_ref());
+    fn call(&self, inner: &mut S, mut request: R) -> TraceCall<S, R> {
+        let parent = request.call().trace().cloned();
+        let parent = parent.or_else(|| request.context().and_then(parent_of_http_request));
+        let trace = next_span(parent.as_ref());
+        let span = new_span(&request, &trace, parent.as_ref());
         request.call_mut().extensions.insert(trace.clone());
-        let request = request.in_trace(&trace);
-        let entered = Entered::new(&span, &trace);
-        let passage = Passage::enter(&mut self.inner, request);
-        drop(entered);
-        Traced { carried: Carried { future: passage, span, trace: Some(trace) } }
+        let request = request.with_trace(&trace);
+        let call = {
+            let _trace = TraceGuard::enter(&trace);
+            let _span = span.enter();
+            ReadyCall::new(inner, request)
+        };
+        TraceCall { carried: TracedFuture { future: call, span, trace: Some(trace) } }
     }
 }
 
-/// The parent that an HTTP request tells. The one that became a WebSocket is long over.
-fn by_headers(cx: &Context) -> Option<TraceContext> {
-    if cx.peer().is_ok() {
-        return None;
-    }
-    let headers = cx.connection().headers();
-    let mut parents = headers.get_all(TRACEPARENT).iter();
-    let (Some(parent), None) = (parents.next(), parents.next()) else { return None };
-    let trace = TraceContext::parse(parent.to_str().ok()?.trim())?;
-    let states: Vec<_> =
-        headers.get_all(TRACESTATE).iter().filter_map(|state| state.to_str().ok()).collect();
-    Some(if states.is_empty() { trace } else { trace.with_state(&states.join(",")) })
-}
-
-/// Tells an HTTP request's place in a trace.
-#[cfg(feature = "http")]
-pub(crate) fn write_headers(trace: &TraceContext, headers: &mut HeaderMap) {
-    if let Ok(parent) = HeaderValue::from_str(&trace.to_string()) {
-        headers.insert(TRACEPARENT, parent);
-    }
-    if let Some(Ok(state)) = trace.state().map(HeaderValue::from_str) {
-        headers.insert(TRACESTATE, state);
+/// The parent in the headers of an HTTP request. The headers of a WebSocket are ignored, because they
+/// belong to the request that opened it.
+fn parent_of_http_request(cx: &Context) -> Option<TraceContext> {
+    match cx.peer() {
+        Ok(_) => None,
+        Err(_) => trace::read_headers(cx.connection().headers()),
     }
 }
 
-fn span<R: Passing>(request: &R, trace: &TraceContext, parent: Option<&TraceContext>) -> Span {
+fn new_span<R: LayerCall>(
+    request: &R,
+    trace: &TraceContext,
+    parent: Option<&TraceContext>,
+) -> Span {
     let span = tracing::info_span!(
         "rpc",
         method = Empty,
@@ -145,7 +104,7 @@ fn span<R: Passing>(request: &R, trace: &TraceContext, parent: Option<&TraceCont
     if span.is_disabled() {
         return span;
     }
-    span.record("method", short(request.call().method.as_str()));
+    span.record("method", log_excerpt(request.call().method.as_str()));
     span.record("trace_id", display(trace.trace_id()));
     span.record("span_id", display(trace.span_id()));
     if let Some(parent) = parent {
@@ -154,7 +113,7 @@ fn span<R: Passing>(request: &R, trace: &TraceContext, parent: Option<&TraceCont
     if let Some(cx) = request.context() {
         span.record("transport", cx.connection().transport);
         if let Some(id) = cx.id() {
-            span.record("id", display(short(id.as_str())));
+            span.record("id", display(log_excerpt(id.as_str())));
         }
         if let Some(remote) = cx.connection().remote {
             span.record("remote", display(remote));
@@ -163,13 +122,8 @@ fn span<R: Passing>(request: &R, trace: &TraceContext, parent: Option<&TraceCont
     span
 }
 
-/// What a caller may write to the log: one line, and not a long one.
-pub(crate) fn short(text: &str) -> String {
-    text.chars().flat_map(char::escape_debug).take(64).collect()
-}
-
-/// The next span of a trace, or the first of a new one.
-fn next(parent: Option<&TraceContext>) -> TraceContext {
+/// Returns the trace context of a child span, or of the first span of a new trace.
+fn next_span(parent: Option<&TraceContext>) -> TraceContext {
     loop {
         let span_id = random();
         let next = match parent {
@@ -188,51 +142,15 @@ fn next(parent: Option<&TraceContext>) -> TraceContext {
     }
 }
 
-/// Eight bytes that nobody can foresee: a keyed hash of a counter.
+/// Returns eight unpredictable bytes: a keyed hash of a counter.
 fn random() -> [u8; 8] {
     static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     static COUNT: AtomicU64 = AtomicU64::new(0);
     KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)).to_ne_bytes()
 }
 
-thread_local! {
-    /// Whether a call is being served in a trace here: most of the time that is all there is to know.
-    static IS_IN: Cell<bool> = const { Cell::new(false) };
-    static CURRENT: RefCell<Option<TraceContext>> = const { RefCell::new(None) };
-}
-
-/// The trace of the call that is being served, or [`carry`]ed, on this thread.
-#[inline]
-pub(crate) fn current() -> Option<TraceContext> {
-    if !IS_IN.get() {
-        return None;
-    }
-    CURRENT.with_borrow(Clone::clone)
-}
-
-/// A trace that this thread is in until this is dropped.
-struct Entered<'a> {
-    before: Option<TraceContext>,
-    _span: tracing::span::Entered<'a>,
-}
-
-impl<'a> Entered<'a> {
-    fn new(span: &'a Span, trace: &TraceContext) -> Self {
-        IS_IN.set(true);
-        let before = CURRENT.replace(Some(trace.clone()));
-        Self { before, _span: span.enter() }
-    }
-}
-
-impl Drop for Entered<'_> {
-    fn drop(&mut self) {
-        IS_IN.set(self.before.is_some());
-        CURRENT.set(self.before.take());
-    }
-}
-
-/// Keeps a future in the trace and the span of where this is called, wherever it is polled: what a
-/// handler spawns is otherwise in none.
+/// Keeps a future in the current trace and span, on whatever task it is polled. A task that a handler
+/// spawns is otherwise outside of the trace.
 ///
 /// ```
 /// # use antiphon::{Client, Context, layer};
@@ -242,14 +160,14 @@ impl Drop for Entered<'_> {
 ///     }));
 /// }
 /// ```
-pub fn carry<F: Future>(future: F) -> Carried<F> {
-    Carried { future, span: Span::current(), trace: current() }
+pub fn carry<F: Future>(future: F) -> TracedFuture<F> {
+    TracedFuture { future, span: Span::current(), trace: trace::current() }
 }
 
 pin_project! {
-    /// A future that is kept in a trace.
+    /// A future that is polled in a trace and a span.
     #[derive(Debug)]
-    pub struct Carried<F> {
+    pub struct TracedFuture<F> {
         #[pin]
         future: F,
         span: Span,
@@ -257,45 +175,37 @@ pin_project! {
     }
 }
 
-impl<F: Future> Future for Carried<F> {
+impl<F: Future> Future for TracedFuture<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<F::Output> {
         let this = self.project();
-        let Some(trace) = this.trace else {
-            let _span = this.span.enter();
-            return this.future.poll(poller);
-        };
-        let _entered = Entered::new(this.span, trace);
+        let _trace = this.trace.as_ref().map(TraceGuard::enter);
+        let _span = this.span.enter();
         this.future.poll(poller)
     }
 }
 
 pin_project! {
     /// A call in its span.
-    pub struct Traced<S, R>
+    pub struct TraceCall<S, R>
     where
         S: Service<R>,
-        R: Passing,
+        R: LayerCall,
     {
         #[pin]
-        carried: Carried<Passage<S, R>>,
+        carried: TracedFuture<ReadyCall<S, R>>,
     }
 }
 
-impl<S, R> Future for Traced<S, R>
-where
-    S: Service<R, Response = RawJson>,
-    S::Error: Into<BoxError> + 'static,
-    R: Passing,
-{
+impl<S: CallService<R>, R: LayerCall> Future for TraceCall<S, R> {
     type Output = Result<RawJson, R::Error>;
 
     fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
         let mut carried = self.project().carried;
         let outcome = ready!(carried.as_mut().poll(poller));
         if let Err(error) = &outcome {
-            carried.span.record("code", R::code(error).0);
+            carried.span.record("code", R::error_code(error).0);
         }
         Poll::Ready(outcome)
     }

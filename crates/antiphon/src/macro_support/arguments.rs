@@ -1,6 +1,6 @@
-//! Params to the arguments of a method, by position and by name at once.
+//! Reads params, by position or by name, into the arguments of a method.
 //!
-//! In one pass, as a derived struct would; but what is wrong is said in terms of the method's params.
+//! Reads in one pass, like a derived struct, but its errors speak of the params of the method.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,36 +11,35 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-/// The arguments of one method while they are being read: a place for each.
+/// The arguments of one method while they are being read, each with an index.
 pub trait Arguments: Default {
-    /// All of them, as a tuple.
+    /// All arguments, as a tuple.
     type Values: Send + 'static;
     /// Their names on the wire, in order.
     const NAMES: &'static [&'static str];
-    /// Whether a param by another name is let pass: a dialect may put what is its own beside them.
+    /// Whether params with other names are ignored: a dialect may add its own.
     const IGNORES_UNKNOWN: bool;
 
-    /// Whether something was read for this place, and be it a null.
-    fn has(&self, place: usize) -> bool;
+    /// Whether a value was read for this argument, even `null`.
+    fn has(&self, index: usize) -> bool;
 
-    /// Whether this place is empty, and no default fills it.
-    fn lacks(&self, place: usize) -> bool;
+    /// Whether this argument has neither a value nor a default.
+    fn lacks(&self, index: usize) -> bool;
 
-    /// Reads what belongs in this place.
-    fn fill<'de, D: Deserializer<'de>>(&mut self, place: usize, from: D) -> Result<(), D::Error>;
+    /// Reads the value of this argument.
+    fn fill<'de, D: Deserializer<'de>>(&mut self, index: usize, from: D) -> Result<(), D::Error>;
 
-    /// All arguments, once every place that has no default is filled.
+    /// Returns all arguments, once every argument without a default has a value.
     fn finish(self) -> Option<Self::Values>;
 }
 
 /// The params of a method.
 pub struct Given<A: Arguments>(pub A::Values);
 
-/// What was given, and for the rest its default, or what nothing makes: `None` where the type is an
-/// `Option`.
+/// Returns the arguments. A missing one gets its default, or `None` if its type is an `Option`.
 fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
-    for (place, name) in A::NAMES.iter().enumerate() {
-        if arguments.lacks(place) && arguments.fill(place, Nothing).is_err() {
+    for (index, name) in A::NAMES.iter().enumerate() {
+        if arguments.lacks(index) && arguments.fill(index, AbsentArgument).is_err() {
             return Err(E::custom(format_args!("missing param `{name}`")));
         }
     }
@@ -49,13 +48,15 @@ fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
 
 impl<'de, A: Arguments> Deserialize<'de> for Given<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_struct("params", A::NAMES, Reader::<A>(PhantomData)).map(Self)
+        deserializer
+            .deserialize_struct("params", A::NAMES, ArgumentsVisitor::<A>(PhantomData))
+            .map(Self)
     }
 }
 
-struct Reader<A>(PhantomData<A>);
+struct ArgumentsVisitor<A>(PhantomData<A>);
 
-impl<'de, A: Arguments> Visitor<'de> for Reader<A> {
+impl<'de, A: Arguments> Visitor<'de> for ArgumentsVisitor<A> {
     type Value = A::Values;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -64,8 +65,11 @@ impl<'de, A: Arguments> Visitor<'de> for Reader<A> {
 
     fn visit_seq<S: SeqAccess<'de>>(self, mut params: S) -> Result<A::Values, S::Error> {
         let mut arguments = A::default();
-        for place in 0..A::NAMES.len() {
-            if params.next_element_seed(Place { arguments: &mut arguments, place })?.is_none() {
+        for index in 0..A::NAMES.len() {
+            if params
+                .next_element_seed(ArgumentSeed { arguments: &mut arguments, index })?
+                .is_none()
+            {
                 return complete(arguments);
             }
         }
@@ -77,16 +81,16 @@ impl<'de, A: Arguments> Visitor<'de> for Reader<A> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut params: M) -> Result<A::Values, M::Error> {
         let mut arguments = A::default();
-        while let Some(place) = params.next_key_seed(Name::of::<A>())? {
-            let Some(place) = place else {
+        while let Some(index) = params.next_key_seed(NameSeed::of::<A>())? {
+            let Some(index) = index else {
                 params.next_value::<IgnoredAny>()?;
                 continue;
             };
-            if arguments.has(place) {
-                let name = A::NAMES.get(place).copied().unwrap_or_default();
+            if arguments.has(index) {
+                let name = A::NAMES.get(index).copied().unwrap_or_default();
                 return Err(Error::custom(format_args!("param `{name}` is given twice")));
             }
-            params.next_value_seed(Place { arguments: &mut arguments, place })?;
+            params.next_value_seed(ArgumentSeed { arguments: &mut arguments, index })?;
         }
         complete(arguments)
     }
@@ -99,38 +103,38 @@ fn too_many<E: Error>(names: &[&str]) -> E {
     })
 }
 
-/// Names in words.
+/// Formats names for an error message.
 fn listed(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// One argument to be read.
-struct Place<'a, A> {
+/// Reads one argument.
+struct ArgumentSeed<'a, A> {
     arguments: &'a mut A,
-    place: usize,
+    index: usize,
 }
 
-impl<'de, A: Arguments> DeserializeSeed<'de> for Place<'_, A> {
+impl<'de, A: Arguments> DeserializeSeed<'de> for ArgumentSeed<'_, A> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
-        self.arguments.fill(self.place, from)
+        self.arguments.fill(self.index, from)
     }
 }
 
-/// The place of a param by its name; none of one that is let pass.
-struct Name {
+/// Finds the index of a param by its name; `None` for a param that is ignored.
+struct NameSeed {
     names: &'static [&'static str],
     ignores_unknown: bool,
 }
 
-impl Name {
+impl NameSeed {
     fn of<A: Arguments>() -> Self {
         Self { names: A::NAMES, ignores_unknown: A::IGNORES_UNKNOWN }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Name {
+impl<'de> DeserializeSeed<'de> for NameSeed {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -138,7 +142,7 @@ impl<'de> DeserializeSeed<'de> for Name {
     }
 }
 
-impl Visitor<'_> for Name {
+impl Visitor<'_> for NameSeed {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,11 +150,11 @@ impl Visitor<'_> for Name {
     }
 
     fn visit_str<E: Error>(self, given: &str) -> Result<Self::Value, E> {
-        let place = self.names.iter().position(|name| *name == given);
-        if place.is_some() || self.ignores_unknown {
-            return Ok(place);
+        let index = self.names.iter().position(|name| *name == given);
+        if index.is_some() || self.ignores_unknown {
+            return Ok(index);
         }
-        // The name is the peer's, and as long as it likes.
+        // The peer chooses the name, so its length is limited here.
         let given: String = given.chars().take(64).collect();
         Err(E::custom(match self.names {
             [] => format!("unknown param `{given}`: the method takes none"),
@@ -159,16 +163,16 @@ impl Visitor<'_> for Name {
     }
 }
 
-/// Whether the type makes something of nothing.
+/// Whether the type deserializes from a missing value.
 #[cfg(feature = "openrpc")]
 pub(super) fn is_optional<'de, T: Deserialize<'de>>() -> bool {
-    T::deserialize(Nothing).is_ok()
+    T::deserialize(AbsentArgument).is_ok()
 }
 
-/// What is read where nothing was given: only an `Option` can be made of it.
-struct Nothing;
+/// A missing value: only an `Option` deserializes from it.
+struct AbsentArgument;
 
-impl<'de> Deserializer<'de> for Nothing {
+impl<'de> Deserializer<'de> for AbsentArgument {
     type Error = Plain;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {

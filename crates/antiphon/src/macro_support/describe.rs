@@ -1,25 +1,25 @@
-//! What a contract says about a method, where somebody may ask.
+//! Builds the description of a method of a contract.
 
 use serde_json::{Value, json};
 
 use crate::error::KnownError;
 use crate::openrpc::{
-    Called, Content, Description, Failure, Generator, Method, items, told, whole,
+    Content, Description, Failure, Generator, Method, MethodOrTopic, items, split_docs, whole,
 };
 use crate::router::Router;
 
-/// One method while it is described.
+/// The description of one method while it is built.
 pub struct Describing<'a> {
     generator: &'a mut Generator,
     method: Method,
-    /// The schema of the argument that is all the params.
+    /// The schema of the argument that takes all params.
     whole: Option<Value>,
 }
 
-/// Adds what is said about a method, or about a subscription.
+/// Adds the description of a method or a subscription.
 pub fn described(
     router: Router,
-    called: impl Into<Called>,
+    called: impl Into<MethodOrTopic>,
     docs: &'static str,
     describe: fn(&mut Describing<'_>),
 ) -> Router {
@@ -32,15 +32,14 @@ pub fn described(
 }
 
 impl Describing<'_> {
-    /// Where schemas are made.
+    /// The generator of schemas.
     pub fn generator(&mut self) -> &mut Generator {
         self.generator
     }
 
-    /// A param.
+    /// Adds a param.
     ///
-    /// It is optional where its type is, or where there is a default, which may be one that cannot be
-    /// shown.
+    /// It is optional if its type is optional or if it has a default, even one that does not serialize.
     pub fn param(
         &mut self,
         name: &str,
@@ -49,7 +48,7 @@ impl Describing<'_> {
         is_optional: bool,
         default: Option<Option<Value>>,
     ) {
-        let (summary, description) = told(docs);
+        let (summary, description) = split_docs(docs);
         let mut param = Content::new(name, schema);
         (param.summary, param.description) = (summary, description);
         param.required = default.is_none() && !is_optional;
@@ -59,42 +58,41 @@ impl Describing<'_> {
         self.method.params.push(param);
     }
 
-    /// An argument that is all the params.
+    /// Adds an argument that takes all params.
     pub fn whole(&mut self, name: &str, schema: &Value) {
         (self.method.params, self.method.param_structure) = whole(name, schema);
         self.whole = Some(schema.clone());
     }
 
-    /// What is given back; without it, it is a notification.
+    /// Sets the result; a notification has none.
     pub fn result(&mut self, schema: Value) {
         let mut result = Content::new("result", schema);
         result.required = true;
         self.method.result = Some(result);
     }
 
-    /// What the items of a subscription look like.
+    /// Sets the schema of the items of a subscription.
     pub fn items(&mut self, schema: &Value) {
         self.method = items(std::mem::take(&mut self.method), schema);
     }
 
-    /// How it may fail.
+    /// Sets the errors that the method can return.
     pub fn errors(&mut self, errors: Vec<KnownError>) {
         self.method.errors = errors.into_iter().map(Failure::from).collect();
     }
 
-    /// It is on its way out.
+    /// Marks the method as deprecated.
     pub fn deprecated(&mut self) {
         self.method.deprecated = true;
     }
 
-    /// It may be called again.
+    /// Marks the method as idempotent.
     pub fn idempotent(&mut self) {
         self.method.rest.insert("x-idempotent".to_owned(), json!(true));
     }
 }
 
-/// A schema with the value that stands for an absent one. What stands beside a reference does not
-/// count in draft 7, so it goes around it.
+/// Adds a default to a schema. Draft 7 ignores everything beside a reference, so a reference is wrapped.
 fn with_default(schema: Value, default: Value) -> Value {
     match schema {
         Value::Object(mut members) if !members.contains_key("$ref") => {

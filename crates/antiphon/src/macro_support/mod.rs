@@ -1,12 +1,12 @@
-//! What the code that `#[rpc]` and `#[derive(RpcError)]` write stands on.
+//! Support code for the expansion of `#[rpc]` and `#[derive(RpcError)]`.
 //!
-//! Not for anybody else: it changes with the macros. Whatever can be written once, for all contracts,
-//! is written here, so that a contract of many methods stays cheap to compile.
+//! Not a public API: it changes with the macros. Code that all contracts share is written once here, so
+//! that a contract with many methods compiles fast.
 
 mod arguments;
+mod autoref;
 #[cfg(feature = "openrpc")]
 mod describe;
-mod probe;
 
 pub use antiphon_core::{Code, ErrorObject};
 pub use serde;
@@ -21,20 +21,19 @@ use crate::call::{CallError, Invocation};
 use crate::client::Client;
 
 pub use arguments::{Arguments, Given};
+pub use autoref::{Probe, Readable, Unreadable};
 #[cfg(feature = "openrpc")]
 pub use describe::{Describing, described};
-pub use probe::{Probe, Readable, Unreadable};
 
-/// What a description asks of types, to be found by a probe.
+/// The traits that a description probes on types.
 #[cfg(feature = "openrpc")]
 pub mod ask {
-    pub use super::probe::{
+    pub use super::autoref::{
         Certain, Describable, Fallible, Omissible, Showable, Undescribable, Unfallible, Unshowable,
     };
 }
 
-/// Sends a notification. The params are written before it is awaited, so that they need not be
-/// `Sync`.
+/// Sends a notification. The params are encoded before the first await, so they need not be `Sync`.
 pub fn notify(
     client: &Client,
     method: &str,
@@ -45,7 +44,7 @@ pub fn notify(
     async move { caller.post(invocation.map_err(CallError::Encode)?).await }
 }
 
-/// The answer to a call that went well.
+/// The outcome of a successful call.
 pub fn answer<R: Serialize + 'static>(result: R) -> Outcome {
     crate::router::encode(result)
 }
@@ -57,17 +56,17 @@ pub fn boxed<T: Serialize + Send + 'static>(
     Box::pin(stream)
 }
 
-/// Asks for nothing but that the value can be sent.
+/// Requires only `Serialize` of a value, for a clear compile error.
 pub fn serializable<T: Serialize>(value: &T) -> &T {
     value
 }
 
-/// The members of an error's `data`.
+/// The members of the `data` of an error.
 pub fn members(error: &ErrorObject) -> Option<BTreeMap<String, RawJson>> {
     error.data.as_ref()?.decode().ok()
 }
 
-/// Describes a method, where the library can.
+/// Describes a method. For builds with the feature `openrpc`.
 #[cfg(feature = "openrpc")]
 #[doc(hidden)]
 #[macro_export]
@@ -77,7 +76,7 @@ macro_rules! __describe {
     };
 }
 
-/// Describes no method: the library has not been asked to.
+/// Ignores the description. For builds without the feature `openrpc`.
 #[cfg(not(feature = "openrpc"))]
 #[doc(hidden)]
 #[macro_export]

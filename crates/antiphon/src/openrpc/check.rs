@@ -1,6 +1,6 @@
-//! Whether the values of params are as the schemas of one method have them.
+//! Checks the values of params against the schemas of one method.
 //!
-//! Whether there are too few or too many is no matter of schemas, and is not asked here.
+//! The number of params is not checked here: schemas do not describe it.
 
 use std::fmt::Write as _;
 
@@ -11,38 +11,38 @@ use serde_json::{Map, Value, json};
 
 use super::document::{Components, Content, Method};
 
-/// The check of one method.
-pub(crate) struct Check {
-    params: Vec<Param>,
-    /// Of all params by name.
+/// Checks the params of one method.
+pub(crate) struct ParamsCheck {
+    params: Vec<CheckedParam>,
+    /// Validates all params by name.
     validator: Validator,
 }
 
-pub(crate) struct Param {
+pub(crate) struct CheckedParam {
     name: String,
     required: bool,
-    /// It stands for all that is given by position from here on.
+    /// Stands for all positional params from its index on.
     repeated: bool,
 }
 
-/// What is wrong, and where.
+/// The path of an invalid value, and the reason.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct ParamsFault {
     pub(crate) path: String,
     pub(crate) reason: String,
 }
 
-/// Whether a param stands for any number of them.
+/// Whether one param stands for any number of params.
 pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }
 
-impl Check {
+impl ParamsCheck {
     pub(crate) fn new(method: &Method, components: &Components) -> Result<Self, SchemaError> {
         let params: Vec<_> = method
             .params
             .iter()
-            .map(|param| Param {
+            .map(|param| CheckedParam {
                 name: param.name.clone(),
                 required: param.required,
                 repeated: is_repeated(param),
@@ -58,18 +58,18 @@ impl Check {
         Ok(Self { params, validator })
     }
 
-    pub(crate) fn look(&self, params: &Params) -> Result<(), Fault> {
-        let given = given(params)?;
-        let places: &[Param] = if given.is_array() { &self.params } else { &[] };
-        let named = Value::Object(self.named(given));
-        hold(&self.validator, &named, |location| path(location, places))
+    pub(crate) fn check(&self, params: &Params) -> Result<(), ParamsFault> {
+        let given = to_value(params)?;
+        let positional: &[CheckedParam] = if given.is_array() { &self.params } else { &[] };
+        let named = Value::Object(self.by_name(given));
+        validate(&self.validator, &named, |location| path(location, positional))
     }
 
-    /// The params by name, without those that are left out by a null.
-    fn named(&self, given: Value) -> Map<String, Value> {
+    /// The params by name, without optional params that are `null`.
+    fn by_name(&self, given: Value) -> Map<String, Value> {
         let mut named = match given {
             Value::Object(given) => given,
-            Value::Array(given) => self.placed(given),
+            Value::Array(given) => self.by_position(given),
             _ => Map::new(),
         };
         for param in self.params.iter().filter(|param| !param.required) {
@@ -80,8 +80,8 @@ impl Check {
         named
     }
 
-    /// What is given by position, by name: a repeated one takes all that is left.
-    fn placed(&self, given: Vec<Value>) -> Map<String, Value> {
+    /// Positional params by name. A repeated param takes all remaining values.
+    fn by_position(&self, given: Vec<Value>) -> Map<String, Value> {
         let mut given = given.into_iter();
         let mut named = Map::new();
         for param in &self.params {
@@ -95,8 +95,8 @@ impl Check {
     }
 }
 
-/// What a schema allows. The components stand where its references look for them, and beside a reference
-/// nothing counts.
+/// The validator of a schema. The components stand at the path that its references use. `allOf` wraps
+/// the schema, because draft 7 ignores everything beside a reference.
 pub(crate) fn validator(
     method: &Method,
     schema: &Value,
@@ -109,56 +109,56 @@ pub(crate) fn validator(
     options.build(&schema).map_err(|error| SchemaError { method: method(), reason: failed(error) })
 }
 
-/// The params as a tree.
-pub(crate) fn given(params: &Params) -> Result<Value, Fault> {
+/// The params as a JSON tree.
+pub(crate) fn to_value(params: &Params) -> Result<Value, ParamsFault> {
     let given = params.as_json().decode();
-    given.map_err(|error| Fault { path: String::new(), reason: error.to_string() })
+    given.map_err(|error| ParamsFault { path: String::new(), reason: error.to_string() })
 }
 
-pub(crate) fn hold(
+pub(crate) fn validate(
     validator: &Validator,
     given: &Value,
     path: impl Fn(&Location) -> String,
-) -> Result<(), Fault> {
-    // The value is the peer's, and is not sent back.
-    validator.validate(given).map_err(|error| Fault {
+) -> Result<(), ParamsFault> {
+    // The message must not repeat the value, which comes from the peer.
+    validator.validate(given).map_err(|error| ParamsFault {
         path: path(error.instance_path()),
         reason: error.masked().to_string(),
     })
 }
 
-/// Where it is wrong, as the caller has written it: with the places of params that came by position.
-pub(crate) fn path(location: &Location, places: &[Param]) -> String {
+/// The path of an invalid value as the caller wrote it: with indices for positional params.
+pub(crate) fn path(location: &Location, positional: &[CheckedParam]) -> String {
     let mut path = String::new();
-    // Where the list begins that a repeated param stands for.
-    let mut begin = 0;
+    // The index at which a repeated param begins.
+    let mut offset = 0;
     for (depth, segment) in location.iter().enumerate() {
         match segment {
-            LocationSegment::Property(name) if depth == 0 && !places.is_empty() => {
-                let place = places.iter().position(|param| *param.name == name);
-                let place = place.unwrap_or_default();
-                if places.get(place).is_some_and(|param| param.repeated) {
-                    begin = place;
+            LocationSegment::Property(name) if depth == 0 && !positional.is_empty() => {
+                let index = positional.iter().position(|param| *param.name == name);
+                let index = index.unwrap_or_default();
+                if positional.get(index).is_some_and(|param| param.repeated) {
+                    offset = index;
                 } else {
-                    let _ = write!(path, "[{place}]");
+                    let _ = write!(path, "[{index}]");
                 }
             }
             LocationSegment::Property(name) if path.is_empty() => path.push_str(&name),
             LocationSegment::Property(name) => {
                 let _ = write!(path, ".{name}");
             }
-            LocationSegment::Index(place) => {
-                let _ = write!(path, "[{}]", place + begin);
-                begin = 0;
+            LocationSegment::Index(index) => {
+                let _ = write!(path, "[{}]", index + offset);
+                offset = 0;
             }
         }
     }
     path
 }
 
-/// A schema that cannot be checked against.
+/// The error of an invalid schema.
 #[derive(Debug, thiserror::Error)]
-#[error("the schema of `{method}` is none: {reason}")]
+#[error("the schema of `{method}` is invalid: {reason}")]
 pub struct SchemaError {
     method: String,
     reason: String,

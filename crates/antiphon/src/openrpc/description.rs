@@ -1,4 +1,4 @@
-//! What is said about one method, kept until somebody asks for the document.
+//! The description of one method, kept until a document is generated.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::called::Called;
 use super::document::{Content, Failure, Method, ParamStructure};
-use super::expand::expand;
-use super::topics;
+use super::expand_params::expand;
+use super::method_or_topic::MethodOrTopic;
+use super::subscription_methods;
 use crate::error::KnownError;
 
-/// Where the schemas of a document are gathered.
+/// Collects the schemas of a document.
 pub struct Generator(SchemaGenerator);
 
 impl Generator {
-    /// OpenRPC speaks draft 7, and keeps shared schemas among its components.
+    /// OpenRPC uses JSON Schema draft 7, and keeps shared schemas in its components.
     pub(crate) fn new() -> Self {
         let settings = SchemaSettings::draft07().with(|settings| {
             settings.definitions_path = "/components/schemas".into();
@@ -47,41 +47,41 @@ impl Generator {
         schema.into()
     }
 
-    /// The schemas that were referred to.
+    /// The schemas that are referenced.
     pub(crate) fn components(mut self) -> Map<String, Value> {
         self.0.take_definitions(true)
     }
 }
 
-/// A method, and the schema of all its params where one type takes them.
-pub(crate) type Said = (Method, Option<Value>);
+/// A method, and the schema of all its params if one type takes them all.
+pub(crate) type MethodAndSchema = (Method, Option<Value>);
 
-/// A method or a subscription, and what is said about it.
+/// A method or a subscription, with its description.
 #[derive(Clone)]
 pub(crate) struct Described {
-    pub(crate) called: Called,
+    pub(crate) called: MethodOrTopic,
     pub(crate) description: Description,
 }
 
 impl Described {
-    pub(crate) fn new(called: Called, description: Description) -> Self {
+    pub(crate) fn new(called: MethodOrTopic, description: Description) -> Self {
         Self { called, description }
     }
 
-    pub(crate) fn method(&self, generator: &mut Generator) -> Said {
+    pub(crate) fn method(&self, generator: &mut Generator) -> MethodAndSchema {
         let (mut method, whole) = self.description.of(self.called.name(), generator);
         let aliases = self.called.aliases();
         if !aliases.is_empty() {
             method.rest.insert("x-aliases".to_owned(), json!(aliases));
         }
         if let Some(topic) = self.called.topic() {
-            topics::name(&mut method, topic);
+            subscription_methods::name(&mut method, topic);
         }
         (method, whole)
     }
 }
 
-/// A description of one method, for one that is a closure. A contract describes itself.
+/// The description of a method that a closure serves. A contract trait describes itself.
 ///
 /// ```
 /// use antiphon::openrpc::{Description, Info};
@@ -98,8 +98,8 @@ impl Described {
 /// ```
 #[derive(Clone)]
 pub struct Description {
-    make: Arc<dyn Fn(&mut Generator) -> Said + Send + Sync>,
-    /// In the order in which they are to be made.
+    make: Arc<dyn Fn(&mut Generator) -> MethodAndSchema + Send + Sync>,
+    /// In the order in which they apply.
     changes: Vec<Change>,
     docs: &'static str,
 }
@@ -107,7 +107,7 @@ pub struct Description {
 type Change = Arc<dyn Fn(&mut Method) + Send + Sync>;
 
 impl Description {
-    /// Of a method that takes `P` and gives back `R`.
+    /// Describes a method with params `P` and result `R`.
     pub fn method<P: JsonSchema + 'static, R: JsonSchema + 'static>() -> Self {
         Self::new(|generator| {
             let result = Some(Content::new("result", generator.schema::<R>()));
@@ -116,12 +116,12 @@ impl Description {
         })
     }
 
-    /// Of a notification that takes `P`.
+    /// Describes a notification with params `P`.
     pub fn notification<P: JsonSchema + 'static>() -> Self {
         Self::new(taking::<P>)
     }
 
-    /// Of a subscription that takes `P` and brings items of `T`.
+    /// Describes a subscription with params `P` and items `T`.
     pub fn subscription<P: JsonSchema + 'static, T: JsonSchema + 'static>() -> Self {
         Self::new(|generator| {
             let (method, whole) = taking::<P>(generator);
@@ -129,15 +129,15 @@ impl Description {
         })
     }
 
-    /// Says what it does: the first paragraph is the summary, all of it the description.
+    /// Sets the documentation: the first paragraph is the summary, the whole text the description.
     #[must_use]
     pub fn docs(mut self, text: &'static str) -> Self {
         self.docs = text;
         self
     }
 
-    /// Says in which order the params of a struct are given, so that they may be given by position too:
-    /// a schema does not keep the order of fields.
+    /// Sets the order of the params of a struct, so that they can also be given by position. A schema
+    /// does not keep the order of fields.
     ///
     /// ```
     /// use antiphon::openrpc::{Description, Info, ParamStructure};
@@ -164,14 +164,14 @@ impl Description {
         })
     }
 
-    /// Says more of it, or says it otherwise: its errors, its examples, that it is on its way out.
+    /// Changes the described method, for example its errors, its examples, or whether it is deprecated.
     ///
     /// ```
     /// use antiphon::openrpc::{Description, Failure};
     ///
     /// let description = Description::method::<(), u8>().with(|method| {
     ///     method.deprecated = true;
-    ///     method.errors.push(Failure::new(-32050, "there is none left"));
+    ///     method.errors.push(Failure::new(-32050, "out of stock"));
     /// });
     /// # drop(description);
     /// ```
@@ -181,12 +181,14 @@ impl Description {
         self
     }
 
-    pub(crate) fn new(make: impl Fn(&mut Generator) -> Said + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(
+        make: impl Fn(&mut Generator) -> MethodAndSchema + Send + Sync + 'static,
+    ) -> Self {
         Self { make: Arc::new(make), changes: Vec::new(), docs: "" }
     }
 
-    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> Said {
-        let (summary, description) = told(self.docs);
+    pub(crate) fn of(&self, name: &str, generator: &mut Generator) -> MethodAndSchema {
+        let (summary, description) = split_docs(self.docs);
         let (made, whole) = (self.make)(generator);
         let mut method = Method { name: name.to_owned(), summary, description, ..made };
         self.changes.iter().for_each(|change| change(&mut method));
@@ -200,25 +202,25 @@ impl fmt::Debug for Description {
     }
 }
 
-fn taking<P: JsonSchema>(generator: &mut Generator) -> Said {
+fn taking<P: JsonSchema>(generator: &mut Generator) -> MethodAndSchema {
     let schema = generator.inline::<P>();
     let (params, param_structure) = whole("params", &schema);
     (Method { params, param_structure, ..Method::default() }, Some(schema))
 }
 
-/// The same with what the items of a subscription look like.
+/// Adds the schema of the items of a subscription.
 pub(crate) fn items(mut method: Method, schema: &Value) -> Method {
-    method.rest.insert(topics::MEMBER.to_owned(), json!({"schema": schema}));
+    method.rest.insert(subscription_methods::MEMBER.to_owned(), json!({"schema": schema}));
     method
 }
 
-/// The params that an argument describes which is all of them.
+/// The params that one argument describes, if it takes all params.
 pub(crate) fn whole(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
     expand(name, schema)
 }
 
-/// Summary and description of a doc comment. One paragraph is a summary and nothing more.
-pub(crate) fn told(docs: &str) -> (Option<String>, Option<String>) {
+/// The summary and the description of a doc comment. A single paragraph is only a summary.
+pub(crate) fn split_docs(docs: &str) -> (Option<String>, Option<String>) {
     let docs = docs.trim();
     let summary = docs.split("\n\n").next().unwrap_or_default();
     let some = |text: String| Some(text).filter(|text| !text.is_empty());

@@ -1,6 +1,6 @@
-//! The parts of an OpenRPC document, ours and other people's.
+//! The parts of an OpenRPC document, generated or parsed.
 //!
-//! What is not named here is kept as it came, in `rest`.
+//! Members without a field here are kept unchanged, in `rest`.
 
 use std::io;
 use std::path::Path;
@@ -10,69 +10,69 @@ use serde_json::{Map, Value};
 
 use super::references;
 
-/// A whole document.
+/// An OpenRPC document.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Document {
-    /// The version of the specification that it follows.
+    /// The version of the OpenRPC specification.
     pub openrpc: String,
-    /// What it is about.
+    /// The title and version of the service.
     pub info: Info,
-    /// The methods that can be called.
+    /// The methods of the service.
     pub methods: Vec<Method>,
-    /// What several of them share.
+    /// The components that the methods share.
     #[serde(default, skip_serializing_if = "Components::is_empty")]
     pub components: Components,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// What a service is called.
+/// The title, version and description of a service.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Info {
-    /// Its name.
+    /// The title of the service.
     pub title: String,
-    /// Its version; not that of the specification.
+    /// The version of the service, not of the specification.
     pub version: String,
-    /// More about it, in Markdown.
+    /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// One method, or one notification.
+/// A method or a notification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Method {
-    /// Its name on the wire.
+    /// The name on the wire.
     pub name: String,
-    /// What it does, in a sentence.
+    /// A summary in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What it does, in Markdown.
+    /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it takes, in order.
+    /// The params, in order.
     #[serde(default)]
     pub params: Vec<Content>,
-    /// How it takes them.
+    /// Whether params are given by name, by position, or either way.
     #[serde(default, skip_serializing_if = "ParamStructure::is_either")]
     pub param_structure: ParamStructure,
-    /// What it gives back; without it, it is a notification.
+    /// The result; a notification has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Content>,
-    /// How it may fail.
+    /// The errors that the method can return.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<Failure>,
-    /// Whether it is on its way out.
+    /// Whether the method is deprecated.
     #[serde(default, skip_serializing_if = "is_false")]
     pub deprecated: bool,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
@@ -81,80 +81,79 @@ pub struct Method {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Content {
-    /// Its name: of a param, the one on the wire.
+    /// The name; for a param, its name on the wire.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A summary in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// What it is, in Markdown.
+    /// A description, in Markdown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Whether it must be given.
+    /// Whether it is required.
     #[serde(default, skip_serializing_if = "is_false")]
     pub required: bool,
-    /// What it looks like, as JSON Schema.
+    /// Its JSON Schema.
     pub schema: Value,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
-/// How a method takes its params.
+/// The form in which a method accepts params.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ParamStructure {
-    /// As an Object.
+    /// By name, as an Object.
     ByName,
-    /// As an Array.
+    /// By position, as an Array.
     ByPosition,
-    /// Either way.
+    /// By name or by position.
     #[default]
     Either,
 }
 
-/// An error that a method may answer with.
+/// An error that a method can return.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// Which one.
+    /// The error code.
     pub code: i64,
-    /// One short sentence.
+    /// The message, one short sentence.
     pub message: String,
-    /// More about it.
+    /// Additional data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
 }
 
-/// What several methods share.
+/// The components that several methods share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Components {
     /// Schemas by name.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub schemas: Map<String, Value>,
-    /// Everything else.
+    /// All other members.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }
 
 impl Document {
-    /// Reads a document of anybody's. References to its own components are followed, but for those
-    /// inside schemas.
+    /// Parses a document. References to its own components are resolved, except inside schemas.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
         references::follow(&mut value).map_err(DocumentError::Reference)?;
         serde_json::from_value(value).map_err(DocumentError::Shape)
     }
 
-    /// The method of this name, or else the one that answers to it too.
+    /// Returns the method with this name or, if there is none, with this alias.
     pub fn method(&self, name: &str) -> Option<&Method> {
         let named = self.methods.iter().find(|method| method.name == name);
         named.or_else(|| self.methods.iter().find(|method| method.aliases().any(|it| it == name)))
     }
 
-    /// The text of the document, made to be read.
+    /// The document as indented JSON.
     pub fn to_text(&self) -> String {
-        // A document is names, texts and JSON values, all of which serialize.
+        // A document consists of strings and JSON values, which always serialize.
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
@@ -165,7 +164,7 @@ impl Document {
 }
 
 impl Method {
-    /// Other names that it answers to, where the document says so by `x-aliases`.
+    /// The aliases of the method, from the member `x-aliases` of the document.
     pub fn aliases(&self) -> impl Iterator<Item = &str> {
         let aliases = self.rest.get("x-aliases").and_then(Value::as_array);
         aliases.into_iter().flatten().filter_map(Value::as_str)
@@ -173,13 +172,13 @@ impl Method {
 }
 
 impl Info {
-    /// A title and a version are all that is needed.
+    /// Creates the info of a service from its title and version.
     pub fn new(title: impl Into<String>, version: impl Into<String>) -> Self {
         let (title, version) = (title.into(), version.into());
         Self { title, version, description: None, rest: Map::new() }
     }
 
-    /// Says more about the service, in Markdown.
+    /// Sets the description of the service, in Markdown.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description = Some(text.into());
@@ -188,7 +187,7 @@ impl Info {
 }
 
 impl Content {
-    /// A param or result of which the name and the schema are known.
+    /// Creates a param or a result from its name and schema.
     pub fn new(name: impl Into<String>, schema: Value) -> Self {
         Self {
             name: name.into(),
@@ -202,7 +201,7 @@ impl Content {
 }
 
 impl Failure {
-    /// A code and what it means.
+    /// Creates an error from its code and message.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None }
     }
@@ -215,28 +214,28 @@ impl Components {
 }
 
 impl ParamStructure {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_either(&self) -> bool {
         *self == Self::Either
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Why a text is no document.
+/// The error of a text that is not an OpenRPC document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("the document is not JSON")]
     Json(#[source] serde_json::Error),
-    /// It refers to something that is not in it.
+    /// A reference has no target.
     #[error("the document refers to `{0}`, which is not in it")]
     Reference(String),
-    /// It is JSON, and not OpenRPC.
+    /// The text is JSON but not an OpenRPC document.
     #[error("the document is not OpenRPC")]
     Shape(#[source] serde_json::Error),
 }

@@ -1,9 +1,8 @@
-//! What a service says about itself: an OpenRPC 1.4 document.
+//! The description of a service: an OpenRPC 1.4 document.
 //!
-//! Contracts describe themselves: their names, doc comments, params, results and errors, and of every
-//! type that is `schemars::JsonSchema` its schema. A type that is not is described as anything, so
-//! nothing is asked of it. Closures are described by
-//! [`Router::describe`](crate::Router::describe).
+//! Contract traits describe themselves: names, doc comments, params, results and errors, with a schema
+//! for every type that implements `schemars::JsonSchema`. A type without a schema is described as any
+//! value, so the trait is not required. [`Router::describe`](crate::Router::describe) describes closures.
 //!
 //! ```
 //! use antiphon::{CallError, openrpc::Info};
@@ -34,32 +33,32 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod called;
 #[cfg(feature = "validate")]
 pub(crate) mod check;
+#[cfg(feature = "validate")]
+mod check_call;
 mod description;
 mod document;
-mod expand;
-#[cfg(feature = "validate")]
-mod fits;
+mod expand_params;
+mod method_or_topic;
 mod references;
-mod topics;
+mod subscription_methods;
 
-pub use called::Called;
 #[cfg(feature = "validate")]
 pub use check::SchemaError;
+#[cfg(feature = "validate")]
+pub use check_call::InvalidCallError;
 pub use description::Description;
 #[doc(hidden)]
 pub use description::Generator;
 pub use document::{
     Components, Content, Document, DocumentError, Failure, Info, Method, ParamStructure,
 };
-#[cfg(feature = "validate")]
-pub use fits::MisfitError;
+pub use method_or_topic::MethodOrTopic;
 
-pub(crate) use description::{Described, Said};
-pub(crate) use description::{items, told, whole};
-pub(crate) use topics::gathered;
+pub(crate) use description::{Described, MethodAndSchema};
+pub(crate) use description::{items, split_docs, whole};
+pub(crate) use subscription_methods::merge_methods;
 
 /// The version of the specification that our documents follow.
 pub const VERSION: &str = "1.4.1";

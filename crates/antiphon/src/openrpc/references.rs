@@ -1,13 +1,13 @@
-//! References of a document to its own parts, followed where OpenRPC allows one in place of an object.
+//! Resolves the references of a document where OpenRPC allows a reference in place of an object.
 //!
-//! Schemas keep theirs: a schema may refer to itself.
+//! References inside schemas stay: a schema may refer to itself.
 
 use serde_json::Value;
 
-/// How many references may lead to each other.
+/// The maximum length of a chain of references.
 const CHAIN: usize = 8;
 
-/// Follows the references, or names the one that leads nowhere.
+/// Resolves the references; the error names a reference without a target.
 pub(super) fn follow(document: &mut Value) -> Result<(), String> {
     let root = document.clone();
     for method in list(document, "methods") {

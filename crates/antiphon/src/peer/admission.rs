@@ -3,9 +3,10 @@
 //! It never waits: what cannot start is held or refused here, so that the reader can go on
 //! (contract 4), and what has started and waits becomes a task (contract 5).
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context as Poller, Poll};
+use std::task::Context as Poller;
 
 use antiphon_core::{ErrorObject, Id, Payload, decode};
 
@@ -15,7 +16,7 @@ use super::ending::Phase;
 use super::reader;
 use super::shared::{NeedsReader, Running};
 use super::wire::Transport;
-use crate::engine::{EndRun, Run, RunControl, RunState, Started};
+use crate::engine::{Drive, Run, RunControl, RunState, Started};
 use crate::subscription::Ended;
 
 impl<T: Transport> Connection<T> {
@@ -191,7 +192,7 @@ impl<T: Transport> Connection<T> {
     }
 
     /// Makes a run that waits into a task, which the connection can still cancel.
-    fn detach(&mut self, mut run: Box<Run>) {
+    fn detach(&mut self, run: Box<Run>) {
         let control = Arc::new(RunControl::default());
         let mut state = self.shared.state();
         let tickets: Vec<_> = run
@@ -202,22 +203,9 @@ impl<T: Transport> Connection<T> {
             })
             .collect();
         drop(state);
-        let shared = self.shared.clone();
+        let (shared, mut drive) = (self.shared.clone(), Drive::detached(run));
         tokio::spawn(async move {
-            let answer = std::future::poll_fn(|poller| match control.pulled(poller) {
-                Some(EndRun::Abort) => Poll::Ready(None),
-                Some(EndRun::Expire) => {
-                    Poll::Ready(run.expire(&ErrorObject::server_busy("shutting down")))
-                }
-                None => {
-                    control.cancelled().iter().for_each(|id| run.cancel_call(id));
-                    match run.poll(poller) {
-                        RunState::Done(answer) => Poll::Ready(answer),
-                        RunState::Detached | RunState::Blocked => Poll::Pending,
-                    }
-                }
-            })
-            .await;
+            let answer = poll_fn(|poller| drive.poll_controlled(&control, poller)).await;
             shared.finish(&tickets, answer);
         });
     }

@@ -9,6 +9,7 @@
 //! requests are held or refused instead (contract 4). A paused reader still looks a little ahead, so
 //! that it sees the other side go.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
@@ -22,10 +23,12 @@ use super::shared::{NeedsReader, Shared};
 use super::watchdog::{Look, Waiting, Watchdog};
 use super::wire::{AtEof, LineFrames, Transport, TransportError, Wire};
 use super::writer::Writer;
-use crate::call::Peer;
+use crate::call::{Peer, Stop};
+use crate::catch_unwind::end_panic;
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
-use crate::handler::Handler;
+use crate::router::Router;
+use crate::service::Handler;
 
 /// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
 const BURST: usize = 1_024;
@@ -46,7 +49,11 @@ pub(crate) fn connect<T: Transport>(
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
     let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
     let peer = Peer::new(shared.clone());
-    let handler = handler.unwrap_or_else(|| Arc::new(crate::router::Router::new()));
+    settings.tap.opened(&shared.facts);
+    let handler = match handler {
+        Some(handler) => for_connection(handler, &peer),
+        None => Arc::new(Router::new()),
+    };
     let connection = Connection {
         transport: wire.transport,
         at_eof: wire.at_eof,
@@ -69,6 +76,18 @@ pub(crate) fn connect<T: Transport>(
         shared,
     };
     (peer, connection)
+}
+
+/// The handler of this connection. One that cannot be made ends the connection at once.
+fn for_connection(handler: Arc<dyn Handler>, peer: &Peer) -> Arc<dyn Handler> {
+    match catch_unwind(AssertUnwindSafe(|| handler.for_connection(peer))) {
+        Ok(own) => own.unwrap_or(handler),
+        Err(panic) => {
+            end_panic(panic, |text| tracing::error!(panic = text, "no handler for a connection"));
+            peer.stop(Stop::Now);
+            Arc::new(Router::new())
+        }
+    }
 }
 
 pub(super) struct Connection<T> {

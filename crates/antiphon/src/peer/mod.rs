@@ -21,7 +21,7 @@ mod writer;
 
 pub(crate) use connection::{Side, connect};
 pub(crate) use ending::ENDED_WELL;
-pub(crate) use registry::ConnectionRegistry;
+pub(crate) use registry::{ConnectionPermit, ConnectionRegistry, RegisteredPeer};
 use shared::Shared;
 pub(crate) use wire::{AtEof, LineFrames, Wire};
 pub use wire::{Transport, TransportError};

@@ -1,16 +1,16 @@
-//! Our calls: opened, waited for, and given up.
+//! Outgoing calls of a connection: opened, awaited and abandoned.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use antiphon_core::Id;
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{BufMut, BytesMut};
 use tokio::sync::oneshot;
 
 use super::shared::{Answer, Shared, State, Waiter};
 use super::writer::Outgoing;
+use crate::call::exchange::{count_calls, encode_batch, encode_counted_id, encode_id};
 use crate::call::{BatchEntry, CallError, Invocation};
 use crate::engine::notification_order;
 
@@ -27,12 +27,10 @@ impl Shared {
         let id = ids.start;
         state.outbox.write(call.about_len(), |out| {
             call.encode_head(out);
-            out.extend_from_slice(b",\"id\":");
             match &call.id {
-                Some(id) => out.extend_from_slice(id.as_bytes()),
-                None => encode_id(id, out),
+                Some(id) => encode_id(id, out),
+                None => encode_counted_id(id, out),
             }
-            out.put_u8(b'}');
         });
         Ok(self.opened(state, self.pending(ids, call.id.clone())))
     }
@@ -58,22 +56,22 @@ impl Shared {
         entries: &[BatchEntry],
     ) -> Result<(Pending<'_>, Vec<oneshot::Receiver<Answer>>), CallError> {
         for entry in entries {
-            let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-            self.without_headers(call)?;
+            self.without_headers(entry.invocation())?;
         }
-        let calls = entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count();
         let open = |_| {
             let (waiter, answer) = oneshot::channel();
             (Waiter::Call(waiter), answer)
         };
-        let (waiters, answers): (Vec<_>, Vec<_>) = (0..calls).map(open).unzip();
+        let (waiters, answers): (Vec<_>, Vec<_>) = (0..count_calls(entries)).map(open).unzip();
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
-        state.outbox.push(Outgoing::Own(encode_batch(entries, ids.clone())));
+        let mut message = BytesMut::with_capacity(entries.len() * 96);
+        encode_batch(entries, ids.clone(), &mut message);
+        state.outbox.push(Outgoing::Own(message.freeze()));
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }
 
-    /// A message of a connection has no headers: who wants to send some is told so.
+    /// Fails for a call with headers: a message of a connection has none.
     fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
             Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
@@ -81,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// Calls were just opened, and their message is queued.
+    /// Wakes the connection, whose queue holds the message of these calls.
     fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
         self.wake_connection(state);
         pending
@@ -97,7 +95,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out the calls of these that still wait.
+    /// Takes out those of these calls that have no response yet.
     fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
         let session = &mut self.session;
         let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
@@ -108,8 +106,8 @@ impl State {
     }
 }
 
-/// Calls that somebody waits for; dropped early, it abandons them. Where the dialect can, it cancels
-/// them.
+/// Open calls. Dropped before they have their responses, it abandons them, and cancels them where the
+/// dialect has a cancellation.
 pub(super) struct Pending<'a> {
     shared: &'a Shared,
     ids: Range<u64>,
@@ -118,7 +116,7 @@ pub(super) struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// All have their answers: there is nothing to abandon.
+    /// All calls have their responses: there is nothing to abandon.
     pub(super) fn answered(mut self) {
         self.keep();
     }
@@ -128,7 +126,7 @@ impl Pending<'_> {
         self.named = None;
     }
 
-    /// Nobody waits for them, and nobody is told.
+    /// Abandons the calls without a cancellation.
     pub(super) fn forget(mut self) {
         let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
         self.keep();
@@ -159,34 +157,11 @@ impl Drop for Pending<'_> {
         } else {
             drop(state);
         }
-        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        // Dropping a waiter wakes its task, which must not happen under the lock.
         for (id, waiter) in abandoned {
             if let Waiter::Subscription(asked) = waiter {
                 self.shared.subscriptions.forsake(id, asked);
             }
         }
     }
-}
-
-fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>) -> Bytes {
-    let mut out = BytesMut::with_capacity(entries.len() * 96);
-    for entry in entries {
-        out.put_u8(if out.is_empty() { b'[' } else { b',' });
-        let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
-        call.encode_head(&mut out);
-        if let BatchEntry::Call(_) = entry
-            && let Some(id) = ids.next()
-        {
-            out.extend_from_slice(b",\"id\":");
-            encode_id(id, &mut out);
-        }
-        out.put_u8(b'}');
-    }
-    out.put_u8(b']');
-    out.freeze()
-}
-
-fn encode_id(id: u64, out: &mut BytesMut) {
-    // A `BytesMut` grows as needed, so writing to it cannot fail.
-    let _ = write!(out, "{id}");
 }

@@ -36,7 +36,7 @@ impl Shared {
             call.id.get_or_insert(own).clone()
         } else {
             let no_place = "progress of a call whose params are by position; give them by name";
-            let asked = style.ask(call.params.as_ref(), &own);
+            let asked = style.with_token(call.params.as_ref(), &own);
             call.params = asked.ok_or(CallError::Unsupported(no_place))?;
             own
         };
@@ -52,7 +52,7 @@ impl Shared {
             return false;
         }
         let Some((token, value)) =
-            self.progress_style().and_then(|style| style.told(method, params))
+            self.progress_style().and_then(|style| style.read(method, params))
         else {
             return false;
         };

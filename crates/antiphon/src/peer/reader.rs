@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 use super::Shared;
 use crate::call::CallError;
+use crate::call::exchange::missing_reply;
 use crate::tap::Direction;
 
 /// What is left of a frame when the answers in it are delivered.
@@ -31,17 +32,13 @@ pub(super) enum Received {
 pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     let payload = decode(frame, &shared.settings.rules);
     if let Some(cancelled) = cancelled(&payload, shared) {
-        if let Some(tap) = &shared.settings.tap {
-            tap(Direction::Received, frame);
-        }
+        shared.settings.tap.message(Direction::Received, frame, &shared.facts);
         return cancelled.map_or(Received::Nothing, Received::Cancel);
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
         && shared.hear_progress(note.method.as_bytes(), note.params.as_ref())
     {
-        if let Some(tap) = &shared.settings.tap {
-            tap(Direction::Received, frame);
-        }
+        shared.settings.tap.message(Direction::Received, frame, &shared.facts);
         return Received::Nothing;
     }
     if holds_only_calls(&payload) && shared.settings.tap.is_none() {
@@ -54,9 +51,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     {
         return Received::Texts(texts(frame));
     }
-    if let Some(tap) = &shared.settings.tap {
-        tap(Direction::Received, frame);
-    }
+    shared.settings.tap.message(Direction::Received, frame, &shared.facts);
     match payload {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             let hint = framing_hint(frame);
@@ -184,8 +179,7 @@ impl AnsweredBatch {
             self.0.into_iter().flatten().filter_map(|id| state.session.abandon(id)).collect()
         };
         for waiter in missing {
-            let reason = "the answer to the batch lacks this call".to_owned();
-            waiter.send(Err(CallError::Protocol(reason)));
+            waiter.send(Err(missing_reply()));
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::BoxFuture;
 use crate::call::{Peer, Stop};
 use crate::io::WakeGated;
 
@@ -143,10 +144,9 @@ impl ConnectionRegistry {
     /// Runs a task that the shutdown waits for, and at last drops.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
-        task: impl Future<Output = T> + Send + 'static,
+        mut task: BoxFuture<'static, T>,
     ) -> JoinHandle<Option<T>> {
         let mut aborting = WakeGated::new(self.0.aborting.clone().cancelled_owned());
-        let mut task = Box::pin(task);
         self.0.tasks.spawn(poll_fn(move |cx| match task.as_mut().poll(cx) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
             Poll::Pending => aborting.poll(cx).map(|()| None),

@@ -301,7 +301,7 @@ impl Shared {
     pub(super) fn expire_running(&self) {
         let controls: Vec<_> =
             self.state().session.all_running().map(|running| running.control.clone()).collect();
-        controls.iter().for_each(|control| control.pull(EndRun::Expire));
+        controls.iter().for_each(|control| control.end(EndRun::Expire));
     }
 
     /// The connection is over: nothing is left waiting, running or queued.
@@ -314,10 +314,11 @@ impl Shared {
         drop(state);
         for running in running {
             running.context.cancel();
-            running.control.pull(EndRun::Abort);
+            running.control.end(EndRun::Abort);
         }
         wakers.into_iter().for_each(Waker::wake);
         self.subscriptions.end(&reason);
+        self.settings.tap.closed(&self.facts, &reason);
         self.ended.send_replace(Some(reason));
     }
 }

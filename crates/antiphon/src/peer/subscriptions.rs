@@ -21,7 +21,7 @@ use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
 use crate::call::{CallError, Invocation, Link, Watch, unsubscribe_call};
 use crate::subscription::{
-    Arrived, Attached, Channel, Closing, Feed, FeedSource, ItemWriter, Topic,
+    Attached, Channel, Closing, Feed, FeedSource, ItemParams, ItemWriter, Topic,
 };
 
 /// The subscriptions of a connection.
@@ -259,7 +259,7 @@ impl Shared {
         &self,
         params: Option<&Params>,
     ) -> Option<(Arc<Feed>, BoxFuture<'static, ()>)> {
-        let arrived = Arrived::read(params)?;
+        let arrived = ItemParams::read(params)?;
         let id = Id::from_json(arrived.subscription.clone())?;
         let feed = self.subscriptions.table().as_ref()?.followed.get(&id)?.clone();
         if arrived.is_last() {

@@ -253,9 +253,7 @@ impl Writer {
             };
             self.sent += 1;
             self.unflushed = true;
-            if let Some(tap) = &shared.settings.tap {
-                tap(Direction::Sent, &message);
-            }
+            shared.settings.tap.message(Direction::Sent, &message, &shared.facts);
             Pin::new(&mut *transport).start_send(message)?;
         }
         if self.unflushed {

@@ -1,9 +1,9 @@
-//! From a method's name to the function that serves it.
+//! The router: finds the function that serves a method.
 //!
-//! Methods are closures; their params and results are the user's types, and no other generic is seen
-//! outside. Everything is erased when it is registered, so a `Router` is one plain type.
+//! Methods are closures, and their params and results are the user's types. The types are erased at
+//! registration, so `Router` has no type parameters.
 
-mod name;
+mod method_name;
 #[cfg(feature = "openrpc")]
 mod openrpc;
 mod serve_subscription;
@@ -22,12 +22,12 @@ use serde::de::DeserializeOwned;
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
-use crate::handler::Handler;
-use crate::layer::trace::short;
+use crate::log_excerpt::log_excerpt;
 use crate::params;
 use crate::same_type::same_type;
-use name::{Name, Names};
-use subscriptions::Offered;
+use crate::service::Handler;
+use method_name::{BuildNameHasher, MethodName};
+use subscriptions::ServedTopic;
 
 /// The methods of a service.
 ///
@@ -47,26 +47,26 @@ use subscriptions::Offered;
 /// ```
 #[derive(Clone, Default)]
 pub struct Router {
-    methods: HashMap<Name, Entry, Names>,
+    methods: HashMap<MethodName, Route, BuildNameHasher>,
     fallback: Option<Fallback>,
     #[cfg(feature = "openrpc")]
     pub(crate) descriptions: Vec<crate::openrpc::Described>,
 }
 
 type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
-/// What serves a name.
+/// The target of a method name.
 #[derive(Clone)]
-enum Entry {
+enum Route {
     Method(Method),
-    /// Begins a subscription: of the kind that its first param says, where there are kinds.
-    Subscribe(Vec<Offered>),
-    /// Ends one.
+    /// Subscribes. Where there are several topics, the first param names the kind.
+    Subscribe(Vec<ServedTopic>),
+    /// Unsubscribes.
     Unsubscribe,
 }
 
-/// What looks at params before a method is entered.
+/// A check of the params before the method runs.
 #[cfg(feature = "validate")]
-pub(crate) type Look = Arc<dyn Fn(Option<&Params>) -> Result<(), ErrorObject> + Send + Sync>;
+pub(crate) type ParamsGuard = Arc<dyn Fn(Option<&Params>) -> Result<(), ErrorObject> + Send + Sync>;
 
 type Fallback = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
@@ -78,12 +78,13 @@ impl Router {
 
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
-    /// A struct takes params by position and by name; a tuple or `Vec` by position; `()` takes none;
-    /// [`RawJson`] takes them as they were written. A field that may be left out by position needs
-    /// `#[serde(default)]`, an `Option` too. A result that is `RawJson` goes out as it is.
+    /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
+    /// [`RawJson`] accepts any params unparsed. A field that may be left out by position needs
+    /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
     ///
-    /// An error is an [`ErrorObject`]; `?` makes one of whatever has a `From` for it, such as the
-    /// [`CallError`](crate::CallError) of a call made from here. A plain function serves as well:
+    /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`
+    /// for, such as the [`CallError`](crate::CallError) of a call to another service. A plain function
+    /// also works:
     ///
     /// ```
     /// # use antiphon::{Context, ErrorObject, Router};
@@ -94,7 +95,7 @@ impl Router {
     /// ```
     ///
     /// # Panics
-    /// When the name is taken: two functions cannot serve one method.
+    /// Panics if the method is already registered.
     #[must_use]
     pub fn method<P, R, F, Fut>(self, name: &str, function: F) -> Self
     where
@@ -105,7 +106,7 @@ impl Router {
     {
         self.insert(
             name,
-            Entry::Method(Arc::new(move |params, cx| match params::read(params) {
+            Route::Method(Arc::new(move |params, cx| match params::read(params) {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
                 Ok(params) => {
                     let reply = function(params, cx);
@@ -115,10 +116,11 @@ impl Router {
         )
     }
 
-    /// Serves a notification: `|params, cx| async { }`. Called as a method, it answers null.
+    /// Serves a notification: `|params, cx| async { }`. A request for the same method gets the result
+    /// `null`.
     ///
     /// # Panics
-    /// When the name is taken.
+    /// Panics if the method is already registered.
     #[must_use]
     pub fn notification<P, F, Fut>(self, name: &str, function: F) -> Self
     where
@@ -135,7 +137,7 @@ impl Router {
         })
     }
 
-    /// Serves whatever has no method of its own, notifications included.
+    /// Serves all methods that are not registered, notifications included.
     ///
     /// A proxy is a fallback that forwards:
     ///
@@ -163,29 +165,29 @@ impl Router {
         self
     }
 
-    /// Takes in the methods of another router, and its fallback where this one has none.
+    /// Adds the methods of another router, and its fallback if this router has none.
     ///
     /// # Panics
-    /// When both have a method of one name.
+    /// Panics if a method is registered in both.
     #[must_use]
     pub fn merge(self, other: Router) -> Self {
         self.nest("", other)
     }
 
-    /// Takes in the methods of another router under a prefix: `"db."` makes `get` into `db.get`.
-    /// A fallback keeps seeing whole names.
+    /// Adds the methods of another router under a prefix: with `"db."`, `get` becomes `db.get`. A
+    /// fallback receives the full method name.
     ///
     /// # Panics
-    /// When a name is taken.
+    /// Panics if a method is already registered.
     #[must_use]
     pub fn nest(mut self, prefix: &str, other: Router) -> Self {
         for (name, entry) in other.methods {
             match entry {
-                Entry::Subscribe(topics) => {
+                Route::Subscribe(topics) => {
                     topics.iter().for_each(|topic| self.add_topic(topic.prefixed(prefix)));
                 }
-                Entry::Unsubscribe => {}
-                method @ Entry::Method(_) => {
+                Route::Unsubscribe => {}
+                method @ Route::Method(_) => {
                     self = self.insert(&format!("{prefix}{}", name.0), method);
                 }
             }
@@ -198,43 +200,43 @@ impl Router {
         self
     }
 
-    /// The names of all methods, in no order.
+    /// The names of all methods, in arbitrary order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.methods.keys().map(|name| &*name.0)
     }
 
-    fn insert(mut self, name: &str, entry: Entry) -> Self {
-        let taken = self.methods.insert(Name(name.into()), entry).is_some();
+    fn insert(mut self, name: &str, entry: Route) -> Self {
+        let taken = self.methods.insert(MethodName(name.into()), entry).is_some();
         assert!(!taken, "method `{name}` is registered twice");
         self
     }
 
-    /// Looks at a method's params before it is entered. Of a subscription they are those of its kind.
+    /// Checks the params of a method before it runs; for a subscription, only those of this kind.
     #[cfg(feature = "validate")]
-    pub(crate) fn guard(&mut self, name: &str, kind: Option<&str>, look: Look) {
+    pub(crate) fn guard(&mut self, name: &str, kind: Option<&str>, look: ParamsGuard) {
         match self.methods.get_mut(name.as_bytes()) {
-            Some(Entry::Method(method)) => {
+            Some(Route::Method(method)) => {
                 let inner = method.clone();
                 *method = Arc::new(move |params, cx| match look(params.as_ref()) {
                     Ok(()) => inner(params, cx),
                     Err(error) => Box::pin(std::future::ready(Err(error))),
                 });
             }
-            Some(Entry::Subscribe(topics)) => {
-                let of_kind = |topic: &&mut Offered| topic.kind() == kind;
+            Some(Route::Subscribe(topics)) => {
+                let of_kind = |topic: &&mut ServedTopic| topic.kind() == kind;
                 topics.iter_mut().filter(of_kind).for_each(|topic| topic.guard(look.clone()));
             }
-            Some(Entry::Unsubscribe) | None => {}
+            Some(Route::Unsubscribe) | None => {}
         }
     }
 
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         match (self.methods.get(call.method.as_bytes()), &self.fallback) {
-            (Some(Entry::Method(method)), _) => method(call.params, cx),
-            (Some(Entry::Subscribe(topics)), _) => {
+            (Some(Route::Method(method)), _) => method(call.params, cx),
+            (Some(Route::Subscribe(topics)), _) => {
                 subscriptions::subscribe(topics, call.params, cx)
             }
-            (Some(Entry::Unsubscribe), _) => Box::pin(subscriptions::unsubscribe(call.params, cx)),
+            (Some(Route::Unsubscribe), _) => Box::pin(subscriptions::unsubscribe(call.params, cx)),
             (None, Some(fallback)) => fallback(call, cx),
             (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
         }
@@ -250,9 +252,9 @@ impl Handler for Router {
         let name = notification.method.clone();
         let done = self.dispatch(notification, cx);
         Box::pin(async move {
-            // Nobody is told (section 4.1), so the log is.
+            // A notification gets no response (section 4.1), so the error goes to the log.
             if let Err(error) = done.await {
-                tracing::debug!(method = short(name.as_str()), %error, "notification failed");
+                tracing::debug!(method = log_excerpt(name.as_str()), %error, "notification failed");
             }
         })
     }
@@ -267,11 +269,11 @@ impl fmt::Debug for Router {
     }
 }
 
-/// A result as it goes out.
+/// Serializes a result.
 pub(crate) fn encode<R: Serialize + 'static>(result: R) -> Outcome {
     same_type::<R, RawJson>(result).or_else(|result| {
         RawJson::encode(&result).map_err(|error| {
-            tracing::error!(%error, "a result does not serialize");
+            tracing::error!(%error, "cannot serialize a result");
             ErrorObject::internal_error()
         })
     })

@@ -1,18 +1,19 @@
-//! What a router says about its methods.
+//! The OpenRPC document of a router.
 
 use antiphon_core::RawJson;
 
 use super::Router;
 use crate::context::Context;
 use crate::openrpc::{
-    Called, Components, Described, Description, Document, Generator, Info, Said, VERSION, gathered,
+    Components, Described, Description, Document, Generator, Info, MethodAndSchema, MethodOrTopic,
+    VERSION, merge_methods,
 };
 
 impl Router {
-    /// Describes a method, or a [`Topic`](crate::Topic), that a closure serves. A second description of
-    /// one thing takes the place of the first.
+    /// Describes a method or a [`Topic`](crate::Topic) that a closure serves. A second description of
+    /// the same method or topic replaces the first.
     #[must_use]
-    pub fn describe(self, called: impl Into<Called>, description: Description) -> Self {
+    pub fn describe(self, called: impl Into<MethodOrTopic>, description: Description) -> Self {
         self.add_description(Described::new(called.into(), description))
     }
 
@@ -22,30 +23,30 @@ impl Router {
         self
     }
 
-    /// Takes in descriptions of another router.
+    /// Adds the descriptions of another router.
     pub(crate) fn describe_all(self, prefix: &str, descriptions: Vec<Described>) -> Self {
         descriptions.into_iter().fold(self, |router, Described { called, description }| {
             router.add_description(Described::new(called.prefixed(prefix), description))
         })
     }
 
-    /// What the service says about itself: every method that is described.
+    /// Returns the OpenRPC document of the service, with every described method.
     pub fn openrpc(&self, info: Info) -> Document {
         let (said, components) = self.described();
         let methods = said.into_iter().map(|(method, _)| method).collect();
         Document {
             openrpc: VERSION.to_owned(),
             info,
-            methods: gathered(methods),
+            methods: merge_methods(methods),
             components,
             rest: serde_json::Map::new(),
         }
     }
 
-    /// Serves the description of every method that is there by now, as `rpc.discover`.
+    /// Serves the OpenRPC document of the methods registered so far as `rpc.discover`.
     ///
     /// # Panics
-    /// When there is a `rpc.discover` already.
+    /// Panics if `rpc.discover` is already registered.
     #[must_use]
     pub fn discoverable(self, info: Info) -> Self {
         let document = RawJson::encode(&self.openrpc(info)).unwrap_or(RawJson::NULL);
@@ -55,8 +56,8 @@ impl Router {
         })
     }
 
-    /// What is said about each, and what they share.
-    pub(super) fn described(&self) -> (Vec<Said>, Components) {
+    /// The described methods, and the schemas that they share.
+    pub(super) fn described(&self) -> (Vec<MethodAndSchema>, Components) {
         let mut generator = Generator::new();
         let described = self.descriptions.iter();
         let said = described.map(|it| it.method(&mut generator)).collect();

@@ -1,7 +1,7 @@
-//! How a subscription begins and goes on: first inside the call that asks for it, then in a task.
+//! Serves a subscription: first inside the subscribe call, then in a task.
 //!
-//! The handler runs where every handler does until it accepts; then its reply is the id, and the rest
-//! of it becomes a task that moves items on. So whatever it sends, it cannot send it before its reply.
+//! The handler runs like every other handler until it accepts. Then the id is the reply, and the rest
+//! of the handler becomes a task that forwards items. So no item can go out before the reply.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,17 +15,17 @@ use crate::catch_unwind::CatchUnwind;
 use crate::context::{AfterReply, Context};
 use crate::subscription::{Channel, Sink, Topic};
 
-/// What a handler does: it ends well, or with an error, which is the reply's if there was none.
+/// The future of a handler. Its error is the reply, unless the reply has been sent.
 type Work = BoxFuture<'static, Result<(), ErrorObject>>;
 
-/// Serves the call that asks for a subscription.
+/// Serves the subscribe call.
 pub(crate) async fn open(
     topic: Arc<Topic>,
     cx: Context,
     work: impl FnOnce(Sink) -> Work,
 ) -> Outcome {
     if cx.id().is_none() {
-        // Nobody would learn how it is called.
+        // A notification gets no response, so the subscriber would never learn the id.
         return Err(ErrorObject::invalid_request());
     }
     let link = cx.peer()?.link().clone();
@@ -51,7 +51,7 @@ pub(crate) async fn open(
     RawJson::parse(channel.id.as_str().to_owned()).map_err(|_| ErrorObject::internal_error())
 }
 
-/// A subscription that is listed, until this is dropped.
+/// A subscription in the table of its connection. Dropping this removes it.
 struct Registered(Option<Arc<Channel>>);
 
 impl Drop for Registered {
@@ -62,7 +62,7 @@ impl Drop for Registered {
     }
 }
 
-/// The items of a subscription follow its reply.
+/// Items go out after the reply.
 impl AfterReply for Channel {
     fn replied(&self) {
         self.release();
@@ -73,11 +73,11 @@ impl AfterReply for Channel {
     }
 
     fn truncated(&self) {
-        self.fail(ErrorObject::server_busy("the answers of its batch are too large"));
+        self.fail(ErrorObject::server_busy("the responses of its batch are too large"));
     }
 }
 
-/// The rest of a handler, and the way of its items.
+/// The task of a subscription: runs the rest of the handler and forwards its items.
 struct Pump {
     channel: Registered,
     work: Option<CatchUnwind<Result<(), ErrorObject>>>,

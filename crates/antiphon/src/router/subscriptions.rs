@@ -1,4 +1,4 @@
-//! The subscriptions of a router: how they are registered, begun and ended.
+//! The subscriptions of a router: registration, subscribe and unsubscribe.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use futures_util::StreamExt as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::name::Name;
+use super::method_name::MethodName;
 use super::serve_subscription;
-use super::{Entry, Router, encode};
+use super::{Route, Router, encode};
 use crate::BoxFuture;
 use crate::context::Context;
 use crate::params;
@@ -19,14 +19,14 @@ use crate::subscription::{Sink, Topic, split_kind};
 type Open =
     Arc<dyn Fn(Option<Params>, Context, Arc<Topic>) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
-/// A topic and what serves it.
+/// A topic and the function that serves it.
 #[derive(Clone)]
-pub(super) struct Offered {
+pub(super) struct ServedTopic {
     topic: Arc<Topic>,
     open: Open,
 }
 
-impl Offered {
+impl ServedTopic {
     pub(super) fn prefixed(&self, prefix: &str) -> Self {
         Self { topic: Arc::new(self.topic.prefixed(prefix)), open: self.open.clone() }
     }
@@ -37,7 +37,7 @@ impl Offered {
     }
 
     #[cfg(feature = "validate")]
-    pub(super) fn guard(&mut self, look: super::Look) {
+    pub(super) fn guard(&mut self, look: super::ParamsGuard) {
         let inner = self.open.clone();
         self.open = Arc::new(move |params, cx, topic| match look(params.as_ref()) {
             Ok(()) => inner(params, cx, topic),
@@ -47,10 +47,10 @@ impl Offered {
 }
 
 impl Router {
-    /// Serves a subscription by a stream: `|params, cx| async { Ok(stream) }`.
+    /// Serves a subscription from a stream: `|params, cx| async { Ok(stream) }`.
     ///
-    /// An error is the reply to who subscribes; the stream's end is the subscription's. The stream is
-    /// dropped when its subscriber has enough, or is gone.
+    /// An error is the reply to the subscribe call. The subscription ends when the stream ends. The
+    /// stream is dropped when the subscriber unsubscribes or disconnects.
     ///
     /// ```
     /// use antiphon::{Context, Overflow, Router, Topic};
@@ -67,7 +67,7 @@ impl Router {
     /// ```
     ///
     /// # Panics
-    /// When a name is taken.
+    /// Panics if one of the methods is already registered.
     #[must_use]
     pub fn subscription<P, S, F, Fut>(self, topic: impl Into<Topic>, function: F) -> Self
     where
@@ -89,10 +89,11 @@ impl Router {
         })
     }
 
-    /// Serves a subscription by a function that sends: `|params, sink, cx| async { Ok(()) }`.
+    /// Serves a subscription with a function that sends items: `|params, sink, cx| async { Ok(()) }`.
     ///
-    /// The first item accepts it, and so does [`Sink::accept`]; an error before that is the reply, and
-    /// one after it ends the subscription. It ends when the last clone of the sink is dropped.
+    /// The first item, or [`Sink::accept`], accepts the subscription. An error before that is the reply
+    /// to the subscribe call; a later error ends the subscription. The subscription also ends when the
+    /// last clone of the sink is dropped.
     ///
     /// ```
     /// use antiphon::{Context, ErrorObject, Router, Sink};
@@ -110,7 +111,7 @@ impl Router {
     /// ```
     ///
     /// # Panics
-    /// When a name is taken.
+    /// Panics if one of the methods is already registered.
     #[must_use]
     pub fn subscription_with<P, F, Fut>(mut self, topic: impl Into<Topic>, function: F) -> Self
     where
@@ -132,68 +133,68 @@ impl Router {
                 }
             }
         });
-        self.add_topic(Offered { topic: Arc::new(topic.into()), open });
+        self.add_topic(ServedTopic { topic: Arc::new(topic.into()), open });
         self
     }
 
-    /// Topics of different kinds share their methods.
-    pub(super) fn add_topic(&mut self, offered: Offered) {
-        let topic = &offered.topic;
-        let unsubscribe = Name((*topic.unsubscribe).into());
-        let ends = self.methods.entry(unsubscribe).or_insert(Entry::Unsubscribe);
+    /// Registers a topic. Topics of different kinds share their methods.
+    pub(super) fn add_topic(&mut self, served: ServedTopic) {
+        let topic = &served.topic;
+        let unsubscribe = MethodName((*topic.unsubscribe).into());
+        let ends = self.methods.entry(unsubscribe).or_insert(Route::Unsubscribe);
         let name = &*topic.unsubscribe;
-        assert!(matches!(ends, Entry::Unsubscribe), "method `{name}` is registered twice");
-        let subscribe = Name((*topic.subscribe).into());
-        let begins = self.methods.entry(subscribe).or_insert(Entry::Subscribe(Vec::new()));
+        assert!(matches!(ends, Route::Unsubscribe), "method `{name}` is registered twice");
+        let subscribe = MethodName((*topic.subscribe).into());
+        let begins = self.methods.entry(subscribe).or_insert(Route::Subscribe(Vec::new()));
         let name = &*topic.subscribe;
         let is_other = |other: &Topic| {
             other.kind.is_some() && topic.kind.is_some() && other.kind != topic.kind
         };
         let topics = match begins {
-            Entry::Subscribe(topics) if topics.iter().all(|other| is_other(&other.topic)) => {
+            Route::Subscribe(topics) if topics.iter().all(|other| is_other(&other.topic)) => {
                 Some(topics)
             }
             _ => None,
         };
         assert!(topics.is_some(), "method `{name}` is registered twice");
         if let Some(topics) = topics {
-            topics.push(offered);
+            topics.push(served);
         }
     }
 }
 
-/// Begins the subscription that these params ask for.
+/// Serves a subscribe call.
 pub(super) fn subscribe(
-    topics: &[Offered],
+    topics: &[ServedTopic],
     params: Option<Params>,
     cx: Context,
 ) -> BoxFuture<'static, Outcome> {
-    if let [Offered { topic, open }] = topics
+    if let [ServedTopic { topic, open }] = topics
         && topic.kind.is_none()
     {
         return open(params, cx, topic.clone());
     }
     let split = split_kind(params.as_ref());
     let named =
-        |kind: &str| topics.iter().find(|offered| offered.topic.kind.as_deref() == Some(kind));
+        |kind: &str| topics.iter().find(|served| served.topic.kind.as_deref() == Some(kind));
     match split.as_ref().and_then(|(kind, rest)| Some((named(kind)?, rest))) {
-        Some((Offered { topic, open }, rest)) => open(Some(rest.clone()), cx, topic.clone()),
+        Some((ServedTopic { topic, open }, rest)) => open(Some(rest.clone()), cx, topic.clone()),
         None => {
             let kinds: Vec<_> =
-                topics.iter().filter_map(|offered| offered.topic.kind.as_deref()).collect();
-            let reason = format!("the first param is one of {}", kinds.join(", "));
+                topics.iter().filter_map(|served| served.topic.kind.as_deref()).collect();
+            let reason = format!("the first param must be one of {}", kinds.join(", "));
             Box::pin(std::future::ready(Err(params::invalid("[0]", &reason))))
         }
     }
 }
 
-/// Ends a subscription: true, or false where there is none of this id.
+/// Serves an unsubscribe call. The result is false if there is no subscription with this id.
 pub(super) async fn unsubscribe(params: Option<Params>, cx: Context) -> Outcome {
     #[derive(serde::Deserialize)]
-    struct Which {
+    struct UnsubscribeParams {
         subscription: RawJson,
     }
-    let Which { subscription } = params::read(params)?;
+    let UnsubscribeParams { subscription } = params::read(params)?;
     let id = Id::from_json(subscription);
     encode(id.is_some_and(|id| cx.peer().is_ok_and(|peer| peer.link().end_subscription(&id))))
 }

@@ -1,7 +1,7 @@
-//! Params held against the schemas of their description, before a method is entered.
+//! Validates params against the schemas of their description before a method runs.
 //!
-//! Types alone let pass what a schema forbids: a range, a pattern, a length. It costs a tree of the
-//! params, so it is done only where it is asked for.
+//! A schema can forbid what a type allows: a range, a pattern, a length. Validation needs a JSON tree of
+//! the params, so it is off by default.
 
 use std::sync::Arc;
 
@@ -9,26 +9,26 @@ use antiphon_core::{ErrorObject, Params};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::{Look, Router};
-use crate::openrpc::check::{self, Fault};
+use super::{ParamsGuard, Router};
+use crate::openrpc::check::{self, ParamsFault};
 use crate::openrpc::{Components, Method, SchemaError};
 use crate::params::invalid;
 
 impl Router {
-    /// Checks the params of every method that is described by now against their schemas. What does not
-    /// fit is answered with -32602, and its `data` say where it is wrong and why.
+    /// Validates the params of every method described so far against its schemas. Invalid params get the
+    /// error -32602, whose `data` holds the path and the reason.
     ///
-    /// Fails where a schema of one's own is none. A type without a schema is anything, and not checked.
+    /// Fails if a schema is invalid. A type without a schema is not checked.
     ///
-    /// Where one type takes all the params, as in a closure and by `#[params]`, they are held against its
-    /// schema as a whole. A schema does not say in which order the fields of a struct stand, so such
-    /// params must be given by name: an Array is refused where an Object would do.
+    /// If one type takes all params, as in a closure and with `#[params]`, they are validated against its
+    /// schema as a whole. A schema does not keep the order of the fields of a struct, so such params must
+    /// be given by name: an Array is rejected where the schema allows an Object.
     ///
-    /// Within a param a schema is as strict as it is written: serde makes a struct of an Array there too,
-    /// which a schema without `"type": "object"` lets pass.
+    /// Within a param, a schema is exactly as strict as written: serde also reads a struct from an Array,
+    /// and a schema without `"type": "object"` allows that.
     ///
-    /// A schema knows no `#[serde(alias)]`: what is given by one is not checked. It is refused where the
-    /// field is required, or the struct has `#[serde(deny_unknown_fields)]`.
+    /// A schema does not contain `#[serde(alias)]`: a value given under an alias is not checked. It is
+    /// rejected if the field is required or the struct has `#[serde(deny_unknown_fields)]`.
     ///
     /// ```
     /// use antiphon::openrpc::Description;
@@ -52,8 +52,8 @@ impl Router {
         let (said, components) = self.described();
         let called: Vec<_> = self.descriptions.iter().map(|it| it.called.clone()).collect();
         for ((method, whole), called) in said.iter().zip(called) {
-            let check = Check::new(method, whole.as_ref(), &components)?;
-            let look: Look = Arc::new(move |params| check.look(params));
+            let check = MethodCheck::new(method, whole.as_ref(), &components)?;
+            let look: ParamsGuard = Arc::new(move |params| check.check(params));
             let kind = called.topic().and_then(|topic| topic.kind.as_deref());
             self.guard(called.name(), kind, look.clone());
             called.aliases().iter().for_each(|name| self.guard(name, None, look.clone()));
@@ -62,71 +62,70 @@ impl Router {
     }
 }
 
-/// The check of one method.
-enum Check {
-    /// Each param is taken by an argument.
-    Apart(check::Check),
-    /// One type takes them all: they are held against its schema as they are.
+/// Validates the params of one method.
+enum MethodCheck {
+    /// Each param belongs to one argument.
+    Apart(check::ParamsCheck),
+    /// One type takes all params: they are validated against its schema as a whole.
     Whole { by_name: bool, validator: Validator },
 }
 
-impl Check {
+impl MethodCheck {
     fn new(
         method: &Method,
         whole: Option<&Value>,
         components: &Components,
     ) -> Result<Self, SchemaError> {
         let Some(schema) = whole else {
-            return check::Check::new(method, components).map(Self::Apart);
+            return check::ParamsCheck::new(method, components).map(Self::Apart);
         };
         let by_name = takes_names(schema, components, DEPTH);
         let validator = check::validator(method, schema, components)?;
         Ok(Self::Whole { by_name, validator })
     }
 
-    fn look(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
+    fn check(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
         let fits = match (self, params) {
             (Self::Apart(_), None) => Ok(()),
-            (Self::Apart(check), Some(params)) => check.look(params),
-            (Self::Whole { by_name, validator }, None) => hold_nothing(validator, *by_name),
-            (Self::Whole { by_name, validator }, Some(params)) => {
-                check::given(params).and_then(|given| hold_whole(validator, *by_name, &given))
-            }
+            (Self::Apart(check), Some(params)) => check.check(params),
+            (Self::Whole { by_name, validator }, None) => validate_empty(validator, *by_name),
+            (Self::Whole { by_name, validator }, Some(params)) => check::to_value(params)
+                .and_then(|given| validate_whole(validator, *by_name, &given)),
         };
         fits.map_err(|fault| invalid(&fault.path, &fault.reason))
     }
 }
 
-fn hold_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), Fault> {
+fn validate_whole(validator: &Validator, by_name: bool, given: &Value) -> Result<(), ParamsFault> {
     if is_empty(given) {
-        return hold_nothing(validator, by_name);
+        return validate_empty(validator, by_name);
     }
     if by_name && given.is_array() {
-        let reason = "give the params by name: their places are not described".to_owned();
-        return Err(Fault { path: String::new(), reason });
+        let reason = "give the params by name: their order is not described".to_owned();
+        return Err(ParamsFault { path: String::new(), reason });
     }
-    check::hold(validator, given, |location| check::path(location, &[]))
+    check::validate(validator, given, |location| check::path(location, &[]))
 }
 
-/// Absent params, `[]` and `{}` mean the same, and the schema may know but one of them.
-fn hold_nothing(validator: &Validator, by_name: bool) -> Result<(), Fault> {
+/// Absent params, `[]` and `{}` mean the same, but the schema may allow only one of them.
+fn validate_empty(validator: &Validator, by_name: bool) -> Result<(), ParamsFault> {
     let forms = [json!({}), json!([]), Value::Null];
     if forms.iter().any(|form| validator.is_valid(form)) {
         return Ok(());
     }
     let form = if by_name { &forms[0] } else { &forms[1] };
-    check::hold(validator, form, |location| check::path(location, &[]))
+    check::validate(validator, form, |location| check::path(location, &[]))
 }
 
-/// How deep a schema is searched for an Object.
+/// The maximum depth of the search for an Object in a schema.
 const DEPTH: usize = 8;
 
-/// What a schema says of Objects only.
+/// The keywords of a schema that apply to Objects only.
 const OF_OBJECTS: [&str; 4] =
     ["properties", "additionalProperties", "patternProperties", "required"];
 
-/// Whether a schema speaks of an Object, as one of several perhaps. serde makes a struct of an Array too,
-/// by an order of fields that the schema does not tell.
+/// Whether a schema allows an Object, perhaps among others. serde also reads a struct from an Array, in
+/// an order of fields that the schema does not contain.
 fn takes_names(schema: &Value, components: &Components, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {

@@ -1,30 +1,38 @@
 //! Listening, on any number of endpoints at once.
 
+mod accept;
+mod bind;
 #[cfg(feature = "http")]
 mod http_settings;
-#[cfg(feature = "tls")]
-mod secure;
+mod listener;
+mod port;
 mod service;
 mod threads;
+#[cfg(feature = "tls")]
+mod tls;
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use antiphon_core::framing::Framing;
 use antiphon_core::{Limits, Rules};
 use tokio::task::JoinSet;
 
+use crate::call::Peer;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::endpoint::{Authority, Endpoint, EndpointError, web_port, without_feature};
+use crate::endpoint::Endpoint;
 use crate::engine::{OnConnect, Settings};
-use crate::handler::Handler;
 use crate::peer::ConnectionRegistry;
+use crate::per_connection::PerConnection;
+use crate::service::Handler;
+use crate::tap::{Tap, Taps};
 use crate::transport;
 
+pub use bind::BindError;
+pub use listener::Accept;
+use listener::Listener;
 use service::Service;
-use threads::Shared;
 
 /// A server that is bound and not yet serving.
 ///
@@ -42,11 +50,12 @@ use threads::Shared;
 /// ```
 #[must_use = "it serves when `serve` is awaited"]
 pub struct Server {
-    listeners: Vec<(Endpoint, Listener)>,
+    listeners: Vec<(Option<Endpoint>, Listener)>,
     limits: Limits,
     null_params: bool,
     threads: usize,
     on_connect: Option<OnConnect>,
+    tap: Taps,
     dialect: Dialect,
     #[cfg(feature = "http")]
     http: transport::http::HttpSettings,
@@ -54,99 +63,7 @@ pub struct Server {
     tls: Option<transport::tls::TlsServer>,
 }
 
-enum Listener {
-    #[cfg(feature = "http")]
-    Http { socket: tokio::net::TcpListener, path: String, websocket_only: bool },
-    #[cfg(feature = "tcp")]
-    Tcp { socket: tokio::net::TcpListener, framing: Option<Framing> },
-    #[cfg(all(feature = "unix", unix))]
-    Unix { listener: transport::unix::Listener, framing: Option<Framing> },
-    #[cfg(feature = "stdio")]
-    Stdio { framing: Option<Framing> },
-    #[cfg(feature = "memory")]
-    Memory { listener: transport::memory::Listener },
-}
-
-impl Listener {
-    /// The same socket for another thread, where that is possible.
-    #[cfg(unix)]
-    fn share(&self) -> Option<io::Result<Shared>> {
-        Some(match self {
-            #[cfg(feature = "http")]
-            Self::Http { socket, path, websocket_only } => {
-                let (path, websocket_only) = (path.clone(), *websocket_only);
-                again(socket).map(|socket| {
-                    Shared::new(move || {
-                        let socket = tokio::net::TcpListener::from_std(socket.into())?;
-                        Ok(Self::Http { socket, path, websocket_only })
-                    })
-                })
-            }
-            #[cfg(feature = "tcp")]
-            Self::Tcp { socket, framing } => {
-                let framing = *framing;
-                again(socket).map(|socket| {
-                    Shared::new(move || {
-                        let socket = tokio::net::TcpListener::from_std(socket.into())?;
-                        Ok(Self::Tcp { socket, framing })
-                    })
-                })
-            }
-            #[cfg(feature = "unix")]
-            Self::Unix { listener, framing } => {
-                let framing = *framing;
-                again(&listener.socket).map(|socket| {
-                    Shared::new(move || {
-                        let listener = transport::unix::Listener::again(socket.into())?;
-                        Ok(Self::Unix { listener, framing })
-                    })
-                })
-            }
-            #[allow(unreachable_patterns, reason = "some features leave nothing over")]
-            _ => return None,
-        })
-    }
-
-    #[cfg(not(unix))]
-    fn share(&self) -> Option<io::Result<Shared>> {
-        None
-    }
-}
-
-/// The same socket again.
-#[cfg(unix)]
-fn again(socket: &impl std::os::fd::AsFd) -> io::Result<std::os::fd::OwnedFd> {
-    socket.as_fd().try_clone_to_owned()
-}
-
 impl Server {
-    /// Binds an endpoint. A port of 0 picks a free one; [`endpoints`](Self::endpoints) says which.
-    pub async fn bind(endpoint: &str) -> Result<Self, BindError> {
-        let server = Self {
-            listeners: Vec::new(),
-            limits: Limits::default(),
-            null_params: false,
-            threads: 1,
-            on_connect: None,
-            dialect: Dialect::plain(),
-            #[cfg(feature = "http")]
-            http: transport::http::HttpSettings::default(),
-            #[cfg(feature = "tls")]
-            tls: None,
-        };
-        server.and(endpoint).await
-    }
-
-    /// Binds one more endpoint for the same service.
-    pub async fn and(mut self, endpoint: &str) -> Result<Self, BindError> {
-        let endpoint: Endpoint = endpoint.parse()?;
-        let bound = listen(&endpoint).await;
-        let bound =
-            bound.map_err(|source| BindError::Failed { endpoint: endpoint.to_string(), source })?;
-        self.listeners.push(bound);
-        Ok(self)
-    }
-
     /// The bounds of the server and its connections.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -180,6 +97,12 @@ impl Server {
         self
     }
 
+    /// Shows every message of every connection and HTTP request to a [`Tap`].
+    pub fn tap(mut self, tap: impl Tap) -> Self {
+        self.tap = Taps::new(tap);
+        self
+    }
+
     /// Which notifications mean more than the specification says, on whatever can call back: how a
     /// call is cancelled, and how its progress is told.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
@@ -197,12 +120,41 @@ impl Server {
 
     /// Where it listens, with the ports that were picked.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
-        self.listeners.iter().map(|(endpoint, _)| endpoint).collect()
+        self.listeners.iter().filter_map(|(endpoint, _)| endpoint.as_ref()).collect()
     }
 
     /// Serves until every endpoint has ended, which only `stdio:` does by itself.
     pub async fn serve(self, handler: impl Handler) -> io::Result<()> {
         self.serve_until(handler, std::future::pending()).await
+    }
+
+    /// Serves each connection with a handler of its own. The closure runs before the first message
+    /// is read, so the server can send first; see [`PerConnection`].
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Router, Server};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let server = Server::bind("memory:greeting").await?;
+    /// tokio::spawn(server.serve_with(|_connection, peer| {
+    ///     tokio::spawn(async move { peer.notify("welcome", ["hello"]).await });
+    ///     Router::new()
+    /// }));
+    /// let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    /// let ears = Router::new().notification("welcome", move |(text,): (String,), _cx: Context| {
+    ///     let _ = said.send(text);
+    ///     async {}
+    /// });
+    /// let _client = Client::builder().handler(ears).connect("memory:greeting").await?;
+    /// assert_eq!(heard.recv().await.as_deref(), Some("hello"));
+    /// # Ok(()) }
+    /// ```
+    pub async fn serve_with<F, H>(self, make: F) -> io::Result<()>
+    where
+        F: Fn(&Connection, Peer) -> H + Send + Sync + 'static,
+        H: Handler,
+    {
+        self.serve(PerConnection::new(make)).await
     }
 
     /// Serves until this is ready; then stops accepting, lets what runs finish within the shutdown
@@ -215,24 +167,25 @@ impl Server {
         #[cfg(feature = "tls")]
         self.check_tls()?;
         let rules = Rules { null_params: self.null_params, ..self.limits.rules() };
-        let peers = ConnectionRegistry::new(self.limits.connections);
+        let registry = ConnectionRegistry::new(self.limits.connections);
         let settings = Settings {
             rules,
             on_connect: self.on_connect,
+            tap: self.tap,
             dialect: self.dialect.unless_plain(),
             ..Settings::new(self.limits)
         };
         let service = Service {
             handler: Arc::new(handler),
             settings: Arc::new(settings),
-            peers,
+            registry,
             #[cfg(feature = "http")]
             http: self.http,
             #[cfg(feature = "tls")]
             tls: self.tls,
         };
         // However this ends, dropped in the middle included, nothing is served after it.
-        let _guard = service.peers.stop_on_drop();
+        let _guard = service.registry.stop_on_drop();
         let _threads = threads::start(self.threads.saturating_sub(1), &self.listeners, &service)?;
         let mut acceptors = JoinSet::new();
         for (endpoint, listener) in self.listeners {
@@ -250,7 +203,7 @@ impl Server {
             outcome = ended => outcome,
         };
         acceptors.shutdown().await;
-        service.peers.shutdown(service.settings.limits.shutdown_timeout).await;
+        service.registry.shutdown(service.settings.limits.shutdown_timeout).await;
         outcome
     }
 }
@@ -259,81 +212,4 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("endpoints", &self.endpoints()).finish_non_exhaustive()
     }
-}
-
-/// Why an endpoint cannot be listened on.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// The address makes no sense.
-    #[error(transparent)]
-    Endpoint(#[from] EndpointError),
-    /// The system refuses.
-    #[error("cannot listen on {endpoint}")]
-    Failed {
-        /// Where.
-        endpoint: String,
-        /// What happened.
-        source: io::Error,
-    },
-}
-
-async fn listen(endpoint: &Endpoint) -> io::Result<(Endpoint, Listener)> {
-    if let Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } = endpoint
-        && path.contains('?')
-    {
-        let reason = "a path is listened on without its query; leave the `?` away";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-    }
-    Ok(match endpoint {
-        #[cfg(not(feature = "tls"))]
-        secure if secure.is_secure() => return Err(without_feature(secure)),
-        #[cfg(feature = "http")]
-        Endpoint::Http { authority, path, secure } => {
-            let (socket, authority) = bind_tcp(authority, web_port(*secure)).await?;
-            let listener = Listener::Http { socket, path: path.clone(), websocket_only: false };
-            (Endpoint::Http { authority, path: path.clone(), secure: *secure }, listener)
-        }
-        #[cfg(feature = "ws")]
-        Endpoint::Ws { authority, path, secure } => {
-            let (socket, authority) = bind_tcp(authority, web_port(*secure)).await?;
-            let listener = Listener::Http { socket, path: path.clone(), websocket_only: true };
-            (Endpoint::Ws { authority, path: path.clone(), secure: *secure }, listener)
-        }
-        #[cfg(feature = "tcp")]
-        Endpoint::Tcp { authority, framing, secure } => {
-            let (socket, authority) = bind_tcp(authority, 0).await?;
-            let listener = Listener::Tcp { socket, framing: *framing };
-            (Endpoint::Tcp { authority, framing: *framing, secure: *secure }, listener)
-        }
-        #[cfg(all(feature = "unix", unix))]
-        Endpoint::Unix { path, framing } => {
-            let listener = transport::unix::listen(path).await?;
-            (endpoint.clone(), Listener::Unix { listener, framing: *framing })
-        }
-        #[cfg(feature = "stdio")]
-        Endpoint::Stdio { framing } => (endpoint.clone(), Listener::Stdio { framing: *framing }),
-        #[cfg(feature = "memory")]
-        Endpoint::Memory { name } => {
-            let taken =
-                || io::Error::new(io::ErrorKind::AddrInUse, "somebody listens under this name");
-            let listener = transport::memory::Listener::bind(name).ok_or_else(taken)?;
-            (endpoint.clone(), Listener::Memory { listener })
-        }
-        Endpoint::Exec { .. } => {
-            let reason = "exec: can only be called; a server in a child process listens on stdio:";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, reason));
-        }
-        #[allow(unreachable_patterns, reason = "with every feature there is nothing left")]
-        _ => return Err(without_feature(endpoint)),
-    })
-}
-
-#[cfg(feature = "tcp")]
-async fn bind_tcp(
-    authority: &Authority,
-    default_port: u16,
-) -> io::Result<(tokio::net::TcpListener, Authority)> {
-    let socket = tokio::net::TcpListener::bind(authority.with_default_port(default_port)).await?;
-    let port = Some(socket.local_addr()?.port());
-    Ok((socket, Authority { host: authority.host.clone(), port }))
 }

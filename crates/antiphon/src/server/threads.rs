@@ -11,8 +11,9 @@ use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::Endpoint;
+use super::listener::{Listener, SharedListener};
 use super::service::Service;
-use super::{Endpoint, Listener};
 
 /// The threads beside the one that serves anyway; they end when it is dropped.
 pub(super) struct Threads {
@@ -22,7 +23,7 @@ pub(super) struct Threads {
 /// Starts this many more threads on the listeners that can be shared.
 pub(super) fn start(
     threads: usize,
-    listeners: &[(Endpoint, Listener)],
+    listeners: &[(Option<Endpoint>, Listener)],
     service: &Service,
 ) -> io::Result<Threads> {
     let end = CancellationToken::new();
@@ -41,13 +42,17 @@ pub(super) fn start(
     Ok(Threads { _end: end.drop_guard() })
 }
 
-async fn accept(shared: Vec<(Endpoint, Shared)>, service: Service, end: CancellationToken) {
-    let stopping = service.peers.stopping();
+async fn accept(
+    shared: Vec<(Option<Endpoint>, SharedListener)>,
+    service: Service,
+    end: CancellationToken,
+) {
+    let stopping = service.registry.stopping();
     let mut acceptors = JoinSet::new();
     for (endpoint, listener) in shared {
-        match (listener.0)() {
+        match listener.open() {
             Ok(listener) => drop(acceptors.spawn(service.clone().accept(endpoint, listener))),
-            Err(error) => tracing::error!(%error, %endpoint, "a thread cannot accept"),
+            Err(error) => tracing::error!(%error, ?endpoint, "a thread cannot accept connections"),
         }
     }
     tokio::select! {
@@ -57,13 +62,4 @@ async fn accept(shared: Vec<(Endpoint, Shared)>, service: Service, end: Cancella
     acceptors.shutdown().await;
     // What was accepted here is finished here.
     end.cancelled().await;
-}
-
-/// A listener on its way to another thread: it is registered with the runtime there.
-pub(super) struct Shared(Box<dyn FnOnce() -> io::Result<Listener> + Send>);
-
-impl Shared {
-    pub(super) fn new(open: impl FnOnce() -> io::Result<Listener> + Send + 'static) -> Self {
-        Self(Box::new(open))
-    }
 }

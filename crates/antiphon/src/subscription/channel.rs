@@ -1,11 +1,10 @@
-//! The serving side of one subscription: what its source makes, on its way to the connection.
+//! The serving side of one subscription: forwards items from the handler to the connection.
 //!
-//! An item goes straight to the connection's queue while there is room in it, and waits here while
-//! there is none. Nothing goes before the reply does: the dispatcher says when that is on its way
-//! (`release`).
+//! An item goes directly to the queue of the connection while it has room, and waits here otherwise. No
+//! item goes out before the reply: the dispatcher calls `release` when the reply is queued.
 //!
-//! The lock of a channel may be held while that of the connection is taken, and never the other way
-//! round. Who is to be woken is woken after it is released.
+//! Lock order: the lock of the connection may be taken while the lock of a channel is held, and never the
+//! other way round. Tasks are woken after the lock is released.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, Waker};
@@ -14,8 +13,8 @@ use antiphon_core::{ErrorObject, Id, RawJson};
 use bytes::{Bytes, BytesMut};
 use tokio_util::sync::CancellationToken;
 
-use super::items::{self, Closing};
-use super::ring::Ring;
+use super::item_message::{self, Closing};
+use super::item_queue::ItemQueue;
 use super::sink::SinkClosed;
 use super::topic::{Overflow, Topic};
 
@@ -38,30 +37,30 @@ pub(crate) trait ItemWriter: Send + Sync {
 pub(crate) struct Channel {
     pub(crate) id: Id,
     topic: Arc<Topic>,
-    /// What every item begins with.
+    /// The first bytes of every item message.
     head: Bytes,
     writer: Arc<dyn ItemWriter>,
-    /// Cancelled when it is over.
+    /// Cancelled when the subscription ends.
     over: CancellationToken,
-    state: Mutex<State>,
+    state: Mutex<ChannelState>,
 }
 
-struct State {
-    ring: Ring,
-    /// The reply may be given: an item was sent, or the handler says so.
+struct ChannelState {
+    queue: ItemQueue,
+    /// The reply may be sent: the handler has sent an item or called `accept`.
     accepted: bool,
-    /// The reply is on its way.
+    /// The reply is queued.
     released: bool,
-    /// No more items are taken; those that wait go out, and then this is said.
+    /// No more items are accepted. The waiting items go out, then this reason.
     closing: Option<Closing>,
-    /// Nothing goes out any more.
+    /// Nothing more goes out.
     ended: bool,
-    /// The task that moves items on, or the handler that has not been accepted.
+    /// The task that forwards items, or the handler before it has accepted.
     task: Option<Waker>,
     senders: Vec<Waker>,
 }
 
-impl State {
+impl ChannelState {
     fn wake(&mut self) -> Woken {
         Woken { task: self.task.take(), senders: Vec::new() }
     }
@@ -71,7 +70,7 @@ impl State {
     }
 }
 
-/// Wakes whom it holds when it is dropped, which is to be after the lock is.
+/// Wakes its wakers when it is dropped. Drop it after the lock is released.
 #[derive(Default)]
 struct Woken {
     task: Option<Waker>,
@@ -84,7 +83,7 @@ impl Drop for Woken {
     }
 }
 
-/// A subscription keeps at most this part of what the connection itself may have waiting: it has many.
+/// The queue of a subscription has this fraction of the limit of its connection, which serves many.
 const SHARE: usize = 16;
 
 impl Channel {
@@ -95,9 +94,9 @@ impl Channel {
         queue_bytes: usize,
         over: CancellationToken,
     ) -> Self {
-        let head = items::head(&topic.item, &id);
-        let state = State {
-            ring: Ring::new(topic.buffer, queue_bytes / SHARE),
+        let head = item_message::head(&topic.item, &id);
+        let state = ChannelState {
+            queue: ItemQueue::new(topic.buffer, queue_bytes / SHARE),
             accepted: false,
             released: false,
             closing: None,
@@ -108,11 +107,11 @@ impl Channel {
         Self { id, topic, head, writer, over, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ChannelState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the reply go.
+    /// Accepts the subscription, so that the reply is sent.
     pub(crate) fn accept(&self) {
         let mut state = self.state();
         state.accepted = true;
@@ -121,7 +120,7 @@ impl Channel {
         drop(woken);
     }
 
-    /// Whether the reply may go; wakes whoever asks when it may.
+    /// Whether the reply may be sent; wakes the poller when it may.
     pub(crate) fn poll_accepted(&self, poller: &mut Poller<'_>) -> bool {
         let mut state = self.state();
         state.task = Some(poller.waker().clone());
@@ -132,7 +131,7 @@ impl Channel {
         self.state().accepted
     }
 
-    /// The reply is on its way: items may follow.
+    /// Lets items go out. Called when the reply is queued.
     pub(crate) fn release(&self) {
         let mut state = self.state();
         state.released = true;
@@ -141,7 +140,7 @@ impl Channel {
         drop(woken);
     }
 
-    /// Takes an item. One that there is no room for is kept by who sends it, if they are to wait.
+    /// Accepts an item. If it must wait for room, the item stays with the caller.
     pub(crate) fn poll_push(
         &self,
         item: &mut Option<RawJson>,
@@ -153,7 +152,7 @@ impl Channel {
             return Poll::Ready(Err(SinkClosed));
         }
         let first = !std::mem::replace(&mut state.accepted, true);
-        let is_idle = state.ring.is_empty();
+        let is_idle = state.queue.is_empty();
         if state.released
             && is_idle
             && let Poll::Ready(written) = self.write(&mut state, &next, None)
@@ -162,8 +161,8 @@ impl Channel {
         }
         let mut outcome = Poll::Ready(Ok(()));
         match self.topic.overflow {
-            _ if state.ring.has_room(&next) => state.ring.push(next),
-            Overflow::DropOldest => drop(state.ring.push_over(next)),
+            _ if state.queue.has_room(&next) => state.queue.push(next),
+            Overflow::DropOldest => drop(state.queue.push_over(next)),
             Overflow::Close => {
                 state.closing = Some(Closing::Failed(too_slow()));
                 outcome = Poll::Ready(Err(SinkClosed));
@@ -178,31 +177,31 @@ impl Channel {
                 }
             }
         }
-        // Where others wait already, the task waits for room in the connection.
+        // If other items wait already, the task is already waiting for room in the connection.
         let woken = (first || is_idle || state.closing.is_some()).then(|| state.wake());
         drop(state);
         drop(woken);
         outcome
     }
 
-    /// Hands an item to the connection. Pending, and the item not taken: it has no room for it.
+    /// Passes an item to the connection. Pending if the connection has no room; then nothing was written.
     fn write(
         &self,
-        state: &mut State,
+        state: &mut ChannelState,
         item: &RawJson,
         poller: Option<&mut Poller<'_>>,
     ) -> Poll<bool> {
-        let lost = state.ring.lost();
-        let len = items::about_len(&self.head, item);
-        let mut write = |out: &mut BytesMut| items::encode_item(&self.head, lost, item, out);
+        let lost = state.queue.lost();
+        let len = item_message::about_len(&self.head, item);
+        let mut write = |out: &mut BytesMut| item_message::encode_item(&self.head, lost, item, out);
         let written = self.writer.poll_write(len, &mut write, poller);
         if written == Poll::Ready(true) {
-            state.ring.take_lost();
+            state.queue.take_lost();
         }
         written
     }
 
-    /// Moves what waits to the connection. Ready when it is over.
+    /// Passes waiting items to the connection. Ready when the subscription has ended.
     pub(crate) fn poll_pump(&self, poller: &mut Poller<'_>) -> Poll<()> {
         let mut state = self.state();
         state.task = Some(poller.waker().clone());
@@ -213,27 +212,32 @@ impl Channel {
         pumped
     }
 
-    fn pump(&self, state: &mut State, poller: &mut Poller<'_>, woken: &mut Woken) -> Poll<()> {
+    fn pump(
+        &self,
+        state: &mut ChannelState,
+        poller: &mut Poller<'_>,
+        woken: &mut Woken,
+    ) -> Poll<()> {
         if state.ended {
             return Poll::Ready(());
         }
         if !state.released {
             return Poll::Pending;
         }
-        while let Some(item) = state.ring.front().cloned() {
+        while let Some(item) = state.queue.front().cloned() {
             match self.write(state, &item, Some(poller)) {
                 Poll::Pending => return Poll::Pending,
-                // Nobody is there to take it.
+                // The connection has ended.
                 Poll::Ready(false) => return Poll::Ready(()),
-                Poll::Ready(true) => drop(state.ring.pop()),
+                Poll::Ready(true) => drop(state.queue.pop()),
             }
             woken.senders.append(&mut state.senders);
         }
         let Some(closing) = &state.closing else { return Poll::Pending };
         if self.topic.says_end || matches!(closing, Closing::Failed(_)) {
-            let lost = state.ring.lost();
+            let lost = state.queue.lost();
             let mut write =
-                |out: &mut BytesMut| items::encode_closing(&self.head, lost, closing, out);
+                |out: &mut BytesMut| item_message::encode_closing(&self.head, lost, closing, out);
             let len = self.head.len() + 256;
             if self.writer.poll_write(len, &mut write, Some(poller)).is_pending() {
                 return Poll::Pending;
@@ -242,8 +246,8 @@ impl Channel {
         Poll::Ready(())
     }
 
-    /// No more items are taken; those that wait still go out. The first reason counts, unless it is
-    /// only that there are no more items: a handler that fails has dropped its sink before.
+    /// Accepts no more items; the waiting items still go out. The first reason counts, except that an error
+    /// replaces the normal end: a handler that fails drops its sink first.
     pub(crate) fn close(&self, closing: Closing) {
         let mut state = self.state();
         if matches!(
@@ -262,11 +266,11 @@ impl Channel {
         self.close(Closing::Failed(error));
     }
 
-    /// It is over at once: unsubscribed, or its connection is.
+    /// Ends the subscription at once: the peer has unsubscribed, or the connection has ended.
     pub(crate) fn end(&self) {
         let mut state = self.state();
         state.ended = true;
-        state.ring.clear();
+        state.queue.clear();
         let woken = state.wake_all();
         drop(state);
         drop(woken);
@@ -290,5 +294,5 @@ impl Channel {
 }
 
 fn too_slow() -> ErrorObject {
-    ErrorObject::server_busy("items of this subscription are not taken as fast as they come")
+    ErrorObject::server_busy("the subscriber does not consume items fast enough")
 }

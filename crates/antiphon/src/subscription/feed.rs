@@ -1,4 +1,4 @@
-//! The following side of one subscription: what has come and was not taken yet.
+//! The subscribing side of one subscription: items that were received and not consumed yet.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -8,17 +8,17 @@ use std::task::{Context as Poller, Poll, Waker};
 
 use antiphon_core::{ErrorObject, Id, RawJson};
 
-use super::items::{Arrived, SHUTTING_DOWN};
-use super::ring::Ring;
+use super::item_message::{ItemParams, SHUTTING_DOWN};
+use super::item_queue::ItemQueue;
 use super::topic::{Overflow, Topic};
 use crate::BoxFuture;
 use crate::error::CallError;
 
-/// Bytes of items that wait, whatever their number.
+/// The maximum number of bytes of waiting items.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Where the items of a subscription go: what [`Caller::subscribe`](crate::Caller::subscribe) is given.
-/// What wraps a `Caller` passes it on.
+/// The receiver of the items of a subscription, an argument of
+/// [`Caller::subscribe`](crate::Caller::subscribe). A `Caller` that wraps another passes it on.
 #[derive(Clone)]
 pub struct Follower(pub(crate) Arc<Feed>);
 
@@ -30,79 +30,79 @@ impl std::fmt::Debug for Follower {
 
 pub(crate) struct Feed {
     pub(crate) topic: Topic,
-    /// Its end is not the end of its connection: who follows will be subscribed anew.
+    /// The feed outlives its connection: the client will subscribe again.
     survives: AtomicBool,
-    state: Mutex<State>,
+    state: Mutex<FeedState>,
 }
 
-struct State {
-    ring: Ring,
-    /// What is to be said before the item at the front, and then before those behind it.
+struct FeedState {
+    queue: ItemQueue,
+    /// The notices between the items, in order.
     notices: VecDeque<PlacedNotice>,
-    /// Items that were taken or dropped so far.
+    /// The number of items that were consumed or dropped.
     taken: u64,
-    /// Items that came so far.
-    come: u64,
+    /// The number of items that were received.
+    received: u64,
     attached: Option<Attached>,
-    /// Its connection is at its end: what has come is taken in, and nothing waits.
+    /// The connection is ending: received items are accepted without waiting for room.
     is_draining: bool,
     ended: Option<Ended>,
     reader: Option<Waker>,
-    /// Who waits for room.
+    /// Deliveries that wait for room.
     waiting: Vec<Waker>,
 }
 
-/// What is said between two items.
+/// A notice between two items.
 struct PlacedNotice {
-    /// Items that came before it.
+    /// The number of items received before it.
     after: u64,
     what: Notice,
 }
 
-/// What is to be known of the items that are not there.
+/// Information about missing items.
 #[derive(Clone, Debug)]
 pub(crate) enum Notice {
-    /// The side that serves had no room for so many.
+    /// The server has dropped this many items.
     Lost(u64),
-    /// The connection was lost for this reason, and there is a new one.
+    /// The connection was lost for this reason, and the client has subscribed again.
     Gap(Arc<str>),
 }
 
-/// The connection that the items of a feed come from.
+/// The connection that delivers the items of a feed.
 pub(crate) trait FeedSource: Send + Sync {
-    /// Takes no more items of this subscription.
+    /// Stops the delivery of items to this feed.
     fn unfollow(&self, id: &Id, feed: &Feed);
 
-    /// Unsubscribes without waiting for the answer.
+    /// Unsubscribes without waiting for the response.
     fn unsubscribe(&self, id: &Id, topic: &Topic);
 
-    /// Unsubscribes and waits for the answer.
+    /// Unsubscribes and waits for the response.
     fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>>;
 }
 
-/// A subscription at the other side.
+/// The connection of a feed, and the id of its subscription there.
 #[derive(Clone)]
 pub(crate) struct Attached {
     pub(crate) source: Arc<dyn FeedSource>,
     pub(crate) id: Id,
 }
 
-/// Why there are no more items.
+/// The reason why there are no more items.
 #[derive(Clone, Debug)]
 pub(crate) enum Ended {
     /// We have unsubscribed.
-    Left,
+    Unsubscribed,
     /// The source has ended, for this reason.
     Over(String),
     Failed(ErrorObject),
-    /// There was no room here.
+    /// The buffer of this feed was full.
     TooSlow,
-    /// The connection has, for this reason.
+    /// The connection has ended, for this reason.
     Disconnected(Arc<str>),
 }
 
-/// What comes next.
-pub(crate) enum Next {
+/// The next event of a feed.
+pub(crate) enum FeedEvent {
     Item(RawJson),
     Notice(Notice),
     Ended(Ended),
@@ -110,11 +110,11 @@ pub(crate) enum Next {
 
 impl Feed {
     pub(crate) fn new(topic: Topic) -> Self {
-        let state = State {
-            ring: Ring::new(topic.buffer, MAX_BYTES),
+        let state = FeedState {
+            queue: ItemQueue::new(topic.buffer, MAX_BYTES),
             notices: VecDeque::new(),
             taken: 0,
-            come: 0,
+            received: 0,
             attached: None,
             is_draining: false,
             ended: None,
@@ -124,11 +124,11 @@ impl Feed {
         Self { topic, survives: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The items come from there now. False when nobody wants them any more.
+    /// Sets the source of the items. Returns false if the feed has ended.
     pub(crate) fn attach(&self, attached: Attached) -> bool {
         let mut state = self.state();
         if state.ended.is_some() {
@@ -139,7 +139,7 @@ impl Feed {
         true
     }
 
-    /// Lets it outlive its connection.
+    /// Lets the feed outlive its connection.
     pub(crate) fn survive(&self) {
         self.survives.store(true, Ordering::Release);
     }
@@ -152,17 +152,17 @@ impl Feed {
         self.state().attached.clone()
     }
 
-    /// Takes in what has come; waits where there is no room and the topic says so.
-    pub(crate) async fn deliver(self: Arc<Self>, arrived: Arrived) {
-        let Arrived { lost, result, error, closed, .. } = arrived;
+    /// Accepts a message; waits for room if the topic says so.
+    pub(crate) async fn deliver(self: Arc<Self>, arrived: ItemParams) {
+        let ItemParams { lost, result, error, closed, .. } = arrived;
         if lost > 0 {
-            self.tell(Notice::Lost(lost));
+            self.notice(Notice::Lost(lost));
         }
         let mut item = result;
         poll_fn(|poller| self.poll_push(&mut item, poller)).await;
         match (error, closed) {
             (Some(error), _) => self.end(Ended::Failed(error.into())),
-            // A restart is no end to who comes back: no more so than a crash.
+            // For a client that reconnects, the restart of a server is like a crash: not the end.
             (None, Some(reason)) if reason == SHUTTING_DOWN && self.survives() => {
                 self.disconnect(&reason.into());
             }
@@ -171,7 +171,7 @@ impl Feed {
         }
     }
 
-    /// Takes in an item that need not wait: the oldest goes where there is no room.
+    /// Accepts an item without waiting: drops the oldest if there is no room.
     pub(crate) fn offer(&self, item: RawJson) {
         let mut state = self.state();
         if state.ended.is_none() {
@@ -180,7 +180,7 @@ impl Feed {
         }
     }
 
-    /// The connection is at its end: nothing waits for room any more.
+    /// The connection is ending: no delivery waits for room any more.
     pub(crate) fn drain(&self) {
         let mut state = self.state();
         state.is_draining = true;
@@ -196,20 +196,20 @@ impl Feed {
             return Poll::Ready(());
         }
         let may_wait = !state.is_draining && self.topic.overflow == Overflow::Wait;
-        if !state.ring.has_room(&next) && may_wait {
+        if !state.queue.has_room(&next) && may_wait {
             *item = Some(next);
             if !state.waiting.iter().any(|waker| waker.will_wake(poller.waker())) {
                 state.waiting.push(poller.waker().clone());
             }
             return Poll::Pending;
         }
-        if !state.ring.has_room(&next) && self.topic.overflow == Overflow::Close {
+        if !state.queue.has_room(&next) && self.topic.overflow == Overflow::Close {
             drop(state);
             self.leave(Ended::TooSlow);
             return Poll::Ready(());
         }
         match self.topic.overflow {
-            // What there is no room for at the end is bounded by what the connection held.
+            // The excess at the end is bounded by what the connection held.
             Overflow::Wait => state.append(next),
             _ => state.push(next),
         }
@@ -217,11 +217,12 @@ impl Feed {
         Poll::Ready(())
     }
 
-    /// Says something behind the items that have come so far.
-    pub(crate) fn tell(&self, what: Notice) {
+    /// Adds a notice after the items received so far.
+    pub(crate) fn notice(&self, what: Notice) {
         let mut state = self.state();
-        let after = state.come;
-        // A second notice at the same place adds to the first: there are no more of them than items.
+        let after = state.received;
+        // A second notice at the same position merges with the first: there are never more notices than
+        // items.
         match (state.notices.back_mut(), &what) {
             (Some(PlacedNotice { after: before, what: Notice::Lost(sum) }), Notice::Lost(more))
                 if *before == after =>
@@ -235,17 +236,17 @@ impl Feed {
         state.wake_reader();
     }
 
-    /// There was a gap, for this reason.
+    /// Adds the notice of a gap.
     pub(crate) fn gap(&self, reason: Arc<str>) {
-        self.tell(Notice::Gap(reason));
+        self.notice(Notice::Gap(reason));
     }
 
-    /// There is no more; what waits is still there to be taken. The first reason counts.
+    /// Ends the feed; waiting items can still be consumed. The first reason counts.
     pub(crate) fn end(&self, ended: Ended) {
         let mut state = self.state();
         if state.ended.is_none() {
-            if matches!(ended, Ended::Left) {
-                state.ring.clear();
+            if matches!(ended, Ended::Unsubscribed) {
+                state.queue.clear();
             }
             state.ended = Some(ended);
         }
@@ -255,7 +256,7 @@ impl Feed {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends it from this side: the other side is told, unless it has ended already.
+    /// Ends the feed and unsubscribes, unless it has ended already.
     pub(crate) fn leave(&self, ended: Ended) {
         let was_open = self.ended().is_none();
         self.end(ended);
@@ -264,7 +265,7 @@ impl Feed {
         }
     }
 
-    /// Its connection has ended; there may be another.
+    /// The connection has ended; the client may reconnect.
     pub(crate) fn disconnect(&self, reason: &Arc<str>) {
         if self.survives() {
             self.state().attached = None;
@@ -277,7 +278,7 @@ impl Feed {
         self.state().ended.clone()
     }
 
-    pub(crate) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<Next> {
+    pub(crate) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<FeedEvent> {
         let mut state = self.state();
         if let Some(next) = state.next() {
             let waiting = std::mem::take(&mut state.waiting);
@@ -286,7 +287,7 @@ impl Feed {
             return Poll::Ready(next);
         }
         if let Some(ended) = &state.ended {
-            return Poll::Ready(Next::Ended(ended.clone()));
+            return Poll::Ready(FeedEvent::Ended(ended.clone()));
         }
         state.reader = Some(poller.waker().clone());
         Poll::Pending
@@ -294,33 +295,33 @@ impl Feed {
 }
 
 impl Attached {
-    /// Ends the subscription on both sides, without waiting for the other one.
+    /// Ends the subscription on both sides, without waiting for the response.
     pub(crate) fn leave(&self, feed: &Feed) {
         self.source.unfollow(&self.id, feed);
         self.source.unsubscribe(&self.id, &feed.topic);
     }
 }
 
-impl State {
+impl FeedState {
     fn append(&mut self, item: RawJson) {
-        self.ring.push(item);
-        self.come += 1;
+        self.queue.push(item);
+        self.received += 1;
     }
 
     fn push(&mut self, item: RawJson) {
-        self.taken += self.ring.push_over(item);
-        self.come += 1;
+        self.taken += self.queue.push_over(item);
+        self.received += 1;
         self.merge_notices();
     }
 
-    /// What stood between items that are gone becomes one: there are no more notices than items.
+    /// Merges the notices between dropped items: there are never more notices than items.
     fn merge_notices(&mut self) {
         let mut gap = None;
         while self.notices.front().is_some_and(|notice| notice.after <= self.taken)
             && let Some(notice) = self.notices.pop_front()
         {
             match notice.what {
-                Notice::Lost(items) => self.ring.add_lost(items),
+                Notice::Lost(items) => self.queue.add_lost(items),
                 Notice::Gap(_) => gap = Some(notice),
             }
         }
@@ -329,18 +330,18 @@ impl State {
         }
     }
 
-    /// In the order in which it came: what was dropped here, what was said, the next item.
-    fn next(&mut self) -> Option<Next> {
-        let lost = self.ring.take_lost();
+    /// The next event, in order: items dropped here, then a notice, then an item.
+    fn next(&mut self) -> Option<FeedEvent> {
+        let lost = self.queue.take_lost();
         if lost > 0 {
-            return Some(Next::Notice(Notice::Lost(lost)));
+            return Some(FeedEvent::Notice(Notice::Lost(lost)));
         }
         if self.notices.front().is_some_and(|notice| notice.after <= self.taken) {
-            return self.notices.pop_front().map(|notice| Next::Notice(notice.what));
+            return self.notices.pop_front().map(|notice| FeedEvent::Notice(notice.what));
         }
-        let item = self.ring.pop()?;
+        let item = self.queue.pop()?;
         self.taken += 1;
-        Some(Next::Item(item))
+        Some(FeedEvent::Item(item))
     }
 
     fn wake_reader(&mut self) {

@@ -1,24 +1,24 @@
-//! A call that goes on answering: one side subscribes, the other sends items until either has enough.
+//! Subscriptions: one peer subscribes, the other sends items until either ends the subscription.
 //!
-//! On the wire it is a method that answers with the id of the subscription, notifications that carry
-//! that id and an item each, and a method that ends it; a [`Topic`] names the three. The side that
-//! serves has a [`Sink`] or just a `Stream` (see [`Router::subscription`](crate::Router::subscription)),
-//! the side that subscribes a [`Subscription`], which is a `Stream`.
+//! On the wire, a subscription is a method that returns its id, notifications that each carry the id
+//! and an item, and a method that ends it. A [`Topic`] names the three. The serving side uses a
+//! [`Sink`] or a `Stream` (see [`Router::subscription`](crate::Router::subscription)); the subscribing
+//! side gets a [`Subscription`], which is a `Stream`.
 //!
-//! Invariants: the id is on its way before the first item is; a buffer holds what it may and no more,
-//! and says what it lost; nothing of a subscription outlives its connection.
+//! Invariants: the id is sent before the first item; every buffer is bounded and counts what it drops;
+//! a served subscription never outlives its connection.
 
 mod channel;
 mod feed;
-mod items;
-mod ring;
+mod item_message;
+mod item_queue;
 mod sink;
 mod topic;
 
 pub(crate) use channel::{Channel, ItemWriter};
 pub use feed::Follower;
-pub(crate) use feed::{Attached, Ended, Feed, FeedSource, Next, Notice};
-pub(crate) use items::{Arrived, Closing, SHUTTING_DOWN};
+pub(crate) use feed::{Attached, Ended, Feed, FeedEvent, FeedSource, Notice};
+pub(crate) use item_message::{Closing, ItemParams, SHUTTING_DOWN};
 pub use sink::{Sink, SinkClosed};
 pub(crate) use topic::split_kind;
 pub use topic::{Overflow, Topic};

@@ -1,4 +1,4 @@
-//! What a handler sends the items of a subscription to.
+//! The sink to which a handler sends the items of a subscription.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -8,14 +8,14 @@ use antiphon_core::{ErrorObject, Id, RawJson};
 use serde::Serialize;
 
 use super::channel::Channel;
-use super::items::Closing;
+use super::item_message::Closing;
 use crate::same_type::same_type;
 
-/// Where the items of one subscription go. Cheap to clone; when the last clone is dropped, the source
-/// has ended, and the other side is told.
+/// Sends the items of one subscription. Cheap to clone. When the last clone is dropped, the
+/// subscription ends and the subscriber is notified.
 ///
-/// The first item accepts the subscription, and so does [`accept`](Self::accept): the reply with the id
-/// goes out before any item, whatever the handler does.
+/// The first item, or [`accept`](Self::accept), accepts the subscription. The reply with the id is
+/// always sent before any item.
 #[derive(Clone)]
 pub struct Sink(Arc<Handle>);
 
@@ -27,13 +27,13 @@ impl Drop for Handle {
     }
 }
 
-/// The subscription is over: its subscriber has ended it, or is gone, or was too slow.
+/// The subscription has ended: the subscriber has unsubscribed, has disconnected, or was too slow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the subscription is over")]
+#[error("the subscription has ended")]
 pub struct SinkClosed;
 
 impl From<SinkClosed> for ErrorObject {
-    /// Nobody is left to read it.
+    /// The error is never sent, because the subscriber is gone.
     fn from(_: SinkClosed) -> Self {
         Self::internal_error()
     }
@@ -49,40 +49,41 @@ impl Sink {
         &self.0.0.id
     }
 
-    /// Lets the reply with the id go out.
+    /// Accepts the subscription: the reply with the id is sent.
     pub fn accept(&self) {
         self.0.0.accept();
     }
 
-    /// Sends an item. Where there is no room, it waits, or does what the topic's
-    /// [`Overflow`](super::Overflow) says. An item that does not serialize ends the subscription.
+    /// Sends an item. If the buffer is full, waits or does what the [`Overflow`](super::Overflow) of the
+    /// topic says. An item that cannot be serialized ends the subscription.
     ///
-    /// Many subscriptions of the same items: encode each item once to a [`RawJson`], and send that.
+    /// To send one item to many subscriptions, encode it once as [`RawJson`] and send that.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {
         let mut item = Some(self.encode(item)?);
-        // A source that always has more lets others by, the connection among them.
+        // A source that is always ready must yield to other tasks, the connection among them.
         tokio::task::coop::consume_budget().await;
         poll_fn(|poller| self.0.0.poll_push(&mut item, Some(poller))).await
     }
 
-    /// The same where nothing can wait: false, and the item is not sent, where it would have to.
+    /// Like [`send`](Self::send), without waiting. Returns `false`, and does not send the item, if it
+    /// would have to wait.
     pub fn try_send<T: Serialize + 'static>(&self, item: T) -> Result<bool, SinkClosed> {
         let mut item = Some(self.encode(item)?);
         let pushed = self.0.0.poll_push(&mut item, None)?;
         Ok(pushed.is_ready())
     }
 
-    /// Ends the subscription with an error, after the items that wait.
+    /// Ends the subscription with an error, after the buffered items.
     pub fn fail(&self, error: ErrorObject) {
         self.0.0.fail(error);
     }
 
-    /// Whether no item is taken any more.
+    /// Whether the subscription has ended and accepts no more items.
     pub fn is_closed(&self) -> bool {
         self.0.0.is_closed()
     }
 
-    /// Waits until no item is taken any more.
+    /// Waits until the subscription has ended.
     pub async fn closed(&self) {
         self.0.0.over().cancelled().await;
     }
@@ -90,7 +91,7 @@ impl Sink {
     fn encode<T: Serialize + 'static>(&self, item: T) -> Result<RawJson, SinkClosed> {
         same_type::<T, RawJson>(item).or_else(|item| {
             RawJson::encode(&item).map_err(|error| {
-                tracing::error!(%error, "an item does not serialize");
+                tracing::error!(%error, "cannot serialize an item of a subscription");
                 self.fail(ErrorObject::internal_error());
                 SinkClosed
             })

@@ -1,16 +1,16 @@
-//! What a subscription is called on the wire, and how much of it may wait.
+//! The topic of a subscription: its names on the wire, and its buffer.
 
 use antiphon_core::{Params, RawJson};
 use serde_json::value::RawValue;
 
-/// The names of a subscription on the wire, and what happens when its items are not taken fast enough.
+/// The names of a subscription on the wire, and its buffer for items that are not consumed yet.
 ///
 /// ```
 /// use antiphon::{Overflow, Topic};
 ///
 /// // subscribe_ticks, ticks, unsubscribe_ticks
 /// let ticks = Topic::of("ticks").buffer(16).overflow(Overflow::DropOldest);
-/// // As the other side calls them.
+/// // Names that the peer uses.
 /// let prices = Topic::new("price.watch", "price.changed", "price.unwatch");
 /// // eth_subscribe("newHeads"), eth_subscription, eth_unsubscribe
 /// let heads = Topic::ethereum("newHeads");
@@ -20,42 +20,43 @@ pub struct Topic {
     pub(crate) subscribe: String,
     pub(crate) item: String,
     pub(crate) unsubscribe: String,
-    /// What the first param of `subscribe` says, where many topics share one method.
+    /// The first param of `subscribe`, where several topics share one method.
     pub(crate) kind: Option<String>,
     pub(crate) buffer: usize,
     pub(crate) overflow: Overflow,
-    /// Whether the other side is told that the source has ended.
+    /// Whether the subscriber is notified when the source ends.
     pub(crate) says_end: bool,
 }
 
-/// What happens to an item that there is no room for.
+/// The reaction to a full buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
-    /// It waits, and whoever makes items with it: none is lost while the connection lives. Where a side
-    /// that follows does not take its items, the connection reads no further, and the other side may end
-    /// it after its [`stall_timeout`](crate::Limits::stall_timeout). While a call waits for its answer, the
-    /// items before it are held, up to [`frame_bytes`](crate::Limits::frame_bytes); past that the
-    /// subscription ends with [`TooSlow`](crate::SubscriptionError::TooSlow).
+    /// Backpressure: the sender waits, and no item is lost while the connection is open. If a subscriber
+    /// does not consume its items, its connection stops reading, and the peer may end the connection
+    /// after its [`stall_timeout`](crate::Limits::stall_timeout). While a call of the subscriber waits
+    /// for its response, the items before the response are held, up to
+    /// [`frame_bytes`](crate::Limits::frame_bytes); beyond that, the subscription ends with
+    /// [`TooSlow`](crate::SubscriptionError::TooSlow).
     #[default]
     Wait,
-    /// The oldest goes; the next one that is taken says how many went.
+    /// Drops the oldest item. The next item carries the number of dropped items.
     DropOldest,
-    /// The subscription ends, with an error that says so.
+    /// Ends the subscription with an error.
     Close,
 }
 
 impl Topic {
-    /// Items that wait, where nothing is said.
+    /// The default size of the buffer, in items.
     const BUFFER: usize = 256;
 
-    /// The topic of this name: `subscribe_ticks` begins it, `ticks` brings an item, `unsubscribe_ticks`
-    /// ends it.
+    /// The topic with this name: for `ticks`, the methods `subscribe_ticks` and `unsubscribe_ticks`, and
+    /// the notification `ticks` for each item.
     pub fn of(name: &str) -> Self {
         Self::new(&format!("subscribe_{name}"), name, &format!("unsubscribe_{name}"))
     }
 
-    /// A topic by the names of its three messages: the method that begins it, the notification that
-    /// brings an item, the method that ends it.
+    /// A topic with these names: the method that subscribes, the notification that carries an item, and
+    /// the method that unsubscribes.
     pub fn new(subscribe: &str, item: &str, unsubscribe: &str) -> Self {
         Self {
             subscribe: subscribe.to_owned(),
@@ -69,42 +70,43 @@ impl Topic {
     }
 
     /// A topic of an Ethereum node: `eth_subscribe` with this first param, `eth_subscription`,
-    /// `eth_unsubscribe`. A source that ends says nothing there, as no node does.
+    /// `eth_unsubscribe`. The end of the source is not notified, as with Ethereum nodes.
     pub fn ethereum(kind: &str) -> Self {
         let kind = Some(kind.to_owned());
         let says_end = false;
         Self { kind, says_end, ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe") }
     }
 
-    /// Lets so many items wait, at least one; without it, 256. Their bytes are bounded too: where
-    /// they are sent, by a sixteenth of [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes);
-    /// where they are taken, by 1 MiB. One item always fits.
+    /// Sets the size of the buffer in items, at least one. The default is 256. The bytes are limited
+    /// too: on the serving side to a sixteenth of
+    /// [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes), on the subscribing side to 1 MiB.
+    /// One item always fits.
     #[must_use]
     pub fn buffer(mut self, items: usize) -> Self {
         self.buffer = items.max(1);
         self
     }
 
-    /// Says what happens when there is no room.
+    /// Sets the reaction to a full buffer.
     #[must_use]
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
     }
 
-    /// The same under a prefix.
+    /// This topic with a prefix before its three names.
     pub(crate) fn prefixed(&self, prefix: &str) -> Self {
         let with = |name: &str| format!("{prefix}{name}");
         let (subscribe, item) = (with(&self.subscribe), with(&self.item));
         Self { subscribe, item, unsubscribe: with(&self.unsubscribe), ..self.clone() }
     }
 
-    /// What is sent to begin it: the kind, where there is one, before the other params.
+    /// The params of the subscribe call: the kind, if any, before the other params.
     pub(crate) fn params(&self, params: Option<Params>) -> Option<Params> {
         let Some(kind) = &self.kind else { return params };
         let rest = params.as_ref().map_or("[]", |params| params.as_json().as_str());
         let kind = serde_json::to_string(kind).unwrap_or_default();
-        // Named params are one param more: `["logs", {"address": ...}]`.
+        // Params by name become one more positional param: `["logs", {"address": ...}]`.
         let text = match rest.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             Some(rest) if rest.trim().is_empty() => format!("[{kind}]"),
             Some(rest) => format!("[{kind},{rest}]"),
@@ -114,7 +116,7 @@ impl Topic {
     }
 }
 
-/// The kind that the first of these params names, and the others.
+/// Splits the params of a subscribe call into the kind, which is the first param, and the others.
 pub(crate) fn split_kind(params: Option<&Params>) -> Option<(String, Params)> {
     let params = params?.as_json();
     let all: Vec<&RawValue> = serde_json::from_str(params.as_str()).ok()?;
@@ -141,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_goes_before_the_other_params_and_comes_off_again() {
+    fn the_kind_is_the_first_param_and_is_split_off_again() {
         let topic = Topic::ethereum("logs");
         for (params, sent, rest) in [
             (None, r#"["logs"]"#, "[]"),

@@ -1,7 +1,7 @@
-//! A child process, spoken to by its stdin and stdout. Its stderr stays ours.
+//! A child process, connected through its stdin and stdout. It inherits our stderr.
 //!
-//! A child is stopped as one asks a person to leave: its stdin is closed; after a grace time it gets
-//! SIGTERM; after another, SIGKILL. It is always reaped.
+//! A child is stopped in steps: its stdin is closed; after a grace period it gets SIGTERM; after another
+//! grace period, SIGKILL. It is always reaped.
 
 use std::io;
 use std::process::Stdio;
@@ -17,19 +17,19 @@ use super::stream::FramedStream;
 use crate::connection::Connection;
 use crate::peer::{AtEof, Wire};
 
-/// How long a child has to leave after each request to.
+/// The grace period after each step of stopping a child.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Frames over a child's stdin and stdout.
 pub(crate) type ChildTransport = FramedStream<Join<ChildStdout, ChildStdin>>;
 
-/// Starts a command and takes its stdin and stdout.
+/// Starts a command with piped stdin and stdout.
 pub(crate) fn spawn(
     command: &[String],
     framing: Framing,
     limits: &Limits,
 ) -> io::Result<(Child, Wire<ChildTransport>)> {
-    let missing = || io::Error::new(io::ErrorKind::InvalidInput, "there is no command to run");
+    let missing = || io::Error::new(io::ErrorKind::InvalidInput, "the command is empty");
     let (program, args) = command.split_first().ok_or_else(missing)?;
     let mut child = Command::new(program)
         .args(args)
@@ -45,7 +45,7 @@ pub(crate) fn spawn(
     Ok((child, wire))
 }
 
-/// Waits for a child whose stdin is closed to leave, and makes it.
+/// Waits until a child whose stdin is closed exits, and terminates it if it does not.
 pub(crate) async fn reap(mut child: Child) {
     if timeout(GRACE, child.wait()).await.is_ok() {
         return;
@@ -54,9 +54,9 @@ pub(crate) async fn reap(mut child: Child) {
     if timeout(GRACE, child.wait()).await.is_ok() {
         return;
     }
-    tracing::warn!(pid = child.id(), "the child does not leave; killing it");
+    tracing::warn!(pid = child.id(), "child did not exit after SIGTERM; killing it");
     if let Err(error) = child.kill().await {
-        tracing::warn!(%error, "the child could not be killed");
+        tracing::warn!(%error, "cannot kill the child");
     }
 }
 
@@ -67,10 +67,10 @@ fn terminate(child: &Child) {
     if let Some(pid) = pid
         && let Err(error) = kill_process(pid, Signal::TERM)
     {
-        tracing::debug!(%error, "the child could not be sent SIGTERM");
+        tracing::debug!(%error, "cannot send SIGTERM to the child");
     }
 }
 
-/// There is no gentler way than to kill it, which comes next.
+/// Other systems have no gentler way than to kill the child, which is the next step.
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}

@@ -1,4 +1,4 @@
-//! Peers in one process: for tests, and to embed a service without a socket.
+//! In-process connections: for tests, and to embed a service without a socket.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -15,17 +15,17 @@ use super::TransportError;
 use crate::connection::Connection;
 use crate::peer::Wire;
 
-/// Messages on their way before the sender waits.
+/// The number of messages in transit before the sender waits.
 const CAPACITY: usize = 64;
 
-/// One end of a connection that never leaves the process.
+/// One end of an in-process connection.
 #[derive(Debug)]
 pub struct MemoryTransport {
     incoming: mpsc::Receiver<Bytes>,
     outgoing: PollSender<Bytes>,
 }
 
-/// Two ends that are connected to each other.
+/// Creates two ends that are connected to each other.
 pub fn pair() -> (MemoryTransport, MemoryTransport) {
     let (to_left, at_left) = mpsc::channel(CAPACITY);
     let (to_right, at_right) = mpsc::channel(CAPACITY);
@@ -47,7 +47,7 @@ impl Stream for MemoryTransport {
 }
 
 fn gone<E>(_: E) -> TransportError {
-    TransportError::Broken("the other end is gone".to_owned())
+    TransportError::Broken("the other end of the in-process connection was dropped".to_owned())
 }
 
 impl Sink<Bytes> for MemoryTransport {
@@ -72,17 +72,17 @@ impl Sink<Bytes> for MemoryTransport {
     }
 }
 
-/// The listeners of this process by name: what makes `memory:name` an address.
+/// The listeners of this process by name, for the endpoint `memory:name`.
 static LISTENERS: LazyLock<Mutex<HashMap<String, mpsc::Sender<MemoryTransport>>>> =
     LazyLock::new(Mutex::default);
 
-pub(crate) struct Listener {
+pub(crate) struct MemoryListener {
     name: String,
     connections: mpsc::Receiver<MemoryTransport>,
 }
 
-impl Listener {
-    /// Takes a name that nobody listens on.
+impl MemoryListener {
+    /// Listens on a name; `None` if the name is in use.
     pub(crate) fn bind(name: &str) -> Option<Self> {
         let mut listeners = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner);
         if listeners.contains_key(name) {
@@ -93,18 +93,18 @@ impl Listener {
         Some(Self { name: name.to_owned(), connections })
     }
 
-    pub(crate) async fn accept(&mut self) -> Option<MemoryTransport> {
-        self.connections.recv().await
+    pub(crate) fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Option<MemoryTransport>> {
+        self.connections.poll_recv(cx)
     }
 }
 
-impl Drop for Listener {
+impl Drop for MemoryListener {
     fn drop(&mut self) {
         LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 
-/// Connects to the listener of that name.
+/// Connects to the listener with this name.
 pub(crate) async fn connect(name: &str) -> Option<MemoryTransport> {
     let listener = LISTENERS.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
     let (ours, theirs) = pair();

@@ -1,8 +1,8 @@
 //! The wires: one file or folder and one feature each.
 //!
 //! A [`Transport`] carries whole messages in both directions; the connection above it does the rest.
-//! HTTP is not a transport, because a request cannot call back. Nothing here decides JSON-RPC
-//! semantics.
+//! HTTP is not a transport, because a request cannot call back. A wire of one's own that only carries
+//! requests and their replies is a [`RequestReply`]. Nothing here decides JSON-RPC semantics.
 
 #[cfg(feature = "child")]
 pub mod child;
@@ -10,6 +10,7 @@ pub mod child;
 pub mod http;
 #[cfg(feature = "memory")]
 pub mod memory;
+mod request_reply;
 #[cfg(feature = "stdio")]
 pub(crate) mod stdio;
 pub mod stream;
@@ -23,3 +24,5 @@ pub(crate) mod ws;
 #[cfg(feature = "tls")]
 pub use crate::io::tls;
 pub use crate::peer::{Transport, TransportError};
+pub(crate) use request_reply::RequestReplyCaller;
+pub use request_reply::{RequestMessage, RequestReply};

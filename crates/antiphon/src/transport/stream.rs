@@ -1,12 +1,13 @@
-//! A byte stream as a transport: any of the framings over it.
+//! A byte stream as a transport, with any of the framings.
 //!
-//! One read fills many frames and one write sends many messages. A connection that is idle holds no
+//! One read can return many frames, and one write can send many messages. An idle connection holds no
 //! buffer.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use antiphon_core::Limits;
 use antiphon_core::framing::{Deframer, Framing};
 use bytes::Bytes;
 use futures_core::Stream;
@@ -26,7 +27,7 @@ use crate::peer::{AtEof, LineFrames, Wire};
 pub struct FramedStream<S> {
     io: S,
     deframer: Deframer,
-    /// How to write until the framing of the other side is known.
+    /// The framing for messages that are sent before the framing of the peer is known.
     framing: Framing,
     incoming: ReadBuffer,
     outgoing: WriteBuffer,
@@ -36,7 +37,7 @@ pub struct FramedStream<S> {
 }
 
 impl<S> FramedStream<S> {
-    /// Reads and writes in this framing; without one, answers in what the other side speaks.
+    /// Reads and writes in this framing. Without one, detects the framing of the peer and replies in it.
     pub fn new(io: S, framing: Option<Framing>, max_frame: usize) -> Self {
         Self {
             io,
@@ -51,7 +52,18 @@ impl<S> FramedStream<S> {
         }
     }
 
-    /// A wire that gives whole lines: the connection splits a line that does not decode.
+    /// A wire of a socket: after the end of input, the peer may still read what was accepted.
+    pub(crate) fn wire(
+        io: S,
+        facts: Connection,
+        framing: Option<Framing>,
+        limits: &Limits,
+    ) -> Wire<Self> {
+        let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
+        Self::new(io, framing, limits.longest_frame()).into_wire(facts, at_eof)
+    }
+
+    /// A wire that returns whole lines: the connection splits a line that does not decode.
     pub(crate) fn into_wire(mut self, facts: Connection, at_eof: AtEof) -> Wire<Self> {
         self.deframer = self.deframer.whole_lines();
         self.lines = LineFrames::undecided();
@@ -82,7 +94,7 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
             }
             let buffered = incoming.buf.len();
             let wanted = match deframer.wanted(buffered) {
-                // Nobody knows how long a line is; one that is long already may be as long again.
+                // The length of a line is unknown, so expect a long line to double.
                 0 if buffered >= buffer_pool::SIZE => buffered,
                 wanted => wanted,
             };

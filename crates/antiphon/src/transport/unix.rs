@@ -1,35 +1,26 @@
 //! Unix domain sockets.
 //!
-//! A socket file that a dead server left behind is taken over; one that somebody listens on is not,
-//! and a file that is no socket is never touched.
+//! A listener replaces a stale socket file of a server that has died. It does not replace a socket that
+//! is in use, and it never touches a file that is not a socket.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use antiphon_core::Limits;
-use antiphon_core::framing::Framing;
 use tokio::net::{UnixListener, UnixStream};
 
-use super::stream::FramedStream;
-use crate::connection::Connection;
-use crate::peer::{AtEof, Wire};
-
-/// Frames over a Unix socket.
-pub(crate) type UnixTransport = FramedStream<UnixStream>;
-
 /// A listener that removes its file when it is dropped.
-pub(crate) struct Listener {
+pub(crate) struct UnixSocket {
     pub(crate) socket: UnixListener,
     path: PathBuf,
     file: Option<FileId>,
 }
 
-/// Device and inode: what tells our file from one that has taken its place.
+/// Device and inode, which distinguish our file from a later one at the same path.
 type FileId = (u64, u64);
 
-impl Drop for Listener {
+impl Drop for UnixSocket {
     fn drop(&mut self) {
         if self.file.is_some() && self.file == socket_at(&self.path) {
             let _ = fs::remove_file(&self.path);
@@ -37,23 +28,23 @@ impl Drop for Listener {
     }
 }
 
-impl Listener {
-    /// The same socket on another thread; the file is the first one's.
-    pub(crate) fn again(socket: std::os::unix::net::UnixListener) -> io::Result<Self> {
-        Ok(Self { socket: UnixListener::from_std(socket)?, path: PathBuf::new(), file: None })
+/// A socket that was bound elsewhere: its file is not removed here.
+impl From<UnixListener> for UnixSocket {
+    fn from(socket: UnixListener) -> Self {
+        Self { socket, path: PathBuf::new(), file: None }
     }
 }
 
 /// Listens on a path.
-pub(crate) async fn listen(path: &Path) -> io::Result<Listener> {
+pub(crate) async fn listen(path: &Path) -> io::Result<UnixSocket> {
     let socket = match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left_behind(path).await => {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path).await => {
             fs::remove_file(path)?;
             UnixListener::bind(path)?
         }
         other => other?,
     };
-    Ok(Listener { socket, path: path.to_owned(), file: socket_at(path) })
+    Ok(UnixSocket { socket, path: path.to_owned(), file: socket_at(path) })
 }
 
 fn socket_at(path: &Path) -> Option<FileId> {
@@ -61,19 +52,9 @@ fn socket_at(path: &Path) -> Option<FileId> {
     found.file_type().is_socket().then(|| (found.dev(), found.ino()))
 }
 
-/// A connection to what is no socket is refused too, so the kind of the file is asked first.
-async fn is_left_behind(path: &Path) -> bool {
+/// Whether no server listens on this socket file. A connection to another kind of file is also refused,
+/// so the kind is checked first.
+async fn is_stale(path: &Path) -> bool {
     let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
     socket_at(path).is_some() && UnixStream::connect(path).await.is_err_and(refused)
-}
-
-/// A wire of a connected stream.
-pub(crate) fn wire(
-    stream: UnixStream,
-    framing: Option<Framing>,
-    limits: &Limits,
-) -> Wire<UnixTransport> {
-    let at_eof = AtEof::Drain(Some(limits.shutdown_timeout));
-    FramedStream::new(stream, framing, limits.longest_frame())
-        .into_wire(Connection::new("unix"), at_eof)
 }

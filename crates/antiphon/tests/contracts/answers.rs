@@ -1,4 +1,4 @@
-//! Contract 1: every request gets exactly one answer, whatever its handler does.
+//! Contract 1: every request gets exactly one response, whatever its handler does.
 
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
@@ -102,7 +102,7 @@ async fn an_answer_over_the_limit_is_replaced_by_an_error() {
     let (mut raw, _served) = Raw::served(limits, router());
     raw.send(&request(1, "big", "[5000]")).await;
     assert_eq!(raw.next().await["error"]["code"], -32008);
-    // Of a batch, what fits is kept.
+    // The entries of a batch that fit are kept.
     let batch = [request(2, "big", "[700]"), request(3, "big", "[700]"), request(4, "echo", "[]")];
     raw.send(&format!("[{}]", batch.join(","))).await;
     let answers = raw.next().await;
@@ -159,7 +159,7 @@ fn two_methods_of_one_name_are_refused() {
     drop(router().merge(router()));
 }
 
-/// A context is used again for the next call; not where its handler has kept it.
+/// A context is reused for the next call, unless its handler has kept it.
 #[tokio::test]
 async fn a_context_that_is_kept_stays_what_it_was() {
     let kept = Arc::new(Mutex::new(Vec::new()));

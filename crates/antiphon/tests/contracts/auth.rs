@@ -1,4 +1,4 @@
-//! Who may call: without credentials nothing reaches a handler, on any transport.
+//! Authentication: without credentials no call reaches a handler, on any transport.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use crate::support::{Raw, bound, connect, request, serve, wires_and_http, within
 
 struct Guarded {
     router: Router,
-    /// Whatever has reached a handler.
+    /// Counts the calls and notifications that reach a handler.
     reached: Arc<AtomicUsize>,
 }
 
@@ -70,7 +70,7 @@ async fn without_credentials_nothing_reaches_a_handler_on_any_wire() {
         for slot in slots {
             assert!(is_unauthorized(&replies.take(slot).unwrap_err()), "{wire}");
         }
-        // Over HTTP there is a status for it, elsewhere nobody is told.
+        // Over HTTP the status reports it. Elsewhere a notification has no response.
         let note = within(client.notify("note", ())).await;
         assert_eq!(note.is_err(), wire.starts_with("http"), "{wire}");
         assert!(is_unauthorized(&who(&client).await.unwrap_err()), "{wire}");
@@ -96,12 +96,14 @@ async fn a_header_says_who_it_is() {
             let client = Client::builder().header(AUTHORIZATION, HeaderValue::from_static(value));
             let client = client.connect(&address).await.unwrap();
             match (who(&client).await, name) {
-                (Ok(told), Some(name)) => assert_eq!(told.as_deref(), Some(name), "{wire} {value}"),
+                (Ok(found), Some(name)) => {
+                    assert_eq!(found.as_deref(), Some(name), "{wire} {value}");
+                }
                 (Err(error), None) => {
                     assert!(is_unauthorized(&error), "{wire} {value}: {error}");
                     assert_eq!(reached.load(Ordering::Relaxed), before, "{wire} {value}");
                 }
-                (told, _) => panic!("{wire} {value}: {told:?}"),
+                (found, _) => panic!("{wire} {value}: {found:?}"),
             }
         }
     }
@@ -130,7 +132,7 @@ async fn a_connection_logs_in_and_http_cannot() {
         assert_eq!(who(&client).await.unwrap().as_deref(), Some("bob"), "{wire}");
         let odd = login(serde_json::json!({"user": "bob"})).await.unwrap_err();
         assert!(matches!(odd, CallError::Rpc(error) if error.code == Code::INVALID_PARAMS));
-        // It is this connection's alone.
+        // The login applies to this connection only.
         let other = connect(&address).await;
         assert!(is_unauthorized(&who(&other).await.unwrap_err()), "{wire}");
     }
@@ -151,7 +153,7 @@ async fn what_the_application_knows_of_a_connection_is_enough() {
     }
 }
 
-/// A verifier that counts how often it is asked.
+/// A verifier that counts its calls.
 fn asked(count: &Arc<AtomicUsize>) -> Auth {
     let count = count.clone();
     Auth::new().open(["open.*"]).verify(move |credentials| {
@@ -216,7 +218,7 @@ async fn open_methods_are_open_and_say_who_called_where_it_is_known() {
     assert_eq!(count.load(Ordering::Relaxed), 2);
 }
 
-/// Each entry is a guess, and all of them come at once.
+/// Each entry of the batch is a guess.
 #[tokio::test]
 async fn a_connection_has_sixteen_guesses() {
     let count = Arc::new(AtomicUsize::new(0));
@@ -259,8 +261,8 @@ async fn a_header_that_is_refused_is_asked_about_once_a_request() {
     assert_eq!([&count, &reached].map(|count| count.load(Ordering::Relaxed)), [1, 0]);
 }
 
-/// The inner one guards what the outer one may not open: a login, a header and a verifier of the
-/// outer one are nothing to it, even where it was made from the same beginnings.
+/// The inner layer ignores an identity that the outer one accepted by login, header or verifier, even if
+/// both were built from a common start.
 #[tokio::test]
 async fn who_is_let_in_by_one_is_not_let_in_by_another() {
     let base = Auth::new().login("in");
@@ -299,7 +301,7 @@ mod status {
         String::from_utf8(rest(&mut stream).await).unwrap()
     }
 
-    /// By our own parser of requests, and by hyper.
+    /// Tests the fast path and hyper.
     #[tokio::test]
     async fn several_credentials_are_none() {
         let Guarded { router, reached } = guarded();
@@ -318,7 +320,7 @@ mod status {
         assert_eq!(reached.load(Ordering::Relaxed), 0);
     }
 
-    /// By our own parser of requests, and by hyper, which serves what asks to be closed.
+    /// Tests the fast path and hyper, which serves requests with `Connection: close`.
     #[tokio::test]
     async fn a_request_of_which_every_call_is_refused_is_a_401() {
         let Guarded { router, .. } = guarded();

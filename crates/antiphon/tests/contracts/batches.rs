@@ -1,4 +1,4 @@
-//! Contract 6: batches run concurrently with a bound and answer in request order.
+//! Contract 6: batches run concurrently within a limit and respond in request order.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::{
 
 #[tokio::test]
 async fn entries_run_at_once() {
-    // Nobody passes the barrier unless all three are there.
+    // The barrier opens only when all three are there.
     let barrier = Arc::new(Barrier::new(3));
     let meet = Router::new().method("meet", move |(n,): (u64,), _cx: Context| {
         let barrier = barrier.clone();
@@ -75,7 +75,7 @@ async fn a_client_batch_has_a_type_for_each_result() {
     let mut replies = within(batch.send()).await.unwrap();
     assert_eq!(
         replies.take(wrong).unwrap_err().to_string(),
-        "the result of `name` is not what was asked for"
+        "the result of `name` does not have the expected type"
     );
     assert_eq!(replies.take(name).unwrap(), "ada");
     assert_eq!(replies.take(sum).unwrap(), 7);
@@ -138,7 +138,7 @@ async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
 
 #[tokio::test]
 async fn a_client_takes_an_answer_as_long_as_its_batch() {
-    // What a client would take from others does not bound what it asked for itself.
+    // A client's limit on incoming batches does not limit the replies to its own batch.
     let few = Limits { batch_entries: 3, ..Limits::default() };
     let service = Router::new().method("one", |(): (), _cx: Context| async { Ok(1) });
     for wire in wires_and_http() {

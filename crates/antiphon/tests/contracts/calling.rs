@@ -6,13 +6,16 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon::layer::{BoxError, Concurrency, Filter, Metrics, OutgoingCall, Timeout};
-use antiphon::{CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router};
+use antiphon::{
+    CallError, Client, Context, Direction, Handler as _, Limits, RawJson, Router, TappedMessage,
+};
+use tokio::sync::Semaphore;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::{Layer, Service, ServiceBuilder};
 
 use crate::support::{Holding, client, connect, holding, serve, wires, wires_and_http, within};
 
-/// Writes down what passes, and refuses some of it.
+/// Records the calls that pass.
 #[derive(Clone)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -36,10 +39,10 @@ impl<S: Service<OutgoingCall>> Service<OutgoingCall> for Seeing<S> {
         self.1.poll_ready(poller)
     }
 
-    fn call(&mut self, placed: OutgoingCall) -> S::Future {
-        let kind = if placed.is_notification() { "note" } else { "call" };
-        self.0.0.lock().unwrap().push(format!("{kind} {}", placed.call.method));
-        self.1.call(placed)
+    fn call(&mut self, request: OutgoingCall) -> S::Future {
+        let kind = if request.is_notification() { "note" } else { "call" };
+        self.0.0.lock().unwrap().push(format!("{kind} {}", request.call.method));
+        self.1.call(request)
     }
 }
 
@@ -55,9 +58,9 @@ type Sent = Arc<Mutex<Vec<String>>>;
 async fn watched(address: &str) -> (Client, Sent) {
     let sent = Sent::default();
     let saw = sent.clone();
-    let client = client().inspect(move |direction, message| {
-        if direction == Direction::Sent {
-            saw.lock().unwrap().push(String::from_utf8(message.to_vec()).unwrap());
+    let client = client().tap(move |message: &TappedMessage<'_>| {
+        if message.direction == Direction::Sent {
+            saw.lock().unwrap().push(String::from_utf8(message.bytes.to_vec()).unwrap());
         }
     });
     (client.connect(address).await.unwrap(), sent)
@@ -129,8 +132,8 @@ async fn a_batch_that_fails_as_a_whole_fails_as_a_whole() {
     assert!(matches!(within(batch.send()).await, Err(CallError::Closed(_))));
 }
 
-/// Entries hold places until the batch is answered, and others wait for these: the batch must not
-/// wait for them.
+/// An entry holds its permit until its reply arrives, and other entries wait for that permit. So the
+/// batch must not wait for them.
 #[tokio::test]
 async fn a_batch_larger_than_the_room_goes_in_parts() {
     for wire in wires_and_http() {
@@ -152,8 +155,8 @@ async fn a_batch_larger_than_the_room_goes_in_parts() {
     }
 }
 
-/// A layer may wait where nobody sees it: entry two waits in a queue of tower's for the place that
-/// entry one holds.
+/// A layer may wait in a task of its own: entry two waits in the queue of tower's buffer for the permit
+/// of entry one.
 #[tokio::test]
 async fn a_batch_does_not_wait_for_what_waits_unseen() {
     let address = serve("memory:*", Limits::default(), small()).await;
@@ -168,7 +171,7 @@ async fn a_batch_does_not_wait_for_what_waits_unseen() {
     assert_eq!(sent.lock().unwrap().len(), 4);
 }
 
-/// Calls from a task of its own, a little later.
+/// Calls from a task of its own, after a yield.
 #[derive(Clone)]
 struct Elsewhere<S>(S);
 
@@ -187,12 +190,12 @@ where
         self.0.poll_ready(poller).map_err(Into::into)
     }
 
-    fn call(&mut self, placed: OutgoingCall) -> Self::Future {
+    fn call(&mut self, request: OutgoingCall) -> Self::Future {
         let mut inner = self.0.clone();
         Box::pin(async move {
             let task = tokio::spawn(async move {
                 tokio::task::yield_now().await;
-                inner.call(placed).await
+                inner.call(request).await
             });
             Ok(task.await??)
         })
@@ -215,7 +218,7 @@ async fn a_batch_goes_when_the_last_has_come_from_a_task_of_a_layer() {
     }
 }
 
-/// Calls everything twice, and gives the second answer.
+/// Makes every call twice, and returns the second reply.
 #[derive(Clone)]
 struct Twice<S>(S);
 
@@ -234,11 +237,11 @@ where
         self.0.poll_ready(poller)
     }
 
-    fn call(&mut self, placed: OutgoingCall) -> Self::Future {
+    fn call(&mut self, request: OutgoingCall) -> Self::Future {
         let mut inner = self.0.clone();
         Box::pin(async move {
-            inner.call(placed.clone()).await?;
-            inner.call(placed).await
+            inner.call(request.clone()).await?;
+            inner.call(request).await
         })
     }
 }
@@ -256,6 +259,150 @@ async fn a_layer_may_call_again_and_the_batch_is_not_sent_again() {
     let sent = sent.lock().unwrap();
     assert_eq!(sent.iter().filter(|message| message.starts_with('[')).count(), 1);
     assert_eq!(sent.len(), 3, "each call once more, by itself");
+}
+
+/// Delays the calls of one method until it is released.
+#[derive(Clone)]
+struct Delaying<S> {
+    method: &'static str,
+    /// Receives a permit for each call that is delayed.
+    held: Arc<Semaphore>,
+    /// Releases one delayed call per permit.
+    release: Arc<Semaphore>,
+    inner: S,
+}
+
+impl<S> Service<OutgoingCall> for Delaying<S>
+where
+    S: Service<OutgoingCall, Response = RawJson, Error = CallError, Future: Send + 'static>
+        + Clone
+        + Send
+        + 'static,
+{
+    type Response = RawJson;
+    type Error = CallError;
+    type Future = antiphon::BoxFuture<'static, Result<RawJson, CallError>>;
+
+    fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), CallError>> {
+        self.inner.poll_ready(poller)
+    }
+
+    fn call(&mut self, request: OutgoingCall) -> Self::Future {
+        let Self { method, held, release, mut inner } = self.clone();
+        if request.call.method.as_str() != method {
+            return Box::pin(inner.call(request));
+        }
+        // A task of its own, which outlives a batch that is dropped.
+        let task = tokio::spawn(async move {
+            held.add_permits(1);
+            release.acquire().await.unwrap().forget();
+            inner.call(request).await
+        });
+        Box::pin(async move { task.await.unwrap() })
+    }
+}
+
+/// The server releases the delayed entry when it has received the others, so a batch that waited for the
+/// entry would never be sent.
+#[tokio::test]
+async fn a_batch_does_not_wait_for_an_entry_that_a_layer_delays() {
+    for wire in wires_and_http() {
+        let (held, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+        let released = release.clone();
+        let router = small().method("last", move |(): (), _: Context| {
+            released.add_permits(1);
+            async { Ok(()) }
+        });
+        let address = serve(wire, Limits::default(), router).await;
+        let (client, sent) = watched(&address).await;
+        let client = client.layer(tower::layer::layer_fn(|inner| Delaying {
+            method: "add",
+            held: held.clone(),
+            release: release.clone(),
+            inner,
+        }));
+        let mut batch = client.batch();
+        let delayed = batch.call::<i64>("add", (1, 1));
+        batch.notify("note", ());
+        let last = batch.call::<()>("last", ());
+        let mut replies = within(batch.send()).await.unwrap();
+        assert_eq!(replies.take(delayed).unwrap(), 2, "{wire}");
+        replies.take(last).unwrap();
+        assert_eq!(sent_methods(&sent), [vec!["note", "last"], vec!["add"]], "{wire}");
+    }
+}
+
+/// The methods of each batch that was sent.
+fn sent_methods(sent: &Sent) -> Vec<Vec<String>> {
+    let methods = |batch: &String| {
+        let batch: Vec<serde_json::Value> = serde_json::from_str(batch).unwrap();
+        batch.iter().map(|entry| entry["method"].as_str().unwrap().to_owned()).collect()
+    };
+    sent.lock().unwrap().iter().map(methods).collect()
+}
+
+#[tokio::test]
+async fn an_entry_that_a_layer_holds_is_not_sent_once_its_batch_is_dropped() {
+    let (held, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let address = serve("memory:*", Limits::default(), small()).await;
+    let (client, sent) = watched(&address).await;
+    let delaying = client.clone().layer(tower::layer::layer_fn(|inner| Delaying {
+        method: "note",
+        held: held.clone(),
+        release: release.clone(),
+        inner,
+    }));
+    let mut batch = delaying.batch();
+    batch.notify("note", ());
+    let batch = tokio::spawn(batch.send());
+    within(held.acquire()).await.unwrap().forget();
+    batch.abort();
+    assert!(within(batch).await.unwrap_err().is_cancelled());
+    release.add_permits(1);
+    // The layer's task has called the inner service when it has dropped its handle to the semaphore.
+    within(async {
+        while Arc::strong_count(&release) > 2 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    within(client.call::<i64>("add", (1, 1)).into_future()).await.unwrap();
+    let sent = sent.lock().unwrap();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert!(sent[0].contains("add"));
+}
+
+#[tokio::test]
+async fn a_batch_of_notifications_passes_layers_and_is_sent_as_one() {
+    for wire in wires_and_http() {
+        let address = serve(wire, Limits::default(), small()).await;
+        let (client, sent) = watched(&address).await;
+        let client = client.layer(Filter::new().deny(["denied"]));
+        let mut batch = client.batch();
+        for method in ["note", "denied", "note"] {
+            batch.notify(method, ());
+        }
+        within(batch.send()).await.unwrap();
+        within(client.call::<i64>("add", (1, 1)).into_future()).await.unwrap();
+        let last = sent.lock().unwrap().pop().unwrap();
+        assert!(last.contains("add"), "{wire}: {last}");
+        assert_eq!(sent_methods(&sent), [["note", "note"]], "{wire}");
+    }
+}
+
+/// More entries than the runtime lets a task receive at once.
+#[tokio::test]
+async fn a_large_batch_passes_layers_and_is_sent_as_one() {
+    let address = serve("memory:*", Limits::default(), small()).await;
+    let (client, sent) = watched(&address).await;
+    let client = client.layer(Concurrency::new(1_000)).layer(Metrics::named("large", ["add"]));
+    let mut batch = client.batch();
+    let slots: Vec<_> = (0..500).map(|n| batch.call::<i64>("add", (n, n))).collect();
+    let mut replies = within(batch.send()).await.unwrap();
+    for (n, slot) in (0..).zip(slots) {
+        assert_eq!(replies.take(slot).unwrap(), n + n);
+    }
+    assert_eq!(sent_methods(&sent), [vec!["add"; 500]]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -370,7 +517,7 @@ mod http {
         }
     }
 
-    /// Shows a token, sees the challenge, and shows another.
+    /// Sends a token, reads the challenge, and sends another token.
     #[derive(Clone)]
     struct Tokens<S>(S);
 
@@ -421,7 +568,7 @@ mod http {
         }
     }
 
-    /// A layer is put up once, not once a connection: what it counts, it counts for all.
+    /// A layer is built once, not once per connection, so it counts the requests of all connections.
     #[tokio::test]
     async fn a_limit_around_requests_holds_for_all_connections() {
         let most = Arc::new(AtomicUsize::new(0));
@@ -449,7 +596,7 @@ mod http {
         assert_eq!(most.load(Ordering::SeqCst), 1);
     }
 
-    /// Counts requests, and answers some by itself, with a body of another kind.
+    /// Counts requests, and answers some of them itself with another body type.
     #[derive(Clone)]
     struct Door<S>(Arc<AtomicUsize>, S);
 

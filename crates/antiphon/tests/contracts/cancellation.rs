@@ -1,4 +1,4 @@
-//! Contract 11: cancellation is a mechanism, and the wire's names for it are policy.
+//! Contract 11: cancellation is a mechanism, and its names on the wire are policy.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{
     Holding, Raw, bound, client, holding, notification, request, serve, wires, within,
 };
 
-/// A side that speaks a dialect, spoken to message by message.
+/// A peer with a dialect, driven message by message.
 fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
     let (ours, theirs) = antiphon::transport::memory::pair();
     let served = Client::builder().limits(limits).dialect(dialect).handler(router).over(theirs);
@@ -68,7 +68,7 @@ async fn what_is_over_or_unknown_is_not_cancelled_and_nobody_complains() {
     assert_eq!(raw.next().await["result"], "pong");
 }
 
-/// A notification whose handler waits holds up what is behind it: a call, a batch, and no cancel.
+/// A notification whose handler waits delays the call and the batch after it, but not a cancellation.
 #[tokio::test]
 async fn a_call_that_has_not_started_never_does() {
     let Holding { router, mut entered, release, .. } = holding();
@@ -97,7 +97,7 @@ async fn a_call_that_has_not_started_never_does() {
     assert_eq!(ids, [Some(antiphon::Id::from(2))]);
 }
 
-/// The house is full: what waits for a place waits, and a cancel makes room.
+/// The in-flight limit is reached: requests wait, and a cancellation frees a slot.
 #[tokio::test]
 async fn at_the_in_flight_limit_cancels_are_read() {
     let Holding { router, mut entered, .. } = holding();
@@ -138,7 +138,7 @@ async fn a_cancel_that_is_an_entry_of_a_batch_counts() {
     let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
-    // One before it on the connection, one before it in the batch, one behind it.
+    // One before it on the connection, one before it in the batch, one after it.
     let batch =
         [request(2, "hold", "[]"), cancel("1"), cancel("2"), cancel("3"), request(3, "ping", "[]")];
     raw.send(&format!("[{}]", batch.join(","))).await;
@@ -180,7 +180,7 @@ async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
         within(entered.recv()).await.unwrap();
         call.abort();
         within(gone.recv()).await.unwrap();
-        // By its timeout too, and all that is left of a batch.
+        // Also by its timeout, and for the rest of a batch.
         let late = client.call::<String>("hold", ()).timeout(Duration::from_millis(1));
         assert!(matches!(within(late.into_future()).await, Err(CallError::TimedOut(_))), "{wire}");
         within(gone.recv()).await.unwrap();

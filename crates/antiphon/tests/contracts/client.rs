@@ -1,4 +1,4 @@
-//! What a client bears: answers in any order, answers of no use, calls that nobody waits for.
+//! A client under stress: responses in any order, useless responses, abandoned calls.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -42,7 +42,7 @@ async fn useless_answers_do_not_kill_the_connection() {
     ] {
         raw.send(&useless).await;
     }
-    // The call whose answer was broken learns so; the other one goes on.
+    // The call with the broken response fails; the other one continues.
     let broken = within(both).await.unwrap().unwrap_err();
     assert!(matches!(&broken, CallError::Protocol(reason) if reason.contains("both")), "{broken}");
     raw.send(&format!(r#"{{"jsonrpc":"2.0","result":2,"id":{other_id}}}"#)).await;
@@ -134,7 +134,7 @@ async fn errors_name_the_address_and_the_cause() {
         ("memory:nobody", "cannot connect to memory:nobody"),
         ("stdio:", "cannot connect to stdio:"),
         ("exec:/nonexistent/program", "cannot connect to exec:/nonexistent/program"),
-        ("nonsense", "`nonsense` is no endpoint"),
+        ("nonsense", "`nonsense` is not an endpoint"),
     ] {
         let error = Client::connect(endpoint).await.unwrap_err();
         assert!(error.to_string().starts_with(text), "{error}");
@@ -184,7 +184,7 @@ async fn an_answer_nested_too_deeply_ends_its_call() {
 
 #[tokio::test]
 async fn an_unreadable_answer_to_one_of_many_calls_ends_them_all() {
-    // Nobody knows whose answer it was, and none may wait for ever.
+    // The response cannot be matched to a call, and no call may wait for ever.
     let limits = Limits { depth: 10, ..Limits::default() };
     let (ours, theirs) = antiphon::transport::memory::pair();
     let client = Client::builder().limits(limits).over(theirs);
@@ -207,13 +207,13 @@ async fn chosen_ids_and_our_own_never_meet() {
     let chosen = |id: String| Id::from_json(RawJson::parse(id).unwrap()).unwrap();
     let own = tokio::spawn(client.call::<u64>("own", ()).into_future());
     let own_id = raw.next().await["id"].clone();
-    // An id that waits already, however it is written, is refused.
+    // An id that is already pending is rejected, in any spelling.
     for taken in [own_id.to_string(), format!("{own_id}.0")] {
         let call = client.call::<u64>("chosen", ()).id(chosen(taken.clone()));
         let refused = within(call.into_future()).await.unwrap_err();
         assert!(matches!(refused, CallError::Refused(_)), "{taken}: {refused}");
     }
-    // And our own stay clear of what was chosen.
+    // Generated ids avoid the chosen ones.
     let ahead: Vec<_> = (2..6)
         .map(|id| tokio::spawn(client.call::<u64>("chosen", ()).id(id.into()).into_future()))
         .collect();

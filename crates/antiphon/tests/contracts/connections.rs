@@ -1,4 +1,4 @@
-//! The connections of an HTTP client: which are used again, which are not, and when they end.
+//! The connections of an HTTP client: which are reused, which are not, and when they end.
 
 use std::future::IntoFuture;
 use std::io::{Read as _, Write as _};
@@ -27,7 +27,7 @@ async fn there_are_as_many_connections_as_calls_at_once() {
 
 #[tokio::test]
 async fn a_connection_that_was_closed_while_it_rested_is_not_used() {
-    // Closed, with or without a word: some servers say why.
+    // Closed, with or without a response: some servers give a reason.
     for farewell in ["", "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"] {
         let (hand, address) = Hand::listen().await;
         let client = Client::connect(&address).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_connection_with_words_that_nobody_asked_for_is_not_used() {
     let mut first = hand.accept().await;
     first.answer(PLAIN).await;
     assert_eq!(within(call).await.unwrap().unwrap(), 1);
-    // An answer to the next call, as whoever wants to be believed would send it.
+    // A forged response to the next call.
     let forged = r#"{"jsonrpc":"2.0","result":666,"id":2}"#;
     first.say(&format!("HTTP/1.1 200 OK\r\ncontent-length: 37\r\n\r\n{forged}")).await;
     settle().await;
@@ -61,7 +61,7 @@ async fn a_connection_with_words_that_nobody_asked_for_is_not_used() {
     first.ended().await;
 }
 
-/// The thread is busy while the server closes: the runtime has not seen it when the call begins.
+/// The thread is busy while the server closes, so the runtime has not seen it when the call begins.
 #[tokio::test]
 async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -87,8 +87,8 @@ async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
         assert_eq!(one(&client).await.unwrap(), 1);
         close.send(()).unwrap();
         closed.recv().unwrap();
-        // Longer than a connection may rest without the runtime being asked, which nothing else
-        // tells.
+        // Longer than a connection may stay idle before the runtime is polled, which has no other
+        // visible effect.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -106,7 +106,7 @@ async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
     drop(stream);
     let error = within(call).await.unwrap().unwrap_err().to_string();
     assert!(error.contains("did not answer") && error.contains("may have been done"), "{error}");
-    // The next connection is that of the next call.
+    // The next call uses the next connection.
     let call = tokio::spawn(client.call::<u64>("m", (3,)).into_future());
     let (_, body) = hand.accept().await.request().await.unwrap();
     assert!(body.contains("[3]"), "{body}");
@@ -117,7 +117,7 @@ async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
 async fn a_call_that_is_dropped_takes_its_connection_along() {
     let (hand, address) = Hand::listen().await;
     let client = Client::connect(&address).await.unwrap();
-    // Before any answer, in its head, and in its body.
+    // Before any response, in its head, and in its body.
     for said in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"] {
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         let mut stream = hand.accept().await;
@@ -134,7 +134,7 @@ async fn a_call_that_is_dropped_takes_its_connection_along() {
 
 #[tokio::test]
 async fn a_name_with_several_addresses_is_found_at_any() {
-    // `localhost` may be ::1 first, where nobody listens.
+    // `localhost` may resolve to ::1 first, where no server listens.
     let (hand, address) = Hand::listen().await;
     tokio::spawn(hand.serve(PLAIN.to_owned(), 1));
     let client = Client::connect(&address.replace("127.0.0.1", "localhost")).await.unwrap();
@@ -167,7 +167,7 @@ async fn connections_that_rest_end_with_their_time_or_their_client() {
     }
 }
 
-/// A socket is woken by the runtime that made it.
+/// A socket is woken by the runtime that created it.
 #[test]
 fn a_client_may_be_called_from_several_runtimes() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -177,14 +177,14 @@ fn a_client_may_be_called_from_several_runtimes() {
     let thread = std::thread::spawn(move || server.block_on(within(serving)).unwrap());
     let client = one_of_two.block_on(Client::connect(&address)).unwrap();
     for _ in 0..2 {
-        // The other one sleeps meanwhile.
+        // The other runtime sleeps meanwhile.
         assert_eq!(one_of_two.block_on(within(one(&client))).unwrap(), 1);
         assert_eq!(other.block_on(within(one(&client))).unwrap(), 1);
     }
     assert_eq!(thread.join().unwrap(), 2, "each has a connection of its own");
 }
 
-/// What has no body has none, whatever it says; but who says otherwise may send one.
+/// A response without a body has none, whatever its headers claim; but a wrong server may send one.
 #[tokio::test]
 async fn a_connection_that_may_still_bring_a_body_is_not_used() {
     for says in ["transfer-encoding: chunked", "content-length: 5"] {

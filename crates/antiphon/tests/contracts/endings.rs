@@ -1,4 +1,4 @@
-//! Contracts 9 and 10: disconnect, end of input, shutdown; and nothing left behind.
+//! Contracts 9 and 10: disconnect, end of input, shutdown; and no leaks.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
         let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
         stop.send(()).unwrap();
-        // Until the server says that it shuts down, it may still take a call.
+        // Until the server announces its shutdown, it may still accept a call.
         let refused = within(async {
             loop {
                 match client.call::<String>("nowhere", ()).await {
@@ -120,7 +120,7 @@ async fn dropping_the_last_client_ends_the_connection() {
 #[tokio::test]
 async fn tasks_end_with_their_connection() {
     let Holding { router, mut entered, .. } = holding();
-    // What is still accepted after the end of input is drained for this long at most.
+    // The maximum time for requests that are accepted after the end of input.
     let limits = Limits { shutdown_timeout: Duration::from_millis(50), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, router).await;
     let open = Client::connect(&address).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_client_closes_although_its_handler_does_not_end() {
     assert_eq!(raw.next().await["method"], "ask");
     within(served.close()).await;
     assert_eq!(raw.next().await["error"]["code"], -32009);
-    // The same for the handler of a notification, and what waits behind it.
+    // Also for the handler of a notification, and the messages after it.
     let Holding { router, mut entered, mut gone, .. } = holding();
     let (mut raw, served) = Raw::served(limits, router);
     raw.send(&notification("hold_note", "[]")).await;
@@ -272,7 +272,7 @@ async fn a_client_closes_although_its_handler_does_not_end() {
 #[tokio::test]
 async fn the_child_of_a_dropped_client_leaves() {
     let left = std::env::temp_dir().join(format!("antiphon-{}-left", std::process::id()));
-    // It calls, hears no more than the end of its stdin, and leaves word.
+    // It calls, sees the end of its stdin, and leaves a message.
     let call = request(1, "hold", "[]").replace('"', "\\\"");
     let child = format!("exec:sh -c 'echo \"{call}\"; cat >&2; echo > {}'", left.display());
     let Holding { router, mut entered, .. } = holding();
@@ -336,7 +336,7 @@ async fn a_disconnect_cancels_what_runs_while_the_reader_pauses() {
     within(gone.recv()).await.unwrap();
 }
 
-/// What is pipelined behind an answer is not read any more, and must not cost it.
+/// Requests pipelined after a final response are not read, and must not destroy it.
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn a_shutdown_sends_all_of_an_answer_whatever_is_behind_it() {
@@ -364,7 +364,7 @@ async fn a_shutdown_sends_all_of_an_answer_whatever_is_behind_it() {
         body.len()
     );
     let mut stream = dial(&address).await;
-    // More behind it than is read ahead.
+    // More data after it than is read ahead.
     stream.write_all((big.clone() + &big.repeat(1_000)).as_bytes()).await.unwrap();
     within(entered.recv()).await.unwrap();
     stop.send(()).unwrap();

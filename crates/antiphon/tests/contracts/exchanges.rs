@@ -1,4 +1,4 @@
-//! What an HTTP server may answer, and how its answers may fail.
+//! The responses that an HTTP server may send, and how they may fail.
 
 use std::future::IntoFuture;
 
@@ -10,7 +10,7 @@ use crate::support::within;
 
 #[tokio::test]
 async fn a_response_may_have_any_form() {
-    // With how many connections two calls take.
+    // The number of connections that two calls use.
     for (response, connections) in [
         (PLAIN, 1),
         (CHUNKED, 1),
@@ -86,7 +86,7 @@ async fn an_answer_before_the_question_is_read_is_heard() {
         let error = within(call).await.unwrap().unwrap_err().to_string();
         assert!(error.contains("413") && error.contains("too much"), "{error}");
         drop(stream);
-        // What was not sent to its end is not followed by anything.
+        // A connection with an incomplete request is not reused.
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         hand.accept().await.answer(PLAIN).await;
         assert_eq!(within(call).await.unwrap().unwrap(), 1);
@@ -155,7 +155,7 @@ async fn faults_say_what_is_wrong_and_harm_no_other_call() {
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         let mut stream = hand.accept().await;
         let (_, body) = stream.request().await.unwrap();
-        // A client that has heard enough need not hear the rest.
+        // A client that has the response need not read the rest.
         let _ = stream.0.write_all(answered(response, &body).as_bytes()).await;
         drop(stream);
         let error = within(call).await.unwrap().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! An HTTP server that is driven by hand, and what it says.
+//! An HTTP server driven by the test.
 
 use std::future::IntoFuture;
 
@@ -9,7 +9,7 @@ use tokio::task::yield_now;
 
 use crate::support::within;
 
-/// A server that says what the test has it say.
+/// A server that sends the responses of the test.
 pub(crate) struct Hand(pub(crate) TcpListener);
 
 /// One of its connections.
@@ -28,7 +28,7 @@ impl Hand {
         RawConnection(stream)
     }
 
-    /// Serves this response, to everyone, on connections that stay. Ends with how many there were.
+    /// Serves this response to every request on persistent connections. Returns the number of connections.
     pub(crate) async fn serve(self, response: String, calls: usize) -> usize {
         let (done, mut all) = tokio::sync::mpsc::channel(calls);
         let mut connections = 0;
@@ -54,7 +54,7 @@ impl Hand {
 }
 
 impl RawConnection {
-    /// The next request: its head and its body.
+    /// Reads the next request: its head and its body.
     pub(crate) async fn request(&mut self) -> Option<(String, String)> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
@@ -71,19 +71,19 @@ impl RawConnection {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Answers the next request with this.
+    /// Responds to the next request with this.
     pub(crate) async fn answer(&mut self, response: &str) {
         let (_, body) = self.request().await.expect("there is a request");
         self.say(&answered(response, &body)).await;
     }
 
-    /// Until the client closes.
+    /// Waits until the client closes.
     pub(crate) async fn ended(&mut self) {
         assert_eq!(within(self.0.read(&mut [0])).await.unwrap_or(0), 0);
     }
 }
 
-/// `{json}` is the result 1 for whoever asked, `{size}` its length, `{hex}` the same in hex.
+/// `{json}` is the result 1 for the caller's id, `{size}` its length, `{hex}` its length in hex.
 pub(crate) fn answered(response: &str, request: &str) -> String {
     let request: serde_json::Value = serde_json::from_str(request).unwrap();
     let json = format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, request["id"]);
@@ -104,7 +104,7 @@ pub(crate) async fn one(client: &Client) -> Result<u64, CallError> {
     within(client.call::<u64>("m", ()).into_future()).await
 }
 
-/// Lets the runtime see what has come.
+/// Lets the runtime process received data.
 pub(crate) async fn settle() {
     for _ in 0..10 {
         yield_now().await;

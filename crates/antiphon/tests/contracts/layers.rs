@@ -1,4 +1,4 @@
-//! Layers around one call: each sees each call once, in order, and leaves nothing behind.
+//! Layers of a server: each sees each call once, in order, and the next call is unaffected.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,15 +6,17 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use antiphon::layer::{BoxError, Concurrency, Filter, IncomingCall, Timeout};
-use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
+use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, PerConnection, Router};
 use tower::limit::ConcurrencyLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer;
 use tower::{Layer, Service, ServiceBuilder};
 
-use crate::support::{Holding, Raw, connect, holding, request, serve, wires_and_http, within};
+use crate::support::{
+    Holding, Raw, connect, holding, request, serve, wires, wires_and_http, within,
+};
 
-/// Writes down what passes.
+/// Records the calls that pass.
 #[derive(Clone)]
 struct Seen {
     name: &'static str,
@@ -41,11 +43,11 @@ impl<S: Service<IncomingCall>> Service<IncomingCall> for Seeing<S> {
         self.1.poll_ready(poller)
     }
 
-    fn call(&mut self, served: IncomingCall) -> S::Future {
-        let kind = if served.cx.id().is_some() { "call" } else { "note" };
-        let line = format!("{} {kind} {}", self.0.name, served.call.method);
+    fn call(&mut self, request: IncomingCall) -> S::Future {
+        let kind = if request.cx.id().is_some() { "call" } else { "note" };
+        let line = format!("{} {kind} {}", self.0.name, request.call.method);
         self.0.log.lock().unwrap().push(line);
-        self.1.call(served)
+        self.1.call(request)
     }
 }
 
@@ -127,11 +129,11 @@ async fn layers_of_tower_fit() {
         client.call::<i64>("add", (1, 2)).into_future()
     );
     assert_eq!(code(&slow.unwrap_err()), 1);
-    assert_eq!(code(&shed.unwrap_err()), -32603, "tower sheds it, for a reason of its own");
-    assert_eq!(client.call::<i64>("add", (1, 2)).await.unwrap(), 3, "the place is free again");
+    assert_eq!(code(&shed.unwrap_err()), -32603, "an error of tower is internal");
+    assert_eq!(client.call::<i64>("add", (1, 2)).await.unwrap(), 3, "the permit is released");
 }
 
-/// Waits in `poll_ready`, as a limit of tower does, and only for calls that have come so far.
+/// A limit of tower waits in `poll_ready`, which is polled only for calls that have reached it.
 #[tokio::test]
 async fn a_service_that_is_not_ready_is_waited_for() {
     let Holding { router, mut entered, release, .. } = holding();
@@ -183,18 +185,18 @@ async fn what_a_layer_adds_ends_with_its_call() {
         let address = serve(wire, Limits::default(), marked).await;
         let client = connect(&address).await;
         for _ in 0..3 {
-            let told: (Option<String>, Option<u8>) = client.call("marked", ()).await.unwrap();
-            assert_eq!(told, (Some("last".to_owned()), Some(7)), "{wire}");
-            let told: (Option<String>, Option<u8>) = client.call("plain", ()).await.unwrap();
-            assert_eq!(told, (None, None), "{wire}");
+            let added: (Option<String>, Option<u8>) = client.call("marked", ()).await.unwrap();
+            assert_eq!(added, (Some("last".to_owned()), Some(7)), "{wire}");
+            let added: (Option<String>, Option<u8>) = client.call("plain", ()).await.unwrap();
+            assert_eq!(added, (None, None), "{wire}");
         }
         let mut batch = client.batch();
         let slots: Vec<_> = ["marked", "plain", "marked", "plain"]
             .map(|method| batch.call::<(Option<String>, Option<u8>)>(method, ()))
             .into();
         let mut replies = within(batch.send()).await.unwrap();
-        let told = slots.into_iter().map(|slot| replies.take(slot).unwrap().1);
-        assert_eq!(told.collect::<Vec<_>>(), [Some(7), None, Some(7), None], "{wire}");
+        let added = slots.into_iter().map(|slot| replies.take(slot).unwrap().1);
+        assert_eq!(added.collect::<Vec<_>>(), [Some(7), None, Some(7), None], "{wire}");
     }
 }
 
@@ -213,13 +215,13 @@ async fn a_late_call_is_dropped_and_its_token_cancelled() {
     let late = tokio::spawn(client.call::<String>("hold", ()).into_future());
     entered.recv().await.unwrap();
     assert_eq!(code(&late.await.unwrap().unwrap_err()), Code::TIMED_OUT.0);
-    gone.recv().await.expect("what it had set going hears of it");
+    gone.recv().await.expect("the token of the call is cancelled");
     drop(release);
     assert_eq!(client.call::<String>("patient", ()).await.unwrap(), "at last");
 }
 
 #[tokio::test]
-async fn so_many_run_so_many_wait_and_the_rest_is_refused() {
+async fn calls_over_the_limit_wait_and_calls_over_the_queue_are_rejected() {
     let Holding { router, mut entered, release, .. } = holding();
     let handler = router.layer(Concurrency::new(1).queue(1));
     let (mut raw, _served) = Raw::served(Limits::default(), handler);
@@ -238,33 +240,33 @@ async fn so_many_run_so_many_wait_and_the_rest_is_refused() {
     assert_eq!(raw.next().await["id"], 2);
 }
 
-/// What ends with its connection, running and waiting, holds no place any more.
+/// A call that ends with its connection, running or queued, releases its permit.
 #[tokio::test]
-async fn a_call_that_is_given_up_gives_back_its_place() {
+async fn a_cancelled_call_releases_its_permit() {
     let Holding { router, mut entered, release, mut gone } = holding();
-    let places = Concurrency::new(1).queue(1);
-    let (mut raw, served) = Raw::served(Limits::default(), router.clone().layer(places.clone()));
+    let limit = Concurrency::new(1).queue(1);
+    let (mut raw, served) = Raw::served(Limits::default(), router.clone().layer(limit.clone()));
     for id in 1..=3 {
         raw.send(&request(id, "hold", "[]")).await;
     }
-    assert_eq!(raw.next().await["id"], 3, "one runs, one waits, and the third is refused");
+    assert_eq!(raw.next().await["id"], 3, "one runs, one waits, and the third is rejected");
     within(entered.recv()).await.unwrap();
     drop(raw);
     within(served.peer().unwrap().closed()).await;
     within(gone.recv()).await.unwrap();
 
-    let (mut raw, _served) = Raw::served(Limits::default(), router.layer(places));
+    let (mut raw, _served) = Raw::served(Limits::default(), router.layer(limit));
     for id in 1..=3 {
         raw.send(&request(id, "hold", "[]")).await;
     }
-    assert_eq!(raw.next().await["id"], 3, "there is as much room as before");
+    assert_eq!(raw.next().await["id"], 3, "the limit is as before");
     within(entered.recv()).await.unwrap();
     release.notify_one();
     assert_eq!(raw.next().await["result"], "held");
 }
 
 #[tokio::test]
-async fn what_is_denied_is_as_if_it_were_not_there() {
+async fn a_denied_method_looks_like_an_absent_one() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
     let router = small().method("secret", move |(): (), _: Context| {
@@ -282,4 +284,32 @@ async fn what_is_denied_is_as_if_it_were_not_there() {
         assert_eq!(within(client.call::<i64>("add", (1, 2)).into_future()).await.unwrap(), 3);
     }
     assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+/// The handler of a connection keeps its state, inside of layers that all connections share.
+#[tokio::test]
+async fn layers_stand_around_the_handler_of_each_connection() {
+    for wire in wires() {
+        let handler = PerConnection::new(|_, _| {
+            let calls = AtomicUsize::new(0);
+            Router::new().method("count", move |(): (), _: Context| {
+                let count = calls.fetch_add(1, Ordering::Relaxed) + 1;
+                async move { Ok(count) }
+            })
+        });
+        let (inner, inner_log) = seen("inner");
+        let (outer, outer_log) = seen("outer");
+        let handler: Arc<dyn Handler> = Arc::new(handler.layer(inner));
+        let address = serve(wire, Limits::default(), handler.layer(outer)).await;
+        for _ in 0..2 {
+            let client = connect(&address).await;
+            for expected in 1..=3 {
+                let count = within(client.call::<usize>("count", ()).into_future()).await.unwrap();
+                assert_eq!(count, expected, "{wire}");
+            }
+        }
+        for log in [inner_log, outer_log] {
+            assert_eq!(log.lock().unwrap().len(), 6, "{wire}");
+        }
+    }
 }

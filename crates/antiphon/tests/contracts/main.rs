@@ -1,7 +1,7 @@
-//! The contracts that peers break, each as a script of two sides.
+//! The contracts between peers, each tested as a script of two sides.
 //!
-//! Races are made with barriers and channels, never with sleeps. A test that hangs is ended by
-//! [`within`], which names it.
+//! Races are created with barriers and channels, never with sleeps. [`within`] ends a test that hangs,
+//! and names it.
 
 #![cfg_attr(not(feature = "full"), allow(unused_imports, reason = "some tests need more"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]

@@ -1,4 +1,4 @@
-//! The service as others mount it: bodies and answers as `tower` knows them.
+//! The service inside other applications: bodies and responses as `tower` services see them.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tower_service::Service as _;
 
 use crate::support::{request, within};
 
-/// A body that comes in these pieces, promises this much, and may say when it was the last one.
+/// A body in these pieces, with this size hint, that may report its last piece.
 #[derive(Default)]
 struct Pieces {
     pieces: Vec<&'static [u8]>,
@@ -53,7 +53,7 @@ fn post() -> Builder {
     Request::post("/").header("content-type", "application/json")
 }
 
-/// A promise is a lower bound, and a piece that may be empty is not the end.
+/// A size hint is a lower bound, and an empty piece is not the end.
 #[tokio::test]
 async fn a_body_is_read_to_its_end() {
     let call: &[u8] = br#"{"jsonrpc":"2.0","method":"m","id":1}   "#;
@@ -77,7 +77,7 @@ async fn a_body_is_read_to_its_end() {
     }
 }
 
-/// Contract 7, whatever a body promises and however it ends.
+/// Contract 7, whatever a body announces and however it ends.
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused_however_it_comes() {
     for pieces in [vec![&b"123456"[..]], vec![b"123", b"456"]] {
@@ -91,7 +91,7 @@ async fn a_body_over_the_limit_is_refused_however_it_comes() {
     }
 }
 
-/// Who may call may read why it was refused.
+/// A caller that may call may also read the reason of a rejection.
 #[tokio::test]
 async fn every_answer_to_an_allowed_page_can_be_read() {
     for (request, status) in [
@@ -112,7 +112,7 @@ async fn every_answer_to_an_allowed_page_can_be_read() {
     }
 }
 
-/// A Response is never answered, and one that is none is not either, however the batch ends.
+/// A Response never gets a response, not even an invalid one, however the batch ends.
 #[tokio::test]
 async fn an_invalid_response_is_not_answered_when_time_is_up() {
     let limits = Limits {

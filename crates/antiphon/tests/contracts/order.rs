@@ -94,7 +94,7 @@ async fn a_batch_that_holds_a_notification_overtakes_nothing() {
     let (mut raw, _served) = Raw::served(Limits::default(), router);
     raw.send(&notification("call_back", "[]")).await;
     let question = raw.next().await;
-    // While it waits for us a request overtakes it, but not a batch whose notification must not.
+    // While it waits for us, a request overtakes it, but not a batch with a notification.
     raw.send(&format!("[{},{}]", notification("note", "[1,20]"), request(1, "ask", "[1]"))).await;
     raw.send(&request(2, "ask", "[2]")).await;
     assert_eq!(raw.next().await["id"], 2);
@@ -142,7 +142,7 @@ async fn a_handle_kept_from_a_notification_does_not_loosen_the_order() {
     raw.send(&notification("hold_note", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&request(1, "ask", "[1]")).await;
-    // Once this is heard, what was said before it has been read, and nothing of it has started.
+    // When this arrives, the messages before it were read, and none has started.
     raw.send(&answer(&question["id"], "null")).await;
     within(hearing.recv()).await.unwrap();
     assert!(log.lock().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Subscriptions whose items are not taken as fast as they come: on either side they wait, go, or end it.
+//! Subscriptions whose items arrive faster than they are taken: they wait, are dropped, or end it.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::subscriptions::{is_reply, item};
 use crate::support::{Raw, both, request, within};
 
-/// The reader stalls: items pile up where they may, and not further.
+/// The reader stalls: items queue up to the limit, and not further.
 #[tokio::test]
 async fn without_a_reader_the_oldest_go_and_are_counted() {
     let sent = Arc::new(AtomicUsize::new(0));
@@ -32,7 +32,7 @@ async fn without_a_reader_the_oldest_go_and_are_counted() {
     let limits = Limits { write_queue_bytes: 1_024, ..Limits::default() };
     let (mut raw, _server) = Raw::served(limits, router);
     raw.send(&request(1, "subscribe_fast", "[]")).await;
-    // Nothing is read, and the source is done all the same.
+    // Nothing is read, but the source ends.
     within(done.recv()).await.unwrap();
     assert_eq!(sent.load(Ordering::SeqCst), 10_000);
     assert!(is_reply(&raw.next().await));
@@ -111,7 +111,7 @@ async fn without_a_reader_a_source_waits_where_nothing_may_be_lost() {
     }
 }
 
-/// Items that the follower does not take hold up the reader, and no call.
+/// Items that the subscriber does not take pause the reader, but delay no call.
 #[tokio::test]
 async fn a_follower_that_takes_nothing_can_still_call() {
     let router = Router::new()
@@ -135,7 +135,7 @@ async fn a_follower_drops_the_oldest_or_closes_where_it_says_so() {
     let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
     let dropping = client.subscribe::<u64>("many", ()).buffer(4).overflow(Overflow::DropOldest);
     let mut items = within(dropping.into_future()).await.unwrap();
-    // Everything has come when this is answered: the end of the source is behind all items.
+    // Everything has arrived when this is answered: the end of the source comes after all items.
     while items.end_reason().is_none() {
         within(client.call::<()>("ping", ()).into_future()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Contract 1 where a handler panics: whenever it does, its request is answered, and so are others.
+//! Contract 1 for panicking handlers: the request is answered, and so are the others.
 
 use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
@@ -20,7 +20,7 @@ impl Drop for Bomb {
     }
 }
 
-/// A future that panics when it is dropped, after it was polled this often and once more.
+/// A future that panics when it is dropped, after this many polls plus one.
 struct Fused(u8, Bomb);
 
 impl Future for Fused {
@@ -34,7 +34,7 @@ impl Future for Fused {
     }
 }
 
-/// A future that panics when it is polled, after it was polled this often, and when it is dropped.
+/// A future that panics in the poll after this many polls, and when it is dropped.
 struct Twice(u8);
 
 impl Future for Twice {
@@ -108,7 +108,7 @@ async fn a_handler_may_panic_at_any_time() {
         let address = serve(wire, limits, Panicky).await;
         let client = connect(&address).await;
         for when in WHEN {
-            // What became of it is known before some of these panic.
+            // The outcome is known before some of these panic.
             let _ = within(async { client.call::<RawJson>(when, ()).await }).await;
             within(async { client.call::<RawJson>("well", ()).await }).await.unwrap();
             let mut batch = client.batch();

@@ -1,4 +1,4 @@
-//! Progress: told before the answer, heard beside it, and it holds up nothing.
+//! Progress: sent before the response, received beside it, and it delays nothing.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Raw, bound, client, request, wires, within};
 
-/// `work` tells each step; `steps` tells so many and is done.
+/// `work` reports each step; `steps` reports a number of steps and ends.
 fn router() -> Router {
     Router::new()
         .method("steps", |params: Value, cx: Context| async move {
@@ -48,7 +48,7 @@ async fn progress_is_a_stream_beside_the_result_on_every_wire() {
                 within(async { tokio::join!(call, seen.collect::<Vec<_>>()) }).await;
             assert!(result.unwrap(), "{wire}");
             assert_eq!(seen, [0, 1, 2, 3, 4], "{wire}");
-            // Who does not ask is told nothing.
+            // A caller that does not request progress gets none.
             let quiet: bool = within(client.call("steps", json!({})).into_future()).await.unwrap();
             assert!(!quiet, "{wire}");
             serving.abort();
@@ -72,7 +72,7 @@ async fn on_the_wire_it_comes_before_the_answer() {
         assert_eq!(raw.next().await, expected);
     }
     assert_eq!(raw.next().await["result"], true);
-    // The token of the last call is not the next one's.
+    // The token of the last call does not apply to the next one.
     raw.send(&request(2, "steps", r#"{"steps":2}"#)).await;
     assert_eq!(raw.next().await["result"], false);
 }
@@ -93,7 +93,7 @@ async fn progress_that_nobody_takes_holds_up_nothing() {
     let call = client.call::<bool>("steps", json!({"steps": 10_000}));
     let (call, progress) = call.with_progress::<Value>();
     assert!(within(call.into_future()).await.unwrap());
-    // What is left of it is the newest.
+    // The newest item remains.
     let steps: Vec<_> = within(progress.map(|told| told.unwrap()["step"].as_u64()).collect()).await;
     assert!(steps.len() < 100 && steps.last() == Some(&Some(9_999)), "{} steps", steps.len());
 }
@@ -110,7 +110,7 @@ async fn what_has_no_progress_says_so() {
     assert!(refused.to_string().contains("by name"), "{refused}");
 }
 
-/// Time stands still but for what the test lets pass.
+/// The clock is paused; only the test advances it.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_begins_anew_with_progress_up_to_its_cap() {
     let tick = Arc::new(Notify::new());

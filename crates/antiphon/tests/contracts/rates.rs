@@ -1,4 +1,4 @@
-//! How often somebody may call, what is counted, and what a panic looks like from outside.
+//! Rate limits, metrics, and panics as the outer layers see them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn echo() -> Router {
         })
 }
 
-/// How long to wait, where that is the answer.
+/// The time to wait, if the call was over the rate limit.
 fn retry_after(error: &CallError) -> u64 {
     let CallError::Rpc(error) = error else { panic!("it was not refused: {error}") };
     assert_eq!(error.code, Code::RATE_LIMITED);
@@ -61,11 +61,11 @@ async fn an_identity_has_one_bucket_on_all_its_connections() {
         client.call::<String>("in", (token,)).await.unwrap();
         clients.push(client);
     }
-    let mut served = Vec::new();
+    let mut accepted = Vec::new();
     for client in &clients {
-        served.push(client.call::<String>("echo", ("x",)).await.is_ok());
+        accepted.push(client.call::<String>("echo", ("x",)).await.is_ok());
     }
-    assert_eq!(served, [true, true, false, true]);
+    assert_eq!(accepted, [true, true, false, true]);
 }
 
 #[tokio::test]

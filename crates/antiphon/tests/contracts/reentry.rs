@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use crate::support::{Raw, both, notification, request, within};
 
-/// Calls the other side back until the depth is used up, and adds one for each level.
+/// Calls the peer back until the depth is reached, and adds one per level.
 fn descend() -> Router {
     Router::new().method("descend", |(depth,): (u64,), cx: Context| async move {
         if depth == 0 {
@@ -37,7 +37,7 @@ async fn a_thousand_handlers_notify_and_call_back_on_one_connection() {
         peer.notify("progress", (n,)).await?;
         Ok(doubled + 1)
     });
-    // A small write queue: the handlers' own notifications fill it many times over.
+    // A small write queue: the handlers' notifications fill it many times.
     let limits = Limits { write_queue_bytes: 256, ..Limits::default() };
     let (client, _server) = both((limits.clone(), ours), (limits, theirs));
     let calls = (0..1_000).map(|n| client.call::<u64>("work", (n,)).into_future());
@@ -55,14 +55,14 @@ async fn nested_callbacks_at_the_in_flight_limit_end() {
         let calls = (0..in_flight * 4).map(|_| left.call::<u64>("descend", (6,)).into_future());
         let results = within(join_all(calls)).await;
         for result in results {
-            // Either it got through, or somebody on the way was too busy; never silence.
+            // Either it succeeds, or a peer on the way is too busy; never silence.
             match result {
                 Ok(depth) => assert_eq!(depth, 6),
                 Err(CallError::Rpc(error)) => assert_eq!(error.code.0, -32009, "{error}"),
                 Err(other) => panic!("{other}"),
             }
         }
-        // And the connection is as good as new.
+        // The connection still works.
         assert_eq!(within(left.call::<u64>("descend", (1,)).into_future()).await.unwrap(), 1);
     }
 }
@@ -78,7 +78,7 @@ async fn nested_callbacks_below_the_limit_all_succeed() {
 
 #[tokio::test]
 async fn a_notification_may_call_back_and_be_called_back() {
-    // The handler of a notification calls us; to answer, we call its side again.
+    // The handler of a notification calls us; to respond, we call its side again.
     let (done, mut finished) = tokio::sync::mpsc::channel::<u64>(1);
     let theirs = descend().notification("start", move |(): (), cx: Context| {
         let done = done.clone();
@@ -106,7 +106,7 @@ async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
         })
         .method("ping", |(): (), _cx: Context| async { Ok("pong") });
     let (mut raw, served) = Raw::served(Limits::default(), theirs);
-    // A call of the served side waits, so that it goes on reading.
+    // A call of the serving side is pending, so it keeps reading.
     let waiting = served.call::<()>("first", ()).into_future();
     let waiting = tokio::spawn(waiting);
     let first = raw.next().await;
@@ -133,7 +133,7 @@ async fn ids_of_the_two_directions_never_meet() {
     raw.send(&request(1, "ask", "[]")).await;
     let question = raw.next().await;
     assert_eq!((&question["method"], &question["id"]), (&"name".into(), &1.into()));
-    // A request with the id that their own call has.
+    // A request with the id of the peer's own pending call.
     raw.send(&request(1, "ask", "[]")).await;
     let second = raw.next().await;
     for (question, name) in [(&question, "ada"), (&second, "bob")] {
@@ -166,8 +166,8 @@ async fn at_the_limit_the_reader_pauses_and_then_serves_all() {
 
 #[tokio::test]
 async fn a_notification_may_call_back_through_any_handle() {
-    // The handler of a notification calls through a client it was given; to answer, its side is
-    // called again.
+    // The handler of a notification calls through a stored client; to respond, the peer calls its
+    // side again.
     let cell: Arc<OnceLock<Client>> = Arc::default();
     let given = cell.clone();
     let (done, mut finished) = tokio::sync::mpsc::channel::<u64>(1);

@@ -1,4 +1,4 @@
-//! Contract 7 and what it must not break: whatever is bounded, both sides get on.
+//! Contract 7 without deadlocks: whatever is bounded, both sides make progress.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{
     within,
 };
 
-/// What the handler of a notification does before it is done.
+/// The work of a notification's handler.
 #[derive(Clone, Copy, Debug)]
 enum Handling {
     AtOnce,
@@ -22,7 +22,7 @@ enum Handling {
 
 type Heard = mpsc::UnboundedReceiver<u64>;
 
-/// Hears `note` and `ack`, and tells the test of each in its own channel.
+/// Handles `note` and `ack`, and reports each in its own channel.
 fn hearing(handling: Handling) -> (Router, Heard, Heard) {
     let (note, notes) = mpsc::unbounded_channel();
     let (ack, acks) = mpsc::unbounded_channel();
@@ -53,9 +53,9 @@ async fn talk(peer: Peer, notes: u64) {
     }
 }
 
-/// Both sides say much at once, and each hears all of it in order.
+/// Both sides send much at once, and each receives everything in order.
 async fn both_talk(endpoint: &str, write_queue_bytes: usize, handling: Handling, notes: u64) {
-    // Time must not come to anybody's help.
+    // No timer may help.
     let limits = Limits { stall_timeout: FOREVER, write_queue_bytes, ..Limits::default() };
     let (served, mut served_notes, mut served_acks) = hearing(handling);
     let served = served.notification("talk", move |(): (), cx: Context| {
@@ -104,7 +104,7 @@ async fn two_sides_that_both_talk_and_hear_slowly_both_hear() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_sides_that_notify_back_both_hear() {
     for wire in wires() {
-        // As many as may be held while handlers wait for room.
+        // As many as may be held while handlers wait for queue space.
         let notes = Limits::default().in_flight as u64 / 2;
         both_talk(wire, Limits::default().write_queue_bytes, Handling::NotifiesBack, notes).await;
         both_talk(wire, 1, Handling::NotifiesBack, 300).await;
@@ -117,7 +117,7 @@ async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
     let router = router.notification("note", |_: (String,), _cx: Context| async {});
     let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
     let (mut raw, served) = Raw::served(limits, router);
-    // A call of the served side waits, so that it goes on reading.
+    // A call of the serving side is pending, so it keeps reading.
     let _waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
     raw.next().await;
     raw.send(&notification("hold_note", "[]")).await;
@@ -126,7 +126,7 @@ async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
     for _ in 0..5 {
         raw.send(&large).await;
     }
-    // That is all it holds: a request is refused, and a notification, which cannot be, ends it.
+    // The limit is reached: a request is rejected. A notification cannot be, so it ends the connection.
     raw.send(&request(1, "hold", "[]")).await;
     assert_eq!(raw.next().await["error"]["code"], -32009);
     raw.send(&large).await;
@@ -145,7 +145,7 @@ async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
     let waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
     let question = raw.next().await;
     let large = notification("note", &format!("[\"{}\"]", "x".repeat(20_000)));
-    // What was held and is done counts no more.
+    // Held messages that are done no longer count.
     for round in 0..5 {
         raw.send(&notification("hold_note", "[]")).await;
         within(entered.recv()).await.unwrap();

@@ -1,4 +1,4 @@
-//! One service on every endpoint, and what a raw stream bears.
+//! One service on every endpoint, and raw streams under stress.
 
 use std::collections::HashSet;
 use std::future::IntoFuture;
@@ -136,7 +136,7 @@ async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut deaf = dial(&address).await;
     let message = request(1, "echo", &format!("[\"{}\"]", "x".repeat(50_000)));
-    // It writes until the server, which cannot answer, stops reading and then ends the connection.
+    // It writes until the server, which cannot respond, stops reading and then ends the connection.
     let ended = within(async {
         loop {
             if let Err(error) = deaf.write_all(format!("{message}\n").as_bytes()).await {
@@ -166,7 +166,7 @@ async fn connections_over_the_limit_are_told_so() {
     let mut third = dial(&address).await;
     assert_eq!(line(&mut third).await["error"]["code"], -32009);
     drop(first);
-    // The place is free once the server has seen the end of the first.
+    // The slot is free when the server has seen the end of the first.
     within(async {
         loop {
             let mut next = dial(&address).await;
@@ -182,7 +182,7 @@ async fn connections_over_the_limit_are_told_so() {
 #[cfg(feature = "child")]
 #[tokio::test]
 async fn a_child_is_called_and_leaves() {
-    // `cat` says back what it is told: our own call comes back as a call to us.
+    // `cat` echoes its input, so our own call comes back as a call to us.
     let client = Client::builder().handler(named()).connect("exec:cat").await.unwrap();
     assert_eq!(within(client.call::<String>("name", ()).into_future()).await.unwrap(), "client");
     within(client.close()).await;
@@ -233,7 +233,7 @@ async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
     assert!(Server::bind(&format!("unix:{socket}")).await.is_err());
     drop(listener);
     let server = Server::bind(&format!("unix:{socket}")).await.unwrap();
-    // Somebody else's file in its place stays when the server goes.
+    // A file of another process at this path stays when the server ends.
     std::fs::remove_file(&socket).unwrap();
     std::fs::write(&socket, "precious").unwrap();
     drop(server);
@@ -241,7 +241,7 @@ async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
     std::fs::remove_file(&socket).unwrap();
 }
 
-/// Connections are spread over threads, and a shutdown finds them on all of them.
+/// Connections are distributed over threads, and a shutdown reaches all of them.
 #[tokio::test]
 async fn a_server_on_several_threads_is_one_server() {
     let router = Router::new()
@@ -259,7 +259,7 @@ async fn a_server_on_several_threads_is_one_server() {
     let serving = tokio::spawn(server.serve_until(router, async move { stopped.notified().await }));
     let mut clients = Vec::new();
     let mut threads = HashSet::new();
-    // Whoever is awake accepts; sooner or later that is not always the same.
+    // Any idle thread accepts, so the accepting thread changes sooner or later.
     while threads.len() < 2 {
         let client = Client::connect(&address).await.unwrap();
         threads.insert(within(client.call::<String>("thread", ()).into_future()).await.unwrap());

@@ -1,4 +1,4 @@
-//! A side that is gone without a word: it is asked, and given up.
+//! A peer that disappears: it is pinged, and the connection is closed.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::hand::{Hand, RawConnection};
 use crate::support::within;
 
-/// A WebSocket of which the test holds the other end, and a client that asks after a short silence.
+/// A WebSocket whose other end belongs to the test, and a client with a short keep-alive.
 async fn websocket() -> (TcpStream, Client) {
     let (hand, address) = Hand::listen().await;
     let limits = Limits { keep_alive: Some(Duration::from_millis(300)), ..Limits::default() };
@@ -36,7 +36,7 @@ async fn websocket() -> (TcpStream, Client) {
     (stream, client.unwrap())
 }
 
-/// What shows that the key was read (RFC 6455, section 4.2.2).
+/// The proof that the key was read (RFC 6455, section 4.2.2).
 fn proof(key: &str) -> String {
     use base64::Engine as _;
     let mut sha1 = sha1_smol::Sha1::new();
@@ -44,7 +44,7 @@ fn proof(key: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(sha1.digest().bytes())
 }
 
-/// The next frame, which is a ping: without payload, and masked.
+/// Reads the next frame, which is a ping without payload, masked.
 async fn ping(stream: &mut TcpStream) {
     let mut frame = [0; 6];
     within(stream.read_exact(&mut frame)).await.unwrap();
@@ -61,5 +61,5 @@ async fn a_websocket_that_answers_pings_stays_and_one_that_does_not_ends() {
     assert!(!client.peer().unwrap().is_closed());
     ping(&mut stream).await;
     let reason = within(client.peer().unwrap().closed()).await;
-    assert!(reason.contains("no answer to a ping within 300ms"), "{reason}");
+    assert!(reason.contains("no reply to a ping within 300ms"), "{reason}");
 }

@@ -1,4 +1,4 @@
-//! Messages of every size: nothing of one is ever found in another.
+//! Messages of every size: no byte of one message appears in another.
 
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use futures_util::future::join_all;
 
 use crate::support::{connect, elsewhere, serve, wires_and_http, within};
 
-/// Around what small buffers hold, and past it.
+/// Around the size of small buffers, and above it.
 pub(crate) const SIZES: [usize; 14] =
     [1, 70_000, 8_100, 16_384, 2, 8_192, 125, 126, 16_383, 200_000, 65_536, 3, 9_000, 20_000];
-/// More than a thread keeps a buffer for.
+/// Larger than any buffer that a thread keeps.
 const HUGE: usize = 5 << 19;
 
-/// A String that no other is like.
+/// A unique String.
 pub(crate) fn text(round: usize, size: usize) -> String {
     format!("é{round}{}", "x".repeat(size))
 }
@@ -30,7 +30,7 @@ async fn large_and_small_messages_keep_their_order_and_their_bytes() {
     for wire in wires_and_http() {
         let address = serve(wire, Limits::default(), router.clone()).await;
         let client = connect(&address).await;
-        // What the first round has given back, the second is lent.
+        // The second round reuses the buffers of the first.
         for (round, method) in ["echo", "later", "echo"].into_iter().enumerate() {
             let calls = SIZES.iter().map(|size| {
                 let sent = text(round, *size);

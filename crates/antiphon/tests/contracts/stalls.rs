@@ -1,6 +1,6 @@
-//! Who is let go for standing still, and who is not.
+//! Connections that are closed for a stall, and those that are not.
 //!
-//! The clock of these tests is another connection that does stand still.
+//! The clock of these tests is another connection that does stall.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn a_newline_of_its_own_begins_no_message() {
     let address = serve("tcp://127.0.0.1:0", stalling_soon(), router).await;
     let mut stream = dial(&address).await;
     stream.write_all(request(1, "hold", "[]").as_bytes()).await.unwrap();
-    // The request runs before its newline has come.
+    // The request runs before its newline arrives.
     within(entered.recv()).await.unwrap();
     stream.write_all(b"\r\n").await.unwrap();
     stall_goes_by(&address).await;
@@ -81,7 +81,7 @@ async fn a_connection_in_use_is_not_idle() {
         let address = serve(endpoint, limits, quick()).await;
         let used = connect(&address).await;
         for _ in 0..2 {
-            // Connecting takes a while on some wires, and this one is in use meanwhile.
+            // Connecting takes a while on some wires, and this connection is in use meanwhile.
             let address = address.clone();
             let ended = tokio::spawn(async move {
                 let idle = connect(&address).await;
@@ -116,7 +116,7 @@ async fn a_call_that_waits_for_long_is_not_idle() {
     }
 }
 
-/// HTTP, where only this one of the limits is near.
+/// HTTP with only one short timeout.
 #[cfg(feature = "http")]
 mod http {
     use tokio::io::AsyncReadExt;
@@ -198,21 +198,21 @@ mod http {
         assert!(response.contains("\"held\""), "{response}");
     }
 
-    /// A body that came late is forgotten by the time the handler has taken long.
+    /// A late body does not count when the handler takes long.
     #[tokio::test]
     async fn a_body_that_came_late_is_none() {
         let Holding { router, mut entered, release, .. } = holding();
-        // A body may come later than others are idle, also on a machine that is busy.
+        // A body may arrive later than the idle timeout, also on a busy machine.
         let limits = Limits { stall_timeout: 5 * SOON, idle_timeout: Some(SOON), ..patient() };
         let address = serve("http://127.0.0.1:0", limits, router).await;
-        // By the usual way, and by hyper's.
+        // On the fast path, and through hyper.
         for more in ["", "te: trailers\r\n"] {
             let mut stream = dial(&address).await;
             for id in 1..3 {
                 let body = request(id, "hold", "[]");
                 let head = post("", body.len()).replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
                 stream.write_all(head.as_bytes()).await.unwrap();
-                // Another connection comes and goes: the head was read by then.
+                // Another connection opens and closes: the head was read by then.
                 within(dial(&address).await.read(&mut [0; 1])).await.ok();
                 stream.write_all(body.as_bytes()).await.unwrap();
                 within(entered.recv()).await.unwrap();
@@ -231,7 +231,7 @@ mod http {
         }
     }
 
-    /// What is usual, and what hyper serves.
+    /// A request of the fast path, and one that hyper serves.
     #[tokio::test]
     async fn an_answer_that_is_not_read_is_a_stall() {
         for more in ["", "te: trailers\r\n"] {
@@ -258,7 +258,7 @@ mod http {
         let asked = post(&body, body.len()).replacen("host", &format!("{more}host"), 1);
         deaf.write_all(asked.as_bytes()).await.unwrap();
         within(entered.recv()).await.unwrap();
-        // There is room for one connection, and so for another once the first is ended.
+        // There is room for one connection, so the second works only after the first has ended.
         within(async {
             let body = request(2, "quick", "[]");
             loop {

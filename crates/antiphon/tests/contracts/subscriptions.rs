@@ -1,4 +1,4 @@
-//! Subscriptions: the id first, nothing lost that may not be, nothing left behind.
+//! Subscriptions: the id comes first, required items are never lost, and nothing leaks.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::support::{Raw, both, connect, request, serve, wires, within};
 
-/// A subscription whose source hears of its end.
+/// A subscription whose source learns of its end.
 struct Source {
     router: Router,
     ended: mpsc::Receiver<()>,
 }
 
-/// Tells when it is dropped.
+/// Signals its drop.
 struct Told(mpsc::Sender<()>);
 
 impl Drop for Told {
@@ -27,7 +27,7 @@ impl Drop for Told {
     }
 }
 
-/// `endless` gives one item and then none, until it is ended.
+/// `endless` sends one item, and stays open until it is ended.
 fn source() -> Source {
     let (tell, ended) = mpsc::channel(1_024);
     let router = Router::new().subscription("endless", move |(): (), _cx: Context| {
@@ -70,7 +70,7 @@ async fn the_id_comes_before_ten_thousand_items_and_none_is_lost() {
     }
 }
 
-/// The handler sends before it has been asked to do anything else, from here and from other tasks.
+/// The handler sends at once, from its own task and from other tasks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_the_wire_the_reply_is_first_alone_and_in_a_batch() {
     let router = Router::new()
@@ -83,7 +83,7 @@ async fn on_the_wire_the_reply_is_first_alone_and_in_a_batch() {
                     }
                 });
             }
-            // Others run, and send what they have, before the handler has returned.
+            // Other tasks run and send their items before the handler has returned.
             tokio::task::yield_now().await;
             Ok(())
         })
@@ -176,7 +176,7 @@ async fn a_source_that_ends_says_why_and_its_subscription_is_forgotten() {
     });
     let limits = Limits { subscriptions: 1, ..Limits::default() };
     let (client, _server) = both((Limits::default(), Router::new()), (limits, router));
-    // More than may be open at once: each is gone when it has ended.
+    // More than may be open at once: each is removed when it ends.
     for _ in 0..5 {
         let mut items = within(client.subscribe::<Value>("few", ()).into_future()).await.unwrap();
         assert_eq!(within(items.next()).await.unwrap().unwrap(), json!(null));
@@ -194,7 +194,7 @@ async fn unsubscribing_ends_the_source() {
     assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
     within(items.unsubscribe()).await.unwrap();
     within(ended.recv()).await.unwrap();
-    // And so does dropping it.
+    // Dropping it does so too.
     let items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
     drop(items);
     within(ended.recv()).await.unwrap();
@@ -343,7 +343,7 @@ async fn nested_topics_keep_their_prefix_on_every_message() {
     assert_eq!(raw.next().await["result"], true);
 }
 
-/// The server follows what the client serves: a peer is a peer.
+/// The server subscribes to its client: both sides are peers.
 #[tokio::test]
 async fn either_side_can_subscribe_at_the_other() {
     let ours = Router::new()

@@ -1,4 +1,4 @@
-//! Two sides in one process, and a raw end to say anything to one of them.
+//! Two peers in one process, and a raw end for arbitrary messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,12 +16,12 @@ use tokio::sync::{Notify, mpsc};
 #[cfg(feature = "tls")]
 use crate::pki;
 
-/// Longer than any test. With it as the stall timeout, a connection that needs a timer to notice
-/// something does not notice in time.
+/// Longer than any test. With it as the stall timeout, a connection that needs a timer to make
+/// progress hangs the test.
 pub(crate) const FOREVER: Duration = Duration::from_secs(600);
 
-/// Ends a test that hangs, before the watchdog of a connection looks for the first time: what only
-/// its timer wakes is asleep for good.
+/// Ends a test that hangs, before the first check of a connection's watchdog: a task that only
+/// the timer would wake counts as hanging.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), what).await.expect("the test hangs")
 }
@@ -37,7 +37,7 @@ pub(crate) fn both(
     (ClientBuilder::over(side(left), a), right_side.over(b))
 }
 
-/// A served side, spoken to message by message.
+/// A serving peer, driven message by message.
 pub(crate) struct Raw(pub(crate) MemoryTransport);
 
 impl Raw {
@@ -51,7 +51,7 @@ impl Raw {
         self.0.send(Bytes::copy_from_slice(message.as_bytes())).await.unwrap();
     }
 
-    /// The next message.
+    /// Reads the next message.
     pub(crate) async fn next(&mut self) -> Value {
         let frame = within(self.0.next()).await.expect("the connection is open").unwrap();
         serde_json::from_slice(&frame).unwrap()
@@ -73,7 +73,7 @@ pub(crate) fn wires() -> Vec<&'static str> {
     wires
 }
 
-/// The same, and HTTP.
+/// The duplex wires, and HTTP.
 pub(crate) fn wires_and_http() -> Vec<&'static str> {
     let mut wires = wires();
     if cfg!(feature = "http") {
@@ -93,12 +93,12 @@ pub(crate) fn client() -> ClientBuilder {
     Client::builder()
 }
 
-/// The same, connected.
+/// Like `client`, but connected.
 pub(crate) async fn connect(address: &str) -> Client {
     client().connect(address).await.unwrap()
 }
 
-/// A server on a free port or name of this endpoint. A `*` makes a name that is free.
+/// A server on a free port or name of this endpoint. A `*` stands for a free name.
 pub(crate) async fn bound(endpoint: &str) -> Server {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
@@ -108,7 +108,7 @@ pub(crate) async fn bound(endpoint: &str) -> Server {
     server
 }
 
-/// The same, serving until the test ends.
+/// Like `bound`, and serves until the test ends.
 pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
     let server = bound(endpoint).await.limits(limits);
     let address = server.endpoints()[0].to_string();
@@ -116,7 +116,7 @@ pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler)
     address
 }
 
-/// A TCP connection to whatever this endpoint is.
+/// A TCP connection to this endpoint.
 pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
     let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
     let stream = TcpStream::connect(authority).await.unwrap();
@@ -124,22 +124,22 @@ pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// The next line, as JSON.
+/// Reads the next line as JSON.
 pub(crate) async fn line(stream: &mut BufReader<TcpStream>) -> Value {
     let mut line = String::new();
     within(stream.read_line(&mut line)).await.unwrap();
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
 }
 
-/// Everything until the other side ends the connection, with a reset or without.
+/// Reads until the peer ends the connection, with or without a reset.
 pub(crate) async fn rest(stream: &mut BufReader<TcpStream>) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(stream.read_to_end(&mut rest)).await;
     rest
 }
 
-/// Lets the stall timeout of a TCP server go by more than once: connections that do stall are the
-/// clock.
+/// Waits until the stall timeout of a TCP server has passed more than once: connections that stall
+/// are the clock.
 pub(crate) async fn stall_goes_by(address: &str) {
     for _ in 0..2 {
         let mut stalled = dial(address).await;
@@ -148,18 +148,18 @@ pub(crate) async fn stall_goes_by(address: &str) {
     }
 }
 
-/// Waits for another task, so that somebody else does the waking.
+/// Waits for another task, so that another task does the waking.
 pub(crate) async fn elsewhere() {
     tokio::spawn(tokio::task::yield_now()).await.unwrap();
 }
 
-/// Methods that wait for the test, and what the test sees of them.
+/// Methods that wait for the test, and the signals that the test sees.
 pub(crate) struct Holding {
     /// `hold` and the notification `hold_note` announce themselves and wait.
     pub(crate) router: Router,
     pub(crate) entered: mpsc::Receiver<()>,
     pub(crate) release: Arc<Notify>,
-    /// Hears of each cancellation.
+    /// Receives each cancellation.
     pub(crate) gone: mpsc::Receiver<()>,
 }
 

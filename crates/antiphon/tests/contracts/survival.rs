@@ -1,4 +1,4 @@
-//! Clients that reconnect: what was under way, what was followed, and when it is over.
+//! Clients that reconnect: calls in flight, subscriptions, and the end.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::{Holding, holding, serve, within};
 
-/// A wire between a client and a server that can be cut.
+/// A connection between a client and a server that the test can cut.
 struct Cable {
     address: String,
     cut: mpsc::Sender<()>,
@@ -46,7 +46,7 @@ impl Cable {
     }
 }
 
-/// As fast as it goes: no test waits for a pause.
+/// Without pauses, so that no test waits.
 fn quickly() -> Reconnect {
     Reconnect::new().pause(Duration::ZERO, Duration::from_millis(1))
 }
@@ -95,7 +95,7 @@ async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
     within(entered.recv()).await.unwrap();
     release.notify_waiters();
     assert_eq!(within(call).await.unwrap().unwrap(), "held");
-    // A batch too, if all of it is.
+    // Also a batch, if all its methods are idempotent.
     let mut batch = client.batch();
     let slots = [batch.call::<String>("hold", ()), batch.call("hold", ())];
     let batch = tokio::spawn(batch.send());
@@ -109,7 +109,7 @@ async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
     for slot in slots {
         assert_eq!(replies.take(slot).unwrap(), "held");
     }
-    // Three times is once too many.
+    // Three attempts are one too many.
     let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
     for _ in 0..3 {
         within(entered.recv()).await.unwrap();
@@ -181,7 +181,7 @@ async fn subscriptions_go_on_behind_a_gap() {
             assert_eq!(within(tick.next()).await.unwrap().unwrap(), from);
             assert_eq!(within(tick.next()).await.unwrap().unwrap(), from + 1);
         }
-        // What is not followed any more is not made anew.
+        // A dropped subscription is not made again.
         drop(ticks.pop());
         cable.cut().await;
     }
@@ -218,7 +218,7 @@ async fn states_are_told_and_a_client_that_is_closed_stays_so() {
     drop(connected.unwrap());
     client.peer().unwrap().close().await;
     let call = client.call::<String>("anything", ()).into_future();
-    // It is still served, so it comes back.
+    // It is still served, so it is subscribed again.
     assert!(matches!(within(call).await, Err(CallError::Rpc(_))));
     let closed = client.clone();
     within(closed.close()).await;
@@ -266,7 +266,7 @@ async fn a_client_that_is_dropped_leaves_nothing_behind() {
     let before = 3;
     for connected in [true, false] {
         let client = lasting(Reconnect::new()).connect(&cable.address).await.unwrap();
-        // It is this connection that the cable carries by now.
+        // The cable carries this connection now.
         let answered = within(client.call::<()>("nothing", ()).into_future()).await;
         assert!(matches!(answered, Err(CallError::Rpc(_))), "{answered:?}");
         if !connected {
@@ -285,7 +285,7 @@ async fn a_client_that_is_dropped_leaves_nothing_behind() {
     }
 }
 
-/// The handler and the dialect of a client are those of each of its connections.
+/// Each connection of a client has the client's handler and dialect.
 #[tokio::test]
 async fn a_new_connection_is_like_the_first() {
     let theirs = Router::new().method("ask", |(): (), cx: Context| async move {

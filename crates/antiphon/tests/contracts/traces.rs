@@ -1,11 +1,12 @@
-//! Where a call stands in a trace: told by headers or members, kept for what it calls, and for
-//! nothing else.
+//! Traces: read from headers or members, and continued by the calls of a handler only.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use antiphon::layer::{self, Filter, Trace};
-use antiphon::{Client, Context, Direction, Handler, Limits, Responder, Router, TraceContext};
+use antiphon::{
+    Client, Context, Direction, Handler, Limits, Responder, Router, TappedMessage, TraceContext,
+};
 use serde_json::{Value, json};
 
 use crate::support::{Raw, client, connect, request, serve, wires_and_http, within};
@@ -17,14 +18,14 @@ fn parent() -> String {
     format!("00-{TRACE}-{SPAN}-01")
 }
 
-/// Tells where it stands.
-fn told(cx: &Context) -> Value {
+/// The trace context of a call, as its handler sees it.
+fn trace_of(cx: &Context) -> Value {
     cx.trace().map_or(Value::Null, |trace| json!([trace.to_string(), trace.state()]))
 }
 
 fn telling() -> Router {
     Router::new()
-        .method("tell", |(): (), cx: Context| async move { Ok(told(&cx)) })
+        .method("tell", |(): (), cx: Context| async move { Ok(trace_of(&cx)) })
         .notification("note", |(): (), _: Context| async {})
 }
 
@@ -65,7 +66,7 @@ async fn members_tell_the_parent_and_only_of_their_own_call() {
 }
 
 #[tokio::test]
-async fn without_the_layer_nobody_is_told() {
+async fn without_the_layer_there_is_no_trace() {
     let (mut raw, _served) = Raw::served(Limits::default(), telling());
     raw.send(&traced(1, &format!(r#""traceparent":"{}""#, parent()))).await;
     assert_eq!(raw.next().await["result"], Value::Null);
@@ -74,7 +75,7 @@ async fn without_the_layer_nobody_is_told() {
 #[tokio::test]
 async fn what_a_handler_calls_goes_on_in_its_trace() {
     let router = Router::new().method("back", |(): (), cx: Context| async move {
-        let here = told(&cx);
+        let here = trace_of(&cx);
         cx.peer()?.notify("noted", ()).await?;
         let peer = cx.peer()?.clone();
         let carried = layer::carry(async move { peer.call::<Value>("carried", ()).await });
@@ -110,9 +111,9 @@ async fn a_trace_goes_from_service_to_service_on_every_wire() {
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let last = serve(wire, Limits::default(), telling().layer(Trace::new())).await;
         let saw = sent.clone();
-        let onward = client().layer(Trace::new()).inspect(move |direction, message| {
-            if direction == Direction::Sent {
-                saw.lock().unwrap().push(String::from_utf8(message.to_vec()).unwrap());
+        let onward = client().layer(Trace::new()).tap(move |message: &TappedMessage<'_>| {
+            if message.direction == Direction::Sent {
+                saw.lock().unwrap().push(String::from_utf8(message.bytes.to_vec()).unwrap());
             }
         });
         let onward: Client = onward.connect(&last).await.unwrap();
@@ -124,7 +125,7 @@ async fn a_trace_goes_from_service_to_service_on_every_wire() {
                 let slots = [batch.call::<Value>("tell", ()), batch.call("tell", ())];
                 let mut replies = batch.send().await?;
                 let [first, second] = slots.map(|slot| replies.take(slot));
-                Ok(vec![told(&cx), single, first?, second?])
+                Ok(vec![trace_of(&cx), single, first?, second?])
             }
         });
         let (mut raw, _served) = Raw::served(Limits::default(), router.layer(Trace::new()));
@@ -145,7 +146,7 @@ async fn a_trace_goes_from_service_to_service_on_every_wire() {
         spans.sort_unstable();
         spans.dedup();
         assert_eq!(spans.len(), 4, "{wire}: {answer}");
-        // A single call over HTTP has headers for it.
+        // A single call over HTTP sends headers.
         let sent = sent.lock().unwrap();
         assert_eq!(sent[0].contains("traceparent"), !wire.starts_with("http"), "{}", sent[0]);
         assert_eq!(sent[1].matches("traceparent").count(), 2, "{}", sent[1]);
@@ -207,7 +208,7 @@ async fn headers_tell_the_parent_and_members_come_first() {
     assert!(answer.contains("1af7") && !answer.contains("0af7"), "{answer}");
 }
 
-/// Keeps what the log says of methods.
+/// Records the methods in the log.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -247,7 +248,7 @@ impl tracing::Subscriber for Log {
     fn exit(&self, _: &tracing::span::Id) {}
 }
 
-/// A name is the peer's to choose: with line breaks, and as long as a message may be.
+/// The peer chooses the name of a method, which may contain line breaks and be as long as a message.
 #[tokio::test]
 async fn a_name_in_the_log_is_one_short_line() {
     let log = Log::default();

@@ -1,4 +1,4 @@
-//! Subscriptions, cancellations and reconnecting clients where several things come together.
+//! Combinations of subscriptions, cancellations and reconnecting clients.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn ping(router: Router) -> Router {
     router.method("ping", |(): (), _cx: Context| async { Ok("pong") })
 }
 
-/// A server by hand: answers each line with a result.
+/// A hand-written server that responds to each line with a result.
 async fn answered(stream: &mut BufReader<TcpStream>, result: &str) -> Option<Value> {
     let mut line = String::new();
     if within(stream.read_line(&mut line)).await.unwrap_or(0) == 0 {
@@ -44,7 +44,7 @@ async fn answered(stream: &mut BufReader<TcpStream>, result: &str) -> Option<Val
     Some(call)
 }
 
-/// What follows a fast source may call: the answer stands behind many items.
+/// A subscriber of a fast source may call: the response comes after many items.
 #[tokio::test]
 async fn a_loop_over_items_may_call_on_the_same_connection() {
     let router = ping(Router::new())
@@ -62,7 +62,7 @@ async fn a_loop_over_items_may_call_on_the_same_connection() {
     }
 }
 
-/// Past all bounds it is the follower that goes, and not the connection.
+/// Above all limits the subscription is closed, not the connection.
 #[tokio::test]
 async fn a_follower_that_holds_up_everybody_is_the_one_to_go() {
     let (ours, theirs) = pair();
@@ -176,7 +176,7 @@ async fn a_subscription_whose_reply_did_not_fit_ends() {
             break;
         }
     }
-    // Its place is free again.
+    // Its slot is free again.
     raw.send(&request(3, "subscribe_n", "[]")).await;
     assert!(raw.next().await["result"].is_string());
 }
@@ -188,7 +188,7 @@ async fn a_request_that_waits_for_room_is_cancelled_at_once() {
     let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
-    // The first waits for room, the second behind it, and each is told while the house is full.
+    // The first waits for a slot, the second behind it, and each is cancelled at the limit.
     raw.send(&request(2, "ping", "[]")).await;
     raw.send(&request(3, "ping", "[]")).await;
     for id in [3, 2] {
@@ -202,7 +202,7 @@ async fn a_request_that_waits_for_room_is_cancelled_at_once() {
     assert_eq!(raw.next().await["result"], "pong");
 }
 
-/// Who reads nothing is not read for the sake of cancellations.
+/// A client that reads nothing is not read, not even for cancellations.
 #[tokio::test]
 async fn cancelled_requests_do_not_pile_up_answers() {
     let limits = Limits {
@@ -248,15 +248,15 @@ async fn progress_is_heard_behind_items_that_are_not_taken() {
     let both = async { tokio::join!(call.into_future(), progress.collect::<Vec<_>>()) };
     let (result, steps) = within(both).await;
     assert_eq!((result.unwrap(), steps.len()), (1, 4));
-    // And it ends where there is no call at all.
+    // It also ends when there is no call at all.
     let (call, progress) = client.call::<u64>("work", 5).with_progress::<u64>();
     let both = async { tokio::join!(call.into_future(), progress.collect::<Vec<_>>()) };
     let (result, steps) = within(both).await;
     assert!(matches!(result, Err(CallError::Encode(_))) && steps.is_empty());
 }
 
-/// A handler of ours still runs, or items are not taken, when the server goes: calls wait, and do not
-/// keep the only thread busy.
+/// One of our handlers still runs, or items are not taken, when the server ends: calls wait, and
+/// do not keep the only thread busy.
 #[tokio::test]
 async fn a_connection_at_its_end_is_waited_for_and_not_asked_again_and_again() {
     let Holding { router, mut entered, release, .. } = holding();
@@ -270,14 +270,14 @@ async fn a_connection_at_its_end_is_waited_for_and_not_asked_again_and_again() {
     within(entered.recv()).await.unwrap();
     drop(first);
     let peer = client.peer().unwrap();
-    // The end has been seen when a call is not even sent.
+    // The end was seen if a call is not even sent.
     while !matches!(
         within(async { peer.call::<u64>("y", ()).await }).await,
         Err(CallError::Closed(_))
     ) {}
     assert!(!peer.is_closed());
     let call = tokio::spawn(client.call::<u64>("x", ()).into_future());
-    // Others get their turns meanwhile, or this would hang.
+    // Other tasks run meanwhile, or this would hang.
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -342,7 +342,7 @@ async fn subscriptions_that_are_never_answered_leave_room_for_calls() {
     }
     let call = tokio::spawn(client.call::<u64>("x", ()).into_future());
     let id = raw.next().await["id"].clone();
-    // One of them is answered after all, and nobody wants it.
+    // One of them is answered later, and the response is ignored.
     raw.send(&answer(ids.last().unwrap(), "\"s\"")).await;
     let unsubscribe = raw.next().await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What only WebSockets do, frame by frame.
+//! WebSocket behavior, frame by frame.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The same way on and off.
+/// Masking and unmasking are the same operation.
 fn masked(payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
 }
@@ -47,7 +47,7 @@ fn unmasked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     [&[0x80 | opcode, length.unwrap()], payload].concat()
 }
 
-/// A WebSocket whose handshake is done, for frames of any kind.
+/// A WebSocket after its handshake, for frames of any kind.
 async fn open(address: &str) -> BufReader<TcpStream> {
     let mut stream = dial(address).await;
     let handshake = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\n\
@@ -68,7 +68,7 @@ async fn head(stream: &mut BufReader<TcpStream>) -> String {
     head
 }
 
-/// The next frame of the other side: its opcode and what it holds.
+/// Reads the next frame of the peer: its opcode and payload.
 async fn next(stream: &mut BufReader<TcpStream>) -> (u8, Vec<u8>) {
     let mut head = [0; 2];
     within(stream.read_exact(&mut head)).await.expect("the connection is open");
@@ -93,7 +93,7 @@ fn stalling_soon() -> Limits {
     Limits { stall_timeout: Duration::from_millis(40), ..Limits::default() }
 }
 
-/// Lets the stall timeout go by on a server, twice: half a frame is the clock.
+/// Waits until the stall timeout of a server has passed twice: half a frame is the clock.
 async fn websocket_stall_goes_by(address: &str) {
     for _ in 0..2 {
         let mut stalled = open(address).await;
@@ -103,7 +103,7 @@ async fn websocket_stall_goes_by(address: &str) {
     }
 }
 
-/// What proves that the key in this head was read.
+/// The proof that the key in this head was read.
 fn proof(head: &str) -> String {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     let (_, key) = lines.find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-key")).unwrap();
@@ -111,8 +111,8 @@ fn proof(head: &str) -> String {
     BASE64.encode(sha1_smol::Sha1::from(text).digest().bytes())
 }
 
-/// A client that connects, and the other end, which answers its handshake with what this makes of
-/// the proof.
+/// A client that connects, and the other end, which responds to its handshake with a head that
+/// this function makes from the proof.
 async fn answered(
     with: impl FnOnce(String) -> Vec<u8>,
 ) -> (Result<Client, String>, BufReader<TcpStream>) {
@@ -143,7 +143,7 @@ async fn accepted() -> (Client, BufReader<TcpStream>) {
     (client.unwrap(), server)
 }
 
-/// The client is still there.
+/// Asserts that the client is still connected.
 async fn calls(client: Client, mut server: BufReader<TcpStream>) {
     let call = tokio::spawn(client.call::<u64>("ask", ()).into_future());
     let (opcode, question) = next(&mut server).await;
@@ -154,7 +154,7 @@ async fn calls(client: Client, mut server: BufReader<TcpStream>) {
     assert_eq!(within(call).await.unwrap().unwrap(), 5);
 }
 
-/// A stall goes by, and the client is still there.
+/// A stall timeout passes, and the client is still connected.
 async fn stays(client: Client, server: BufReader<TcpStream>) {
     let clock = serve("tcp://127.0.0.1:0", stalling_soon(), Router::new()).await;
     stall_goes_by(&clock).await;
@@ -195,7 +195,7 @@ async fn half_a_websocket_message_is_a_stall() {
         let mut stream = open(&address).await;
         stream.write_all(half).await.unwrap();
         rest(&mut stream).await;
-        // The same, when it came together with a message that is whole.
+        // Also if it arrived together with a complete message.
         let mut stream = open(&address).await;
         stream.write_all(&[&whole, half].concat()).await.unwrap();
         assert_eq!(next(&mut stream).await.0, TEXT);
@@ -213,7 +213,7 @@ async fn fragments_over_the_limit_are_never_served() {
     let start = frame(TEXT, false, br#"{"jsonrpc":"2.0","method":"echo","params":["a"#);
     let (middle, end) = ([b'B'; 100], br#"z"],"id":7}"#);
     let cases = [
-        // Without the middle it would be a request.
+        // Without the middle part it would be a request.
         [start.clone(), frame(CONTINUATION, false, &middle), frame(CONTINUATION, true, end)],
         [start.clone(), frame(CONTINUATION, true, &middle), Vec::new()],
         [start, frame(CONTINUATION, false, &[b'B'; 121]), frame(CONTINUATION, true, end)],
@@ -334,7 +334,10 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
         let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
         let (refused, _server) = answered(|_proof| refusal.into()).await;
         let error = refused.unwrap_err();
-        assert!(error.contains(status) && error.contains("is it a WebSocket endpoint?"), "{error}");
+        assert!(
+            error.contains(status) && error.contains("is this a WebSocket endpoint?"),
+            "{error}"
+        );
     }
 }
 
@@ -342,9 +345,9 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
 async fn a_handshake_without_its_proof_is_none() {
     let deflate = "sec-websocket-extensions: permessage-deflate\r\nsec-websocket-accept";
     let cases = [
-        ("accept: ", "accept: x", "has not read the key"),
-        ("sec-websocket-accept", "x", "has not read the key"),
-        (": WebSocket", ": h2c", "no WebSocket"),
+        ("accept: ", "accept: x", "wrong Sec-WebSocket-Accept"),
+        ("sec-websocket-accept", "x", "wrong Sec-WebSocket-Accept"),
+        (": WebSocket", ": h2c", "other than WebSocket"),
         ("sec-websocket-accept", deflate, "permessage-deflate"),
     ];
     for (from, to, expected) in cases {

@@ -3,17 +3,17 @@
 use antiphon::{CallError, Client, Context, RpcError, Server};
 use tokio::sync::mpsc;
 
-/// What the server serves.
+/// The contract of the server.
 #[antiphon::rpc]
 pub trait Chat {
-    /// Joins the room, and is greeted before the answer comes.
+    /// Joins the room. The server greets the client before it responds.
     async fn join(&self, cx: Context, name: String) -> Result<String, ChatError>;
 }
 
-/// What each client serves.
+/// The contract of each client.
 #[antiphon::rpc(namespace = "on")]
 pub trait ChatEvents {
-    /// Somebody says something.
+    /// A message of another client.
     #[notification]
     async fn said(&self, text: String);
 
@@ -65,7 +65,7 @@ impl ChatEvents for Screen {
 }
 
 #[tokio::test]
-async fn each_side_holds_the_client_of_the_others_contract() {
+async fn each_side_calls_the_contract_of_the_other() {
     for (place, favourite) in [Some("blue"), None].into_iter().enumerate() {
         let server = Server::bind(&format!("memory:chat-{place}")).await.unwrap();
         tokio::spawn(server.serve(Room.into_router()));
@@ -77,7 +77,7 @@ async fn each_side_holds_the_client_of_the_others_contract() {
         assert_eq!(shown.recv().await.unwrap(), "hello, Ada");
         match favourite {
             Some(_) => assert_eq!(joined.unwrap(), "Ada is blue"),
-            // The client's own error went through the server and came back.
+            // The error of the client passed through the server and back.
             None => {
                 let error = joined.unwrap_err();
                 assert!(matches!(error.as_error(), Some(ChatError::NoColour)), "{error}");

@@ -1,4 +1,4 @@
-//! The typed client and the service, over wires and over any caller.
+//! The typed client and the service, over several transports and over any caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::library::{Book, LibraryClient, Page, WIRES, serve, shelves};
 
 #[tokio::test]
-async fn every_kind_of_method_over_a_wire() {
+async fn every_kind_of_method_over_each_transport() {
     for wire in WIRES {
         let (router, mut told) = shelves();
         let library = LibraryClient::new(&serve(wire, router).await);
@@ -29,7 +29,7 @@ async fn every_kind_of_method_over_a_wire() {
 }
 
 #[tokio::test]
-async fn names_are_as_the_contract_has_them() {
+async fn names_on_the_wire_follow_the_contract() {
     let (router, _told) = shelves();
     let mut names: Vec<_> = router.names().map(str::to_owned).collect();
     names.sort();
@@ -41,7 +41,7 @@ async fn names_are_as_the_contract_has_them() {
 }
 
 #[tokio::test]
-async fn a_call_of_the_contract_can_be_part_of_a_batch() {
+async fn a_typed_call_can_be_part_of_a_batch() {
     let (router, _told) = shelves();
     let client = serve(WIRES[0], router).await;
     let library = LibraryClient::new(&client);
@@ -54,13 +54,13 @@ async fn a_call_of_the_contract_can_be_part_of_a_batch() {
 }
 
 #[tokio::test]
-async fn a_client_keeps_the_connection_of_what_it_was_made_from() {
+async fn a_typed_client_keeps_its_connection_open() {
     let (router, _told) = shelves();
     let library = LibraryClient::new(serve(WIRES[0], router).await);
     assert_eq!(library.clone().subtract(3, 1).await.unwrap(), 2);
 }
 
-/// A caller of one's own: it writes down what it was asked.
+/// A custom caller that records its calls.
 struct Recorder(mpsc::UnboundedSender<String>);
 
 impl Recorder {
@@ -113,7 +113,7 @@ pub trait Named {
 }
 
 #[tokio::test]
-async fn params_are_sent_in_the_shape_that_the_contract_chooses() {
+async fn params_are_sent_by_name_or_by_position_as_the_contract_says() {
     let (record, mut recorded) = mpsc::unbounded_channel();
     let caller: Arc<dyn Caller> = Arc::new(Recorder(record));
     let ethereum = EthereumClient::new(caller.clone());
@@ -144,7 +144,7 @@ async fn params_are_sent_in_the_shape_that_the_contract_chooses() {
     assert_eq!(recorded.recv().await, None);
 }
 
-/// Types and arguments with names that the generated code might have had.
+/// Types and arguments with names that the generated code might use.
 #[antiphon::rpc]
 trait Names {
     async fn names(&self, service: Sent, router: Places, cx: Certain) -> Result<Sent, CallError>;
@@ -164,12 +164,12 @@ impl Names for Adder {
 }
 
 #[tokio::test]
-async fn names_of_the_user_do_not_meet_ours() {
+async fn names_of_the_user_do_not_collide_with_generated_names() {
     let adder = NamesClient::new(&serve(WIRES[0], Adder.into_router()).await);
     assert_eq!(adder.names(Sent(1), Sent(2), Sent(3)).await.unwrap().0, 6);
 }
 
-/// A future of a typed client goes to another thread, notifications too.
+/// The futures of a typed client are `Send`, those of notifications too.
 #[test]
 fn futures_are_send() {
     fn send(_: impl Send) {}
@@ -181,7 +181,7 @@ fn futures_are_send() {
 }
 
 #[tokio::test]
-async fn a_contract_is_served_beside_anything_else() {
+async fn a_contract_can_be_merged_with_other_methods() {
     let (router, _told) = shelves();
     let router =
         Router::new().nest("v1.", router).method("plain", |(): (), _cx: Context| async { Ok(1) });

@@ -8,7 +8,7 @@ use crate::library::{Book, LibraryClient, LibraryError, WIRES, serve, shelves};
 
 #[tokio::test]
 #[expect(deprecated, reason = "a deprecated method is deprecated in the client too")]
-async fn an_error_comes_back_as_what_it_was() {
+async fn an_error_is_converted_back_by_the_caller() {
     for wire in WIRES {
         let (router, _told) = shelves();
         let library = LibraryClient::new(&serve(wire, router).await);
@@ -28,7 +28,7 @@ async fn an_error_comes_back_as_what_it_was() {
 }
 
 #[test]
-fn an_error_that_is_none_of_ours_is_none() {
+fn an_unknown_error_is_not_converted() {
     let none = |error: ErrorObject| {
         assert_eq!(CallError::Rpc(error).as_error::<LibraryError>(), None);
     };
@@ -38,7 +38,7 @@ fn an_error_that_is_none_of_ours_is_none() {
     assert_eq!(CallError::NoWayBack("http").as_error::<LibraryError>(), None);
 }
 
-/// Not readable: what it holds does not come back.
+/// Not `Deserialize`, so the caller cannot convert it back.
 #[derive(Debug, PartialEq, serde::Serialize)]
 pub struct WriteOnly(u8);
 
@@ -73,7 +73,7 @@ pub struct Single {
 }
 
 #[test]
-fn data_are_the_fields() {
+fn fields_become_data() {
     let text = |error: Rich| error.into_error_object().to_string();
     assert_eq!(text(Rich::Pair(1, "a".to_owned())), r#"pair (1): [1,"a"]"#);
     let skipped = Rich::Skipped { shown: 1, secret: "s".to_owned() };
@@ -85,7 +85,7 @@ fn data_are_the_fields() {
 }
 
 #[test]
-fn what_can_come_back_does() {
+fn deserializable_fields_are_converted_back() {
     let back = |error: Rich| Rich::from_error_object(&error.into_error_object());
     for error in [
         || Rich::Pair(1, "a".to_owned()),
@@ -104,7 +104,7 @@ fn what_can_come_back_does() {
 }
 
 #[test]
-fn errors_are_known_beforehand() {
+fn known_errors_lists_all_cases() {
     let known = Rich::known_errors();
     let of = |code: i64| known.iter().find(|error| error.code == Code(code)).unwrap();
     assert_eq!(known.len(), 9);
@@ -114,7 +114,7 @@ fn errors_are_known_beforehand() {
 }
 
 #[tokio::test]
-async fn an_error_of_a_contract_passes_by_a_question_mark_in_a_closure() {
+async fn an_error_converts_with_a_question_mark_in_a_closure() {
     use antiphon::{Context, Responder, Router};
     let router = Router::new().method("lend", |(): (), _cx: Context| async {
         Err::<(), _>(LibraryError::Overflow)?;

@@ -1,4 +1,4 @@
-//! The contract that the tests speak, and a service of it.
+//! The contract that the tests use, and a service for it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -69,10 +69,10 @@ pub enum LibraryError {
     Shelf(String),
 }
 
-/// What a notification said.
+/// The content of a notification.
 type Told = (Vec<Book>, Option<String>);
 
-/// A service, and whom it tells what it was told.
+/// A service that forwards its notifications to a channel.
 pub(crate) struct Shelves(mpsc::Sender<Told>);
 
 impl Library for Shelves {
@@ -107,10 +107,10 @@ impl Library for Shelves {
     }
 }
 
-/// The wires on which the contract is spoken here.
+/// The transports of these tests.
 pub(crate) const WIRES: [&str; 2] = ["memory:typed-*", "tcp://127.0.0.1:0"];
 
-/// A client of what is served on this wire until the test ends.
+/// Serves a router on this endpoint until the test ends, and returns a client.
 pub(crate) async fn serve(wire: &str, handler: impl Handler) -> Client {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
@@ -120,7 +120,7 @@ pub(crate) async fn serve(wire: &str, handler: impl Handler) -> Client {
     Client::connect(&address).await.unwrap()
 }
 
-/// A service of the contract, and what it was told.
+/// A service of the contract, and the receiver of its notifications.
 pub(crate) fn shelves() -> (antiphon::Router, mpsc::Receiver<Told>) {
     let (tell, told) = mpsc::channel(8);
     (Shelves(tell).into_router(), told)

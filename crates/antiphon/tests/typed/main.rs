@@ -1,4 +1,4 @@
-//! `#[rpc]` and `#[derive(RpcError)]`: one trait on both sides of a wire.
+//! `#[rpc]` and `#[derive(RpcError)]`: one trait on both sides of a connection.
 
 #![cfg(all(feature = "macros", feature = "memory", feature = "tcp"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]

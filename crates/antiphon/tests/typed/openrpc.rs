@@ -1,4 +1,4 @@
-//! What a service says about itself.
+//! The OpenRPC document of a service.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -146,7 +146,7 @@ fn method(name: &str) -> Value {
 }
 
 #[test]
-fn a_method_is_described_as_the_contract_has_it() {
+fn the_description_of_a_method_follows_the_contract() {
     let order = method("shop.orderThing");
     assert_eq!(order["summary"], "Orders a thing.");
     let text = "Orders a thing.\n\nIt is sent by *post*, to the\naddress given.";
@@ -173,7 +173,7 @@ fn a_method_is_described_as_the_contract_has_it() {
 }
 
 #[test]
-fn what_is_special_about_a_method_is_said() {
+fn deprecated_and_idempotent_methods_are_marked() {
     assert_eq!(method("shop.stock")["deprecated"], true);
     assert_eq!(method("shop.stock")["x-idempotent"], true);
     assert_eq!(method("shop.entered").get("result"), None);
@@ -183,7 +183,7 @@ fn what_is_special_about_a_method_is_said() {
 }
 
 #[test]
-fn params_that_are_one_argument_are_taken_apart() {
+fn params_of_one_struct_are_described_by_its_fields() {
     let stock = method("shop.stock");
     assert_eq!(stock["paramStructure"], "by-name");
     assert_eq!(stock["params"][1]["name"], "words");
@@ -197,14 +197,14 @@ fn params_that_are_one_argument_are_taken_apart() {
 }
 
 #[test]
-fn a_type_without_schema_is_anything() {
+fn a_type_without_a_schema_accepts_any_value() {
     let opaque = method("shop.opaque");
     assert_eq!(opaque["params"][0]["schema"], true);
     assert_eq!(opaque["result"]["schema"], true);
 }
 
 #[test]
-fn a_document_is_read_as_it_was_written() {
+fn a_document_parses_back_unchanged() {
     let document = shop().openrpc(info());
     assert_eq!(Document::parse(&document.to_text()).unwrap(), document);
     assert!(document.components.schemas.contains_key("Thing"));
@@ -212,7 +212,7 @@ fn a_document_is_read_as_it_was_written() {
 }
 
 #[test]
-fn references_of_other_peoples_documents_are_followed() {
+fn references_in_foreign_documents_are_resolved() {
     let text = json!({
         "openrpc": "1.2.6",
         "info": {"title": "t", "version": "1", "license": {"name": "MIT"}},
@@ -256,7 +256,7 @@ async fn a_service_is_discovered() {
     assert_eq!(answer["result"], serde_json::to_value(shop().openrpc(info())).unwrap());
 }
 
-/// Held against the official meta-schemas by another validator: see `interop/openrpc.mjs`.
+/// Another validator checks the documents against the official meta-schemas: see `interop/openrpc.mjs`.
 #[test]
 fn a_document_is_valid() {
     let interop = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../interop"));

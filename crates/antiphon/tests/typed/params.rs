@@ -1,4 +1,4 @@
-//! Params by position and by name, left out, too many, of the wrong kind.
+//! Params by position and by name: absent, surplus, and of the wrong type.
 
 use std::convert::Infallible;
 
@@ -15,14 +15,14 @@ async fn answer(method: &str, params: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn by_position_and_by_name_at_once() {
+async fn a_server_accepts_params_by_position_and_by_name() {
     for params in [json!([42, 23]), json!({"subtrahend": 23, "minuend": 42})] {
         assert_eq!(answer("library.subtract", &params).await["result"], 19);
     }
 }
 
 #[tokio::test]
-async fn what_may_be_left_out_may_be_left_out_either_way() {
+async fn optional_params_may_be_absent_by_position_and_by_name() {
     for (params, offset, limit, order) in [
         (json!([]), json!(null), 10, ""),
         (json!({}), json!(null), 10, ""),
@@ -57,7 +57,7 @@ async fn absent_params_are_none() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named_in_the_terms_of_the_method() {
+async fn errors_name_the_param_and_the_reason() {
     for (method, params, path, reason) in [
         ("subtract", json!([1]), "", "missing param `subtrahend`"),
         ("subtract", json!({"minuend": 1}), "", "missing param `subtrahend`"),
@@ -103,7 +103,7 @@ async fn what_is_wrong_is_named_in_the_terms_of_the_method() {
 }
 
 #[tokio::test]
-async fn a_name_twice_is_refused() {
+async fn a_duplicate_name_is_refused() {
     let (router, _told) = shelves();
     let request = r#"{"jsonrpc":"2.0","id":1,"method":"library.subtract",
         "params":{"minuend":1,"minuend":2,"subtrahend":3}}"#;
@@ -113,7 +113,7 @@ async fn a_name_twice_is_refused() {
     assert_eq!(reason, "param `minuend` is given twice");
 }
 
-/// Named as type parameters are in code that a macro writes.
+/// Types with the names of type parameters in generated code.
 type D = i64;
 type S = Option<i64>;
 
@@ -136,7 +136,7 @@ impl Defaults for Counter {
 }
 
 #[tokio::test]
-async fn a_default_stands_for_what_is_absent_and_of_an_option_null_is_none() {
+async fn a_default_replaces_an_absent_param_and_null_of_an_option_is_none() {
     for (params, counted) in [
         (json!([]), json!([7, 5, 6])),
         (json!({}), json!([7, 5, 6])),
@@ -153,7 +153,7 @@ async fn a_default_stands_for_what_is_absent_and_of_an_option_null_is_none() {
 }
 
 #[tokio::test]
-async fn a_name_twice_is_refused_where_a_null_left_it_out() {
+async fn a_duplicate_name_is_refused_after_a_null() {
     for params in [r#"{"n":null,"n":5}"#, r#"{"n":null,"n":null}"#, r#"{"m":1,"m":null}"#] {
         let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"count","params":{params}}}"#);
         let answer = Responder::new(Counter.into_router()).answer(request).await.unwrap();
@@ -180,9 +180,9 @@ impl Tolerant for Anything {
     }
 }
 
-/// What a dialect puts beside the params.
+/// Names that a dialect adds to the params.
 #[tokio::test]
-async fn other_names_are_let_pass_where_the_contract_says_so() {
+async fn unknown_names_are_ignored_if_the_contract_says_so() {
     for (method, params, result) in [
         ("double", json!({"_meta": {"progressToken": 1}, "n": 2}), json!(4)),
         ("nothing", json!({"workDoneToken": "t"}), json!(null)),
@@ -196,7 +196,7 @@ async fn other_names_are_let_pass_where_the_contract_says_so() {
     }
 }
 
-/// The name is the peer's, and it is not sent back whole.
+/// The peer chose the name, so it is not sent back in full.
 #[tokio::test]
 async fn a_long_name_is_cut() {
     let params = json!({"x".repeat(100_000): 1});

@@ -18,19 +18,19 @@ pub(crate) trait Clock {
         #[param(default = 3)] count: u64,
     ) -> Result<impl Stream<Item = Tick> + Send + 'static, ClockError>;
 
-    /// By a type of one's own, and names of one's own.
+    /// With a stream type and names of its own.
     #[subscription(subscribe = "watch", item_name = "changed", unsubscribe = "unwatch", item = u64)]
     async fn changes(
         &self,
         #[params] changes: Vec<u64>,
     ) -> Result<BoxStream<'static, u64>, ClockError>;
 
-    /// By hand.
+    /// With a sink.
     #[subscription(name = "alarm", item = String)]
     async fn alarms(&self, cx: Context, sink: Sink, text: Option<String>)
     -> Result<(), ClockError>;
 
-    /// Blocks of a chain, whose names are not ours.
+    /// Blocks of a chain, with the names of Ethereum.
     #[subscription(topic = Topic::ethereum("newHeads"))]
     async fn heads(&self) -> Result<impl Stream<Item = u64> + Send + 'static, ClockError>;
 
@@ -96,7 +96,7 @@ impl Clock for Tower {
 }
 
 #[tokio::test]
-async fn items_come_as_what_they_are() {
+async fn items_have_the_types_of_the_contract() {
     for wire in WIRES {
         let clock = ClockClient::new(&serve(wire, Tower.into_router()).await);
         let ticks: Vec<_> = clock.ticks(7, 3).await.unwrap().try_collect().await.unwrap();
@@ -110,7 +110,7 @@ async fn items_come_as_what_they_are() {
 }
 
 #[tokio::test]
-async fn kinds_share_their_methods() {
+async fn kinds_of_a_topic_share_their_methods() {
     let clock = ClockClient::new(&serve(WIRES[0], Tower.into_router()).await);
     let heads = clock.heads().await.unwrap().take(2);
     assert_eq!(heads.try_collect::<Vec<_>>().await.unwrap(), [0, 1]);
@@ -121,7 +121,7 @@ async fn kinds_share_their_methods() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_the_contracts_error() {
+async fn a_refused_subscription_returns_the_error_of_the_contract() {
     let client = serve(WIRES[0], Tower.into_router()).await;
     let clock = ClockClient::new(&client);
     let refused = clock.ticks(u64::MAX, 1).await.unwrap_err();
@@ -133,7 +133,7 @@ async fn a_refusal_is_the_contracts_error() {
 }
 
 #[test]
-fn names_are_as_the_contract_has_them() {
+fn names_on_the_wire_follow_the_contract() {
     let router = Tower.into_router();
     let mut names: Vec<_> = router.names().collect();
     names.sort_unstable();
@@ -154,7 +154,7 @@ fn names_are_as_the_contract_has_them() {
 
 #[cfg(feature = "openrpc")]
 #[test]
-fn a_subscription_is_described_with_all_that_belongs_to_it() {
+fn the_description_of_a_subscription_is_complete() {
     use antiphon::Router;
     use antiphon::openrpc::Info;
     use serde_json::json;

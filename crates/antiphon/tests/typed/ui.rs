@@ -1,30 +1,30 @@
-//! What is said at the user's line when a contract is wrong.
+//! Compile errors of invalid contracts.
 
 use std::env;
 use std::process::Command;
 
-/// The toolchain whose words stand in `ui/compiler`.
-const WORDS_OF: &str = "rustc 1.95.";
+/// The toolchain that produced the messages in `ui/compiler`.
+const MESSAGES_OF: &str = "rustc 1.95.";
 
-/// Who runs these tests with several sets of features sets this for all but one: for each the library is
-/// built anew, and the words are the same.
+/// Skips these tests if set. A run with several sets of features sets it for all but one: each run
+/// builds the library again, and the messages are equal.
 const ELSEWHERE: &str = "ANTIPHON_UI_ELSEWHERE";
 
-/// Our own words, which every toolchain repeats; and the compiler's, which change with it, and with the
-/// types that are around.
+/// `ui/own` has the macros' own messages, which every toolchain prints. `ui/compiler` has messages of the
+/// compiler, which change with the toolchain and with the types in scope.
 #[test]
-fn errors_stand_at_the_users_line() {
+fn compile_errors_point_to_the_users_code() {
     if env::var_os(ELSEWHERE).is_some() {
-        println!("passed over: `{ELSEWHERE}` is set");
+        println!("skipped: `{ELSEWHERE}` is set");
         return;
     }
     let cases = trybuild::TestCases::new();
     cases.compile_fail("tests/typed/ui/own/*.rs");
     let version = Command::new("rustc").arg("--version").output().unwrap().stdout;
-    let words_of = String::from_utf8_lossy(&version).starts_with(WORDS_OF);
-    if words_of && !cfg!(feature = "openrpc") {
+    let same_toolchain = String::from_utf8_lossy(&version).starts_with(MESSAGES_OF);
+    if same_toolchain && !cfg!(feature = "openrpc") {
         cases.compile_fail("tests/typed/ui/compiler/*.rs");
     } else {
-        println!("passed over: the compiler's words are those of {WORDS_OF}x, without `openrpc`");
+        println!("skipped: the compiler's messages are those of {MESSAGES_OF}x, without `openrpc`");
     }
 }

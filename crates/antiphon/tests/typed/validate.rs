@@ -1,6 +1,6 @@
-//! Params held against their schemas.
+//! Validation of params against their schemas.
 
-use antiphon::openrpc::{Description, Document, Info, MisfitError};
+use antiphon::openrpc::{Description, Document, Info, InvalidCallError};
 use antiphon::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use antiphon::{Context, Params, RawJson, Responder, Router};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ fn checked() -> Router {
 }
 
 #[tokio::test]
-async fn what_only_a_schema_forbids_is_refused_with_its_path() {
+async fn a_schema_violation_is_refused_with_its_path() {
     let bad = json!({"names": ["Ada", "lovelace"]});
     for (method, params, path) in [
         ("fill", json!([bad]), "[0].names[1]"),
@@ -65,7 +65,7 @@ async fn what_only_a_schema_forbids_is_refused_with_its_path() {
         ("file", json!({"person": bad}), "person.names[1]"),
         ("sign", json!(["Ada", "lovelace"]), "[1]"),
     ] {
-        // It is the check that refuses: the types do not.
+        // Only the check refuses it: the types accept it.
         assert!(answer(Office.into_router(), method, &params).await["result"].is_u64());
         let error = &answer(checked(), method, &params).await["error"];
         assert_eq!(error["code"], -32602, "{error}");
@@ -76,7 +76,7 @@ async fn what_only_a_schema_forbids_is_refused_with_its_path() {
 }
 
 #[tokio::test]
-async fn what_fits_is_let_through_and_what_is_left_out_too() {
+async fn valid_and_absent_params_pass() {
     let good = json!({"names": ["Ada"]});
     for (params, copies) in [
         (json!([good]), 1),
@@ -91,7 +91,7 @@ async fn what_fits_is_let_through_and_what_is_left_out_too() {
 }
 
 #[tokio::test]
-async fn what_is_no_matter_of_schemas_is_refused_as_without_them() {
+async fn errors_outside_of_schemas_stay_the_same() {
     for params in [json!([]), json!({"persona": 1}), json!([{"names": []}, 1, null, 4])] {
         let unchecked = answer(Office.into_router(), "fill", &params).await;
         assert!(unchecked["error"]["code"] == -32602);
@@ -100,7 +100,7 @@ async fn what_is_no_matter_of_schemas_is_refused_as_without_them() {
 }
 
 #[tokio::test]
-async fn a_subscription_is_checked_too_each_kind_by_its_own_schema() {
+async fn each_kind_of_a_subscription_is_checked_by_its_own_schema() {
     use antiphon::Topic;
     use futures_util::stream;
 
@@ -120,13 +120,13 @@ async fn a_subscription_is_checked_too_each_kind_by_its_own_schema() {
     let refused = answer(router(), "eth_subscribe", &json!(["people", "lovelace"])).await;
     assert_eq!(refused["error"]["data"]["path"], "[0]", "{refused}");
     for params in [json!(["things", "lovelace"]), json!(["people", "Ada"])] {
-        // There is nobody to send items to.
+        // A `Responder` has no connection for items.
         let passed = answer(router(), "eth_subscribe", &params).await;
         assert_eq!(passed["error"]["code"], -32603, "{passed}");
     }
 }
 
-/// Its fields stand in another order than their names.
+/// The order of its fields is not alphabetical.
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Page {
     #[schemars(range(max = 1000))]
@@ -150,7 +150,7 @@ impl Book for Novel {
     }
 }
 
-/// A closure that takes `P`, unchecked and checked.
+/// Routers with a method that takes `P`: one for the unchecked run, one for the checked run.
 fn taking<P>() -> [Router; 2]
 where
     P: serde::de::DeserializeOwned + JsonSchema + Send + 'static,
@@ -162,7 +162,7 @@ where
     })
 }
 
-/// Asserts that the types let pass what the check refuses, and gives back why.
+/// Asserts that the types accept what the check refuses, and returns the reason.
 async fn refused([unchecked, checked]: [Router; 2], method: &str, params: &Value) -> Value {
     let passed = answer(unchecked, method, params).await;
     assert!(passed["result"].is_u64(), "{params} {passed}");
@@ -172,8 +172,8 @@ async fn refused([unchecked, checked]: [Router; 2], method: &str, params: &Value
 }
 
 #[tokio::test]
-async fn what_one_type_takes_is_not_walked_around_by_position() {
-    let reason = "give the params by name: their places are not described";
+async fn params_by_position_cannot_bypass_the_schema_of_a_struct() {
+    let reason = "give the params by name: their order is not described";
     for params in [json!([10, 500]), json!([10, 50])] {
         let routers = || [Novel.into_router(), Novel.into_router()];
         let said = refused(routers(), "turn", &params).await;
@@ -184,11 +184,11 @@ async fn what_one_type_takes_is_not_walked_around_by_position() {
     }
     let checked = || Novel.into_router().check_params().unwrap();
     assert_eq!(answer(checked(), "turn", &json!({"offset": 500, "limit": 10})).await["result"], 10);
-    // Nothing is given by position here.
+    // An empty Array has no params by position.
     assert_eq!(answer(checked(), "turn", &json!([])).await["result"], 0);
 }
 
-/// Read by the first that fits.
+/// Reads the first variant that fits.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "they are only read")]
@@ -222,7 +222,7 @@ struct Listed(
 );
 
 #[tokio::test]
-async fn a_schema_of_any_shape_is_held_as_a_whole() {
+async fn a_schema_of_any_shape_is_checked_as_a_whole() {
     let limit = json!({"offset": 1, "limit": 500});
     assert_eq!(refused(taking::<Option<Page>>(), "take", &limit).await["path"], "");
     assert_eq!(refused(taking::<Either>(), "take", &limit).await["path"], "");
@@ -238,7 +238,7 @@ async fn a_schema_of_any_shape_is_held_as_a_whole() {
 }
 
 #[tokio::test]
-async fn nothing_is_given_in_any_form() {
+async fn empty_params_pass_as_array_and_object() {
     for params in [json!([]), json!({})] {
         for [_, router] in [taking::<()>(), taking::<Page>(), taking::<Option<Page>>()] {
             let answer = answer(router.check_params().unwrap(), "take", &params).await;
@@ -260,12 +260,12 @@ impl JsonSchema for Broken {
 }
 
 #[test]
-fn a_schema_that_is_none_is_named_at_once() {
+fn an_invalid_schema_is_reported_at_once() {
     let router = Router::new()
         .method("broken", |(): (), _cx: Context| async { Ok(()) })
         .describe("broken", Description::method::<Broken, ()>());
     let error = router.check_params().unwrap_err();
-    assert!(error.to_string().starts_with("the schema of `broken` is none: "), "{error}");
+    assert!(error.to_string().starts_with("the schema of `broken` is invalid: "), "{error}");
 }
 
 fn misfit(document: &Document, method: &str, params: &Value) -> Option<(String, String)> {
@@ -273,13 +273,13 @@ fn misfit(document: &Document, method: &str, params: &Value) -> Option<(String, 
     let params = params.ok().and_then(Result::ok);
     match document.check_call(method, params.as_ref()) {
         Ok(()) => None,
-        Err(MisfitError::Params { path, reason }) => Some((path, reason)),
+        Err(InvalidCallError::Params { path, reason }) => Some((path, reason)),
         Err(other) => Some(("?".to_owned(), other.to_string())),
     }
 }
 
 #[test]
-fn a_call_is_held_against_the_document_before_it_is_sent() {
+fn a_call_is_checked_against_the_document_before_it_is_sent() {
     let document = Office.into_router().openrpc(Info::new("Office", "1"));
     let good = json!({"names": ["Ada"]});
     for params in [json!([good]), json!({"person": good}), json!([good, 3, null])] {
@@ -304,9 +304,9 @@ fn a_call_is_held_against_the_document_before_it_is_sent() {
     }
 }
 
-/// Topics of kinds share a method, which takes a kind and then whatever that kind takes.
+/// The kinds of a topic share a method, which takes the kind and then the params of that kind.
 #[test]
-fn what_is_repeated_takes_what_is_left() {
+fn a_repeated_param_takes_the_remaining_values() {
     let document = Document::parse(
         &json!({
             "openrpc": "1.4.1", "info": {"title": "t", "version": "1"},

@@ -1,4 +1,4 @@
-//! The same server with its allocations counted, which costs time.
+//! The server with counted allocations. A separate binary, since counting takes time.
 
 use std::alloc::System;
 

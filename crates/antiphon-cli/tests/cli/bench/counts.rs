@@ -1,4 +1,4 @@
-//! Calls that succeed: each is counted, on every wire, by any schedule.
+//! Successful calls are all counted, on every transport and with every schedule.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use super::{counted, fails, refuses, succeeds};
 use crate::support::{Scratch, Server};
 
 #[test]
-fn calls_are_counted_on_every_wire() {
+fn calls_are_counted_on_every_transport() {
     let scratch = Scratch::new();
     let unix = scratch.path("a.sock").display().to_string();
     let server = Server::start(
@@ -42,7 +42,7 @@ fn calls_are_counted_on_every_wire() {
 }
 
 #[test]
-fn connections_are_dealt_out_to_threads() {
+fn connections_are_spread_over_threads() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let call = [server.endpoint("tcp"), "echo", "-c", "5", "-n", "77"];
     for threads in ["1", "2", "5", "9"] {
@@ -51,7 +51,7 @@ fn connections_are_dealt_out_to_threads() {
 }
 
 #[test]
-fn params_are_those_of_call() {
+fn params_have_the_forms_of_call() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let scratch = Scratch::new();
     let file = scratch.path("expected.json");
@@ -86,7 +86,7 @@ fn a_run_ends_at_its_time_and_the_warm_up_does_not_count() {
         let (code, calls, errors) = counted(&[&call[..], more].concat());
         assert_eq!((code, calls > 0, errors), (0, true, BTreeMap::new()), "{more:?}");
     }
-    // A busy machine may be late, and says so.
+    // On a busy machine some calls may be late.
     let (_, calls, mut errors) = counted(&[&call[..], &["--rate", "500"]].concat());
     errors.remove("late");
     assert_eq!((calls > 0, errors), (true, BTreeMap::new()));
@@ -94,7 +94,7 @@ fn a_run_ends_at_its_time_and_the_warm_up_does_not_count() {
 }
 
 #[test]
-fn what_could_not_be_sent_in_time_is_late() {
+fn a_call_not_sent_in_time_is_late() {
     let mute = server("http", |mut socket| {
         let _ = socket.read_to_end(&mut Vec::new());
         None

@@ -1,12 +1,12 @@
-//! `bench` as a shell sees it: what it counts as a success, and what as which error. How fast
-//! anything is, no test says.
+//! `bench` as a shell sees it: which replies are successes, and the kind of every error. No test
+//! asserts a speed.
 
+mod arguments;
 mod counts;
-mod endings;
+mod disconnects;
 mod replies;
 mod reports;
 mod servers;
-mod words;
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ fn bench(words: &[&str]) -> Ended {
     run(antiphon().arg("bench").args(words), b"")
 }
 
-/// What came of a run: its exit code, calls that succeeded, and errors by kind.
+/// The exit code of a run, its successful calls, and its errors by kind.
 type Counts = (i32, u64, BTreeMap<String, u64>);
 
-/// Runs it with `--format json` and gives what it counted at its first endpoint.
+/// Runs `bench` with `--format json` and returns the counts of the first endpoint.
 fn counted(words: &[&str]) -> Counts {
     let ended = bench(&[words, &["--format", "json"]].concat());
     let code = ended.code.unwrap();
@@ -33,13 +33,13 @@ fn counted(words: &[&str]) -> Counts {
     (code, calls.sum(), errors)
 }
 
-/// All of these calls succeed.
+/// Asserts that all calls succeed.
 #[track_caller]
 fn succeeds(words: &[&str], calls: u64) {
     assert_eq!(counted(words), (0, calls, BTreeMap::new()), "{words:?}");
 }
 
-/// It ends with this code, after so many calls, and exactly these errors.
+/// Asserts this exit code, this number of successful calls and exactly these errors.
 #[track_caller]
 fn fails(words: &[&str], code: i32, calls: u64, errors: &[(&str, u64)]) {
     let errors = errors.iter().map(|(kind, count)| ((*kind).to_owned(), *count)).collect();

@@ -1,4 +1,4 @@
-//! Which replies are a success, and which an error of which kind.
+//! Valid replies, and the error kinds of invalid ones.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -22,23 +22,23 @@ fn an_error_of_the_peer_is_counted_by_its_code() {
 }
 
 #[test]
-fn a_result_that_was_not_expected_is_no_success() {
+fn an_unexpected_result_is_an_error() {
     let server = Server::start("http://127.0.0.1:0 tcp://127.0.0.1:0", "");
     for scheme in ["http", "tcp"] {
         let call = [server.endpoint(scheme), "subtract", "42", "23", "--expect", "18", "-n", "32"];
         fails(&call, 5, 0, &[("wrong result", 32)]);
         fails(&[&call[..], &["-b", "4"]].concat(), 5, 0, &[("wrong result", 32)]);
     }
-    // One that changes is right as long as nothing is expected of it.
+    // Without --expect the results may differ.
     let counts = lines(|id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":[{id}]}}\n"));
     succeeds(&[&counts, "m", "-n", "100"], 100);
     let words = [&counts, "m", "-n", "10", "-c", "1", "--expect", "[3]"];
     fails(&words, 5, 1, &[("wrong result", 9)]);
 }
 
-/// The first replies are right, so that the rest is compared with them.
+/// The first replies are valid, so that the others are compared with a template.
 #[test]
-fn a_wrong_reply_among_right_ones_is_found() {
+fn an_invalid_reply_among_valid_ones_is_found() {
     let error = |id| {
         if id % 10 == 0 {
             format!(
@@ -51,7 +51,7 @@ fn a_wrong_reply_among_right_ones_is_found() {
     fails(&[&lines(error), "m", "-n", "100", "-c", "1"], 1, 90, &[("error 1", 10)]);
     let garbage = |id| if id == 50 { "garbage\n".to_owned() } else { hello_line(id) };
     fails(&[&lines(garbage), "m", "-n", "60", "-c", "1"], 5, 59, &[("protocol", 1)]);
-    // An old id again; the connection is made anew, and the call after it is the first there.
+    // An id occurs again: the connection is reopened, and the next call is the first on it.
     let again = |id| hello_line(if id == 50 { 49 } else { id });
     fails(&[&lines(again), "m", "-n", "60", "-c", "1"], 5, 59, &[("wrong id", 1)]);
     let twice = |id| hello_line(id).repeat(if id == 50 { 2 } else { 1 });
@@ -62,7 +62,7 @@ fn a_wrong_reply_among_right_ones_is_found() {
 }
 
 #[test]
-fn who_never_says_anything_right_has_no_success() {
+fn a_server_with_only_invalid_replies_has_no_successes() {
     let words = |endpoint: &str| -> Vec<String> {
         [endpoint, "m", "-n", "6", "-c", "2", "--timeout", "10s"].map(str::to_owned).to_vec()
     };
@@ -97,7 +97,7 @@ fn who_never_says_anything_right_has_no_success() {
 }
 
 #[test]
-fn a_batch_must_answer_each_call_once() {
+fn a_batch_must_have_one_response_per_call() {
     fn batch(ids: impl Iterator<Item = u64>) -> String {
         format!("[{}]\n", ids.map(hello).collect::<Vec<_>>().join(","))
     }
@@ -105,7 +105,7 @@ fn a_batch_must_answer_each_call_once() {
     let words = |endpoint: &str| -> Vec<String> {
         [endpoint, "m", "-n", "40", "-b", "4", "-c", "1"].map(str::to_owned).to_vec()
     };
-    // The first is whole, and every other one lacks a call.
+    // The first batch is complete, and some others have a response missing, repeated or extra.
     for (answer, errors) in [
         ((|id| batch(id..id + 4 - u64::from(id > 1))) as fn(u64) -> String, ("protocol", 9)),
         (|id| batch((id..id + 4).map(|n| if n == 2 { 1 } else { n })), ("wrong id", 1)),
@@ -118,7 +118,7 @@ fn a_batch_must_answer_each_call_once() {
 }
 
 #[test]
-fn answers_may_come_in_any_order_with_other_messages_between() {
+fn replies_may_arrive_in_any_order_with_other_messages_between() {
     let endpoint = server("tcp", |mut socket| {
         loop {
             let ids = [line_id(&mut socket)?, line_id(&mut socket)?, line_id(&mut socket)?];
@@ -131,7 +131,7 @@ fn answers_may_come_in_any_order_with_other_messages_between() {
 }
 
 #[test]
-fn http_bodies_of_every_kind_are_read() {
+fn http_bodies_of_every_encoding_are_read() {
     let chunked = |id| {
         let (a, b) = (HELLO, format!("{id}}}"));
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -141,12 +141,12 @@ fn http_bodies_of_every_kind_are_read() {
     succeeds(&[&web(chunked, false), "m", "-n", "40", "-c", "2", "-f", "4"], 40);
     let early = |id| format!("HTTP/1.1 100 Continue\r\n\r\n{}", ok("x-id: 1\r\n", &hello(id)));
     succeeds(&[&web(early, false), "m", "-n", "40", "-c", "2"], 40);
-    // A head that is never the same.
+    // The response head differs each time.
     let dated = |id| ok(&format!("date: {id}\r\n"), &hello(id));
     succeeds(&[&web(dated, false), "m", "-n", "40", "-c", "2", "-f", "4"], 40);
 }
 
-/// RFC 6455 by hand: a ping before, and a reply in pieces.
+/// The server sends a ping first and then a fragmented reply (RFC 6455).
 #[test]
 fn a_websocket_may_ping_and_fragment() {
     let endpoint = server("ws", |mut socket| {
@@ -165,7 +165,7 @@ fn a_websocket_may_ping_and_fragment() {
                     id = id_of(std::str::from_utf8(&payload).unwrap()).unwrap();
                     socket.get_mut().write_all(b"\x89\x03you").ok()?;
                 }
-                // The call is answered once the ping is.
+                // The reply follows the pong.
                 0x8A => {
                     assert_eq!(payload, b"you");
                     let (a, b) = (HELLO, format!("{id}}}"));
@@ -174,7 +174,7 @@ fn a_websocket_may_ping_and_fragment() {
                     socket.get_mut().write_all(&[reply, rest].concat()).ok()?;
                 }
                 0x88 => return None,
-                other => panic!("{other:x} is no frame that was expected"),
+                other => panic!("unexpected frame {other:x}"),
             }
         }
         None
@@ -182,7 +182,7 @@ fn a_websocket_may_ping_and_fragment() {
     succeeds(&[&endpoint, "m", "-n", "20", "-c", "2"], 20);
 }
 
-/// A short frame of a client's.
+/// Reads a short frame from a client.
 fn masked(socket: &mut BufReader<TcpStream>) -> Option<(u8, Vec<u8>)> {
     let mut head = [0; 6];
     socket.read_exact(&mut head).ok()?;

@@ -1,4 +1,4 @@
-//! What is printed: a table, or one JSON document.
+//! The output: a table, or one JSON document.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use super::servers::{hello_line, line_id, server};
 use crate::support::{PATIENCE, Process, Server, antiphon};
 
 #[test]
-fn the_json_is_one_document_of_a_fixed_shape() {
+fn the_json_document_has_fixed_members() {
     let server = Server::start("tcp://127.0.0.1:0 http://127.0.0.1:0", "");
     let other = format!("b={}", server.endpoint("http"));
     let words = ["--name", "a", server.endpoint("tcp"), "echo", "1", "--vs", &other, "-n", "40"];
@@ -59,7 +59,7 @@ fn keys(object: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn endpoints_take_turns_and_another_one_begins_each_round() {
+fn endpoints_take_turns_and_each_round_starts_with_another() {
     let (heard, hears) = channel();
     let endpoints = ["a", "b", "c"].map(|name| {
         let heard = heard.clone();
@@ -82,7 +82,7 @@ fn endpoints_take_turns_and_another_one_begins_each_round() {
 }
 
 #[test]
-fn the_table_tells_figures_and_errors() {
+fn the_table_shows_results_and_errors() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let ended = bench(&[server.endpoint("tcp"), "echo", "-n", "100"]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -95,12 +95,12 @@ fn the_table_tells_figures_and_errors() {
 
     let ended = bench(&[server.endpoint("tcp"), "fail", "7", "out\u{1b} of tea", "-n", "100"]);
     assert_eq!(ended.code, Some(1));
-    let told = "100 x error 7, such as: out\\u{1b} of tea";
-    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    let errors = "100 x error 7, for example: out\\u{1b} of tea";
+    assert!(ended.stdout.contains(errors), "{}", ended.stdout);
 }
 
 #[test]
-fn ctrl_c_prints_what_was_measured() {
+fn ctrl_c_prints_the_results_so_far() {
     let (called, is_called) = channel();
     let endpoint = server("tcp", move |mut socket| {
         loop {

@@ -1,4 +1,4 @@
-//! Servers made by hand, each of which can say anything.
+//! Hand-written servers that can send any bytes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::thread;
 
 pub(super) const HELLO: &str = r#"{"jsonrpc":"2.0","result":"hello","id":"#;
 
-/// A server that gives each connection to this.
+/// Starts a server that passes each connection to `serve`.
 pub(super) fn server(
     scheme: &str,
     serve: impl Fn(BufReader<TcpStream>) -> Option<()> + Send + Sync + 'static,
@@ -24,7 +24,7 @@ pub(super) fn server(
     endpoint
 }
 
-/// A server that answers the line with this id with that text.
+/// Starts a TCP server that replies to the id of each line with this text.
 pub(super) fn lines(answer: fn(u64) -> String) -> String {
     server("tcp", move |mut socket| {
         loop {
@@ -34,7 +34,7 @@ pub(super) fn lines(answer: fn(u64) -> String) -> String {
     })
 }
 
-/// A web server that answers the POST with this id with that text, and may close then.
+/// Starts an HTTP server that replies to the id of each POST with this text and may then close.
 pub(super) fn web(answer: fn(u64) -> String, closes: bool) -> String {
     server("http", move |mut socket| {
         loop {
@@ -70,7 +70,7 @@ pub(super) fn post_id(socket: &mut BufReader<TcpStream>) -> Option<u64> {
     id_of(std::str::from_utf8(&body).ok()?)
 }
 
-/// The first id of a message.
+/// Returns the first id of a message.
 pub(super) fn id_of(message: &str) -> Option<u64> {
     let (_, rest) = message.split_once("\"id\":")?;
     rest.split_once('}')?.0.parse().ok()

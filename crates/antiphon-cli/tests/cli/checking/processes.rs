@@ -63,7 +63,7 @@ fn what_a_shell_left_behind_ends_too() {
     let endpoint = format!("tcp://127.0.0.1:{}", free_port());
     let ended = check(&[&endpoint, "--spawn", &format!("sh -c '{leave}'")]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("ended before it listened"), "{ended:?}");
+    assert!(ended.stderr.contains("ended before it accepted connections"), "{ended:?}");
     until("the server is gone", || is_left(&path));
 }
 
@@ -184,5 +184,5 @@ fn a_server_that_is_gone_is_no_success_whatever_is_known() {
     let args = [&*file, "--method", "live", "--timeout", "1s", "--baseline", &known];
     let ended = check(&[&[&*format!("tcp://{}", mortal())], &args[..]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("the server was gone before all cases were run"), "{ended:?}");
+    assert!(ended.stderr.contains("the server went away before all cases were run"), "{ended:?}");
 }

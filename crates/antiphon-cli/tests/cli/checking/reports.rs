@@ -155,7 +155,7 @@ fn names_that_no_case_has_do_not_stay_known() {
     let some = with(&["--only", "id-null"]);
     assert_eq!((some.code, &*some.stderr), (Some(0), ""), "{some:?}");
     let all = with(&[]);
-    assert!(all.stderr.contains("names no-such-case, and there is no such case"), "{all:?}");
+    assert!(all.stderr.contains("contains no-such-case, but there is no such case"), "{all:?}");
     let known = std::fs::read_to_string(&baseline).unwrap();
     assert!(!known.contains("no-such-case") && !known.contains("id-zero"), "{known}");
 }
@@ -179,11 +179,11 @@ fn cases_are_chosen_and_listed() {
     assert!(listed.stdout.starts_with("own/wrong-answer "), "{listed:?}");
     let alone = check(&[&file]);
     assert_eq!(alone.code, Some(2));
-    assert!(alone.stderr.contains("the endpoint comes first"), "{alone:?}");
+    assert!(alone.stderr.contains("put the endpoint first"), "{alone:?}");
 
     let wrong = check(&[endpoint, "--only", "no-such"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("no case is meant by `no-such`"), "{wrong:?}");
+    assert!(wrong.stderr.contains("no case matches `no-such`"), "{wrong:?}");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_transcript_that_makes_no_sense_is_refused_with_its_line() {
     std::fs::File::create(&path).unwrap().write_all(b"== a: b\n<-- 1\n").unwrap();
     let ended = check(&["tcp://127.0.0.1:1", &path.display().to_string()]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("bad.wire:2: a case starts with what is sent"), "{ended:?}");
+    assert!(ended.stderr.contains("bad.wire:2: a case starts with a message to send"), "{ended:?}");
 }
 
 #[test]

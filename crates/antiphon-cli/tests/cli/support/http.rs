@@ -1,4 +1,4 @@
-//! HTTP/1.1, as little of it as a POST takes.
+//! A minimal HTTP/1.1 client.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::{Connection, PATIENCE, Socket, fault};
 
-/// One connection, kept alive.
+/// A keep-alive connection.
 pub(crate) struct Http {
     reader: BufReader<Socket>,
-    /// What came in bodies and was not asked for yet.
+    /// Received bodies that were not read by `receive` yet.
     arrived: VecDeque<Vec<u8>>,
     address: String,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -24,7 +24,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The value of a header, whose name is given in lower case.
+    /// Returns the value of a header. The name is in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found == name).map(|(_, value)| &**value)
     }
@@ -40,32 +40,32 @@ impl Http {
         Self { reader, arrived: VecDeque::new(), address: address.to_owned() }
     }
 
-    /// One request with these header lines, and what comes back.
+    /// Sends a request with these header lines and returns the response.
     pub(crate) fn request(&mut self, verb: &str, headers: &str, body: &[u8]) -> Answer {
         let sent = self.send_whole(verb, headers, body);
-        // A server that has refused may not read on: its answer is there all the same.
+        // A server that rejects the request may stop reading, but its response still arrives.
         let answer = self.answer();
         answer.unwrap_or_else(|fault| panic!("{fault}; {verb} {headers:?} was sent: {sent:?}"))
     }
 
-    /// Head and body in one write, as clients do: a refusal then finds nothing on its way.
+    /// Sends head and body in one write, as clients do.
     fn send_whole(&mut self, verb: &str, headers: &str, body: &[u8]) -> Result<(), String> {
         let head = self.head_of(verb, headers, body.len());
         self.raw(&[head.as_bytes(), body].concat())
     }
 
-    /// A POST as a client sends it.
+    /// Sends a POST and returns the response.
     pub(crate) fn post(&mut self, body: &[u8]) -> Answer {
         self.request("POST", "content-type: application/json\r\n", body)
     }
 
-    /// Sends the head of a request alone.
+    /// Sends only the head of a request.
     pub(crate) fn head(&mut self, verb: &str, headers: &str, length: usize) -> Result<(), String> {
         let head = self.head_of(verb, headers, length);
         self.raw(head.as_bytes())
     }
 
-    /// Its headers may name a Host of their own.
+    /// Formats the head. `headers` may contain another Host.
     fn head_of(&self, verb: &str, headers: &str, length: usize) -> String {
         let host = match headers.to_ascii_lowercase().contains("host:") {
             true => String::new(),
@@ -79,22 +79,22 @@ impl Http {
         self.reader.get_mut().write_all(bytes).map_err(|error| fault(&error))
     }
 
-    /// A second handle to send on.
+    /// Returns a second handle for sending.
     pub(crate) fn sender(&self) -> TcpStream {
         self.reader.get_ref().bare().try_clone().unwrap()
     }
 
-    /// The next answer.
+    /// Reads the next response.
     pub(crate) fn answer(&mut self) -> Result<Answer, String> {
         self.read_answer().map_err(|error| fault(&error))
     }
 
-    /// What comes when it is no HTTP any more.
+    /// Reads bytes after an upgrade.
     pub(crate) fn read_exact(&mut self, bytes: &mut [u8]) -> Result<(), String> {
         self.reader.read_exact(bytes).map_err(|error| fault(&error))
     }
 
-    /// Sends a little more, and looks for a moment whether the server has ended the connection.
+    /// Sends more bytes, and returns whether the server has then closed the connection.
     pub(crate) fn ends_after_one_more(&mut self, bytes: &[u8]) -> bool {
         let mut socket = self.reader.get_ref().bare();
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -109,7 +109,8 @@ impl Http {
     fn read_answer(&mut self) -> io::Result<Answer> {
         let first = self.line()?;
         let status = first.split(' ').nth(1).and_then(|status| status.parse().ok());
-        let status = status.ok_or_else(|| io::Error::other(format!("{first:?} is no status")))?;
+        let status =
+            status.ok_or_else(|| io::Error::other(format!("{first:?} is not a status line")))?;
         let mut headers = Vec::new();
         loop {
             let line = self.line()?;
@@ -136,11 +137,11 @@ impl Http {
     }
 }
 
-/// Each message is one POST; what its body holds is what comes.
+/// Each message is one POST. The body of its response is the received message.
 impl Connection for Http {
     fn send(&mut self, message: &[u8]) -> Result<(), String> {
         if let Some(left) = self.arrived.pop_front() {
-            return Err(format!("nobody expected {}", String::from_utf8_lossy(&left)));
+            return Err(format!("unexpected message: {}", String::from_utf8_lossy(&left)));
         }
         self.send_whole("POST", "content-type: application/json\r\n", message)?;
         let answer = self.answer()?;
@@ -150,12 +151,12 @@ impl Connection for Http {
             (200, Some("application/json"), body) if !body.is_empty() => {
                 self.arrived.push_back(body.as_bytes().to_vec());
             }
-            _ => return Err(format!("neither 200 with JSON nor 204 with nothing: {answer:?}")),
+            _ => return Err(format!("neither 200 with JSON nor 204 without a body: {answer:?}")),
         }
         Ok(())
     }
 
     fn receive(&mut self) -> Result<Vec<u8>, String> {
-        self.arrived.pop_front().ok_or_else(|| "status 204, and no answer".to_owned())
+        self.arrived.pop_front().ok_or_else(|| "status 204 without a response".to_owned())
     }
 }

@@ -1,5 +1,5 @@
-//! The demonstration service in this process, on its in-process wire. Who has no part in the process
-//! reaches it through a socket that passes each message on.
+//! The demonstration service on the in-process transport. Other processes reach it through a socket
+//! that forwards each message.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use super::Scratch;
 use crate::demo;
 
-/// A socket with `header` framing, and the service behind it.
+/// A socket with `header` framing that forwards to the service.
 pub(crate) struct Memory {
     path: PathBuf,
     _scratch: Scratch,
@@ -41,7 +41,7 @@ impl Memory {
     }
 }
 
-/// Each message as it is, both ways, until either side ends.
+/// Forwards messages in both directions until one side ends.
 async fn pass_on(socket: UnixStream) {
     let (ours, theirs) = pair();
     let _served = Client::builder().handler(demo::router()).over(theirs);

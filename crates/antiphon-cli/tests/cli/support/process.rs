@@ -1,4 +1,4 @@
-//! The real binary in a process of its own, which never outlives its test.
+//! The binary as a child process that never outlives its test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
@@ -12,14 +12,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Framing, PATIENCE, Stream};
 
-/// The binary under test.
+/// Returns a command for the binary under test.
 pub(crate) fn antiphon() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_antiphon"));
     command.env_remove("RUST_LOG").env("NO_COLOR", "1");
     command
 }
 
-/// How a process ended, and what it wrote.
+/// The exit code and output of a process.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
@@ -27,12 +27,12 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// Runs a command to its end.
+/// Runs a command until it exits.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ended {
     run_within(command, input, 3 * PATIENCE)
 }
 
-/// The same, where it may take longer.
+/// Like `run`, with another time limit.
 pub(crate) fn run_within(command: &mut Command, input: &[u8], limit: Duration) -> Ended {
     let shown = format!("{command:?}");
     let mut child = command
@@ -43,7 +43,7 @@ pub(crate) fn run_within(command: &mut Command, input: &[u8], limit: Duration) -
         .unwrap_or_else(|error| panic!("{shown} does not start: {error}"));
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
-    // A process that does not read its input must not hold us up: it may have ended long ago.
+    // In a thread, since a process that does not read its input would block the write.
     thread::spawn(move || drop(stdin.write_all(&input)));
     let process = Process::of(&child);
     let (done, output) = channel();
@@ -60,7 +60,7 @@ pub(crate) fn run_within(command: &mut Command, input: &[u8], limit: Duration) -
     }
 }
 
-/// A process that runs.
+/// A running process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Process(Pid);
 
@@ -81,7 +81,7 @@ impl Process {
         let _ = kill_process(self.0, signal);
     }
 
-    /// The most memory it ever held, in bytes; nothing where the system does not tell.
+    /// Returns its peak memory in bytes, or `None` if the system does not report it.
     pub(crate) fn peak_memory(self) -> Option<usize> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -98,14 +98,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Serves on these endpoints, both separated by spaces: `("tcp://127.0.0.1:0", "--log debug")`.
+    /// Starts a server. Endpoints and flags are separated by spaces: `("tcp://127.0.0.1:0", "--trace")`.
     pub(crate) fn start(endpoints: &str, flags: &str) -> Self {
         let mut command = antiphon();
         command.arg("serve").args(endpoints.split_whitespace()).args(flags.split_whitespace());
         Self::spawn(command.stdin(Stdio::null()), endpoints.split_whitespace().count())
     }
 
-    /// Starts a command that serves, and waits until it has named that many endpoints.
+    /// Starts a server command and waits until it has printed that many endpoints.
     pub(crate) fn spawn(command: &mut Command, endpoints: usize) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = lines(child.stderr.take().unwrap());
@@ -119,17 +119,17 @@ impl Server {
         server
     }
 
-    /// The next line on stderr.
+    /// Returns the next line of stderr.
     pub(crate) fn stderr_line(&self) -> String {
         self.stderr.recv_timeout(PATIENCE).expect("the server says more on stderr")
     }
 
-    /// Where it listens.
+    /// Returns its endpoints.
     pub(crate) fn endpoints(&self) -> &[String] {
         &self.endpoints
     }
 
-    /// Where it listens, the first of this scheme: `tcp`, `tcp+header`, `http`.
+    /// Returns the first endpoint of this scheme: `tcp`, `tcp+header`, `http`.
     pub(crate) fn endpoint(&self, scheme: &str) -> &str {
         let of_scheme =
             |text: &&String| text.split_once(':').is_some_and(|(found, _)| found == scheme);
@@ -138,7 +138,7 @@ impl Server {
         })
     }
 
-    /// The host and port of that endpoint, or its path.
+    /// Returns the host and port of that endpoint, or its path.
     pub(crate) fn address(&self, scheme: &str) -> &str {
         let (_, address) = self.endpoint(scheme).split_once(':').unwrap();
         address.trim_start_matches("//")
@@ -148,14 +148,14 @@ impl Server {
         Process::of(&self.child)
     }
 
-    /// Fails if it ever held more memory than this.
+    /// Asserts that its peak memory is at most this.
     pub(crate) fn held_at_most(&self, bytes: usize) {
         if let Some(peak) = self.process().peak_memory() {
             assert!(peak <= bytes, "the server held {} KiB of memory", peak >> 10);
         }
     }
 
-    /// Waits for its end, and gives its code and the rest of what it wrote on stderr.
+    /// Waits for its exit, and returns the exit code and the rest of stderr.
     pub(crate) fn end(mut self) -> (Option<i32>, String) {
         let mut stderr = String::new();
         loop {
@@ -176,7 +176,7 @@ impl Drop for Server {
     }
 }
 
-/// A server on its stdin and stdout, and the connection to it.
+/// A connection to the stdin and stdout of a server.
 impl Stream {
     pub(crate) fn stdio(endpoint: &str, framing: Framing) -> (Server, Self) {
         let mut command = antiphon();
@@ -184,7 +184,7 @@ impl Stream {
         let mut server = Server::spawn(&mut command, 1);
         let mut stdin = server.child.stdin.take().unwrap();
         let mut stdout = server.child.stdout.take().unwrap();
-        // A pipe knows no timeout; a socket does. Each direction is passed on until it ends.
+        // A pipe has no read timeout, but a socket has. Each direction is forwarded until it ends.
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut to_stdin, mut from_stdout) = (theirs.try_clone().unwrap(), theirs);
         thread::spawn(move || pass_on(&mut to_stdin, &mut stdin));
@@ -196,7 +196,7 @@ impl Stream {
     }
 }
 
-/// Not `io::copy`: where that splices, a few bytes may wait for more.
+/// Copies bytes. `io::copy` may use splice, which can hold back a few bytes.
 fn pass_on(from: &mut impl Read, to: &mut impl Write) {
     let mut buffer = [0; 64 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {
@@ -206,7 +206,7 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write) {
     }
 }
 
-/// The lines of a stream as they come; reading goes on when nobody wants them, so that nobody blocks.
+/// Returns the lines of a stream as they arrive. The stream is always read, so the writer never blocks.
 fn lines(stream: ChildStderr) -> Receiver<String> {
     let (line, lines) = channel();
     thread::spawn(move || {

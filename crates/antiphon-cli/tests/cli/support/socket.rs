@@ -1,4 +1,4 @@
-//! What carries bytes to a server: TCP, or a Unix socket.
+//! A TCP or Unix socket with timeouts.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use super::PATIENCE;
 
-/// A connection, whose every wait ends.
+/// A connection with a timeout for every read and write.
 pub(crate) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -23,7 +23,7 @@ impl Socket {
         Self::Unix(socket)
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     pub(crate) fn finish(&mut self) {
         match self {
             Self::Tcp(socket) => socket.shutdown(Shutdown::Write).unwrap(),
@@ -31,7 +31,7 @@ impl Socket {
         }
     }
 
-    /// The socket itself.
+    /// Returns the TCP socket.
     pub(crate) fn bare(&self) -> &TcpStream {
         match self {
             Self::Tcp(socket) => socket,
@@ -58,7 +58,7 @@ impl Read for Socket {
 }
 
 impl Write for Socket {
-    /// What is written has left: nobody flushes.
+    /// Writes without a buffer, so `flush` does nothing.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(socket) => socket.write(bytes),

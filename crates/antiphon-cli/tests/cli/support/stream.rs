@@ -1,4 +1,4 @@
-//! A raw stream with one of the framings.
+//! A raw stream with a framing.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use super::{Connection, Socket, fault};
 
-/// How messages are told apart.
+/// The framing of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framing {
     /// Each is followed by a newline.
@@ -15,7 +15,7 @@ pub(crate) enum Framing {
     Header,
 }
 
-/// A stream of bytes, both ways.
+/// A duplex stream of messages.
 pub(crate) struct Stream {
     reader: BufReader<Socket>,
     framing: Framing,
@@ -39,17 +39,17 @@ impl Stream {
         self.reader.get_mut().write_all(bytes).map_err(|error| fault(&error))
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending direction.
     pub(crate) fn finish(&mut self) {
         self.reader.get_mut().finish();
     }
 
-    /// A second handle to send on, while this one is read from another thread.
+    /// Returns a second handle for sending from another thread.
     pub(crate) fn sender(&self) -> TcpStream {
         self.reader.get_ref().bare().try_clone().unwrap()
     }
 
-    /// A message as it stands on this stream.
+    /// Returns the bytes of a message with its framing.
     pub(crate) fn framed(&self, message: &[u8]) -> Vec<u8> {
         match self.framing {
             Framing::Line => [message, b"\n"].concat(),
@@ -76,7 +76,7 @@ impl Stream {
                 Some(("Content-Length", digits)) => length = digits.parse().ok(),
                 Some(_) => {}
                 None if line == "\r" => break,
-                None => return Err(io::Error::other(format!("{line:?} is no header line"))),
+                None => return Err(io::Error::other(format!("{line:?} is not a header line"))),
             }
         }
         let length = length.ok_or_else(|| io::Error::other("no Content-Length"))?;

@@ -1,21 +1,21 @@
-//! WebSocket frames by hand (RFC 6455).
+//! A minimal WebSocket client (RFC 6455).
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use super::{Connection, Socket, fault};
 
-/// The example of RFC 6455, section 1.3: a key, and the proof that it was read.
+/// The example of RFC 6455, section 1.3: a key and the value of `Sec-WebSocket-Accept` for it.
 pub(crate) const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 pub(crate) const PROOF: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
 const MASK: [u8; 4] = [0x37, 0xFA, 0x21, 0x3D];
 
-/// One connection whose handshake is done.
+/// A connection after its handshake.
 pub(crate) struct Ws {
     reader: BufReader<Socket>,
 }
 
-/// A whole frame of the server's.
+/// A frame from the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Text(Vec<u8>),
@@ -55,12 +55,12 @@ impl Ws {
         self.reader.get_mut().write_all(bytes).map_err(|error| fault(&error))
     }
 
-    /// A second handle to send on, while this one is read from another thread.
+    /// Returns a second handle for sending from another thread.
     pub(crate) fn sender(&self) -> TcpStream {
         self.reader.get_ref().bare().try_clone().unwrap()
     }
 
-    /// A client's frame: `0x81` is a whole text, `0x82` a whole binary message.
+    /// Returns a masked frame. A first byte of `0x81` is a text message, `0x82` a binary one.
     pub(crate) fn framed(first: u8, payload: &[u8]) -> Vec<u8> {
         let mut frame = vec![first];
         match payload.len() {
@@ -79,7 +79,7 @@ impl Ws {
         frame
     }
 
-    /// The next frame of the server's. It fragments nothing, and masks nothing.
+    /// Reads the next frame. The server neither fragments nor masks.
     pub(crate) fn frame(&mut self) -> Result<Frame, String> {
         self.read_frame().map_err(|error| fault(&error))
     }
@@ -109,7 +109,7 @@ impl Ws {
     }
 }
 
-/// A message is a text frame, or a binary one where it is not UTF-8.
+/// A message is a text frame, or a binary frame if it is not UTF-8.
 impl Connection for Ws {
     fn send(&mut self, message: &[u8]) -> Result<(), String> {
         let first = if std::str::from_utf8(message).is_ok() { 0x81 } else { 0x82 };
@@ -119,7 +119,7 @@ impl Connection for Ws {
     fn receive(&mut self) -> Result<Vec<u8>, String> {
         match self.frame()? {
             Frame::Text(message) => Ok(message),
-            other => Err(format!("the server sent {other:?} where a message was due")),
+            other => Err(format!("the server sent {other:?} instead of a message")),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! What does the head of a frame say (RFC 6455, section 5.2)?
+//! The head of a WebSocket frame (RFC 6455, section 5.2): opcode, length and mask.
+//!
+//! It never consumes bytes, and never checks the order of frames: the deframer does.
 
 use bytes::{BufMut, BytesMut};
 
-use super::{Fault, Role};
+use super::{Role, WebSocketError};
 
-/// The longest head: opcode, length in nine bytes, mask.
+/// The size of the longest head: opcode, length in nine bytes, mask.
 pub(super) const MAX_SIZE: usize = 14;
 /// The longest payload of a control frame.
 pub(super) const MAX_CONTROL: usize = 125;
@@ -15,54 +17,54 @@ const RESERVED: u8 = 0x70;
 const IN_TWO_BYTES: u8 = 126;
 const IN_EIGHT_BYTES: u8 = 127;
 
-/// What a frame is for.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
-    /// Goes on with a message in fragments.
+    /// A further fragment of a message.
     Continuation,
     /// A message in UTF-8, or its first fragment.
     Text,
     /// A message of any bytes, or its first fragment.
     Binary,
-    /// Says goodbye.
+    /// The last frame before the connection closes.
     Close,
-    /// Asks for a pong.
+    /// A request for a pong.
     Ping,
-    /// Answers a ping.
+    /// The answer to a ping.
     Pong,
 }
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct FrameHead {
     pub(super) opcode: Opcode,
     pub(super) is_last: bool,
     pub(super) length: u64,
-    /// Zeros where there is none.
+    /// All zeros if the frame is not masked.
     pub(super) mask: [u8; 4],
 }
 
-/// A head, and how many bytes it takes.
-pub(super) struct Opened {
-    pub(super) head: Head,
+/// A head and its size in bytes.
+pub(super) struct ParsedHead {
+    pub(super) head: FrameHead,
     pub(super) size: usize,
 }
 
-impl Head {
-    /// The head at the front of these bytes; `None` while it is not whole.
-    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<Opened>, Fault> {
+impl FrameHead {
+    /// Reads the head at the front of these bytes; `None` if it is not complete.
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<ParsedHead>, WebSocketError> {
         let [first, second, rest @ ..] = buf else { return Ok(None) };
         if first & RESERVED != 0 {
-            return Err(Fault::ReservedBits);
+            return Err(WebSocketError::ReservedBits);
         }
         let opcode = Opcode::read(first & 0x0f)?;
         let is_last = first & LAST != 0;
         let short = second & !MASKED;
         if opcode.is_control() && (!is_last || usize::from(short) > MAX_CONTROL) {
-            return Err(Fault::Control);
+            return Err(WebSocketError::Control);
         }
         match role {
-            Role::Server if second & MASKED == 0 => return Err(Fault::NotMasked),
-            Role::Client if second & MASKED != 0 => return Err(Fault::Masked),
+            Role::Server if second & MASKED == 0 => return Err(WebSocketError::NotMasked),
+            Role::Client if second & MASKED != 0 => return Err(WebSocketError::Masked),
             Role::Server | Role::Client => {}
         }
         let Some((length, rest)) = length(short, rest)? else { return Ok(None) };
@@ -74,12 +76,12 @@ impl Head {
             },
         };
         let head = Self { opcode, is_last, length, mask };
-        Ok(Some(Opened { head, size: buf.len() - rest.len() }))
+        Ok(Some(ParsedHead { head, size: buf.len() - rest.len() }))
     }
 }
 
-/// The length, and what follows it.
-fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
+/// Reads the length, and returns it with the bytes behind it.
+fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, WebSocketError> {
     let (found, least) = match short {
         IN_TWO_BYTES => {
             let found = rest.split_first_chunk();
@@ -92,14 +94,16 @@ fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, Fault> {
         short => return Ok(Some((short.into(), rest))),
     };
     match found {
-        // In as few bytes as it takes, and the highest bit is none of it.
-        Some((length, _)) if length < least || length >> 63 == 1 => Err(Fault::Length { length }),
+        // The length must have as few bytes as possible, and its highest bit must be 0.
+        Some((length, _)) if length < least || length >> 63 == 1 => {
+            Err(WebSocketError::Length { length })
+        }
         found => Ok(found),
     }
 }
 
 impl Opcode {
-    fn read(bits: u8) -> Result<Self, Fault> {
+    fn read(bits: u8) -> Result<Self, WebSocketError> {
         match bits {
             0x0 => Ok(Self::Continuation),
             0x1 => Ok(Self::Text),
@@ -107,7 +111,7 @@ impl Opcode {
             0x8 => Ok(Self::Close),
             0x9 => Ok(Self::Ping),
             0xa => Ok(Self::Pong),
-            opcode => Err(Fault::Opcode { opcode }),
+            opcode => Err(WebSocketError::Opcode { opcode }),
         }
     }
 
@@ -126,8 +130,8 @@ impl Opcode {
         matches!(self, Self::Close | Self::Ping | Self::Pong)
     }
 
-    /// Appends the head of a frame that is whole, for a payload that is written next, masked where
-    /// there is a mask.
+    /// Appends the head of an unfragmented frame. The caller appends the payload, masked if there is a
+    /// mask.
     pub fn encode_head(self, length: usize, mask: Option<[u8; 4]>, out: &mut BytesMut) {
         let masked = if mask.is_some() { MASKED } else { 0 };
         out.put_u8(LAST | self.bits());

@@ -1,12 +1,13 @@
-//! The mask of a client's frames (RFC 6455, section 5.3): the same way on and off.
+//! The mask of a client's frames (RFC 6455, section 5.3). Masking and unmasking are one operation.
 
-/// Turns the bytes, and gives the mask for those that follow. A mask of zeros is none.
+/// Applies the mask to the bytes, and returns the mask for the bytes that follow. A mask of zeros means
+/// no mask.
 pub(super) fn apply(mask: [u8; 4], bytes: &mut [u8]) -> [u8; 4] {
     if mask == [0; 4] {
         return mask;
     }
     let wide = u64::from(u32::from_ne_bytes(mask)) * 0x1_0000_0001;
-    // The compiler makes vectors of this loop.
+    // The compiler vectorises this loop.
     let (words, rest) = bytes.as_chunks_mut::<8>();
     for word in words {
         *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
@@ -23,7 +24,7 @@ mod tests {
     use super::apply;
 
     #[test]
-    fn any_pieces_are_masked_as_the_whole() {
+    fn masking_does_not_depend_on_the_cuts() {
         let text: Vec<u8> = (0..=255).collect();
         let mask = [1, 20, 77, 255];
         let whole: Vec<u8> = text.iter().zip(mask.iter().cycle()).map(|(a, b)| a ^ b).collect();

@@ -1,80 +1,79 @@
-//! Where does a WebSocket message end (RFC 6455, section 5)? Bytes become messages, pings and
-//! closes, and messages become frames.
+//! WebSocket framing (RFC 6455, section 5): the boundaries of messages, pings and closes.
 //!
-//! It never reads, writes, answers a ping, or makes a mask: who holds the socket does. It never
-//! allocates for a length that a peer has only announced, and never resumes after a [`Fault`]: the
-//! place where the next frame starts is not known any more.
+//! It never reads, writes, answers a ping, or creates a mask: the owner of the socket does. It never
+//! allocates for a length that a peer has only announced, and never resumes after a
+//! [`WebSocketError`]: the start of the next frame is then unknown.
 //!
-//! Invariant: each byte is unmasked once, where it was read, however many pieces it comes in; a
-//! message in one frame is given out from there without a copy.
+//! Invariant: each byte is unmasked once, in the buffer it was read into, in any number of pieces. A
+//! message in one frame is returned from that buffer without a copy.
 
-mod fault;
+mod error;
 mod head;
 mod mask;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-pub use self::fault::Fault;
+pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{Head, Opened};
-use super::within_reason;
+use self::head::{FrameHead, ParsedHead};
+use super::reserve_hint;
 
-/// Which end of the connection this is. A client masks what it sends, a server does not (5.1).
+/// The role of this end of the connection. A client masks the frames it sends, a server does not (5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Takes masked frames only.
+    /// Accepts masked frames only.
     Server,
-    /// Takes unmasked frames only.
+    /// Accepts unmasked frames only.
     Client,
 }
 
-/// What the other side has said.
+/// A message or a control frame of the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A whole text or binary message, its fragments joined.
     Message(Bytes),
-    /// To be answered by a pong that holds the same.
+    /// A ping. The owner answers it with a pong with the same payload.
     Ping(Bytes),
-    /// Asks for nothing.
+    /// A pong. It needs no answer.
     Pong,
-    /// The last thing that the other side says.
+    /// A close. The peer sends nothing after it.
     Close {
-        /// Why, where it says so.
+        /// The close code, if there is one.
         code: Option<u16>,
-        /// The same for people.
+        /// The reason as text, empty if there is none.
         reason: String,
     },
 }
 
-/// Takes events from the front of a buffer, resuming where the last call ran out of bytes.
+/// Takes events from the front of a buffer. It resumes where the last call ran out of bytes.
 #[derive(Debug)]
-pub struct Deframer {
+pub struct WebSocketDeframer {
     role: Role,
     max_message: usize,
     frame: Option<Frame>,
     message: Option<Fragments>,
 }
 
-/// A frame whose head has been taken and whose payload stands at the front of the buffer.
+/// A frame whose head has been consumed and whose payload is at the front of the buffer.
 #[derive(Debug)]
 struct Frame {
     opcode: Opcode,
     is_last: bool,
     length: usize,
-    /// For the first byte that is still masked.
+    /// The mask, rotated for the first byte that is still masked.
     mask: [u8; 4],
     unmasked: usize,
 }
 
-/// A message that has begun and not ended, as far as it has come.
+/// The received part of a message in fragments.
 #[derive(Debug)]
 struct Fragments {
     is_text: bool,
     payload: BytesMut,
 }
 
-impl Deframer {
-    /// A deframer for this end that refuses messages of more than `max_message` bytes.
+impl WebSocketDeframer {
+    /// Creates a deframer for this role that rejects messages of more than `max_message` bytes.
     pub fn new(role: Role, max_message: usize) -> Self {
         Self { role, max_message, frame: None, message: None }
     }
@@ -82,23 +81,23 @@ impl Deframer {
     /// The next event in `buf`; `None` when more bytes are needed. After an error there is none.
     ///
     /// Between calls `buf` may only grow at its end.
-    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, Fault>> {
+    pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, WebSocketError>> {
         self.take(buf).transpose()
     }
 
-    /// Whether a frame or a message has begun and not ended, of which this many bytes are buffered.
+    /// Whether a frame or a message has begun and not ended, with this many bytes in the buffer.
     pub fn is_under_way(&self, buffered: usize) -> bool {
         buffered > 0 || self.frame.is_some() || self.message.is_some()
     }
 
-    /// How many more bytes than the `buffered` ones the frame under way surely needs, and at most
-    /// 64 KiB or four times what has come: a hint for the size of the next read.
+    /// Returns how many more bytes the current frame needs: a hint for the size of the next read,
+    /// limited by [`reserve_hint`].
     pub fn wanted(&self, buffered: usize) -> usize {
         let length = self.frame.as_ref().map_or(0, |frame| frame.length);
-        within_reason(length.saturating_sub(buffered), buffered)
+        reserve_hint(length.saturating_sub(buffered), buffered)
     }
 
-    fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+    fn take(&mut self, buf: &mut BytesMut) -> Result<Option<Event>, WebSocketError> {
         loop {
             let frame = match self.frame.take() {
                 Some(frame) => frame,
@@ -114,13 +113,15 @@ impl Deframer {
         }
     }
 
-    /// Takes the head of the next frame, if all of it is there.
-    fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, Fault> {
-        let Some(Opened { head, size }) = Head::read(buf, self.role)? else { return Ok(None) };
-        let Head { opcode, is_last, length, mask } = head;
+    /// Takes the head of the next frame if it is complete.
+    fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
+        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+            return Ok(None);
+        };
+        let FrameHead { opcode, is_last, length, mask } = head;
         match (opcode, &self.message) {
-            (Opcode::Continuation, None) => return Err(Fault::NothingToContinue),
-            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(Fault::Interrupted),
+            (Opcode::Continuation, None) => return Err(WebSocketError::NothingToContinue),
+            (Opcode::Text | Opcode::Binary, Some(_)) => return Err(WebSocketError::Interrupted),
             _ => {}
         }
         let length = self.admit(opcode, length)?;
@@ -128,13 +129,13 @@ impl Deframer {
         Ok(Some(Frame { opcode, is_last, length, mask, unmasked: 0 }))
     }
 
-    /// The limit is for whole messages, so what has come of this one counts.
-    fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, Fault> {
+    /// Checks the limit. It is for whole messages, so the fragments received before count.
+    fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, WebSocketError> {
         let before = match &self.message {
             Some(message) if opcode == Opcode::Continuation => message.payload.len(),
             _ => 0,
         };
-        let too_large = Fault::TooLarge { limit: self.max_message };
+        let too_large = WebSocketError::TooLarge { limit: self.max_message };
         let length = usize::try_from(length).map_err(|_| too_large)?;
         if !opcode.is_control() && length > self.max_message.saturating_sub(before) {
             return Err(too_large);
@@ -142,8 +143,12 @@ impl Deframer {
         Ok(length)
     }
 
-    /// Takes what has come of a frame, and keeps the frame while more is to come.
-    fn receive(&mut self, mut frame: Frame, buf: &mut BytesMut) -> Result<Option<Event>, Fault> {
+    /// Takes the received part of a frame, and keeps the frame until it is complete.
+    fn receive(
+        &mut self,
+        mut frame: Frame,
+        buf: &mut BytesMut,
+    ) -> Result<Option<Event>, WebSocketError> {
         frame.unmask(buf);
         if !frame.is_fragment() {
             if frame.is_whole() {
@@ -180,7 +185,7 @@ impl Frame {
         self.unmasked = come;
     }
 
-    /// Moves on what has come of a fragment, so that it is held once.
+    /// Moves the received part of a fragment to its message, so that it is held once.
     fn move_to(&mut self, message: &mut BytesMut, buf: &mut BytesMut) {
         message.extend_from_slice(&buf[..self.unmasked]);
         buf.advance(self.unmasked);
@@ -190,16 +195,16 @@ impl Frame {
 }
 
 impl Fragments {
-    fn join(self) -> Result<Event, Fault> {
+    fn join(self) -> Result<Event, WebSocketError> {
         let opcode = if self.is_text { Opcode::Text } else { Opcode::Binary };
         event(opcode, self.payload.freeze())
     }
 }
 
-/// What a frame, or a message of fragments, says.
-fn event(opcode: Opcode, payload: Bytes) -> Result<Event, Fault> {
+/// Converts a complete frame, or a message of joined fragments, to an event.
+fn event(opcode: Opcode, payload: Bytes) -> Result<Event, WebSocketError> {
     match opcode {
-        Opcode::Text if !is_utf8(&payload) => Err(Fault::NotUtf8),
+        Opcode::Text if !is_utf8(&payload) => Err(WebSocketError::NotUtf8),
         Opcode::Text | Opcode::Binary | Opcode::Continuation => Ok(Event::Message(payload)),
         Opcode::Ping => Ok(Event::Ping(payload)),
         Opcode::Pong => Ok(Event::Pong),
@@ -207,31 +212,31 @@ fn event(opcode: Opcode, payload: Bytes) -> Result<Event, Fault> {
     }
 }
 
-/// Most messages are ASCII, and that is seen faster.
+/// Checks for ASCII first: most messages are, and the check is faster.
 fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()
 }
 
-fn close(payload: &[u8]) -> Result<Event, Fault> {
+fn close(payload: &[u8]) -> Result<Event, WebSocketError> {
     let (code, reason) = match payload.split_first_chunk() {
         Some((code, reason)) => (Some(u16::from_be_bytes(*code)), reason),
         None if payload.is_empty() => (None, payload),
-        None => return Err(Fault::HalfACloseCode),
+        None => return Err(WebSocketError::HalfACloseCode),
     };
     if let Some(code) = code.filter(|code| !may_be_sent(*code)) {
-        return Err(Fault::CloseCode { code });
+        return Err(WebSocketError::CloseCode { code });
     }
-    let reason = std::str::from_utf8(reason).map_err(|_| Fault::NotUtf8)?;
+    let reason = std::str::from_utf8(reason).map_err(|_| WebSocketError::NotUtf8)?;
     Ok(Event::Close { code, reason: reason.to_owned() })
 }
 
-/// Codes that RFC 6455, section 7.4, and its registry let an endpoint send.
+/// Whether RFC 6455, section 7.4, and its registry allow an endpoint to send this code.
 fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }
 
 impl Opcode {
-    /// Appends one whole frame; a client masks it.
+    /// Appends one whole frame. A client passes a mask.
     pub fn encode(self, payload: &[u8], mask: Option<[u8; 4]>, out: &mut BytesMut) {
         out.reserve(head::MAX_SIZE + payload.len());
         self.encode_head(payload.len(), mask, out);
@@ -243,7 +248,7 @@ impl Opcode {
     }
 }
 
-/// Appends the frame that says goodbye. What is too long of the reason is left out (5.5).
+/// Appends a close frame. A reason that is too long is cut (5.5).
 pub fn encode_close(code: u16, reason: &str, mask: Option<[u8; 4]>, out: &mut BytesMut) {
     let end = (0..=reason.len().min(head::MAX_CONTROL - 2)).rev();
     let end = end.into_iter().find(|end| reason.is_char_boundary(*end)).unwrap_or(0);

@@ -1,19 +1,19 @@
-//! How long to wait before the next attempt.
+//! The delay before the next connection attempt: exponential backoff with jitter.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
 use super::Reconnect;
 
-/// The pauses between attempts in a row: each twice the last, up to the longest, less a random part
-/// of up to a half.
+/// The delays between consecutive attempts: each is twice the last, up to a maximum, minus a random part
+/// of up to one half.
 pub(super) struct Backoff {
     next: Duration,
     longest: Duration,
     random: RandomState,
 }
 
-/// What nothing grows from.
+/// The base of the growth after a zero delay.
 const LEAST: Duration = Duration::from_millis(5);
 
 impl Backoff {
@@ -24,7 +24,7 @@ impl Backoff {
     pub(super) fn pause(&mut self) -> Duration {
         let whole = self.next.min(self.longest);
         self.next = whole.max(LEAST).saturating_mul(2);
-        // A number that nobody else has, from 0 up to 1.
+        // A random number between 0 and 1.
         let part = self.random.hash_one(self.next) as f64 / u64::MAX as f64;
         whole.mul_f64(1.0 - part / 2.0)
     }
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn no_pause_is_too_long_for_a_clock() {
+    fn extreme_durations_do_not_overflow() {
         let policy = Reconnect::new().pause(Duration::ZERO, Duration::MAX);
         assert_eq!(Backoff::new(&policy).pause(), Duration::ZERO);
         let mut longest = Backoff::new(&policy.pause(Duration::MAX, Duration::MAX));

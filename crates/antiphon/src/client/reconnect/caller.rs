@@ -1,11 +1,11 @@
-//! Calls over whatever connection there is.
+//! A caller that uses the current connection of a reconnecting client.
 
 use std::sync::Arc;
 
 use antiphon_core::RawJson;
 use tokio::sync::watch;
 
-use super::supervisor::{Core, supervise};
+use super::supervisor::{SupervisorState, supervise};
 use super::{ConnectionState, Reconnect};
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Peer, Watch};
@@ -13,25 +13,25 @@ use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
 use crate::subscription::Follower;
 
-/// A client's way to a server that may go and come back. Dropped, it closes.
-pub(crate) struct Lasting {
-    core: Arc<Core>,
+/// The caller of a client that reconnects. Dropping it closes the connection.
+pub(crate) struct ReconnectingCaller {
+    core: Arc<SupervisorState>,
 }
 
-impl Drop for Lasting {
+impl Drop for ReconnectingCaller {
     fn drop(&mut self) {
-        self.core.unwanted.cancel();
+        self.core.closed.cancel();
     }
 }
 
-impl Lasting {
-    /// Connects, and stays connected.
+impl ReconnectingCaller {
+    /// Connects, and starts the task that reconnects.
     pub(crate) async fn connect(
         builder: ClientBuilder,
         endpoint: &Endpoint,
         policy: Reconnect,
     ) -> Result<Arc<Self>, ConnectError> {
-        let core = Core::new(builder.kept_alive(), endpoint.clone(), policy);
+        let core = SupervisorState::new(builder.kept_alive(), endpoint.clone(), policy);
         let first = match core.connect().await {
             Ok(client) => Some(client),
             Err(ConnectError::Failed { .. }) if core.policy.at_first => None,
@@ -52,16 +52,16 @@ impl Lasting {
         self.core.state.subscribe()
     }
 
-    /// Closes, and waits until that is done.
+    /// Closes the connection, and waits until it is closed.
     pub(crate) async fn close(&self) {
-        self.core.unwanted.cancel();
+        self.core.closed.cancel();
         let mut states = self.states();
         let closed = |state: &ConnectionState| matches!(state, ConnectionState::Closed { .. });
         let _ = states.wait_for(closed).await;
     }
 
-    /// Calls by this until it is answered, or lost in a way that is not to be repeated.
-    async fn persist<T>(
+    /// Repeats this call until it has a response, or an error after which it must not be sent again.
+    async fn with_retries<T>(
         &self,
         is_idempotent: bool,
         call: impl Fn(Peer) -> BoxFuture<'static, Result<T, CallError>>,
@@ -70,7 +70,7 @@ impl Lasting {
         loop {
             let peer = self.core.connected().await?;
             match call(peer.clone()).await {
-                // It was never sent. The connection may still be at its end.
+                // It was never sent. The connection may not have ended completely yet.
                 Err(CallError::Closed(_)) => {}
                 Err(CallError::Interrupted(_))
                     if is_idempotent && retries < self.core.policy.retries =>
@@ -88,8 +88,8 @@ impl Lasting {
     }
 }
 
-/// What a batch that was interrupted as a whole gives: the interruption itself.
-fn whole(
+/// Turns a batch in which every call was interrupted into one interruption.
+fn interrupted_as_a_whole(
     results: Vec<Result<RawJson, CallError>>,
 ) -> Result<Vec<Result<RawJson, CallError>>, CallError> {
     let all = results.iter().all(|result| matches!(result, Err(CallError::Interrupted(_))));
@@ -101,17 +101,17 @@ fn whole(
     }
 }
 
-impl Caller for Arc<Lasting> {
+impl Caller for Arc<ReconnectingCaller> {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
-        let again = self.is_idempotent(&call);
-        Box::pin(self.persist(again, move |peer| {
+        let is_idempotent = self.is_idempotent(&call);
+        Box::pin(self.with_retries(is_idempotent, move |peer| {
             let call = call.clone();
             Box::pin(async move { peer.send(call).await })
         }))
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
-        Box::pin(self.persist(false, move |peer| {
+        Box::pin(self.with_retries(false, move |peer| {
             let notification = notification.clone();
             Box::pin(async move { peer.post(notification).await })
         }))
@@ -122,8 +122,8 @@ impl Caller for Arc<Lasting> {
         call: Invocation,
         watch: Watch,
     ) -> BoxFuture<'_, Result<RawJson, CallError>> {
-        let again = self.is_idempotent(&call);
-        Box::pin(self.persist(again, move |peer| {
+        let is_idempotent = self.is_idempotent(&call);
+        Box::pin(self.with_retries(is_idempotent, move |peer| {
             let (call, watch) = (call.clone(), watch.clone());
             Box::pin(async move { peer.send_watched(call, watch).await })
         }))
@@ -137,11 +137,11 @@ impl Caller for Arc<Lasting> {
         Box::pin(async move {
             let feed = follower.0;
             feed.survive();
-            let (again, to) = (call.clone(), feed.clone());
-            // Whoever asks twice has one all the same: the first is gone with its connection.
-            self.persist(true, move |peer| {
-                let (again, to) = (again.clone(), to.clone());
-                Box::pin(async move { peer.link().clone().follow(again, to, None).await })
+            let (subscribe, to) = (call.clone(), feed.clone());
+            // Safe to repeat: the first subscription ended with its connection.
+            self.with_retries(true, move |peer| {
+                let (subscribe, to) = (subscribe.clone(), to.clone());
+                Box::pin(async move { peer.link().clone().follow(subscribe, to, None).await })
             })
             .await?;
             self.core.follow(call, &feed);
@@ -154,15 +154,15 @@ impl Caller for Arc<Lasting> {
         entries: Vec<BatchEntry>,
     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
         Box::pin(async move {
-            let again = entries.iter().all(|entry| {
+            let is_idempotent = entries.iter().all(|entry| {
                 let (BatchEntry::Call(call) | BatchEntry::Notification(call)) = entry;
                 self.is_idempotent(call)
             });
             let is_call = |entry: &&BatchEntry| matches!(entry, BatchEntry::Call(_));
             let count = entries.iter().filter(is_call).count();
-            let sent = self.persist(again, move |peer| {
+            let sent = self.with_retries(is_idempotent, move |peer| {
                 let entries = entries.clone();
-                Box::pin(async move { whole(peer.send_batch(entries).await?) })
+                Box::pin(async move { interrupted_as_a_whole(peer.send_batch(entries).await?) })
             });
             match sent.await {
                 Err(CallError::Interrupted(reason)) => {
@@ -175,8 +175,11 @@ impl Caller for Arc<Lasting> {
 }
 
 impl Client {
-    /// A client of this.
-    pub(crate) fn lasting(lasting: Arc<Lasting>, timeout: Option<std::time::Duration>) -> Self {
+    /// A client that uses this caller.
+    pub(crate) fn lasting(
+        lasting: Arc<ReconnectingCaller>,
+        timeout: Option<std::time::Duration>,
+    ) -> Self {
         Self::new(Arc::new(lasting.clone()), timeout, crate::client::Line::Lasting(lasting))
     }
 }

@@ -1,9 +1,9 @@
-//! A client that survives its connection: when one ends, it makes another.
+//! A client that reconnects when its connection ends.
 //!
-//! What happens then to a call that was under way is a choice with no right answer in general: it may
-//! have been carried out or not. So it fails with [`CallError::Interrupted`](crate::CallError), unless its
-//! method was declared idempotent; then it is sent again. A call that was not sent yet waits for the
-//! next connection. Subscriptions are made anew, and their streams say that there was a gap.
+//! The server may or may not have executed a call that was in flight. So such a call fails with
+//! [`CallError::Interrupted`](crate::CallError), unless its method is declared idempotent: then the
+//! client sends it again. A call that was not sent yet waits for the next connection. The client
+//! subscribes again to its subscriptions, and their streams report the gap.
 
 mod backoff;
 mod caller;
@@ -12,9 +12,9 @@ mod supervisor;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use caller::Lasting;
+pub(crate) use caller::ReconnectingCaller;
 
-/// How a client comes back when its connection has ended: see
+/// The policy by which a client reconnects: see
 /// [`ClientBuilder::reconnect`](crate::ClientBuilder::reconnect).
 ///
 /// ```no_run
@@ -26,7 +26,7 @@ pub(crate) use caller::Lasting;
 ///     .reconnect(Reconnect::new().pause(Duration::from_millis(50), Duration::from_secs(10)))
 ///     .connect("ws://127.0.0.1:8650")
 ///     .await?;
-/// let mut states = client.states().expect("it reconnects");
+/// let mut states = client.states().expect("the client reconnects");
 /// tokio::spawn(async move {
 ///     while states.changed().await.is_ok() {
 ///         println!("{:?}", *states.borrow_and_update());
@@ -44,22 +44,22 @@ pub struct Reconnect {
     retries: u32,
 }
 
-/// What a client that reconnects is doing.
+/// The state of a client that reconnects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionState {
-    /// There is a connection.
+    /// The client is connected.
     Connected,
-    /// There is none; this is the attempt that is made or waited for.
+    /// The client is not connected, and makes an attempt or waits before it.
     Reconnecting {
-        /// The first is 1.
+        /// The number of the attempt, starting with 1.
         attempt: u32,
-        /// Why there is none.
+        /// The reason why the connection ended or the last attempt failed.
         reason: Arc<str>,
     },
-    /// There is none, and there will be none.
+    /// The client is closed and makes no more attempts.
     Closed {
-        /// Why.
+        /// The reason.
         reason: Arc<str>,
     },
 }
@@ -78,13 +78,14 @@ impl Default for Reconnect {
 }
 
 impl Reconnect {
-    /// Comes back for ever: after 100 milliseconds, then after twice the time that it waited last, up
-    /// to 30 seconds; each time a random part less, so that many clients do not come back at once.
+    /// Reconnects without a limit of attempts. The first delay is 100 milliseconds, and each delay is twice
+    /// the last, up to 30 seconds. A random part is subtracted, so that many clients do not reconnect at
+    /// the same time.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits for so long before the first attempt, and at most for so long before any.
+    /// Sets the delay before the first attempt, and the maximum delay.
     #[must_use]
     pub fn pause(mut self, shortest: Duration, longest: Duration) -> Self {
         self.shortest = shortest;
@@ -92,31 +93,31 @@ impl Reconnect {
         self
     }
 
-    /// Gives up after so many attempts in a row.
+    /// Gives up after this many consecutive failed attempts.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = Some(attempts);
         self
     }
 
-    /// Tries again from the start: a server that is not there yet is waited for. Without it, the first
-    /// connection fails as it does for any client.
+    /// Also retries the first connection, so that the client waits for a server that is not running yet.
+    /// Without it, a failed first connection is an error, as for any client.
     #[must_use]
     pub fn at_first(mut self) -> Self {
         self.at_first = true;
         self
     }
 
-    /// Declares methods that do no harm when they are carried out twice: their calls are sent again
-    /// when the connection is lost under them. A name that ends in `*` is all that begin so.
+    /// Declares methods as idempotent: safe to execute twice. A call that is in flight when the connection
+    /// is lost is sent again. A name that ends in `*` matches every method with that prefix.
     #[must_use]
     pub fn idempotent<N: Into<String>>(mut self, methods: impl IntoIterator<Item = N>) -> Self {
         self.idempotent.extend(methods.into_iter().map(Into::into));
         self
     }
 
-    /// Sends a call again at most so many times; without it, three times. A call that ends its server
-    /// would end it for ever.
+    /// Sets how many times a call is sent again. The default is three. Without a limit, a call that
+    /// crashes its server would crash it again and again.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
@@ -136,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn methods_are_idempotent_by_name_and_by_beginning() {
+    fn methods_are_idempotent_by_name_and_by_prefix() {
         let reconnect = Reconnect::new().idempotent(["get", "read_*"]);
         for (method, is) in [("get", true), ("gets", false), ("read_", true), ("read_a", true)] {
             assert_eq!(reconnect.is_idempotent(method), is, "{method}");

@@ -1,4 +1,4 @@
-//! Who makes the next connection, and sees to what the last one left behind.
+//! The task that makes the next connection and subscribes again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -15,29 +15,30 @@ use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
 use crate::subscription::{Ended, Feed};
 
-/// What the client and its supervisor share.
-pub(super) struct Core {
+/// The state that the client and its supervisor share.
+pub(super) struct SupervisorState {
     builder: ClientBuilder,
     endpoint: Endpoint,
     pub(super) policy: Reconnect,
     pub(super) state: watch::Sender<ConnectionState>,
     current: Mutex<Option<Peer>>,
     followed: Mutex<Vec<Followed>>,
-    /// A subscription was made that its connection did not survive.
-    forsaken: Notify,
-    /// Nobody wants a connection any more.
-    pub(super) unwanted: CancellationToken,
+    /// Signals a subscription whose connection ended before it was registered here.
+    detached: Notify,
+    /// The client is closed or dropped.
+    pub(super) closed: CancellationToken,
 }
 
-/// A subscription, and how it is made anew.
+/// A subscription, and the call that subscribes again.
 struct Followed {
     call: Invocation,
     feed: Weak<Feed>,
 }
 
-impl Core {
+impl SupervisorState {
     pub(super) fn new(builder: ClientBuilder, endpoint: Endpoint, policy: Reconnect) -> Arc<Self> {
-        let starting = ConnectionState::Reconnecting { attempt: 1, reason: "it is new".into() };
+        let starting =
+            ConnectionState::Reconnecting { attempt: 1, reason: "not connected yet".into() };
         Arc::new(Self {
             builder,
             endpoint,
@@ -45,18 +46,18 @@ impl Core {
             state: watch::Sender::new(starting),
             current: Mutex::default(),
             followed: Mutex::default(),
-            forsaken: Notify::new(),
-            unwanted: CancellationToken::new(),
+            detached: Notify::new(),
+            closed: CancellationToken::new(),
         })
     }
 
-    /// The peer of the connection that there is.
+    /// The peer of the current connection, if any.
     pub(super) fn current(&self) -> Option<Peer> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         current.filter(|peer| !peer.is_closed())
     }
 
-    /// The peer of the connection that there is, or will be.
+    /// The peer of the current connection, or of the next one.
     pub(super) async fn connected(&self) -> Result<Peer, CallError> {
         let mut states = self.state.subscribe();
         loop {
@@ -67,24 +68,25 @@ impl Core {
                 return Ok(peer);
             }
             if states.changed().await.is_err() {
-                return Err(CallError::closed("the client is gone"));
+                return Err(CallError::closed("the client was dropped"));
             }
         }
     }
 
-    /// Remembers a subscription that was just made.
+    /// Registers a new subscription.
     pub(super) fn follow(&self, call: Invocation, feed: &Arc<Feed>) {
         let mut followed = self.followed();
         followed.retain(|followed| followed.feed.strong_count() > 0);
         if let ConnectionState::Closed { reason } = &*self.state.borrow() {
-            // Nobody looks any more.
+            // The supervisor has ended.
             return feed.end(Ended::Disconnected(reason.clone()));
         }
         followed.push(Followed { call, feed: Arc::downgrade(feed) });
         drop(followed);
-        // Its connection may have ended since: then nobody has seen it when that was looked at.
+        // Race: the connection may have ended before the subscription was registered. Then the supervisor
+        // has not seen it, and must look again.
         if feed.attached().is_none() {
-            self.forsaken.notify_one();
+            self.detached.notify_one();
         }
     }
 
@@ -92,28 +94,28 @@ impl Core {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that wait to be made anew.
+    /// The subscriptions without a connection.
     fn waiting(&self) -> Vec<(Invocation, Arc<Feed>)> {
         let mut followed = self.followed();
         followed
             .retain(|followed| followed.feed.upgrade().is_some_and(|feed| feed.ended().is_none()));
-        let waits = |followed: &Followed| {
+        let detached = |followed: &Followed| {
             let feed = followed.feed.upgrade().filter(|feed| feed.attached().is_none())?;
             Some((followed.call.clone(), feed))
         };
-        followed.iter().filter_map(waits).collect()
+        followed.iter().filter_map(detached).collect()
     }
 
-    /// Makes the subscriptions anew that have none.
+    /// Subscribes again for every subscription without a connection.
     async fn resubscribe(&self, peer: &Peer, reason: &Arc<str>) {
-        let again = |(call, feed): (Invocation, Arc<Feed>)| async move {
+        let resubscribe = |(call, feed): (Invocation, Arc<Feed>)| async move {
             match peer.link().clone().follow(call, feed.clone(), Some(reason.clone())).await {
                 Ok(()) | Err(CallError::Closed(_) | CallError::Interrupted(_)) => {}
                 Err(CallError::Rpc(error)) => feed.end(Ended::Failed(error)),
                 Err(other) => feed.end(Ended::Disconnected(other.to_string().into())),
             }
         };
-        join_all(self.waiting().into_iter().map(again)).await;
+        join_all(self.waiting().into_iter().map(resubscribe)).await;
     }
 
     pub(super) async fn connect(&self) -> Result<Client, ConnectError> {
@@ -135,91 +137,93 @@ impl Core {
     }
 }
 
-/// Keeps a connection there is, and makes the next, until nobody wants one.
-pub(super) async fn supervise(core: Arc<Core>, first: Option<Client>) {
-    let mut reason: Arc<str> = "it is new".into();
+/// Keeps the client connected until it is closed, dropped or out of attempts.
+pub(super) async fn supervise(core: Arc<SupervisorState>, first: Option<Client>) {
+    let mut reason: Arc<str> = "not connected yet".into();
     let mut connection = first;
-    let mut trying = Trying::new(&core.policy);
+    let mut attempts = Attempts::new(&core.policy);
     loop {
         let client = match connection.take() {
             Some(client) => client,
-            None => match come_back(&core, &mut trying, &reason).await {
+            None => match reconnect(&core, &mut attempts, &reason).await {
                 Ok(client) => client,
                 Err(last) => return core.end(&last),
             },
         };
-        let Some(peer) = client.peer() else { return core.end(&"it has no connection".into()) };
+        let Some(peer) = client.peer() else {
+            return core.end(&"the client has no connection".into());
+        };
         core.enter(peer.clone());
         let since = Instant::now();
         tokio::select! {
             ended = serve(&core, &peer, &reason) => reason = ended,
-            () = core.unwanted.cancelled() => {
+            () = core.closed.cancelled() => {
                 client.close().await;
                 return core.end(&"closed".into());
             }
         }
-        // A server that takes a connection and closes it at once is not there yet.
+        // A server that closes a connection at once counts as a failed attempt.
         if since.elapsed() >= core.policy.longest.min(SETTLED) {
-            trying = Trying::new(&core.policy);
+            attempts = Attempts::new(&core.policy);
         }
     }
 }
 
-/// What a connection has lived for that counts as one.
+/// A connection that lasts this long resets the backoff.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// Attempts in a row.
-struct Trying {
+/// Consecutive attempts.
+struct Attempts {
     pauses: Backoff,
     attempt: u32,
 }
 
-impl Trying {
+impl Attempts {
     fn new(policy: &Reconnect) -> Self {
         Self { pauses: Backoff::new(policy), attempt: 0 }
     }
 }
 
-/// Sees to the subscriptions while there is a connection. Why it ended.
-async fn serve(core: &Core, peer: &Peer, gap: &Arc<str>) -> Arc<str> {
+/// Subscribes again while the connection is open. Returns the reason of its end.
+async fn serve(core: &SupervisorState, peer: &Peer, gap: &Arc<str>) -> Arc<str> {
     let subscribing = async {
         loop {
             core.resubscribe(peer, gap).await;
-            core.forsaken.notified().await;
+            core.detached.notified().await;
         }
     };
     tokio::select! {
         reason = peer.closed() => reason,
-        () = subscribing => "it has no end".into(),
+        () = subscribing => "the client stopped subscribing".into(),
     }
 }
 
-/// The next connection, or why there is none.
-async fn come_back(
-    core: &Core,
-    trying: &mut Trying,
+/// Returns the next connection, or the reason why there is none.
+async fn reconnect(
+    core: &SupervisorState,
+    attempts: &mut Attempts,
     reason: &Arc<str>,
 ) -> Result<Client, Arc<str>> {
     let mut reason = reason.clone();
     let most = core.policy.attempts.unwrap_or(u32::MAX);
-    while trying.attempt < most {
-        trying.attempt += 1;
-        let attempt = trying.attempt;
+    while attempts.attempt < most {
+        attempts.attempt += 1;
+        let attempt = attempts.attempt;
         core.state.send_replace(ConnectionState::Reconnecting { attempt, reason: reason.clone() });
-        let pause = trying.pauses.pause();
+        let pause = attempts.pauses.pause();
         let connecting = async {
             sleep(pause).await;
             core.connect().await
         };
-        let tried = tokio::select! {
-            tried = connecting => tried,
-            () = core.unwanted.cancelled() => return Err("closed".into()),
+        let outcome = tokio::select! {
+            outcome = connecting => outcome,
+            () = core.closed.cancelled() => return Err("closed".into()),
         };
-        match tried {
+        match outcome {
             Ok(client) => return Ok(client),
             Err(error) => {
                 reason = error.in_full().into();
-                tracing::debug!(attempt, %reason, "not connected");
+                tracing::debug!(attempt, %reason, "connection attempt failed");
             }
         }
     }

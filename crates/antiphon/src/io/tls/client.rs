@@ -1,4 +1,4 @@
-//! Whom a client trusts, and what it shows.
+//! The TLS configuration of a client: the authorities that it trusts, and its own certificate.
 
 use std::fmt;
 use std::io;
@@ -12,11 +12,11 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::danger::AnyCertificate;
-use super::{TlsError, TlsStream, fault, pem, provider};
+use super::no_verification::NoCertificateVerification;
+use super::{TlsError, TlsStream, error, pem, provider};
 
-/// Whom a client of `https://`, `wss://` and `tls://` trusts: the authorities that this system does,
-/// unless something is said here.
+/// The TLS configuration of a client of `https://`, `wss://` and `tls://`. By default, it trusts the
+/// authorities of the operating system.
 ///
 /// ```no_run
 /// use antiphon::{Client, transport::tls::TlsClient};
@@ -29,44 +29,45 @@ use super::{TlsError, TlsStream, fault, pem, provider};
 /// # Ok(()) }
 /// ```
 ///
-/// A configuration of rustls is used as it is, with [`From`].
+/// A [`rustls::ClientConfig`] converts with [`From`] and is used unchanged.
 #[derive(Clone, Default)]
 pub struct TlsClient {
     without_system_roots: bool,
     extra_roots: Vec<CertificateDer<'static>>,
-    identity: Option<Identity>,
+    identity: Option<ClientIdentity>,
     any_certificate: bool,
     ready: Option<Arc<ClientConfig>>,
 }
 
-type Identity = (Vec<CertificateDer<'static>>, Arc<PrivateKeyDer<'static>>);
+type ClientIdentity = (Vec<CertificateDer<'static>>, Arc<PrivateKeyDer<'static>>);
 
 impl TlsClient {
-    /// Trusts the authorities of this system, and shows nothing. Where they are kept, `SSL_CERT_FILE`
-    /// and `SSL_CERT_DIR` can say.
+    /// Trusts the authorities of the operating system, and sends no client certificate. The
+    /// environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR` can replace those authorities.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Trusts these authorities too, in PEM; or this certificate, where a server has signed its own.
+    /// Also trusts these authorities, given in PEM. For a server with a self-signed certificate, give
+    /// that certificate.
     pub fn extra_roots(mut self, roots: impl AsRef<[u8]>) -> Result<Self, TlsError> {
         let roots = pem::certificates(roots.as_ref())?;
-        // One that is no certificate is refused here, and not when it is needed.
+        // An invalid certificate fails here, and not at the first connection.
         let mut store = RootCertStore::empty();
         roots.iter().try_for_each(|root| store.add(root.clone()))?;
         self.extra_roots.extend(roots);
         Ok(self)
     }
 
-    /// Trusts only the extra roots, and not the authorities of this system.
+    /// Trusts only the extra roots, not the authorities of the operating system.
     #[must_use]
     pub fn without_system_roots(mut self) -> Self {
         self.without_system_roots = true;
         self
     }
 
-    /// Shows this certificate, with those that lead to its authority, to servers that ask for one. Both
-    /// are in PEM.
+    /// Sends this certificate, with its intermediate certificates, to servers that request one. Chain
+    /// and private key are in PEM.
     pub fn client_certificate(
         mut self,
         chain: impl AsRef<[u8]>,
@@ -79,16 +80,16 @@ impl TlsClient {
         Ok(self)
     }
 
-    /// Takes any certificate from anybody: whoever sits in between can read and change everything.
-    /// For servers of your own, on a machine of your own.
+    /// Skips certificate verification. Anyone on the network path can then read and change everything.
+    /// Use it only for your own servers on your own machine.
     #[must_use]
     pub fn dangerously_accept_any_certificate(mut self) -> Self {
         self.any_certificate = true;
         self
     }
 
-    /// Shakes hands with a server of this name over a connection of one's own, to which any protocol
-    /// can then be spoken. There is no limit of time but the caller's.
+    /// Performs the handshake with the server of this name over a TCP connection that the caller has
+    /// opened. The stream can then carry any protocol. There is no timeout: the caller sets one.
     pub async fn connect(&self, stream: TcpStream, name: &str) -> io::Result<TlsStream> {
         Connector::new(self, name, &[])?.connect(stream).await
     }
@@ -108,9 +109,12 @@ impl TlsClient {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()?;
         let builder = if self.any_certificate {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate))
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(NoCertificateVerification))
         } else {
-            // The verifier itself refuses to trust nobody at all; here a server is refused then.
+            // `WebPkiServerVerifier` cannot be built without roots. Without any, the connection to a
+            // server must fail, and not the configuration.
             let roots = self.roots()?;
             match roots.is_empty() {
                 true => builder.with_root_certificates(roots),
@@ -142,14 +146,19 @@ impl TlsClient {
     }
 }
 
-/// Whom this system trusts; read once, when it is first needed.
+/// The trusted roots of the operating system. Loaded once, on first use.
 static SYSTEM_ROOTS: LazyLock<Arc<RootCertStore>> = LazyLock::new(|| {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     let (_, ignored) = roots.add_parsable_certificates(found.certs);
     if roots.is_empty() || ignored > 0 || !found.errors.is_empty() {
         let (trusted, errors) = (roots.len(), found.errors);
-        tracing::warn!(trusted, ignored, ?errors, "not all roots of this system can be read");
+        tracing::warn!(
+            trusted,
+            ignored,
+            ?errors,
+            "some trusted roots of the operating system cannot be read"
+        );
     }
     roots.into()
 });
@@ -161,7 +170,7 @@ impl From<ClientConfig> for TlsClient {
 }
 
 impl fmt::Debug for TlsClient {
-    /// Without the key.
+    /// Omits the private key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsClient")
             .field("without_system_roots", &self.without_system_roots)
@@ -171,7 +180,7 @@ impl fmt::Debug for TlsClient {
     }
 }
 
-/// What shakes hands with one server, as often as needed: it remembers sessions.
+/// Opens TLS connections to one server. It remembers sessions, so that later handshakes are shorter.
 #[derive(Clone)]
 pub(crate) struct Connector {
     connector: TlsConnector,
@@ -179,37 +188,38 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// For a server of this name with which one of these protocols is to be spoken.
+    /// Creates the connector for the server of this name, which offers these application protocols.
     pub(crate) fn new(tls: &TlsClient, name: &str, protocols: &[&[u8]]) -> Result<Self, TlsError> {
-        let wrong = |_| TlsError::Name(name.to_owned());
+        let invalid = |_| TlsError::Name(name.to_owned());
         Ok(Self {
             connector: tls.config(protocols)?.into(),
-            name: ServerName::try_from(name.to_owned()).map_err(wrong)?,
+            name: ServerName::try_from(name.to_owned()).map_err(invalid)?,
         })
     }
 
-    /// The same for these protocols alone. Sessions are remembered together.
+    /// A connector that offers only these protocols. Both connectors share remembered sessions.
     pub(crate) fn offering(&self, protocols: &[&[u8]]) -> Self {
         let mut config = ClientConfig::clone(self.connector.config());
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Self { connector: Arc::new(config).into(), name: self.name.clone() }
     }
 
-    /// Shakes hands, within this time.
+    /// Performs the handshake, with a timeout.
     pub(crate) async fn connect_within(
         &self,
         stream: TcpStream,
         limit: Duration,
     ) -> io::Result<TlsStream> {
-        let shaken = timeout(limit, self.connect(stream)).await;
-        shaken.unwrap_or_else(|_| Err(fault::late(limit)))
+        let outcome = timeout(limit, self.connect(stream)).await;
+        outcome.unwrap_or_else(|_| Err(error::handshake_timed_out(limit)))
     }
 
-    /// Shakes hands.
+    /// Performs the handshake.
     pub(crate) async fn connect(&self, stream: TcpStream) -> io::Result<TlsStream> {
-        // Boxed, or whatever connects would be as large as a session.
-        let shaken = Box::pin(self.connector.connect(self.name.clone(), stream)).await;
-        let stream = shaken.map_err(|error| fault::of_handshake(error, &self.name.to_str()))?;
+        // Boxed, because otherwise every future that connects would be as large as a session.
+        let outcome = Box::pin(self.connector.connect(self.name.clone(), stream)).await;
+        let failed = |error| error::handshake_failed(error, &self.name.to_str());
+        let stream = outcome.map_err(failed)?;
         Ok(TlsStream::new(stream.into()))
     }
 }

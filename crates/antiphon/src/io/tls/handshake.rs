@@ -1,94 +1,88 @@
-//! The server's side of the handshake: bounded in time, and helpful to who speaks no TLS.
+//! The server's side of the TLS handshake, with a timeout and a check for clients without TLS.
 
 use std::io;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::{TlsServer, TlsStream};
+use crate::io::linger;
 
-/// What every TLS connection begins with: a record that holds a handshake (RFC 8446, section 5.1).
+/// The first byte of every TLS connection: a record of type handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 0x16;
-/// How long, and how much, of a client is let by that was refused: a socket that is closed with bytes
-/// unread is reset, and the alert that says why would be lost.
-const PATIENCE: Duration = Duration::from_secs(1);
-const MAX_LET_BY: u64 = 64 * 1024;
+/// The maximum time to write the reply to a client without TLS.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum number of bytes discarded from a rejected client. Without the lingering close, the
+/// client would lose the alert that gives the reason.
+const MAX_DISCARDED: usize = 64 * 1024;
 
-/// What shakes hands with every client of an endpoint.
+/// Accepts the TLS connections of one endpoint.
 pub(crate) struct Acceptor {
     acceptor: TlsAcceptor,
     limit: Duration,
 }
 
-/// A client with which there is no TLS.
-pub(crate) enum Unsecured {
-    /// It speaks something else, of which nothing was read: it can be told.
-    Plain(TcpStream),
-    /// It is gone.
-    Gone,
+/// The reason why there is no TLS connection with a client.
+pub(crate) enum HandshakeError {
+    /// The client does not speak TLS. Nothing was read, so a plain-text reply is possible.
+    NotTls(TcpStream),
+    /// The handshake failed or timed out, or the client has closed the connection.
+    Failed,
 }
 
 impl Acceptor {
-    /// For an endpoint where these protocols are spoken; a handshake may take so long.
+    /// Creates the acceptor of an endpoint with these application protocols. `limit` is the timeout
+    /// of a handshake.
     pub(crate) fn new(tls: &TlsServer, protocols: &[&[u8]], limit: Duration) -> Self {
         Self { acceptor: tls.config(protocols).into(), limit }
     }
 
-    /// Shakes hands. A failure is the client's matter: it is told by an alert, and the log at `debug`.
-    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream, Unsecured> {
-        let shaken = timeout(self.limit, self.shake(stream)).await;
-        shaken.unwrap_or_else(|_| {
-            tracing::debug!(limit = ?self.limit, "a TLS handshake took too long");
-            Err(Unsecured::Gone)
+    /// Performs the handshake. A failure is sent to the client as an alert and logged at `debug`: it
+    /// concerns that client only.
+    pub(crate) async fn accept(&self, stream: TcpStream) -> Result<TlsStream, HandshakeError> {
+        let outcome = timeout(self.limit, self.handshake(stream)).await;
+        outcome.unwrap_or_else(|_| {
+            tracing::debug!(limit = ?self.limit, "TLS handshake timed out");
+            Err(HandshakeError::Failed)
         })
     }
 
-    async fn shake(&self, stream: TcpStream) -> Result<TlsStream, Unsecured> {
-        match first_byte(&stream).await {
+    async fn handshake(&self, stream: TcpStream) -> Result<TlsStream, HandshakeError> {
+        match peek_first_byte(&stream).await {
             Ok(Some(HANDSHAKE)) => {}
             Ok(Some(_)) => {
-                tracing::debug!("a client speaks no TLS");
-                return Err(Unsecured::Plain(stream));
+                tracing::debug!("client does not speak TLS");
+                return Err(HandshakeError::NotTls(stream));
             }
-            Ok(None) | Err(_) => return Err(Unsecured::Gone),
+            Ok(None) | Err(_) => return Err(HandshakeError::Failed),
         }
         match Box::pin(self.acceptor.accept(stream).into_fallible()).await {
             Ok(stream) => Ok(TlsStream::new(stream.into())),
             Err((error, stream)) => {
                 let remote = stream.peer_addr().ok();
-                tracing::debug!(%error, ?remote, "a TLS handshake failed");
-                let_by(stream).await;
-                Err(Unsecured::Gone)
+                tracing::debug!(%error, ?remote, "TLS handshake failed");
+                linger::close(stream, MAX_DISCARDED).await;
+                Err(HandshakeError::Failed)
             }
         }
     }
 }
 
-/// Looked at, and not taken.
-async fn first_byte(stream: &TcpStream) -> io::Result<Option<u8>> {
+async fn peek_first_byte(stream: &TcpStream) -> io::Result<Option<u8>> {
     let mut byte = [0];
-    let seen = stream.peek(&mut byte).await?;
-    Ok((seen > 0).then_some(byte[0]))
+    let peeked = stream.peek(&mut byte).await?;
+    Ok((peeked > 0).then_some(byte[0]))
 }
 
-/// Ends a connection on which the last is said.
-async fn let_by(mut stream: TcpStream) {
-    let ending = async {
-        stream.shutdown().await?;
-        tokio::io::copy(&mut stream.take(MAX_LET_BY), &mut tokio::io::sink()).await
-    };
-    let _ = timeout(PATIENCE, ending).await;
-}
-
-impl Unsecured {
-    /// Says this to a client that speaks no TLS, and ends.
-    pub(crate) async fn tell(self, text: &[u8]) {
-        let Self::Plain(mut stream) = self else { return };
-        if matches!(timeout(PATIENCE, stream.write_all(text)).await, Ok(Ok(()))) {
-            let_by(stream).await;
+impl HandshakeError {
+    /// Sends this text to a client that does not speak TLS, and closes the connection.
+    pub(crate) async fn reply_and_close(self, text: &[u8]) {
+        let Self::NotTls(mut stream) = self else { return };
+        if matches!(timeout(REPLY_TIMEOUT, stream.write_all(text)).await, Ok(Ok(()))) {
+            linger::close(stream, MAX_DISCARDED).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in PEM (RFC 7468): certificates and keys.
+//! Certificates and private keys in PEM (RFC 7468).
 
 use std::path::Path;
 
@@ -8,20 +8,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::TlsError;
 
-/// All certificates of a text, of which there is one at least.
+/// Returns all certificates of a PEM text; an error if there is none.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let missing = TlsError::Missing { wanted: "certificate" };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     found.ok().filter(|found| !found.is_empty()).ok_or(missing)
 }
 
-/// The first private key of a text. What is wrong with one is not told: it might be repeated in a log.
+/// Returns the first private key of a PEM text. The error gives no detail: it could repeat parts of
+/// the key in a log.
 pub(super) fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
     let missing = TlsError::Missing { wanted: "private key" };
     PrivateKeyDer::from_pem_slice(pem).map_err(|_| missing)
 }
 
-/// Adds the certificates of a text to those that are trusted.
+/// Adds the certificates of a PEM text to the trusted roots.
 pub(super) fn trust(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), TlsError> {
     for certificate in certificates(pem)? {
         roots.add(certificate)?;

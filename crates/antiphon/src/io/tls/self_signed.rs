@@ -1,4 +1,4 @@
-//! A certificate for development, made on the spot.
+//! A self-signed certificate for development, generated at run time.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,12 +9,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::{TlsError, TlsServer};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long it is valid, and for how long it seems to have been: clocks differ.
+/// The validity period. It begins one day in the past, because clocks differ.
 const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// A certificate that vouches for itself, and the key to it, which never leaves the process.
+/// A self-signed certificate and its private key, which never leaves the process.
 ///
-/// A client trusts it as an extra root; there is no authority behind it.
+/// A client must trust it as an extra root, because no authority has signed it.
 ///
 /// ```
 /// use antiphon::{Client, Context, Router, Server};
@@ -39,13 +39,13 @@ pub struct SelfSigned {
 }
 
 impl SelfSigned {
-    /// Makes one for a server of these names and addresses, valid for thirty days.
+    /// Generates a certificate for a server with these names and addresses, valid for thirty days.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, TlsError> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let unusable = |error: rcgen::Error| TlsError::Unusable(error.to_string());
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, "antiphon, for development");
-        // One that could sign others would be worth stealing.
+        // A certificate that can sign others would be worth stealing.
         params.is_ca = IsCa::ExplicitNoCa;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -61,13 +61,13 @@ impl SelfSigned {
         })
     }
 
-    /// What a server shows of it.
+    /// The configuration of a server with this certificate.
     pub fn server(&self) -> Result<TlsServer, TlsError> {
         let key = PrivateKeyDer::Pkcs8(self.key.clone_key());
         TlsServer::new(vec![self.certificate.clone()], key)
     }
 
-    /// The certificate in PEM, for clients to trust.
+    /// The certificate in PEM, for [`TlsClient::extra_roots`](super::TlsClient::extra_roots).
     pub fn certificate_pem(&self) -> &str {
         &self.pem
     }
@@ -81,7 +81,7 @@ impl SelfSigned {
 }
 
 impl fmt::Debug for SelfSigned {
-    /// Without the key.
+    /// Omits the private key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SelfSigned").field(&self.fingerprint()).finish()
     }

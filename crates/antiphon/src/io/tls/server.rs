@@ -1,4 +1,4 @@
-//! What a server shows, and which clients it takes.
+//! The TLS configuration of a server: its certificate, and the clients that it accepts.
 
 use std::fmt;
 use std::path::Path;
@@ -11,7 +11,8 @@ use rustls::{ConfigBuilder, RootCertStore, ServerConfig, WantsVerifier};
 
 use super::{TlsError, pem, provider};
 
-/// What a server on `https://`, `wss://` and `tls://` shows: its certificates, and the key to them.
+/// The TLS configuration of a server on `https://`, `wss://` and `tls://`: its certificate chain and
+/// private key.
 ///
 /// ```no_run
 /// use antiphon::{Context, Router, Server, transport::tls::TlsServer};
@@ -25,15 +26,15 @@ use super::{TlsError, pem, provider};
 /// # Ok(()) }
 /// ```
 ///
-/// A configuration of rustls serves as it is, with [`From`]; where it names no protocols (ALPN), those
-/// of the endpoint are added.
+/// A [`rustls::ServerConfig`] converts with [`From`] and is used unchanged. If it lists no application
+/// protocols (ALPN), those of the endpoint are added.
 #[derive(Clone)]
 pub struct TlsServer {
     config: Arc<ServerConfig>,
 }
 
 impl TlsServer {
-    /// From PEM: the server's certificate with those that lead to its authority, and its private key.
+    /// Reads the server's certificate with its intermediate certificates, and its private key, from PEM.
     pub fn from_pem(
         chain: impl AsRef<[u8]>,
         private_key: impl AsRef<[u8]>,
@@ -42,7 +43,7 @@ impl TlsServer {
         Self::new(chain, pem::private_key(private_key.as_ref())?)
     }
 
-    /// The same from two files; one file that holds both may be named twice.
+    /// Like [`from_pem`](Self::from_pem), for two files. One file that contains both may be given twice.
     pub fn from_pem_files(
         chain: impl AsRef<Path>,
         private_key: impl AsRef<Path>,
@@ -57,10 +58,10 @@ impl TlsServer {
         Ok(builder()?.with_no_client_auth().with_single_cert(chain, key)?.into())
     }
 
-    /// Takes only clients that show a certificate of one of these authorities, in PEM. Handlers find
+    /// Requires a client certificate from one of these authorities, given in PEM. Handlers can read
     /// it: see [`PeerCertificates`](super::PeerCertificates).
     ///
-    /// Of a configuration that was given whole, nothing is kept but its certificates.
+    /// Replaces a [`rustls::ServerConfig`], except for its certificate and key.
     pub fn require_client_certificates(
         self,
         authorities: impl AsRef<[u8]>,
@@ -68,7 +69,8 @@ impl TlsServer {
         self.clients(authorities.as_ref(), true)
     }
 
-    /// The same for clients that have one; those that have none are taken too.
+    /// Like [`require_client_certificates`](Self::require_client_certificates), but also accepts
+    /// clients without a certificate.
     pub fn accept_client_certificates(
         self,
         authorities: impl AsRef<[u8]>,
@@ -77,12 +79,12 @@ impl TlsServer {
     }
 
     fn clients(self, authorities: &[u8], required: bool) -> Result<Self, TlsError> {
-        let shown = self.config.cert_resolver.clone();
+        let certificate = self.config.cert_resolver.clone();
         let verifier = verifier(authorities, required)?;
-        Ok(builder()?.with_client_cert_verifier(verifier).with_cert_resolver(shown).into())
+        Ok(builder()?.with_client_cert_verifier(verifier).with_cert_resolver(certificate).into())
     }
 
-    /// The configuration for an endpoint where these protocols are spoken.
+    /// The configuration for an endpoint with these application protocols.
     pub(super) fn config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         if protocols.is_empty() || !self.config.alpn_protocols.is_empty() {
             return self.config.clone();
@@ -112,7 +114,7 @@ impl From<ServerConfig> for TlsServer {
 }
 
 impl fmt::Debug for TlsServer {
-    /// Nothing of it, since some of it is secret.
+    /// Shows no field: the configuration contains secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TlsServer").finish_non_exhaustive()
     }

@@ -1,7 +1,8 @@
-//! A connection whose handshake is done.
+//! A TLS connection after its handshake.
 //!
-//! Invariant: its end is an end only where the other side has said so. A connection that is cut off
-//! (no `close_notify`) reads as an error, or whoever can cut it could shorten what was said.
+//! Invariant: a read reports the end of the stream only after a `close_notify` of the peer. A
+//! connection that is cut off without it reads as an error: otherwise an attacker who can cut the
+//! connection could truncate a message.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -11,12 +12,13 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::{PeerCertificates, fault};
+use super::{PeerCertificates, error};
 
-/// A TCP connection under TLS. What is written may wait to be flushed; a shutdown says goodbye.
+/// A TCP connection with TLS. Written bytes may stay in a buffer until a flush. A shutdown sends
+/// `close_notify`.
 #[derive(Debug)]
 pub struct TlsStream(
-    /// Boxed, since the state of a session is large and its owners are moved.
+    /// Boxed, because the state of a session is large and its owners are moved.
     Box<tokio_rustls::TlsStream<TcpStream>>,
 );
 
@@ -25,12 +27,12 @@ impl TlsStream {
         Self(Box::new(stream))
     }
 
-    /// What the other side has shown and proven to own.
+    /// The certificate chain of the peer, if it has sent one.
     pub fn peer_certificates(&self) -> Option<PeerCertificates> {
         PeerCertificates::new(self.0.get_ref().1.peer_certificates())
     }
 
-    /// The protocol that both sides agreed on (ALPN), such as `h2`.
+    /// The negotiated application protocol (ALPN), such as `h2`.
     pub fn protocol(&self) -> Option<&[u8]> {
         self.0.get_ref().1.alpn_protocol()
     }
@@ -46,7 +48,7 @@ impl AsyncRead for TlsStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf).map_err(fault::of_stream)
+        Pin::new(&mut self.0).poll_read(cx, buf).map_err(error::connection_failed)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::mem::MaybeUninit;
 
-use antiphon_core::framing::within_reason;
+use antiphon_core::framing::reserve_hint;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
@@ -35,7 +35,7 @@ impl RequestLength {
 
     /// The bytes to read next, when this many have arrived; 0 when the request is complete.
     pub(super) fn wanted(self, arrived: usize) -> usize {
-        within_reason(self.whole().saturating_sub(arrived), arrived)
+        reserve_hint(self.whole().saturating_sub(arrived), arrived)
     }
 }
 

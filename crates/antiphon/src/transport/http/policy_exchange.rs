@@ -18,13 +18,14 @@ use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
 use super::request_body;
 use super::request_future::{DISCARDED, RequestExchange};
-use super::response::{Dispatched, HttpResponse};
+use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules;
 use super::service::Route;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::tap::Direction;
 
 /// A policy whose panics become status 500.
 #[derive(Clone)]
@@ -117,6 +118,8 @@ impl RequestExchange {
         if self.state.dispatcher.settings.complete(&mut connection).is_err() {
             return policy.refuse(&connection, HttpRefusal::Failed);
         }
+        let tap = &self.state.dispatcher.settings.tap;
+        tap.message(Direction::Received, &body, &connection);
         let message = HttpMessage::new(body);
         match policy.on_message(&mut connection, &message) {
             MessageDecision::Dispatch => self.dispatch(policy, connection, message).await,
@@ -182,6 +185,7 @@ impl RequestExchange {
                 }
             },
         };
+        tap_reply(&self.state.dispatcher.settings.tap, reply.as_ref(), &dispatched.origin);
         policy.respond(request, &message, HttpOutcome::new(reply, dispatched.challenge()))
     }
 

@@ -21,24 +21,18 @@ pub(crate) struct Remote {
 }
 
 impl Remote {
-    pub(crate) fn new(remote: Option<SocketAddr>) -> Self {
+    /// The peer of a connection, by its facts.
+    pub(crate) fn from_facts(facts: &Connection) -> Self {
         Self {
-            remote,
+            remote: facts.remote,
             #[cfg(feature = "tls")]
-            tls: None,
+            tls: (facts.transport == "tls").then(|| Arc::new(facts.extensions.get().cloned())),
         }
     }
 
     /// Whether a listener accepted the connection. A request that a program constructs has no address.
     pub(super) fn is_connected(&self) -> bool {
         self.remote.is_some()
-    }
-
-    /// A client that connected by TLS, with these certificates.
-    #[cfg(feature = "tls")]
-    pub(crate) fn secured(mut self, certificates: Option<PeerCertificates>) -> Self {
-        self.tls = Some(Arc::new(certificates));
-        self
     }
 
     /// The facts of a request.
@@ -48,8 +42,8 @@ impl Remote {
         head: HttpHead,
         extensions: Extensions,
     ) -> Connection {
-        let (remote, session) = (self.remote, OnceLock::new());
-        let mut connection = Connection { transport: plain, remote, extensions, head, session };
+        let (remote, id, session) = (self.remote, OnceLock::new(), OnceLock::new());
+        let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
             connection.transport = _secure;

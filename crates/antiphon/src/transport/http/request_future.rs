@@ -29,6 +29,7 @@ use crate::connection::{Connection, HttpHead, ParsedHead};
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::tap::Direction;
 
 /// The bytes of a refused body that are read and dropped.
 pub(super) const DISCARDED: usize = 64 * 1024;
@@ -247,10 +248,15 @@ impl RequestExchange {
         if dispatcher.settings.complete(&mut connection).is_err() {
             return StartedRequest::Done(HttpRefusal::Failed.into_response());
         }
+        let tap = &dispatcher.settings.tap;
+        tap.message(Direction::Received, body, &connection);
         let dispatched = Dispatched::new(connection, &payload);
         let out = &mut ReplyBuffer::single();
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
-            Ok(reply) => StartedRequest::Done(response::reply(reply, dispatched.challenge())),
+            Ok(reply) => {
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                StartedRequest::Done(response::reply(reply, dispatched.challenge()))
+            }
             Err(drive) => StartedRequest::Running(drive, dispatched),
         }
     }
@@ -260,7 +266,11 @@ impl RequestExchange {
         let run = poll_fn(move |poller| drive.poll(poller));
         tokio::select! {
             biased;
-            reply = run => response::reply(reply, dispatched.challenge()),
+            reply = run => {
+                let tap = &self.state.dispatcher.settings.tap;
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                response::reply(reply, dispatched.challenge())
+            }
             () = self.state.expired() => HttpRefusal::ShuttingDown.into_response(),
         }
     }

@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::http_body::HttpBody;
 use crate::connection::Connection;
 use crate::context::Origin;
+use crate::tap::{Direction, Taps};
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -22,6 +23,9 @@ pub(super) struct Dispatched {
     pub(super) calls: usize,
 }
 
+/// The value of `www-authenticate` in a 401 response.
+const CHALLENGE: &str = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
+
 impl Dispatched {
     pub(super) fn new(connection: Connection, payload: &Payload) -> Self {
         Self { origin: Origin::request(connection), calls: calls(payload) }
@@ -30,7 +34,15 @@ impl Dispatched {
     /// The value of `www-authenticate`, where every call was rejected for lack of credentials.
     #[inline]
     pub(super) fn challenge(&self) -> Option<&'static str> {
-        self.origin.connection().challenge(self.calls)
+        self.origin.connection().is_unauthorized(self.calls).then_some(CHALLENGE)
+    }
+}
+
+/// Shows the reply to the tap of the server.
+#[inline]
+pub(super) fn tap_reply(tap: &Taps, reply: Option<&Bytes>, origin: &Origin) {
+    if let Some(reply) = reply {
+        tap.message(Direction::Sent, reply, origin.connection());
     }
 }
 

@@ -16,7 +16,7 @@ use super::request_future::RequestFuture;
 use super::response::HttpResponse;
 use super::service::HttpService;
 use crate::BoxFuture;
-use crate::layer::BoxError;
+use crate::error::BoxError;
 
 /// The HTTP requests of a server as a `tower` service: the innermost service of all layers around
 /// them. It takes a request with any body.

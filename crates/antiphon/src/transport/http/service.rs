@@ -29,9 +29,9 @@ use super::settings::{HttpSettings, TextPage};
 use crate::BoxFuture;
 use crate::dialect::Dialect;
 use crate::engine::{Dispatcher, Settings};
-use crate::handler::Handler;
 use crate::layer::BoxError;
 use crate::peer::ConnectionRegistry;
+use crate::service::Handler;
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///

@@ -18,7 +18,7 @@ use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
 use super::request_future::RequestExchange;
-use super::response::{Dispatched, HttpResponse, calls};
+use super::response::{Dispatched, HttpResponse, calls, tap_reply};
 use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
@@ -78,8 +78,11 @@ impl RequestExchange {
         let origin = Origin::with_way_back(connection, way_back);
         let dispatched = Dispatched { origin, calls };
         let ended = match self.enter(payload, &dispatched.origin).await {
-            Ok(reply) => Some(Ok(reply)),
-            Err(drive) => self.drive(drive, &sender, &stream, &options).await,
+            Ok(reply) => {
+                tap_reply(&settings.tap, reply.as_ref(), &dispatched.origin);
+                Some(Ok(reply))
+            }
+            Err(drive) => self.drive(drive, &dispatched.origin, &sender, &stream, &options).await,
         };
         let request = dispatched.origin.connection();
         let is_stream = options.is_immediate || stream.has_events();
@@ -105,15 +108,18 @@ impl RequestExchange {
     async fn drive(
         &self,
         drive: Drive,
+        origin: &Origin,
         sender: &EventSender,
         stream: &EventStream,
         options: &EventStreamOptions,
     ) -> Option<StreamedReply> {
         let (reply, mut replied) = oneshot::channel();
-        let task =
-            drive_in_task(drive, sender.clone(), options.clone(), self.state.expired(), reply);
+        let (tap, origin) = (self.state.dispatcher.settings.clone(), origin.clone());
+        let show = move |reply: Option<&Bytes>| tap_reply(&tap.tap, reply, &origin);
+        let expired = self.state.expired();
+        let task = drive_in_task(drive, show, sender.clone(), options.clone(), expired, reply);
         match &self.state.peers {
-            Some(peers) => drop(peers.spawn(task)),
+            Some(peers) => drop(peers.spawn(Box::pin(task))),
             None => drop(tokio::spawn(task)),
         }
         let begun =
@@ -134,6 +140,7 @@ impl RequestExchange {
 
 async fn drive_in_task(
     mut drive: Drive,
+    show: impl FnOnce(Option<&Bytes>) + Send,
     sender: EventSender,
     options: EventStreamOptions,
     expired: impl Future<Output = ()> + Send,
@@ -145,6 +152,9 @@ async fn drive_in_task(
         () = sender.closed(), if options.cancel_on_disconnect => return,
         () = expired => Err(HttpRefusal::ShuttingDown),
     };
+    if let Ok(reply) = &ended {
+        show(reply.as_ref());
+    }
     if let Err(ended) = reply.send(ended) {
         finish(&sender, ended, &options);
     }

@@ -29,7 +29,7 @@ use crate::io::Metered;
 #[cfg(feature = "tls")]
 use crate::io::tls::TlsStream;
 use crate::peer::{Side, Wire, connect};
-use crate::transport::ws::handshake::proof;
+use crate::transport::ws::handshake::accept_key;
 use crate::transport::{Transport, ws};
 
 pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
@@ -50,7 +50,7 @@ pub(super) fn accept<B>(
     if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
         return Err(HttpRefusal::UnsupportedWebSocketVersion);
     }
-    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(proof) else {
+    let Some(accepted) = headers.get(SEC_WEBSOCKET_KEY).and_then(accept_key) else {
         let reason = "sec-websocket-key must be 16 bytes in base64\n";
         return Err(HttpRefusal::InvalidUpgrade(reason));
     };

@@ -1,4 +1,5 @@
-//! How a WebSocket begins (RFC 6455, section 4): the client's side, and the proof that both need.
+//! The opening handshake of a WebSocket (RFC 6455, section 4): the client's side, and the accept key
+//! that both sides compute.
 
 use std::error::Error as _;
 use std::hash::{BuildHasher, RandomState};
@@ -20,25 +21,26 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::endpoint::Authority;
 use crate::transport::http::fields::lists;
 
-/// The text that RFC 6455 adds to a key to prove that it was read.
-const PROOF: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-/// What the handshake itself says.
+/// The GUID that RFC 6455 appends to a key to compute the accept key.
+const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+/// The headers that the handshake sets itself.
 const RESERVED: [HeaderName; 5] =
     [HOST, UPGRADE, CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION];
 
-/// What proves that this key was read; `None` for what is no key.
-pub(in crate::transport) fn proof(key: &HeaderValue) -> Option<HeaderValue> {
+/// The value of `Sec-WebSocket-Accept` for this key; `None` if the key is invalid.
+pub(in crate::transport) fn accept_key(key: &HeaderValue) -> Option<HeaderValue> {
     if BASE64.decode(key).ok()?.len() != 16 {
         return None;
     }
     let mut sha1 = sha1_smol::Sha1::new();
     sha1.update(key.as_bytes());
-    sha1.update(PROOF.as_bytes());
+    sha1.update(GUID.as_bytes());
     HeaderValue::from_str(&BASE64.encode(sha1.digest().bytes())).ok()
 }
 
-/// Asks a server for a WebSocket. Gives back the stream, and what was read of it too early.
-pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+/// Performs the client's side of the handshake. Returns the stream, and the bytes that were read after the
+/// response.
+pub(super) async fn upgrade<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     authority: &Authority,
     path: &str,
@@ -60,11 +62,11 @@ pub(super) async fn ask<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     };
     let parts = upgraded?
         .downcast::<TokioIo<S>>()
-        .map_err(|_| io::Error::other("the upgrade gave back another stream"))?;
+        .map_err(|_| io::Error::other("the upgrade returned another stream"))?;
     Ok((parts.io.into_inner(), parts.read_buf))
 }
 
-/// What the stream says, where it failed: hyper says only that it did.
+/// The I/O error behind an error of hyper, which names only the failed operation.
 fn cause(error: hyper::Error) -> io::Error {
     match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
         Some(source) => io::Error::new(source.kind(), source.to_string()),
@@ -72,7 +74,7 @@ fn cause(error: hyper::Error) -> io::Error {
     }
 }
 
-/// Sixteen bytes that nobody can foresee, in base64.
+/// Sixteen unpredictable bytes, in base64.
 fn key() -> String {
     let random = RandomState::new();
     BASE64.encode([random.hash_one(0).to_ne_bytes(), random.hash_one(1).to_ne_bytes()].concat())
@@ -85,7 +87,7 @@ fn request(
     headers: &HeaderMap,
 ) -> io::Result<Request<Empty<Bytes>>> {
     if let Some(name) = headers.keys().find(|name| RESERVED.contains(name)) {
-        let text = format!("the header `{name}` belongs to the WebSocket handshake; leave it out");
+        let text = format!("the WebSocket handshake sets the header `{name}` itself; remove it");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let mut request = Request::get(path)
@@ -100,22 +102,23 @@ fn request(
     Ok(request)
 }
 
-/// Whether the server agrees, and has read the key (section 4.1).
+/// Checks that the server accepts the upgrade and has read the key (section 4.1).
 fn check<B>(response: &Response<B>, key: &str) -> io::Result<()> {
     let (status, headers) = (response.status(), response.headers());
     if status != StatusCode::SWITCHING_PROTOCOLS {
-        let text = format!("the server answered HTTP {status}; is it a WebSocket endpoint?");
+        let text = format!("the server returned HTTP {status}; is this a WebSocket endpoint?");
         return Err(io::Error::other(text));
     }
     if !lists(headers, &UPGRADE, "websocket") || !lists(headers, &CONNECTION, "upgrade") {
-        return Err(io::Error::other("the server switched to a protocol that is no WebSocket"));
+        return Err(io::Error::other("the server switched to a protocol other than WebSocket"));
     }
-    let expected = HeaderValue::from_str(key).ok().as_ref().and_then(proof);
+    let expected = HeaderValue::from_str(key).ok().as_ref().and_then(accept_key);
     if expected.is_none() || headers.get(SEC_WEBSOCKET_ACCEPT) != expected.as_ref() {
-        return Err(io::Error::other("the server has not read the key of the WebSocket handshake"));
+        return Err(io::Error::other("the server returned a wrong Sec-WebSocket-Accept"));
     }
     if let Some(extensions) = headers.get(SEC_WEBSOCKET_EXTENSIONS) {
-        let text = format!("the server uses WebSocket extensions that are unknown: {extensions:?}");
+        let text =
+            format!("the server uses WebSocket extensions that were not offered: {extensions:?}");
         return Err(io::Error::other(text));
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! Is the other side still there?
+//! Keep-alive pings of a WebSocket.
 //!
-//! A connection whose other side is gone without a word looks like one that is silent. A WebSocket
-//! asks: what is silent for a span is sent a ping, and what is silent for another span is gone. A
-//! TCP connection has the system ask.
+//! A connection whose peer has vanished looks like an idle one. After one interval without data a
+//! WebSocket sends a ping; after another interval without data the connection fails. A TCP connection
+//! relies on the keep-alive of the operating system.
 
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -11,52 +11,52 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use crate::io::{Meter, WakeGated};
 
-/// Asks a WebSocket.
+/// The keep-alive timer of a WebSocket.
 pub(super) struct KeepAlive {
     span: Duration,
     timer: WakeGated<Sleep>,
-    /// What had been read when it was last looked at.
+    /// The number of bytes read at the last check.
     read: u64,
-    /// It was asked since something was last read.
-    asked: bool,
+    /// A ping was sent since the last read.
+    is_pinged: bool,
 }
 
-/// What is to be done.
+/// The action that the caller must take.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Next {
-    /// It is to be asked.
-    Ask,
-    /// It has not answered.
-    Gone,
+pub(super) enum KeepAliveAction {
+    /// Send a ping.
+    Ping,
+    /// End the connection: the peer did not react to the ping.
+    Fail,
 }
 
 impl KeepAlive {
     pub(super) fn new(span: Duration) -> Self {
-        Self { span, timer: WakeGated::new(sleep(span)), read: 0, asked: false }
+        Self { span, timer: WakeGated::new(sleep(span)), read: 0, is_pinged: false }
     }
 
     pub(super) fn span(&self) -> Duration {
         self.span
     }
 
-    /// Ready when something is to be done about the silence. While a message of ours is under way, a ping
-    /// would stand behind it: that the message moves is the connection's to see.
+    /// Ready when the caller must act. Not while a message of ours is being written: the ping would queue
+    /// behind it, and the stall detection of the connection watches the message.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
         meter: &Meter,
         is_writing: bool,
-    ) -> Poll<Next> {
+    ) -> Poll<KeepAliveAction> {
         while self.timer.poll(cx).is_ready() {
             let span = self.span;
             self.timer.change(|timer| timer.reset(Instant::now() + span));
             let read = meter.bytes_read();
             let is_silent = std::mem::replace(&mut self.read, read) == read && !is_writing;
-            let was_asked = std::mem::replace(&mut self.asked, is_silent);
-            match (is_silent, was_asked) {
+            let was_pinged = std::mem::replace(&mut self.is_pinged, is_silent);
+            match (is_silent, was_pinged) {
                 (false, _) => {}
-                (true, false) => return Poll::Ready(Next::Ask),
-                (true, true) => return Poll::Ready(Next::Gone),
+                (true, false) => return Poll::Ready(KeepAliveAction::Ping),
+                (true, true) => return Poll::Ready(KeepAliveAction::Fail),
             }
         }
         Poll::Pending
@@ -70,19 +70,19 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn who_is_silent_is_asked_and_then_gone() {
+    async fn a_silent_peer_gets_a_ping_and_then_the_connection_fails() {
         let meter = Meter::default();
         let mut keep = KeepAlive::new(Duration::from_secs(10));
         for _ in 0..3 {
-            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
+            assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Ping);
             meter.read(2);
         }
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Ask);
-        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, Next::Gone);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Ping);
+        assert_eq!(poll_fn(|cx| keep.poll(cx, &meter, false)).await, KeepAliveAction::Fail);
         let long = tokio::time::timeout(
             Duration::from_secs(600),
             poll_fn(|cx| keep.poll(cx, &meter, true)),
         );
-        assert!(long.await.is_err(), "a message is under way");
+        assert!(long.await.is_err(), "a message is being written");
     }
 }

@@ -1,8 +1,7 @@
-//! WebSocket: one JSON text a message, text or binary.
+//! WebSocket: one JSON text per message, text or binary.
 //!
-//! `antiphon_core::framing::websocket` says what the bytes mean; this answers pings and closes, says
-//! goodbye, and tells the other side what it did wrong. Frames that go out gather until they are
-//! flushed.
+//! `antiphon_core::framing::websocket` parses the frames. This module replies to pings and close frames,
+//! and closes with the code of a protocol error. Outgoing frames are buffered until a flush.
 
 pub(super) mod handshake;
 mod keep_alive;
@@ -14,7 +13,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use antiphon_core::Limits;
-use antiphon_core::framing::websocket::{Deframer, Event, Fault, Opcode, Role, encode_close};
+use antiphon_core::framing::websocket::{
+    Event, Opcode, Role, WebSocketDeframer, WebSocketError, encode_close,
+};
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_sink::Sink;
@@ -22,7 +23,7 @@ use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use self::keep_alive::{KeepAlive, Next};
+use self::keep_alive::{KeepAlive, KeepAliveAction};
 use super::{TransportError, tcp};
 use crate::connection::Connection;
 use crate::endpoint::Authority;
@@ -34,42 +35,42 @@ use crate::io::tls::{self, TlsClient, TlsStream};
 use crate::io::write_buffer::{LARGE, WriteBuffer};
 use crate::peer::Wire;
 
-/// Pings answered before the other side has taken one pong: past it, it only floods.
+/// The maximum number of pongs that the peer has not read. A peer that exceeds it floods us with pings.
 const MAX_UNSENT_PONGS: usize = 1_024;
 
 /// Messages over a WebSocket.
 pub(crate) struct WsTransport<S> {
     io: S,
-    deframer: Deframer,
+    deframer: WebSocketDeframer,
     /// A client masks what it sends.
     masks: Option<Masks>,
     incoming: ReadBuffer,
     outgoing: WriteBuffer,
     meter: Arc<Meter>,
     unsent_pongs: usize,
-    state: State,
-    /// Why it ends, where it ends badly.
-    end: Option<Box<End>>,
-    /// Asks whether the other side is there.
+    state: WsState,
+    /// The error with which the connection ends, if any.
+    end: Option<Box<WsEnd>>,
+    /// Sends pings while the connection is idle.
     keep_alive: Option<Box<KeepAlive>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum WsState {
     Open,
-    /// Our goodbye is said, theirs is to come.
-    Leaving,
-    /// Nothing more is heard; what is to be said goes out.
-    Left,
+    /// We have sent a close frame and wait for the close frame of the peer.
+    Closing,
+    /// No more frames are read; buffered frames are still written.
+    Closed,
 }
 
-struct End {
+struct WsEnd {
     reason: String,
-    /// Where it is we who end it.
+    /// The lingering close, if we end the connection.
     linger: Option<Linger>,
 }
 
-/// Takes over a stream whose handshake is done, and what was read of it too early.
+/// Serves a stream after its handshake; `unread` are the bytes that were read after the request.
 pub(crate) fn serve<S>(
     stream: S,
     unread: &[u8],
@@ -79,7 +80,7 @@ pub(crate) fn serve<S>(
     wire(stream, unread, facts, Role::Server, limits)
 }
 
-/// Connects and shakes hands.
+/// Connects and performs the handshake.
 pub(crate) async fn connect(
     authority: &Authority,
     path: &str,
@@ -91,7 +92,7 @@ pub(crate) async fn connect(
     open(stream, facts, authority, path, headers, limits).await
 }
 
-/// The same by TLS.
+/// Like [`connect`], with TLS.
 #[cfg(feature = "tls")]
 pub(crate) async fn connect_tls(
     authority: &Authority,
@@ -115,9 +116,9 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     headers: &HeaderMap,
     limits: &Limits,
 ) -> io::Result<Wire<WsTransport<S>>> {
-    // Boxed, or whatever connects would be as large as the handshake.
-    let asking = Box::pin(handshake::ask(stream, authority, path, headers));
-    let (stream, unread) = asking.await?;
+    // Boxed, because otherwise every future that connects would be as large as the handshake.
+    let upgrade = Box::pin(handshake::upgrade(stream, authority, path, headers));
+    let (stream, unread) = upgrade.await?;
     let mut wire = wire(stream, &unread, facts, Role::Client, limits);
     wire.transport.masks = Some(Masks::default());
     Ok(wire)
@@ -133,20 +134,20 @@ fn wire<S>(
     let meter = Arc::<Meter>::default();
     let transport = WsTransport {
         io,
-        deframer: Deframer::new(role, limits.longest_frame()),
+        deframer: WebSocketDeframer::new(role, limits.longest_frame()),
         masks: None,
         incoming: ReadBuffer::new(unread),
         outgoing: WriteBuffer::default(),
         meter: meter.clone(),
         unsent_pongs: 0,
-        state: State::Open,
+        state: WsState::Open,
         end: None,
         keep_alive: limits.keep_alive.map(|span| Box::new(KeepAlive::new(span))),
     };
     Wire { meter, ..Wire::new(transport, facts) }
 }
 
-/// Masks that nobody can foresee (RFC 6455, section 10.3): a keyed hash of a counter.
+/// Unpredictable masks (RFC 6455, section 10.3): a keyed hash of a counter.
 #[derive(Default)]
 struct Masks {
     key: RandomState,
@@ -161,16 +162,16 @@ impl Masks {
     }
 }
 
-/// What a close says that is more than a goodbye.
-fn complaint(code: Option<u16>, reason: &str) -> Option<String> {
+/// The error for a close frame of the peer; `None` for a normal close.
+fn close_error(code: Option<u16>, reason: &str) -> Option<String> {
     let code = code.filter(|code| *code > 1001)?;
-    Some(format!("the other side closed the WebSocket with {code}: {reason}"))
+    Some(format!("the peer closed the WebSocket with {code}: {reason}"))
 }
 
-fn reason(fault: &Fault) -> String {
+fn reason(fault: &WebSocketError) -> String {
     match fault {
-        Fault::TooLarge { .. } => fault.to_string(),
-        other => format!("the other side broke the WebSocket protocol: {other}"),
+        WebSocketError::TooLarge { .. } => fault.to_string(),
+        other => format!("the peer broke the WebSocket protocol: {other}"),
     }
 }
 
@@ -180,8 +181,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream for WsTransport<S> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = ready!(self.poll_message(cx));
         if let Some(Err(_)) = next {
-            // An error is the last thing that comes of a WebSocket.
-            self.state = State::Left;
+            // After an error, a WebSocket returns nothing more.
+            self.state = WsState::Closed;
             self.end = None;
             self.outgoing = WriteBuffer::default();
         }
@@ -194,19 +195,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, TransportError>>> {
-        // What was not taken before: nobody else may come to flush a pong.
+        // Bytes of an earlier write: without this, nothing else might flush a pong.
         self.try_flush(cx)?;
-        while self.state != State::Left {
+        while self.state != WsState::Closed {
             match self.deframer.next(&mut self.incoming.buf) {
                 Some(Ok(Event::Message(message))) => return Poll::Ready(Some(Ok(message))),
                 Some(Ok(Event::Ping(payload))) => self.pong(payload, cx)?,
                 Some(Ok(Event::Pong)) => {}
-                Some(Ok(Event::Close { code, reason })) => self.hear_goodbye(code, &reason),
+                Some(Ok(Event::Close { code, reason })) => self.receive_close(code, &reason),
                 Some(Err(fault)) => self.close_for(&fault),
                 None => ready!(self.poll_read(cx))?,
             }
         }
-        // The goodbye that says why goes out first.
+        // The close frame goes out first.
         ready!(self.poll_drain(cx))?;
         if let Some(linger) = self.end.as_mut().and_then(|end| end.linger.as_mut()) {
             ready!(linger.poll(&mut self.io, cx, &self.meter));
@@ -223,13 +224,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
                 Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()))
             }
             Poll::Ready(Ok(0)) => {
-                self.state = State::Left;
+                self.state = WsState::Closed;
                 Poll::Ready(Ok(()))
             }
             Poll::Ready(read) => Poll::Ready(read.map(drop)),
             Poll::Pending => {
                 meter.whole(under_way);
-                self.ask_whether_alive(cx)?;
+                self.poll_keep_alive(cx)?;
                 self.try_flush(cx)?;
                 self.incoming.rest();
                 self.outgoing.rest();
@@ -238,13 +239,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         }
     }
 
-    /// Sends a ping where it is time; fails where the last one was not answered.
-    fn ask_whether_alive(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+    /// Sends a ping when it is due; fails if the peer did not react to the last one.
+    fn poll_keep_alive(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         let Some(keep_alive) = &mut self.keep_alive else { return Ok(()) };
         let is_writing = !self.outgoing.is_empty();
         while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter, is_writing) {
-            if next == Next::Gone {
-                let text = format!("no answer to a ping within {:?}", keep_alive.span());
+            if next == KeepAliveAction::Fail {
+                let text = format!("no reply to a ping within {:?}", keep_alive.span());
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
             let mask = self.masks.as_mut().map(Masks::next);
@@ -253,7 +254,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         Ok(())
     }
 
-    /// Sends what waits, as far as it is taken.
+    /// Writes buffered bytes, as far as the stream accepts them.
     fn try_flush(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         if self.outgoing.is_empty() && self.unsent_pongs == 0 {
             return Ok(());
@@ -272,16 +273,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Goes out with what is flushed next, and when there is nothing more to read.
+    /// Queues a pong. It goes out with the next flush, or when there is nothing more to read.
     fn pong(&mut self, payload: Bytes, cx: &mut Context<'_>) -> Result<(), TransportError> {
-        if self.state != State::Open {
+        if self.state != WsState::Open {
             return Ok(());
         }
         if self.unsent_pongs == MAX_UNSENT_PONGS {
             self.try_flush(cx)?;
         }
         if self.unsent_pongs == MAX_UNSENT_PONGS {
-            let flood = "pings come faster than pongs are taken".to_owned();
+            let flood = "the peer sends pings faster than it reads pongs".to_owned();
             return Err(TransportError::Broken(flood));
         }
         self.unsent_pongs += 1;
@@ -289,26 +290,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         Ok(())
     }
 
-    /// The answer to a goodbye is the same code (RFC 6455, section 5.5.1).
-    fn hear_goodbye(&mut self, code: Option<u16>, reason: &str) {
-        if self.state == State::Open {
+    /// Replies to a close frame with its code (RFC 6455, section 5.5.1).
+    fn receive_close(&mut self, code: Option<u16>, reason: &str) {
+        if self.state == WsState::Open {
             let code = code.map_or(Bytes::new(), |code| code.to_be_bytes().to_vec().into());
             self.queue(Opcode::Close, code);
         }
-        self.state = State::Left;
-        let end = |reason| Box::new(End { reason, linger: None });
-        self.end = complaint(code, reason).map(end);
+        self.state = WsState::Closed;
+        let end = |reason| Box::new(WsEnd { reason, linger: None });
+        self.end = close_error(code, reason).map(end);
     }
 
-    /// Tells the other side what it did wrong.
-    fn close_for(&mut self, fault: &Fault) {
+    /// Closes with the code and the reason of a protocol error.
+    fn close_for(&mut self, fault: &WebSocketError) {
         let mut linger = None;
-        if self.state == State::Open {
-            self.say_goodbye(fault.close_code(), &fault.to_string());
+        if self.state == WsState::Open {
+            self.send_close(fault.close_code(), &fault.to_string());
             linger = Some(Linger::new());
         }
-        self.state = State::Left;
-        self.end = Some(Box::new(End { reason: reason(fault), linger }));
+        self.state = WsState::Closed;
+        self.end = Some(Box::new(WsEnd { reason: reason(fault), linger }));
     }
 }
 
@@ -326,7 +327,7 @@ impl<S> WsTransport<S> {
         }
     }
 
-    fn say_goodbye(&mut self, code: u16, reason: &str) {
+    fn send_close(&mut self, code: u16, reason: &str) {
         let mask = self.masks.as_mut().map(Masks::next);
         encode_close(code, reason, mask, self.outgoing.tail());
     }
@@ -342,9 +343,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// ReplyTail a goodbye nothing may be sent; who would have read it has gone.
+    /// Drops messages after a close frame: nothing may follow it, and the peer no longer reads.
     fn start_send(mut self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
-        if self.state == State::Open {
+        if self.state == WsState::Open {
             self.queue(Opcode::Text, message);
         }
         Ok(())
@@ -355,9 +356,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Sink<Bytes> for WsTransport<S> {
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        if self.state == State::Open {
-            self.say_goodbye(1000, "");
-            self.state = State::Leaving;
+        if self.state == WsState::Open {
+            self.send_close(1000, "");
+            self.state = WsState::Closing;
         }
         while ready!(self.as_mut().poll_next(cx)).is_some() {}
         ready!(self.poll_drain(cx))?;

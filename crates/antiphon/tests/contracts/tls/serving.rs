@@ -1,11 +1,11 @@
-//! What is carried by TLS, and how its connections begin and end.
+//! The wires over TLS, and how their connections begin and end.
 
 use std::future::IntoFuture as _;
 use std::net::Shutdown;
 use std::time::Duration;
 
 use antiphon::transport::tls::TlsStream;
-use antiphon::{Client, Context, Direction, Limits, Router, Server};
+use antiphon::{Client, Context, Direction, Limits, Router, Server, TappedMessage};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc;
@@ -44,12 +44,15 @@ async fn nothing_is_served_without_a_certificate() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().and("tcp://127.0.0.1:0").await.unwrap();
         let refused = within(server.serve(service())).await.unwrap_err().to_string();
-        assert!(refused.contains("no certificate") && refused.contains("`tls`"), "{refused}");
+        assert!(
+            refused.contains("no certificate") && refused.contains("`Server::tls`"),
+            "{refused}"
+        );
         assert!(refused.contains(endpoint.split("://").next().unwrap()), "{refused}");
     }
 }
 
-/// A client that speaks no TLS learns what to call.
+/// A client without TLS learns the right scheme.
 #[tokio::test]
 async fn who_speaks_no_tls_is_told() {
     for endpoint in ["https://127.0.0.1:0", "wss://127.0.0.1:0"] {
@@ -80,9 +83,9 @@ async fn a_client_of_a_port_without_tls_is_told() {
     for secure in ["https", "wss", "tls"] {
         let address = address.replace("http", secure);
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("does not speak TLS there; use http://"), "{refused}");
+        assert!(refused.contains("does not speak TLS on this port; use http://"), "{refused}");
     }
-    // One that only closes.
+    // A client that only closes.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tls://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -93,7 +96,7 @@ async fn a_client_of_a_port_without_tls_is_told() {
     assert!(refused.contains("TLS") || refused.contains("reset"), "{refused}");
 }
 
-/// The first bytes of a handshake, and no more.
+/// The first bytes of a handshake only.
 const STALLED: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
 
 #[tokio::test]
@@ -107,7 +110,7 @@ async fn a_handshake_that_stalls_is_cut_and_its_place_is_free_again() {
             stalled.write_all(beginning).await.unwrap();
             assert!(rest(&mut stalled).await.is_empty(), "{endpoint}");
         }
-        // A place is given up a little after its socket.
+        // A slot is freed shortly after its socket closes.
         let served = async {
             while attempt(trusting(), &address).await != Ok(None) {
                 tokio::task::yield_now().await;
@@ -150,7 +153,7 @@ async fn one_connection_too_many_is_told_so() {
     }
 }
 
-/// Whoever can cut a connection could shorten what was said on it: only a goodbye is an end.
+/// An attacker who cuts a connection could truncate a message, so only a TLS close message is an end.
 #[tokio::test]
 async fn a_connection_that_is_cut_off_is_no_end_of_input() {
     for says_goodbye in [true, false] {
@@ -173,7 +176,7 @@ async fn a_connection_that_is_cut_off_is_no_end_of_input() {
             let mut answer = String::new();
             within(stream.read_line(&mut answer)).await.unwrap();
             assert!(answer.contains(r#""result":"held""#), "{answer}");
-            // And then the server says goodbye too.
+            // The server then sends its close message too.
             assert_eq!(within(stream.read_to_string(&mut answer)).await.unwrap(), 0);
         } else {
             twin.shutdown(Shutdown::Write).unwrap();
@@ -182,7 +185,7 @@ async fn a_connection_that_is_cut_off_is_no_end_of_input() {
     }
 }
 
-/// Asks for a text of that size: by a line, by what is usual, and by what hyper serves.
+/// Requests a text of that size: by a line, on the fast path, and through hyper.
 fn asked(size: usize) -> [(&'static str, String); 3] {
     let body = request(1, "big", &format!("[{size}]"));
     let post = |more: &str| {
@@ -199,7 +202,7 @@ fn asked(size: usize) -> [(&'static str, String); 3] {
     ]
 }
 
-/// A client for which little waits on its way.
+/// A client with small buffers on its side.
 async fn narrow(address: &str) -> BufReader<TlsStream> {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -208,7 +211,7 @@ async fn narrow(address: &str) -> BufReader<TlsStream> {
     BufReader::new(trusting().connect(socket, "localhost").await.unwrap())
 }
 
-/// What a server has written stays in its TLS for a while; who does not read it is let go all the same.
+/// Written data stays in the TLS buffers for a while; a client that does not read is still closed.
 #[tokio::test]
 async fn an_answer_that_is_not_read_is_a_stall() {
     let stall_timeout = Duration::from_millis(100);
@@ -227,20 +230,21 @@ async fn an_answer_that_is_not_read_is_a_stall() {
         deaf.write_all(asked.as_bytes()).await.unwrap();
         deaf.flush().await.unwrap();
         within(entered.recv()).await.unwrap();
-        // There is room for one connection, and so for another once the first is ended.
+        // There is room for one connection, so the second works only after the first has ended.
         within(async { while attempt(trusting(), &address).await != Ok(None) {} }).await;
         drop(deaf);
     }
 }
 
-/// What was shown to the tap is what was said: TLS is below it.
+/// The tap shows plain text: TLS is below it.
 #[tokio::test]
 async fn messages_are_seen_as_they_are_without_tls() {
     for endpoint in SECURE {
         let address = serve(endpoint, Limits::default(), service()).await;
         let (see, mut seen) = mpsc::channel(8);
-        let builder = Client::builder().tls(trusting()).inspect(move |direction, message| {
-            let _ = see.try_send((direction, String::from_utf8_lossy(message).into_owned()));
+        let builder = Client::builder().tls(trusting()).tap(move |message: &TappedMessage<'_>| {
+            let text = String::from_utf8_lossy(message.bytes).into_owned();
+            let _ = see.try_send((message.direction, text));
         });
         let client = builder.connect(&address).await.unwrap();
         within(client.call::<String>("transport", ()).into_future()).await.unwrap();

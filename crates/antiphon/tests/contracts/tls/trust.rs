@@ -1,4 +1,4 @@
-//! Who is believed, and who is let in.
+//! Trusted servers, and accepted clients.
 
 use std::future::IntoFuture as _;
 
@@ -25,7 +25,7 @@ async fn a_server_that_cannot_prove_its_name_is_not_believed() {
             let address = serve_tls(endpoint, shown.server(), Limits::default()).await;
             let refused = attempt(trusting(), &address).await.unwrap_err();
             assert!(refused.contains(reason) && refused.contains("127.0.0.1"), "{refused}");
-            // Whoever asks not to be protected is not.
+            // Verification can be disabled.
             let careless = TlsClient::new().dangerously_accept_any_certificate();
             assert_eq!(attempt(careless, &address).await, Ok(None));
         }
@@ -53,10 +53,10 @@ async fn a_client_certificate_is_asked_for_proven_and_seen() {
         let seen = attempt(showing(&ada), &address).await.unwrap();
         assert_eq!(seen, Some(vec![ada.der.clone()]), "{endpoint}");
         let refused = attempt(trusting(), &address).await.unwrap_err();
-        assert!(refused.contains("asks for a client certificate"), "{endpoint}: {refused}");
+        assert!(refused.contains("requires a client certificate"), "{endpoint}: {refused}");
         for bad in [&stranger, &expired] {
             let refused = attempt(showing(bad), &address).await.unwrap_err();
-            assert!(refused.contains("does not accept our certificate"), "{endpoint}: {refused}");
+            assert!(refused.contains("rejected our certificate"), "{endpoint}: {refused}");
         }
     }
 }
@@ -70,7 +70,7 @@ async fn a_client_certificate_may_be_left_to_the_client() {
         let address = serve_tls(endpoint, optional.clone(), Limits::default()).await;
         assert_eq!(attempt(trusting(), &address).await, Ok(None));
         assert_eq!(attempt(showing(&ada), &address).await, Ok(Some(vec![ada.der.clone()])));
-        // Nobody asks for it.
+        // The server does not request it.
         let address = serve_tls(endpoint, local().server(), Limits::default()).await;
         assert_eq!(attempt(showing(&ada), &address).await, Ok(None));
     }
@@ -95,7 +95,7 @@ async fn the_application_sees_who_connects() {
     }
 }
 
-/// A certificate becomes an identity, and whoever shows none is nobody.
+/// A certificate becomes an identity, and a client without one has none.
 #[tokio::test]
 async fn a_certificate_is_a_credential() {
     let clients = Authority::new("clients");
@@ -131,11 +131,11 @@ async fn a_certificate_is_a_credential() {
 fn what_is_no_certificate_is_refused_with_a_reason() {
     let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
     let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
-    assert!(refused("", &ours.key).contains("no certificate here"));
-    assert!(refused(&ours.chain, &ours.chain).contains("no private key here"));
-    assert!(refused(&ours.chain, &other.key).contains("not that of the certificate"));
+    assert!(refused("", &ours.key).contains("found no certificate"));
+    assert!(refused(&ours.chain, &ours.chain).contains("found no private key"));
+    assert!(refused(&ours.chain, &other.key).contains("does not belong to the certificate"));
     let refused = TlsClient::new().client_certificate(&ours.chain, &other.key).unwrap_err();
-    assert!(refused.to_string().contains("not that of the certificate"));
+    assert!(refused.to_string().contains("does not belong to the certificate"));
     assert!(TlsClient::new().extra_roots("nothing").is_err());
     let missing = TlsServer::from_pem_files("/nowhere/chain.pem", "/nowhere/key.pem").unwrap_err();
     assert!(missing.to_string().contains("/nowhere/chain.pem"), "{missing}");

@@ -1,4 +1,4 @@
-//! Which version of HTTP is spoken, and how its connections are shared.
+//! The selected HTTP version, and shared connections.
 
 use std::collections::HashSet;
 use std::future::IntoFuture as _;
@@ -10,7 +10,7 @@ use super::{attempt, serve_tls, service, speaking};
 use crate::pki::{local, trusting};
 use crate::support::{connect, serve, within};
 
-/// Both by ALPN, on the port that takes WebSockets too.
+/// Both by ALPN, on the port that also accepts WebSockets.
 #[tokio::test]
 async fn an_https_port_speaks_both_versions_and_websocket() {
     let address = serve("https://127.0.0.1:0", Limits::default(), service()).await;
@@ -25,8 +25,8 @@ async fn an_https_port_speaks_both_versions_and_websocket() {
     assert_eq!(within(client.call::<String>("transport", ()).into_future()).await.unwrap(), "wss");
 }
 
-/// A server of one version of HTTP is spoken to in that version, and refused where the other is asked
-/// for.
+/// A server of one HTTP version is called in that version, and rejected if the client requires the
+/// other.
 #[tokio::test]
 async fn a_client_speaks_what_the_server_picks() {
     for protocols in [&[&b"http/1.1"[..]][..], &[b"h2"], &[b"something/else", b"http/1.1"]] {
@@ -46,7 +46,7 @@ async fn a_client_speaks_what_the_server_picks() {
     }
 }
 
-/// A client would pick HTTP/2 where it can; here it cannot.
+/// A client would select HTTP/2 if it could; here it cannot.
 #[tokio::test]
 async fn messages_of_any_size_pass_by_either_version() {
     for protocol in [&b"http/1.1"[..], b"h2"] {
@@ -68,7 +68,7 @@ async fn messages_of_any_size_pass_by_either_version() {
     }
 }
 
-/// The first connection, which has asked for the version, is the one that is used.
+/// The first connection, which negotiated the version, is used for the call.
 #[tokio::test]
 async fn calls_share_connections_as_their_version_can() {
     let one = speaking(&[b"http/1.1"]);

@@ -231,8 +231,8 @@ fn depth_kills() {
 #[test]
 fn nothing_is_judged_where_nothing_works() {
     for (fault, wire, code, words) in [
-        (Fault::AnswerIsArray, Wire::Lines, 5, "answers no ordinary call"),
-        (Fault::WsProofIsWrong, Wire::Ws, 3, "is not proven"),
+        (Fault::AnswerIsArray, Wire::Lines, 5, "replies to no ordinary call"),
+        (Fault::WsProofIsWrong, Wire::Ws, 3, "no valid Sec-WebSocket-Accept"),
     ] {
         let served = MutantServer::start(wire, Some(fault));
         let ended = super::check(&[&served.endpoint()]);

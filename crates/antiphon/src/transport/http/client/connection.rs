@@ -1,8 +1,7 @@
-//! One connection to a server, and one exchange after another on it.
+//! One HTTP/1.1 connection, with one exchange after another on it.
 //!
-//! An exchange is driven by whoever called, in their own future: no task stands between a call and
-//! its socket. Dropped in the middle, it drops the connection with it. The stream is anything that
-//! reads and writes.
+//! The future of the call drives the exchange, so that no task stands between a call and its socket. An
+//! exchange that is dropped early drops its connection too.
 
 use std::future::poll_fn;
 use std::io;
@@ -15,114 +14,120 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::unconstrained;
 use tokio::time::{Sleep, sleep};
 
-use super::fault::Fault;
-use super::response::{Progress, Reader, Response};
+use super::error::ExchangeError;
+use super::response::{ReadProgress, ReceivedResponse, ResponseReader};
 use crate::io::Meter;
-use crate::io::buffer_pool::PooledBuffer as Lent;
-use crate::io::read_buffer::ReadBuffer as Intake;
+use crate::io::buffer_pool::PooledBuffer;
+use crate::io::read_buffer::ReadBuffer;
 
 #[derive(Debug)]
-pub(super) struct Connection<S> {
+pub(super) struct Http1Connection<S> {
     stream: S,
-    incoming: Intake,
+    incoming: ReadBuffer,
     meter: Meter,
-    /// An exchange has ended well on it.
+    /// Whether an exchange has completed on it.
     is_used: bool,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Http1Connection<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, incoming: Intake::new(&[]), meter: Meter::default(), is_used: false }
+        Self { stream, incoming: ReadBuffer::new(&[]), meter: Meter::default(), is_used: false }
     }
 
-    /// Whether it can carry another exchange: it is open, and the server has said nothing unasked.
-    pub(super) async fn is_quiet(&mut self) -> bool {
+    /// Whether it can carry another exchange: it is open, and the server has sent nothing unasked.
+    pub(super) async fn is_reusable(&mut self) -> bool {
         let look = poll_fn(|cx| {
             let mut byte = [0];
             let read = Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut byte));
             Poll::Ready(read.is_pending())
         });
-        // A budget that is spent would look like silence.
+        // A read that the spent budget of the task refuses would look like an idle connection.
         unconstrained(look).await
     }
 
-    /// Sends a request and reads the response, and of either nothing may stand still for so long. With it comes whether the connection can be used again. A request
-    /// of which nothing could be sent is still there.
+    /// Sends a request and reads the response; fails after `stall` without progress in either. Returns the
+    /// response, and whether the connection can be used again. A request of which nothing could be sent is
+    /// left in `request`.
     pub(super) async fn exchange(
         &mut self,
-        request: &mut Lent,
-        reader: Reader,
+        request: &mut PooledBuffer,
+        reader: ResponseReader,
         stall: Duration,
-    ) -> Result<(Response, bool), Fault> {
-        let mut exchange = Exchange {
+    ) -> Result<(ReceivedResponse, bool), ExchangeError> {
+        let mut exchange = Http1Exchange {
             connection: self,
             request,
-            sending: Sending::Writing { begun: false },
+            sending: SendState::Writing { begun: false },
             reader,
             wanted: 0,
             stall,
-            still: None,
+            stalled_since: None,
         };
         poll_fn(|cx| exchange.poll(cx)).await
     }
 }
 
-struct Exchange<'a, S> {
-    connection: &'a mut Connection<S>,
-    /// What of the request is still to be sent.
-    request: &'a mut Lent,
-    sending: Sending,
-    reader: Reader,
-    /// What the next read is to bring.
+struct Http1Exchange<'a, S> {
+    connection: &'a mut Http1Connection<S>,
+    /// The bytes of the request that are not sent yet.
+    request: &'a mut PooledBuffer,
+    sending: SendState,
+    reader: ResponseReader,
+    /// The number of bytes that the next read makes room for.
     wanted: usize,
-    /// How long a message may stand still.
+    /// The longest time without progress in the request or the response.
     stall: Duration,
-    /// What had moved when one was last seen to wait, and when that will have been for too long.
-    still: Option<(u64, Pin<Box<Sleep>>)>,
+    /// The bytes transferred at the last poll that made no progress, and the stall timer.
+    stalled_since: Option<(u64, Pin<Box<Sleep>>)>,
 }
 
-/// How far the request has gone.
-enum Sending {
+/// The progress of sending the request.
+enum SendState {
     Writing {
         begun: bool,
     },
     Flushing,
     Sent,
-    /// The server takes no more. It may have answered before.
+    /// The server accepts no more bytes. It may have responded before.
     Broken(Option<io::Error>),
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
-    /// A server may answer before it has read all, and stop reading: so both are done at once, and a
-    /// request that cannot be sent is no reason not to read the answer.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Response, bool), Fault>> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
+    /// Sends and reads at once: a server may respond before it has read the whole request, and stop
+    /// reading. A request that cannot be sent completely may still have a response.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(ReceivedResponse, bool), ExchangeError>> {
         self.poll_send(cx)?;
         loop {
-            let Connection { stream, incoming, meter, .. } = &mut *self.connection;
+            let Http1Connection { stream, incoming, meter, .. } = &mut *self.connection;
             let ended = match incoming.poll_read(stream, cx, self.wanted, meter) {
                 Poll::Pending => {
                     incoming.rest();
                     return self.poll_stalled(cx).map(Err);
                 }
                 Poll::Ready(Ok(read)) => read == 0,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(error))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.read_error(error))),
             };
             match self.reader.read(&mut incoming.buf, ended) {
-                Ok(Progress::Partial(wanted)) => self.wanted = wanted,
-                Ok(Progress::Whole(response, stays)) => {
-                    return Poll::Ready(Ok(self.end(response, stays)));
+                Ok(ReadProgress::Partial(wanted)) => self.wanted = wanted,
+                Ok(ReadProgress::Complete(response, keeps_alive)) => {
+                    return Poll::Ready(Ok(self.finish(response, keeps_alive)));
                 }
-                Err(Fault::Unanswered(None)) => return Poll::Ready(Err(self.unanswered(None))),
+                Err(ExchangeError::Unanswered(None)) => {
+                    return Poll::Ready(Err(self.unanswered(None)));
+                }
                 Err(fault) => return Poll::Ready(Err(fault)),
             }
         }
     }
 
-    /// Sends what can be sent. Fails where nothing was, on a connection that served before: the
-    /// server has closed it, and no answer to this is to be expected.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Fault> {
-        while let Sending::Writing { begun } = self.sending {
-            let Connection { stream, meter, is_used, .. } = &mut *self.connection;
+    /// Sends as much as the stream accepts. Fails if a reused connection accepts nothing: the server has
+    /// closed it, and will not respond to this request.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), ExchangeError> {
+        while let SendState::Writing { begun } = self.sending {
+            let Http1Connection { stream, meter, is_used, .. } = &mut *self.connection;
             let written = Pin::new(stream).poll_write(cx, self.request);
             meter.wrote(&written);
             let fault = match written {
@@ -130,69 +135,74 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Exchange<'_, S> {
                 Poll::Ready(Ok(0)) => io::ErrorKind::WriteZero.into(),
                 Poll::Ready(Ok(written)) => {
                     self.request.advance(written);
-                    self.sending = Sending::Writing { begun: true };
+                    self.sending = SendState::Writing { begun: true };
                     if self.request.is_empty() {
                         self.request.rest();
-                        self.sending = Sending::Flushing;
+                        self.sending = SendState::Flushing;
                     }
                     continue;
                 }
                 Poll::Ready(Err(error)) => error,
             };
             if *is_used && !begun {
-                return Err(Fault::Unsent(fault));
+                return Err(ExchangeError::Unsent(fault));
             }
-            self.sending = Sending::Broken(Some(fault));
+            self.sending = SendState::Broken(Some(fault));
         }
-        if let Sending::Flushing = self.sending {
+        if let SendState::Flushing = self.sending {
             match Pin::new(&mut self.connection.stream).poll_flush(cx) {
                 Poll::Pending => {}
-                Poll::Ready(Ok(())) => self.sending = Sending::Sent,
-                Poll::Ready(Err(error)) => self.sending = Sending::Broken(Some(error)),
+                Poll::Ready(Ok(())) => self.sending = SendState::Sent,
+                Poll::Ready(Err(error)) => self.sending = SendState::Broken(Some(error)),
             }
         }
         Ok(())
     }
 
-    /// Ready when a message is under way, in or out, and has not moved for too long. While an answer is
-    /// waited for none is, and no timer runs.
-    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
-        let is_sent = matches!(self.sending, Sending::Sent | Sending::Broken(_));
-        let is_answering = self.reader.is_amid() || !self.connection.incoming.buf.is_empty();
+    /// Ready when a message that has begun, in or out, makes no progress for `stall`. Between the request
+    /// and the first byte of the response no timer runs.
+    fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<ExchangeError> {
+        let is_sent = matches!(self.sending, SendState::Sent | SendState::Broken(_));
+        let is_answering = self.reader.is_in_body() || !self.connection.incoming.buf.is_empty();
         if is_sent && !is_answering {
-            self.still = None;
+            self.stalled_since = None;
             return Poll::Pending;
         }
         let (moved, stall) = (self.connection.meter.moved(), self.stall);
-        let (before, timer) = self.still.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
+        let (before, timer) =
+            self.stalled_since.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
         if *before != moved {
             *before = moved;
             timer.set(sleep(stall));
         }
-        timer.as_mut().poll(cx).map(|()| Fault::Stalled { stall, is_answering })
+        timer.as_mut().poll(cx).map(|()| ExchangeError::Stalled { stall, is_answering })
     }
 
-    fn end(&mut self, response: Response, stays: bool) -> (Response, bool) {
-        let is_sent = matches!(self.sending, Sending::Sent);
+    fn finish(
+        &mut self,
+        response: ReceivedResponse,
+        keeps_alive: bool,
+    ) -> (ReceivedResponse, bool) {
+        let is_sent = matches!(self.sending, SendState::Sent);
         let buf = std::mem::take(&mut self.connection.incoming.buf);
-        let is_reusable = stays && is_sent && buf.is_empty();
+        let is_reusable = keeps_alive && is_sent && buf.is_empty();
         self.connection.is_used = true;
         (response.in_buffer(buf), is_reusable)
     }
 
-    /// The connection failed while it was read.
-    fn broken(&mut self, error: io::Error) -> Fault {
+    /// The error of a failed read.
+    fn read_error(&mut self, error: io::Error) -> ExchangeError {
         if self.reader.has_begun() || !self.connection.incoming.buf.is_empty() {
-            return Fault::BrokeOff(error.to_string().into());
+            return ExchangeError::BrokeOff(error.to_string().into());
         }
         self.unanswered(Some(error))
     }
 
-    /// Nothing came. Why the request could not be sent says more than how the reading ended.
-    fn unanswered(&mut self, error: Option<io::Error>) -> Fault {
+    /// The error of an exchange without a response. A failure to send is the more specific cause.
+    fn unanswered(&mut self, error: Option<io::Error>) -> ExchangeError {
         match &mut self.sending {
-            Sending::Broken(first) => Fault::Unanswered(first.take().or(error)),
-            _ => Fault::Unanswered(error),
+            SendState::Broken(first) => ExchangeError::Unanswered(first.take().or(error)),
+            _ => ExchangeError::Unanswered(error),
         }
     }
 }
@@ -211,12 +221,12 @@ mod tests {
     const STALL: Duration = Duration::from_secs(30);
 
     async fn exchange(
-        connection: &mut Connection<DuplexStream>,
+        connection: &mut Http1Connection<DuplexStream>,
         request: &str,
-    ) -> Result<(Bytes, bool), Fault> {
-        let mut request = Lent::own(request.as_bytes());
+    ) -> Result<(Bytes, bool), ExchangeError> {
+        let mut request = PooledBuffer::own(request.as_bytes());
         let (response, is_reusable) =
-            connection.exchange(&mut request, Reader::new(1_000), STALL).await?;
+            connection.exchange(&mut request, ResponseReader::new(1_000), STALL).await?;
         Ok((response.body.clone(), is_reusable))
     }
 
@@ -224,7 +234,7 @@ mod tests {
     async fn a_request_leaves_and_a_response_comes_by_any_number_of_bytes() {
         for room in 1..=CHUNKED.len() {
             let (near, mut far) = duplex(room);
-            let mut connection = Connection::new(near);
+            let mut connection = Http1Connection::new(near);
             let server = tokio::spawn(async move {
                 for response in [PLAIN, CHUNKED, PLAIN] {
                     far.read_exact(&mut [0; 7]).await.unwrap();
@@ -235,35 +245,39 @@ mod tests {
             for _ in 0..3 {
                 let (body, is_reusable) = exchange(&mut connection, "request").await.unwrap();
                 assert_eq!((&body[..], is_reusable), (&b"hello"[..], true), "{room} at a time");
-                assert_eq!(connection.incoming.buf.capacity(), 0, "a rest holds no buffer");
+                assert_eq!(
+                    connection.incoming.buf.capacity(),
+                    0,
+                    "an idle connection holds no buffer"
+                );
             }
             let far = server.await.unwrap();
-            assert!(connection.is_quiet().await);
+            assert!(connection.is_reusable().await);
             drop(far);
-            assert!(!connection.is_quiet().await);
+            assert!(!connection.is_reusable().await);
         }
     }
 
     #[tokio::test]
-    async fn what_was_not_asked_for_is_noise() {
+    async fn unasked_bytes_end_the_reuse() {
         let (near, mut far) = duplex(1_000);
-        let mut connection = Connection::new(near);
+        let mut connection = Http1Connection::new(near);
         far.write_all(format!("{PLAIN}HTTP/1.1 408").as_bytes()).await.unwrap();
         assert_eq!(exchange(&mut connection, "request").await.unwrap(), ("hello".into(), false));
         let (near, mut far) = duplex(1_000);
-        let mut connection = Connection::new(near);
+        let mut connection = Http1Connection::new(near);
         far.write_all(PLAIN.as_bytes()).await.unwrap();
         assert_eq!(exchange(&mut connection, "request").await.unwrap(), ("hello".into(), true));
         far.write_all(b"H").await.unwrap();
-        assert!(!connection.is_quiet().await);
+        assert!(!connection.is_reusable().await);
     }
 
     #[tokio::test]
     async fn a_server_may_answer_before_it_has_read_all() {
-        // It goes, or stays and reads no more; the answer is the same.
+        // It closes the connection, or keeps it and reads no more; the response is the same.
         for goes in [true, false] {
             let (near, mut far) = duplex(100);
-            let mut connection = Connection::new(near);
+            let mut connection = Http1Connection::new(near);
             far.write_all(PLAIN.as_bytes()).await.unwrap();
             let far = (!goes).then_some(far);
             let answer = exchange(&mut connection, &"x".repeat(1_000)).await.unwrap();
@@ -275,24 +289,25 @@ mod tests {
     #[tokio::test]
     async fn a_request_of_which_nothing_was_sent_can_be_sent_again() {
         let (near, mut far) = duplex(1_000);
-        let mut connection = Connection::new(near);
+        let mut connection = Http1Connection::new(near);
         far.write_all(PLAIN.as_bytes()).await.unwrap();
         exchange(&mut connection, "first").await.unwrap();
         drop(far);
-        let mut second = Lent::own(b"second");
-        let fault = connection.exchange(&mut second, Reader::new(1_000), STALL).await.unwrap_err();
-        assert!(matches!(fault, Fault::Unsent(_)), "{fault:?}");
+        let mut second = PooledBuffer::own(b"second");
+        let fault =
+            connection.exchange(&mut second, ResponseReader::new(1_000), STALL).await.unwrap_err();
+        assert!(matches!(fault, ExchangeError::Unsent(_)), "{fault:?}");
         assert_eq!(*second, "second");
     }
 
     #[tokio::test]
     async fn a_request_that_may_have_been_read_is_unanswered() {
-        // On a new connection the first write failing proves nothing to the contrary either.
+        // On a new connection, a failed first write does not prove that nothing was read.
         for room in [3, 1_000] {
             let (near, mut far) = duplex(room);
             let server = tokio::spawn(async move { far.read_u8().await.unwrap() });
-            let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
-            assert!(matches!(fault, Fault::Unanswered(_)), "{fault:?}");
+            let fault = exchange(&mut Http1Connection::new(near), "request").await.unwrap_err();
+            assert!(matches!(fault, ExchangeError::Unanswered(_)), "{fault:?}");
             server.await.unwrap();
         }
     }
@@ -304,29 +319,32 @@ mod tests {
                 let (near, mut far) = duplex(1_000);
                 far.write_all(&text.as_bytes()[..at]).await.unwrap();
                 drop(far);
-                let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
-                assert!(matches!(fault, Fault::BrokeOff(_)), "{at}: {fault:?}");
+                let fault = exchange(&mut Http1Connection::new(near), "request").await.unwrap_err();
+                assert!(matches!(fault, ExchangeError::BrokeOff(_)), "{at}: {fault:?}");
             }
         }
     }
 
-    /// The clock stands still, and jumps when everything waits.
+    /// The clock is paused, and advances when every task waits.
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_stands_still_is_given_up() {
+    async fn a_message_without_progress_fails() {
         for said in ["H", "HTTP/1.1 200 OK\r\n", &PLAIN[..PLAIN.len() - 1], &CHUNKED[..60]] {
             let (near, mut far) = duplex(1_000);
             far.write_all(said.as_bytes()).await.unwrap();
-            let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
-            assert!(matches!(fault, Fault::Stalled { is_answering: true, .. }), "{fault:?}");
+            let fault = exchange(&mut Http1Connection::new(near), "request").await.unwrap_err();
+            assert!(
+                matches!(fault, ExchangeError::Stalled { is_answering: true, .. }),
+                "{fault:?}"
+            );
             drop(far);
         }
         let (near, _far) = duplex(3);
-        let fault = exchange(&mut Connection::new(near), "request").await.unwrap_err();
-        assert!(matches!(fault, Fault::Stalled { is_answering: false, .. }), "{fault:?}");
+        let fault = exchange(&mut Http1Connection::new(near), "request").await.unwrap_err();
+        assert!(matches!(fault, ExchangeError::Stalled { is_answering: false, .. }), "{fault:?}");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_moves_and_an_answer_that_is_waited_for_are_not() {
+    async fn slow_progress_and_a_late_response_do_not_fail() {
         let (near, mut far) = duplex(1_000);
         let server = tokio::spawn(async move {
             for head in ["", "HTTP/1.1 102 Processing\r\n\r\n"] {
@@ -338,7 +356,7 @@ mod tests {
                 sleep(STALL / 2).await;
             }
         });
-        let answer = exchange(&mut Connection::new(near), "request").await.unwrap();
+        let answer = exchange(&mut Http1Connection::new(near), "request").await.unwrap();
         assert_eq!(answer, ("hello".into(), true));
         server.await.unwrap();
     }

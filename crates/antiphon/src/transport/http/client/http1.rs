@@ -1,11 +1,12 @@
-//! Exchanges by HTTP/1.1, each on a connection that it has to itself.
+//! Exchanges over HTTP/1.1, each on a connection of its own.
 //!
-//! A request is sent again only where it is certain that the server has seen nothing of it: on a
-//! connection that had rested, and that was found closed before anything was sent. RFC 9110, section
-//! 9.2.2, allows no more, since a call may do something.
+//! A request is sent again only if the server has certainly seen nothing of it: an idle connection was
+//! found closed before a byte was sent. RFC 9110, section 9.2.2, allows no more, since a call may have
+//! effects.
 //!
-//! Rejected: hyper's client, which drives a connection in a task of its own. A call then passes two
-//! channels and wakes two tasks: it took five times the instructions.
+//! Rejected: hyper's client. With its connection in a task, a call passes two channels and wakes two
+//! tasks. With its connection polled by the call itself, it takes twice the instructions of this one and
+//! makes a sixth fewer calls per second (`bench/NOTES.md`). The fuzz target `http_client` compares both.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,74 +14,84 @@ use std::time::Duration;
 use antiphon_core::Limits;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Uri};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::yield_now;
 
-use super::connection::Connection;
-use super::dial::Dial;
-use super::fault::Fault;
-use super::pool::Pool;
-use super::request::{Draft, RequestHead};
-use super::response::{Reader, Response};
+use super::client_service::whole;
+use super::connection::Http1Connection;
+use super::connector::StreamConnector;
+use super::error::ExchangeError;
+use super::pool::ConnectionPool;
+use super::request::{RequestBuffer, RequestHead};
+use super::response::{ReceivedResponse, ResponseReader};
+use crate::call::CallError;
 use crate::transport::http::listener::KEEP_ALIVE;
 
-/// What a connection may rest without the runtime being asked first what has come meanwhile.
+/// The longest idle time after which a connection is reused without a turn of the runtime, which learns
+/// then whether the server has closed it.
 const BRIEF: Duration = Duration::from_millis(1);
 
-pub(super) struct Http1<D: Dial> {
-    dial: D,
+pub(super) struct Http1<C: StreamConnector> {
+    connector: C,
     head: RequestHead,
-    pool: Arc<Pool<Connection<D::Stream>>>,
+    pool: Arc<ConnectionPool<Http1Connection<C::Stream>>>,
     limit: usize,
     stall: Duration,
 }
 
-impl<D: Dial> Http1<D> {
-    pub(super) fn new(dial: D, uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Self {
+impl<C: StreamConnector> Http1<C> {
+    pub(super) fn new(connector: C, uri: &Uri, headers: &HeaderMap, limits: &Limits) -> Self {
         Self {
-            dial,
+            connector,
             head: RequestHead::new(uri, headers),
-            pool: Pool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
+            pool: ConnectionPool::new(limits.idle_timeout.unwrap_or(KEEP_ALIVE)),
             limit: limits.longest_frame(),
             stall: limits.stall_timeout,
         }
     }
 
-    pub(super) fn draft(&self, message: usize) -> Draft {
-        self.head.draft(message)
+    pub(super) fn buffer(&self, message: usize) -> RequestBuffer {
+        self.head.buffer(message)
     }
 
-    pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
-        self.exchange(draft, || Reader::new(self.limit)).await
+    pub(super) async fn post(
+        &self,
+        buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        self.exchange(buffer, || ResponseReader::new(self.limit)).await
     }
 
-    /// The same for a request that says all by itself, with the headers of its answer.
-    pub(super) async fn post_whole(&self, request: &Request<Bytes>) -> Result<Response, Fault> {
+    /// Like `post`, for a complete request. The response has its headers.
+    pub(super) async fn post_whole(
+        &self,
+        request: &Request<Bytes>,
+    ) -> Result<ReceivedResponse, ExchangeError> {
         let head = RequestHead::new(request.uri(), request.headers());
-        let mut draft = head.own_draft(request.body().len(), &HeaderMap::new());
-        draft.text.extend_from_slice(request.body());
-        self.exchange(draft, || Reader::new(self.limit).with_headers()).await
+        let mut buffer = head.buffer_with(request.body().len(), &HeaderMap::new());
+        buffer.bytes.extend_from_slice(request.body());
+        self.exchange(buffer, || ResponseReader::new(self.limit).with_headers()).await
     }
 
     async fn exchange(
         &self,
-        mut draft: Draft,
-        reader: impl Fn() -> Reader,
-    ) -> Result<Response, Fault> {
-        let own = draft.own.take();
+        mut buffer: RequestBuffer,
+        reader: impl Fn() -> ResponseReader,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        let own = buffer.overrides.take();
         let head = own.as_ref().and_then(|own| own.head.as_ref()).unwrap_or(&self.head);
-        let mut request = head.finish(draft);
+        let mut request = head.finish(buffer);
         loop {
-            let mut connection = match self.rested().await {
+            let mut connection = match self.reusable().await {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?,
             };
             match connection.exchange(&mut request, reader(), self.stall).await {
-                // This one was closed after all.
-                Err(Fault::Unsent(_)) => {}
+                // The server had closed this connection.
+                Err(ExchangeError::Unsent(_)) => {}
                 Err(fault) => return Err(fault),
                 Ok((response, is_reusable)) => {
                     if is_reusable && !head.closes {
-                        self.pool.give(connection);
+                        self.pool.put(connection);
                     }
                     return Ok(response);
                 }
@@ -88,20 +99,38 @@ impl<D: Dial> Http1<D> {
         }
     }
 
-    /// A connection that has rested and can still be used.
-    async fn rested(&self) -> Option<Connection<D::Stream>> {
+    /// Takes an idle connection that can still be used.
+    async fn reusable(&self) -> Option<Http1Connection<C::Stream>> {
         loop {
-            let (mut connection, rested) = self.pool.take()?;
-            if rested > BRIEF {
+            let (mut connection, idle) = self.pool.take()?;
+            if idle > BRIEF {
                 yield_now().await;
             }
-            if connection.is_quiet().await {
+            if connection.is_reusable().await {
                 return Some(connection);
             }
         }
     }
 
-    async fn connect(&self) -> Result<Connection<D::Stream>, Fault> {
-        self.dial.dial().await.map(Connection::new)
+    async fn connect(&self) -> Result<Http1Connection<C::Stream>, ExchangeError> {
+        self.connector.connect().await.map(Http1Connection::new)
     }
+}
+
+/// Sends one request on a stream and returns the response. For the fuzz target `http_client`, which
+/// compares it with hyper's client; it is not part of the API.
+#[doc(hidden)]
+pub async fn exchange_over(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    request: &Request<Bytes>,
+    limits: &Limits,
+) -> Result<http::Response<Bytes>, CallError> {
+    let head = RequestHead::new(request.uri(), request.headers());
+    let mut buffer = head.buffer(request.body().len());
+    buffer.bytes.extend_from_slice(request.body());
+    let reader = ResponseReader::new(limits.longest_frame()).with_headers();
+    let mut request_bytes = head.finish(buffer);
+    let mut connection = Http1Connection::new(stream);
+    let exchanged = connection.exchange(&mut request_bytes, reader, limits.stall_timeout).await;
+    exchanged.map(|(response, _)| whole(response)).map_err(|fault| fault.at(request.uri()))
 }

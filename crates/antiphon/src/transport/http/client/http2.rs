@@ -1,4 +1,4 @@
-//! Exchanges by HTTP/2, all on one connection: hyper's client.
+//! Exchanges over HTTP/2, all on one connection, by hyper's client.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
-use super::fault::Fault;
-use super::request::{Draft, merged};
-use super::response::Response;
+use super::error::ExchangeError;
+use super::request::{RequestBuffer, merged};
+use super::response::ReceivedResponse;
 
 pub(super) struct Http2<C> {
     client: Client<C, Full<Bytes>>,
@@ -31,9 +31,12 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         Self { client, uri, headers: headers.clone(), limit, stall }
     }
 
-    pub(super) async fn post(&self, mut draft: Draft) -> Result<Response, Fault> {
-        let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
-        let mut request = Request::new(draft.into_message());
+    pub(super) async fn post(
+        &self,
+        mut buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        let own = buffer.overrides.take().map(|own| merged(&self.headers, &own.headers));
+        let mut request = Request::new(buffer.into_message());
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -42,33 +45,40 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         self.post_whole(request).await
     }
 
-    /// The same for a request that says all by itself.
-    pub(super) async fn post_whole(&self, request: Request<Bytes>) -> Result<Response, Fault> {
+    /// Like `post`, for a complete request.
+    pub(super) async fn post_whole(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<ReceivedResponse, ExchangeError> {
         let mut request = request.map(Full::new);
-        // Where the message ends is said by HTTP/2 itself.
+        // HTTP/2 has a length of its own.
         request.headers_mut().remove(CONTENT_LENGTH);
         *request.method_mut() = Method::POST;
         let response = self.client.request(request).await.map_err(|error| {
             let is_connect = error.is_connect();
-            if is_connect { Fault::of_dialing(&error) } else { Fault::Failed(Fault::root(&error)) }
+            if is_connect {
+                ExchangeError::from_connect(&error)
+            } else {
+                ExchangeError::Failed(ExchangeError::root(&error))
+            }
         })?;
         let (parts, mut body) = response.into_parts();
         let mut whole = BytesMut::new();
         while let Some(frame) = self.in_time(body.frame()).await? {
-            let frame = frame.map_err(|error| Fault::BrokeOff(error.to_string().into()))?;
+            let frame = frame.map_err(|error| ExchangeError::BrokeOff(error.to_string().into()))?;
             let piece = frame.into_data().unwrap_or_default();
             if piece.len() > self.limit - whole.len() {
-                return Err(Fault::TooLarge(self.limit));
+                return Err(ExchangeError::TooLarge(self.limit));
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Response::new(parts.status, whole.freeze()).with_headers(parts.headers))
+        Ok(ReceivedResponse::new(parts.status, whole.freeze()).with_headers(parts.headers))
     }
 
-    /// What comes of an answer, unless it stands still for too long.
-    async fn in_time<T>(&self, piece: impl Future<Output = T>) -> Result<T, Fault> {
+    /// Waits for the next part of a response, for at most `stall`.
+    async fn in_time<T>(&self, piece: impl Future<Output = T>) -> Result<T, ExchangeError> {
         let stall = self.stall;
-        let stalled = |_| Fault::Stalled { stall, is_answering: true };
+        let stalled = |_| ExchangeError::Stalled { stall, is_answering: true };
         timeout(stall, piece).await.map_err(stalled)
     }
 }

@@ -1,8 +1,8 @@
-//! Exchanges by TLS, in the version of HTTP that the server picks.
+//! Exchanges over TLS, in the version of HTTP that the server picks.
 //!
-//! The first connection says which (ALPN, RFC 7301), and carries the first exchange; those after it
-//! offer no other. Rejected: to ask each time, since an exchange is written before its connection is
-//! made, and a server that changes its mind is a server that was replaced.
+//! The first connection negotiates it by ALPN (RFC 7301) and carries the first exchange. Later connections
+//! offer that version only. Rejected: to negotiate on each connection. An exchange is encoded before its
+//! connection exists, and a server changes its version only when it is replaced.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,109 +18,113 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tower_service::Service;
 
-use super::Settings;
-use super::dial::{Dial, Plain, connector};
-use super::fault::Fault;
+use super::HttpClientSettings;
+use super::connector::{StreamConnector, TcpConnector, http_connector};
+use super::error::ExchangeError;
 use super::http1::Http1;
 use super::http2::Http2;
-use super::request::Draft;
-use super::response::Response;
+use super::request::RequestBuffer;
+use super::response::ReceivedResponse;
 use crate::BoxFuture;
 use crate::endpoint::Authority;
 use crate::transport::tls::{Connector, HTTP, HTTP1, HTTP2, TlsClient, TlsStream};
 
 pub(super) struct Https {
-    asking: Secure,
-    one: Http1<Secure>,
-    two: Http2<Secure>,
-    /// Whether the server speaks HTTP/2, once it was asked.
-    speaks_two: OnceCell<bool>,
+    negotiating: HttpsConnector,
+    http1: Http1<HttpsConnector>,
+    http2: Http2<HttpsConnector>,
+    /// Whether the server speaks HTTP/2; empty until the first connection.
+    speaks_http2: OnceCell<bool>,
 }
 
 impl Https {
-    /// Connects to nothing yet.
+    /// Connects on first use.
     pub(super) fn new(
         authority: &Authority,
         uri: &Uri,
         tls: &TlsClient,
-        settings: &Settings<'_>,
+        settings: &HttpClientSettings<'_>,
     ) -> io::Result<Self> {
-        let Settings { headers, limits, http2, .. } = *settings;
-        let mut connector = connector(limits);
+        let HttpClientSettings { headers, limits, http2, .. } = *settings;
+        let mut connector = http_connector(limits);
         connector.enforce_http(false);
-        let asking = Secure {
-            plain: Plain::new(connector, uri.clone()),
+        let negotiating = HttpsConnector {
+            tcp: TcpConnector::new(connector, uri.clone()),
             tls: Connector::new(tls, &authority.host, &HTTP)?,
             limit: limits.handshake_timeout,
-            insists: false,
+            requires_http2: false,
             first: Arc::default(),
         };
-        let two = Secure { insists: true, ..asking.offering(&HTTP2) };
+        let http2_connector =
+            HttpsConnector { requires_http2: true, ..negotiating.offering(&HTTP2) };
         Ok(Self {
-            one: Http1::new(asking.offering(&HTTP1), uri, headers, limits),
-            two: Http2::new(two, uri.clone(), headers, limits),
-            asking,
-            speaks_two: OnceCell::new_with(http2.then_some(true)),
+            http1: Http1::new(negotiating.offering(&HTTP1), uri, headers, limits),
+            http2: Http2::new(http2_connector, uri.clone(), headers, limits),
+            negotiating,
+            speaks_http2: OnceCell::new_with(http2.then_some(true)),
         })
     }
 
-    pub(super) fn draft(&self, message: usize) -> Draft {
-        self.one.draft(message)
+    pub(super) fn buffer(&self, message: usize) -> RequestBuffer {
+        self.http1.buffer(message)
     }
 
-    pub(super) async fn post(&self, draft: Draft) -> Result<Response, Fault> {
-        match self.speaks_two.get_or_try_init(|| self.ask()).await? {
-            true => self.two.post(draft).await,
-            false => self.one.post(draft).await,
+    pub(super) async fn post(
+        &self,
+        buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        match self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
+            true => self.http2.post(buffer).await,
+            false => self.http1.post(buffer).await,
         }
     }
 
-    /// The same for a request that says all by itself, but where it goes in a version that says it
-    /// otherwise.
+    /// Like `post`, for a complete request. Over HTTP/2 the address has the host, so a `Host` that the
+    /// user has not set is removed.
     pub(super) async fn post_whole(
         &self,
         mut request: Request<Bytes>,
         has_host: bool,
-    ) -> Result<Response, Fault> {
-        if !*self.speaks_two.get_or_try_init(|| self.ask()).await? {
-            return self.one.post_whole(&request).await;
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        if !*self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
+            return self.http1.post_whole(&request).await;
         }
         if !has_host {
             request.headers_mut().remove(HOST);
         }
-        self.two.post_whole(request).await
+        self.http2.post_whole(request).await
     }
 
-    /// Connects, and leaves the connection to whoever can use it.
-    async fn ask(&self) -> Result<bool, Fault> {
-        let stream = self.asking.dial().await?;
-        let speaks_two = stream.protocol() == Some(HTTP2[0]);
-        *self.asking.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
-        Ok(speaks_two)
+    /// Opens the first connection, and keeps it for the first exchange.
+    async fn negotiate(&self) -> Result<bool, ExchangeError> {
+        let stream = self.negotiating.connect().await?;
+        let speaks_http2 = stream.protocol() == Some(HTTP2[0]);
+        *self.negotiating.first.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        Ok(speaks_http2)
     }
 }
 
-/// TLS on a socket.
+/// Opens TLS connections.
 #[derive(Clone)]
-struct Secure {
-    plain: Plain,
+struct HttpsConnector {
+    tcp: TcpConnector,
     tls: Connector,
-    /// How long a handshake may take.
+    /// The timeout of a handshake.
     limit: Duration,
-    /// On HTTP/2.
-    insists: bool,
-    /// A connection that is there already.
+    /// Whether a server without HTTP/2 is an error.
+    requires_http2: bool,
+    /// The connection that negotiated the version, until an exchange takes it.
     first: Arc<Mutex<Option<TlsStream>>>,
 }
 
-impl Secure {
+impl HttpsConnector {
     fn offering(&self, protocols: &[&[u8]]) -> Self {
         Self { tls: self.tls.offering(protocols), ..self.clone() }
     }
 
-    async fn shake(&self, stream: TcpStream) -> io::Result<TlsStream> {
+    async fn handshake(&self, stream: TcpStream) -> io::Result<TlsStream> {
         let stream = self.tls.connect_within(stream, self.limit).await?;
-        if self.insists && stream.protocol() != Some(HTTP2[0]) {
+        if self.requires_http2 && stream.protocol() != Some(HTTP2[0]) {
             let text = "the server speaks no HTTP/2; leave it to pick HTTP/1.1";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
@@ -128,32 +132,32 @@ impl Secure {
     }
 }
 
-impl Dial for Secure {
+impl StreamConnector for HttpsConnector {
     type Stream = TlsStream;
 
-    async fn dial(&self) -> Result<TlsStream, Fault> {
+    async fn connect(&self) -> Result<TlsStream, ExchangeError> {
         let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(first) = first {
             return Ok(first);
         }
-        let stream = self.plain.dial().await?;
-        self.shake(stream).await.map_err(|error| Fault::Failed(error.to_string()))
+        let stream = self.tcp.connect().await?;
+        self.handshake(stream).await.map_err(|error| ExchangeError::Failed(error.to_string()))
     }
 }
 
-/// The same as hyper knows it.
-impl Service<Uri> for Secure {
+/// The connector of hyper's client.
+impl Service<Uri> for HttpsConnector {
     type Response = TokioIo<TlsStream>;
-    type Error = Fault;
-    type Future = BoxFuture<'static, Result<Self::Response, Fault>>;
+    type Error = ExchangeError;
+    type Future = BoxFuture<'static, Result<Self::Response, ExchangeError>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ExchangeError>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
         let this = self.clone();
-        Box::pin(async move { this.dial().await.map(TokioIo::new) })
+        Box::pin(async move { this.connect().await.map(TokioIo::new) })
     }
 }
 

@@ -1,8 +1,8 @@
-//! Connections that rest between two exchanges.
+//! Idle connections, kept for the next exchange.
 //!
-//! The one that rested least is taken first, so that those beyond need grow old and go. None rests
-//! for longer than it may: while there are any, a task sees to it. A connection that is in use is
-//! not here, and one whose exchange was not finished never comes back.
+//! The connection that was idle for the shortest time is taken first, so that those beyond the need reach
+//! the idle timeout. A task closes them then; it runs only while there are idle connections. A connection
+//! in use is not in the pool, and one whose exchange was not finished never returns to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -11,30 +11,30 @@ use tokio::runtime::{self, Handle};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-/// The most that rest at once.
-const MAX_RESTING: usize = 512;
-/// For ever: a time that no clock overflows by.
-const MAX_REST: Duration = Duration::from_secs(24 * 60 * 60);
+/// The largest number of idle connections.
+const MAX_IDLE: usize = 512;
+/// The largest idle timeout: adding it to a clock cannot overflow.
+const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Debug)]
-pub(super) struct Pool<C> {
-    shelf: Mutex<Shelf<C>>,
-    /// How long a connection may rest.
-    rest: Duration,
+pub(super) struct ConnectionPool<C> {
+    state: Mutex<PoolState<C>>,
+    /// The longest time that a connection stays idle.
+    idle_timeout: Duration,
 }
 
 #[derive(Debug)]
-struct Shelf<C> {
-    /// The newest is the last.
-    resting: Vec<Resting<C>>,
+struct PoolState<C> {
+    /// The most recently used is the last.
+    idle: Vec<IdleConnection<C>>,
     sweeper: Option<AbortHandle>,
 }
 
 #[derive(Debug)]
-struct Resting<C> {
+struct IdleConnection<C> {
     connection: C,
     since: Instant,
-    /// Whose it is: a socket is woken by the runtime that made it, and dies with it.
+    /// The runtime of the connection: a socket is woken by the runtime that created it, and ends with it.
     runtime: Option<runtime::Id>,
 }
 
@@ -42,73 +42,80 @@ fn this_runtime() -> Option<runtime::Id> {
     Handle::try_current().ok().map(|runtime| runtime.id())
 }
 
-impl<C: Send + 'static> Pool<C> {
-    pub(super) fn new(rest: Duration) -> Arc<Self> {
-        let shelf = Shelf { resting: Vec::new(), sweeper: None };
-        Arc::new(Self { shelf: Mutex::new(shelf), rest: rest.min(MAX_REST) })
+impl<C: Send + 'static> ConnectionPool<C> {
+    pub(super) fn new(idle_timeout: Duration) -> Arc<Self> {
+        let state = PoolState { idle: Vec::new(), sweeper: None };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            idle_timeout: idle_timeout.min(MAX_IDLE_TIMEOUT),
+        })
     }
 
-    /// The connection of this runtime that rested least, and for how long it did.
+    /// Takes the most recently used connection of this runtime, with its idle time.
     pub(super) fn take(&self) -> Option<(C, Duration)> {
         let here = this_runtime();
-        let Resting { connection, since, .. } = {
-            let mut shelf = self.shelf();
-            let place = shelf.resting.iter().rposition(|resting| resting.runtime == here)?;
-            shelf.resting.remove(place)
+        let IdleConnection { connection, since, .. } = {
+            let mut state = self.state();
+            let place = state.idle.iter().rposition(|idle| idle.runtime == here)?;
+            state.idle.remove(place)
         };
-        let rested = since.elapsed();
-        (rested < self.rest).then_some((connection, rested))
+        let idle_time = since.elapsed();
+        (idle_time < self.idle_timeout).then_some((connection, idle_time))
     }
 
-    /// Keeps a connection for the next exchange. The oldest makes room, which may be of a runtime that
-    /// is gone.
-    pub(super) fn give(self: &Arc<Self>, connection: C) {
-        // Closed once the lock is given up.
+    /// Keeps a connection for the next exchange. A full pool drops the oldest, which may belong to a
+    /// runtime that has ended.
+    pub(super) fn put(self: &Arc<Self>, connection: C) {
+        // Closed after the lock is released.
         let _oldest;
-        let mut shelf = self.shelf();
-        let is_full = shelf.resting.len() == MAX_RESTING;
-        _oldest = is_full.then(|| shelf.resting.remove(0));
-        shelf.resting.push(Resting { connection, since: Instant::now(), runtime: this_runtime() });
-        // A runtime that is gone has ended its tasks.
-        if shelf.sweeper.as_ref().is_none_or(AbortHandle::is_finished)
+        let mut state = self.state();
+        let is_full = state.idle.len() == MAX_IDLE;
+        _oldest = is_full.then(|| state.idle.remove(0));
+        state.idle.push(IdleConnection {
+            connection,
+            since: Instant::now(),
+            runtime: this_runtime(),
+        });
+        // A runtime that has ended has ended its tasks.
+        if state.sweeper.as_ref().is_none_or(AbortHandle::is_finished)
             && let Ok(runtime) = Handle::try_current()
         {
-            shelf.sweeper = Some(runtime.spawn(sweep(Arc::downgrade(self))).abort_handle());
+            state.sweeper = Some(runtime.spawn(sweep(Arc::downgrade(self))).abort_handle());
         }
     }
 
-    /// Drops what has rested for too long. When to look again, if anything is left.
+    /// Drops the connections over the idle timeout. Returns the time of the next sweep, if any are left.
     fn sweep(&self) -> Option<Instant> {
-        let mut shelf = self.shelf();
+        let mut state = self.state();
         let now = Instant::now();
-        let old = shelf.resting.partition_point(|resting| now - resting.since >= self.rest);
-        let old: Vec<_> = shelf.resting.drain(..old).collect();
-        let next = shelf.resting.first().map(|resting| resting.since + self.rest);
+        let old = state.idle.partition_point(|idle| now - idle.since >= self.idle_timeout);
+        let old: Vec<_> = state.idle.drain(..old).collect();
+        let next = state.idle.first().map(|idle| idle.since + self.idle_timeout);
         if next.is_none() {
-            shelf.sweeper = None;
+            state.sweeper = None;
         }
-        drop(shelf);
+        drop(state);
         drop(old);
         next
     }
 }
 
-impl<C> Pool<C> {
-    fn shelf(&self) -> MutexGuard<'_, Shelf<C>> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+impl<C> ConnectionPool<C> {
+    fn state(&self) -> MutexGuard<'_, PoolState<C>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<C> Drop for Pool<C> {
+impl<C> Drop for ConnectionPool<C> {
     fn drop(&mut self) {
-        if let Some(sweeper) = self.shelf().sweeper.take() {
+        if let Some(sweeper) = self.state().sweeper.take() {
             sweeper.abort();
         }
     }
 }
 
-/// Looks when the oldest has rested for long enough, until there is none.
-async fn sweep<C: Send + 'static>(pool: Weak<Pool<C>>) {
+/// Sweeps when the oldest connection reaches the idle timeout, until none is left.
+async fn sweep<C: Send + 'static>(pool: Weak<ConnectionPool<C>>) {
     while let Some(next) = pool.upgrade().and_then(|pool| pool.sweep()) {
         sleep_until(next).await;
     }
@@ -122,53 +129,53 @@ mod tests {
 
     #[tokio::test]
     async fn the_newest_is_taken_first() {
-        let pool = Pool::new(LONG);
+        let pool = ConnectionPool::new(LONG);
         assert!(pool.take().is_none());
-        (1..=3).for_each(|n| pool.give(n));
+        (1..=3).for_each(|n| pool.put(n));
         let taken = || pool.take().map(|(n, _)| n);
         assert_eq!([taken(), taken()], [Some(3), Some(2)]);
-        pool.give(4);
+        pool.put(4);
         assert_eq!([taken(), taken(), taken()], [Some(4), Some(1), None]);
     }
 
     #[tokio::test]
-    async fn no_more_rest_than_may() {
-        let pool = Pool::new(LONG);
-        (0..2 * MAX_RESTING).for_each(|n| pool.give(n));
-        assert_eq!(std::iter::from_fn(|| pool.take()).count(), MAX_RESTING);
+    async fn the_number_of_idle_connections_is_limited() {
+        let pool = ConnectionPool::new(LONG);
+        (0..2 * MAX_IDLE).for_each(|n| pool.put(n));
+        assert_eq!(std::iter::from_fn(|| pool.take()).count(), MAX_IDLE);
     }
 
     #[tokio::test]
-    async fn what_has_rested_for_too_long_is_not_taken() {
-        let pool = Pool::new(Duration::ZERO);
-        pool.give(1);
+    async fn a_connection_over_the_idle_timeout_is_not_taken() {
+        let pool = ConnectionPool::new(Duration::ZERO);
+        pool.put(1);
         assert!(pool.take().is_none());
     }
 
     #[tokio::test]
-    async fn what_has_rested_for_too_long_goes_by_itself() {
-        let pool = Pool::new(Duration::from_millis(1));
+    async fn a_connection_over_the_idle_timeout_is_closed_by_itself() {
+        let pool = ConnectionPool::new(Duration::from_millis(1));
         for _ in 0..2 {
             let (connection, mut gone) = tokio::sync::mpsc::channel::<()>(1);
-            pool.give(connection);
+            pool.put(connection);
             let gone = tokio::time::timeout(Duration::from_secs(10), gone.recv()).await;
             assert!(gone.expect("it never goes").is_none());
         }
     }
 
     #[tokio::test]
-    async fn connections_may_rest_for_ever() {
-        let pool = Pool::new(Duration::MAX);
-        pool.give(1);
+    async fn connections_may_stay_idle_for_ever() {
+        let pool = ConnectionPool::new(Duration::MAX);
+        pool.put(1);
         tokio::task::yield_now().await;
         assert_eq!(pool.take().unwrap().0, 1);
     }
 
     #[tokio::test]
     async fn a_pool_that_is_dropped_leaves_no_task() {
-        let pool = Pool::new(LONG);
-        pool.give(1);
-        let sweeper = pool.shelf().sweeper.clone().unwrap();
+        let pool = ConnectionPool::new(LONG);
+        pool.put(1);
+        let sweeper = pool.state().sweeper.clone().unwrap();
         drop(pool);
         while !sweeper.is_finished() {
             tokio::task::yield_now().await;
@@ -177,14 +184,14 @@ mod tests {
 
     #[test]
     fn a_pool_outlives_its_runtime() {
-        let pool = Pool::new(LONG);
+        let pool = ConnectionPool::new(LONG);
         for n in 0..2 {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(async { pool.give(n) });
-            assert!(!pool.shelf().sweeper.as_ref().unwrap().is_finished());
+            runtime.block_on(async { pool.put(n) });
+            assert!(!pool.state().sweeper.as_ref().unwrap().is_finished());
         }
-        pool.give(2);
+        pool.put(2);
         assert_eq!(pool.take().unwrap().0, 2);
     }
 }

@@ -1,137 +1,145 @@
-//! A response as it comes in, piece by piece: where its head ends, and where its body.
+//! Reads a response from bytes that arrive in any pieces. It never touches a socket.
 //!
-//! No socket here: bytes go in, and a response comes out or what is wrong with it. What the response
-//! announces makes no buffer large; what has come does, up to the limit.
+//! An announced length reserves no memory: a buffer grows with the bytes received, up to the limit.
 
-use antiphon_core::framing::within_reason;
+use antiphon_core::framing::reserve_hint;
 use bytes::{Buf as _, Bytes, BytesMut};
 use http::{HeaderMap, StatusCode};
 
-use super::chunked::Chunked;
-use super::fault::Fault;
-use super::head::{Extent, Head, read_head, read_headers};
-use crate::io::buffer_pool::PooledBuffer as Lent;
+use super::chunked::ChunkedDecoder;
+use super::error::ExchangeError;
+use super::head::{BodyLength, ResponseHead, read_head, read_headers};
+use crate::io::buffer_pool::PooledBuffer;
 
-/// The most bytes of heads: of the one that counts, and of those that say to wait for it.
+/// The largest sum of the final head and the informational heads before it, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// A response that is whole.
+/// A complete response.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
-    /// Dropped before the buffer that it may be a part of.
+    /// May be a part of `_buf`, and is dropped before it.
     pub(super) body: Bytes,
-    /// Its headers, where they are wanted.
+    /// The headers, if they were asked for.
     pub(super) headers: Option<Box<HeaderMap>>,
-    _buf: Held,
+    _buf: BodyBuffer,
 }
 
-impl Response {
-    /// In a buffer of its own.
+impl ReceivedResponse {
+    /// Creates a response whose body has a buffer of its own.
     pub(super) fn new(status: StatusCode, body: Bytes) -> Self {
-        Self { status, body, headers: None, _buf: Held::default() }
+        Self { status, body, headers: None, _buf: BodyBuffer::default() }
     }
 
     pub(super) fn with_headers(self, headers: HeaderMap) -> Self {
         Self { headers: Some(Box::new(headers)), ..self }
     }
 
-    /// Which this buffer is lent to.
-    pub(super) fn in_buffer(self, buf: Lent) -> Self {
-        Self { _buf: Held(buf), ..self }
+    /// Keeps the pooled buffer of the body until the response is dropped.
+    pub(super) fn in_buffer(self, buf: PooledBuffer) -> Self {
+        Self { _buf: BodyBuffer(buf), ..self }
     }
 }
 
-/// A buffer that goes back.
+/// Returns its buffer to the pool on drop.
 #[derive(Debug, Default)]
-struct Held(Lent);
+struct BodyBuffer(PooledBuffer);
 
-impl Drop for Held {
+impl Drop for BodyBuffer {
     fn drop(&mut self) {
         self.0.clear();
         self.0.rest();
     }
 }
 
-/// How far a response has come.
+/// The result of reading the bytes received so far.
 #[derive(Debug)]
-pub(super) enum Progress {
-    /// All of it, and whether the server keeps the connection.
-    Whole(Response, bool),
-    /// This much more is worth a read.
+pub(super) enum ReadProgress {
+    /// The response, and whether the server keeps the connection open.
+    Complete(ReceivedResponse, bool),
+    /// The response is incomplete; the next read should make room for this many bytes.
     Partial(usize),
 }
 
 /// Reads one response.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ResponseReader {
     limit: usize,
-    /// Bytes of heads that said to wait.
+    /// Bytes of informational heads.
     heads: usize,
-    /// Bytes of a head that were searched for its end.
+    /// Bytes of the current head that were searched for its end.
     searched: usize,
-    /// Bytes of it that were parsed, and are not all of it.
+    /// Bytes of the current head at the last parse, which found it incomplete.
     parsed: usize,
-    body: Option<(Head, Body)>,
-    /// The headers of the head that counts, where they are wanted.
+    body: Option<(ResponseHead, BodyReader)>,
+    /// The headers of the last head, if they were asked for.
     headers: Option<Box<HeaderMap>>,
 }
 
 #[derive(Debug)]
-enum Body {
+enum BodyReader {
     Length(usize),
-    Chunked(Box<Chunked>),
-    Rest,
+    Chunked(Box<ChunkedDecoder>),
+    UntilClose,
 }
 
-impl Reader {
-    /// For a body of so many bytes at most.
+impl ResponseReader {
+    /// Creates a reader for a body of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, heads: 0, searched: 0, parsed: 0, body: None, headers: None }
     }
 
-    /// Keeps the headers too.
+    /// Keeps the headers of the response.
     pub(super) fn with_headers(mut self) -> Self {
         self.headers = Some(Box::default());
         self
     }
 
-    /// Whether anything has come that this buffer no longer holds.
+    /// Whether a part of the response was taken out of the buffer.
     pub(super) fn has_begun(&self) -> bool {
         self.heads > 0 || self.body.is_some()
     }
 
-    /// Whether its head has come and its body has not.
-    pub(super) fn is_amid(&self) -> bool {
+    /// Whether the head is complete and the body is not.
+    pub(super) fn is_in_body(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Takes in what has come, and whether the connection `ended` after it.
-    pub(super) fn read(&mut self, buf: &mut BytesMut, ended: bool) -> Result<Progress, Fault> {
+    /// Reads from the bytes received. `ended` tells whether the connection ended after them.
+    pub(super) fn read(
+        &mut self,
+        buf: &mut BytesMut,
+        ended: bool,
+    ) -> Result<ReadProgress, ExchangeError> {
         loop {
             if let Some((head, body)) = &mut self.body {
                 return match body.read(buf, self.limit, ended)? {
                     Some(body) => {
                         let headers = self.headers.take();
-                        let response = Response { headers, ..Response::new(head.status, body) };
-                        Ok(Progress::Whole(response, head.stays))
+                        let response = ReceivedResponse {
+                            headers,
+                            ..ReceivedResponse::new(head.status, body)
+                        };
+                        Ok(ReadProgress::Complete(response, head.keeps_alive))
                     }
                     None if ended => Err(broke_off()),
-                    None => Ok(Progress::Partial(body.wanted(buf.len()))),
+                    None => Ok(ReadProgress::Partial(body.wanted(buf.len()))),
                 };
             }
             match self.read_head(buf)? {
                 Some(head) => self.begin(head, buf)?,
-                None if !ended => return Ok(Progress::Partial(0)),
-                None if buf.is_empty() && !self.has_begun() => return Err(Fault::Unanswered(None)),
+                None if !ended => return Ok(ReadProgress::Partial(0)),
+                None if buf.is_empty() && !self.has_begun() => {
+                    return Err(ExchangeError::Unanswered(None));
+                }
                 None => return Err(broke_off()),
             }
         }
     }
 
-    /// The head of the response, once it is whole. A head that dribbles in is not parsed anew for
-    /// each of its bytes: only when its end is there, or when it has doubled.
-    fn read_head(&mut self, buf: &[u8]) -> Result<Option<Head>, Fault> {
+    /// Returns the head once it is complete. A head that arrives byte by byte is not parsed for each of
+    /// them, but when its end is there, or when it has doubled in size.
+    fn read_head(&mut self, buf: &[u8]) -> Result<Option<ResponseHead>, ExchangeError> {
         let is_known = buf.len() < 2 * self.parsed;
         let head = if is_known && !holds_end(&buf[self.searched.saturating_sub(2)..]) {
             None
@@ -142,13 +150,15 @@ impl Reader {
         self.searched = buf.len();
         let size = head.map_or(buf.len(), |head| head.len);
         if self.heads + size > MAX_HEAD {
-            return Err(Fault::Malformed(format!("its head is over {MAX_HEAD} bytes").into()));
+            return Err(ExchangeError::Malformed(
+                format!("its head is over {MAX_HEAD} bytes").into(),
+            ));
         }
         Ok(head)
     }
 
-    /// Goes on to the body, or to the next head after one that says to wait (RFC 9110, section 15.2).
-    fn begin(&mut self, head: Head, buf: &mut BytesMut) -> Result<(), Fault> {
+    /// Continues with the body, or with the next head after an informational one (RFC 9110, section 15.2).
+    fn begin(&mut self, head: ResponseHead, buf: &mut BytesMut) -> Result<(), ExchangeError> {
         if let Some(headers) = &mut self.headers {
             **headers = read_headers(&buf[..head.len]);
         }
@@ -158,12 +168,12 @@ impl Reader {
             self.heads += head.len;
             return Ok(());
         }
-        let body = match head.extent {
-            Extent::Chunked => Body::Chunked(Box::new(Chunked::new(self.limit))),
-            Extent::Rest => Body::Rest,
-            Extent::Length(length) => match usize::try_from(length) {
-                Ok(length) if length <= self.limit => Body::Length(length),
-                _ => return Err(Fault::TooLarge(self.limit)),
+        let body = match head.body {
+            BodyLength::Chunked => BodyReader::Chunked(Box::new(ChunkedDecoder::new(self.limit))),
+            BodyLength::UntilClose => BodyReader::UntilClose,
+            BodyLength::Length(length) => match usize::try_from(length) {
+                Ok(length) if length <= self.limit => BodyReader::Length(length),
+                _ => return Err(ExchangeError::TooLarge(self.limit)),
             },
         };
         self.body = Some((head, body));
@@ -171,41 +181,41 @@ impl Reader {
     }
 }
 
-impl Body {
-    /// The body, once it is whole.
+impl BodyReader {
+    /// Returns the body once it is complete.
     fn read(
         &mut self,
         buf: &mut BytesMut,
         limit: usize,
         ended: bool,
-    ) -> Result<Option<Bytes>, Fault> {
+    ) -> Result<Option<Bytes>, ExchangeError> {
         match self {
             Self::Length(0) => Ok(Some(Bytes::new())),
             Self::Length(length) if *length > buf.len() => Ok(None),
             Self::Length(length) => Ok(Some(buf.split_to(*length).freeze())),
-            Self::Chunked(chunked) => chunked.read(buf),
-            Self::Rest if buf.len() > limit => Err(Fault::TooLarge(limit)),
-            Self::Rest => Ok(ended.then(|| buf.split().freeze())),
+            Self::Chunked(chunked) => chunked.decode(buf),
+            Self::UntilClose if buf.len() > limit => Err(ExchangeError::TooLarge(limit)),
+            Self::UntilClose => Ok(ended.then(|| buf.split().freeze())),
         }
     }
 
-    /// How much more is worth a read, when so much is there.
+    /// Returns how many bytes the next read should make room for, when `there` bytes are received.
     fn wanted(&self, there: usize) -> usize {
         match self {
-            Self::Length(length) => within_reason(length.saturating_sub(there), there),
-            Self::Chunked(_) | Self::Rest => 0,
+            Self::Length(length) => reserve_hint(length.saturating_sub(there), there),
+            Self::Chunked(_) | Self::UntilClose => 0,
         }
     }
 }
 
-/// Whether a line ends here and an empty one follows; httparse takes a line feed alone for an end.
+/// Whether `buf` holds an empty line. httparse accepts a line feed alone as a line end.
 fn holds_end(buf: &[u8]) -> bool {
     let after = |at: usize| buf[at + 1..].strip_prefix(b"\r").unwrap_or(&buf[at + 1..]);
     (0..buf.len()).any(|at| buf[at] == b'\n' && after(at).first() == Some(&b'\n'))
 }
 
-fn broke_off() -> Fault {
-    Fault::BrokeOff("the connection ended in the middle of it".into())
+fn broke_off() -> ExchangeError {
+    ExchangeError::BrokeOff("the connection ended in the middle of it".into())
 }
 
 #[cfg(test)]
@@ -214,25 +224,30 @@ mod tests {
 
     const LIMIT: usize = 1_000;
 
-    /// What these pieces are, one read each, and what follows it.
-    fn read(pieces: &[&[u8]]) -> Result<(u16, Bytes, bool, Vec<u8>), Fault> {
-        let mut reader = Reader::new(LIMIT);
+    /// Reads these pieces one by one. Returns the response and the bytes after it.
+    fn read(pieces: &[&[u8]]) -> Result<(u16, Bytes, bool, Vec<u8>), ExchangeError> {
+        let mut reader = ResponseReader::new(LIMIT);
         let mut buf = BytesMut::new();
         for (n, piece) in pieces.iter().enumerate() {
             buf.extend_from_slice(piece);
             match reader.read(&mut buf, false)? {
-                Progress::Whole(response, stays) => {
+                ReadProgress::Complete(response, keeps_alive) => {
                     let rest = [&buf[..], &pieces[n + 1..].concat()].concat();
-                    return Ok((response.status.as_u16(), response.body.clone(), stays, rest));
+                    return Ok((
+                        response.status.as_u16(),
+                        response.body.clone(),
+                        keeps_alive,
+                        rest,
+                    ));
                 }
-                Progress::Partial(_) => {}
+                ReadProgress::Partial(_) => {}
             }
         }
         match reader.read(&mut buf, true)? {
-            Progress::Whole(response, stays) => {
-                Ok((response.status.as_u16(), response.body.clone(), stays, vec![]))
+            ReadProgress::Complete(response, keeps_alive) => {
+                Ok((response.status.as_u16(), response.body.clone(), keeps_alive, vec![]))
             }
-            Progress::Partial(_) => panic!("there is no more"),
+            ReadProgress::Partial(_) => panic!("there is no more"),
         }
     }
 
@@ -261,9 +276,9 @@ mod tests {
 
     #[test]
     fn a_response_may_come_in_any_pieces() {
-        for (text, status, body, stays) in RESPONSES {
+        for (text, status, body, keeps_alive) in RESPONSES {
             let text = text.as_bytes();
-            let expected = (status, Bytes::from_static(body.as_bytes()), stays, vec![]);
+            let expected = (status, Bytes::from_static(body.as_bytes()), keeps_alive, vec![]);
             for at in 0..=text.len() {
                 let (left, right) = text.split_at(at);
                 assert_eq!(read(&[left, right]).unwrap(), expected, "split at {at}");
@@ -275,15 +290,15 @@ mod tests {
 
     #[test]
     fn a_response_that_ends_early_broke_off() {
-        for (text, status, _, stays) in RESPONSES {
+        for (text, status, _, keeps_alive) in RESPONSES {
             let text = text.as_bytes();
             for at in 0..text.len() {
-                // What goes to the end of the connection has no other end.
+                // A body without a length ends where the connection ends.
                 let whole = read(&[&text[..at]]);
                 match whole {
-                    Ok(_) => assert!(!stays && status == 200, "{at} of {text:?}"),
-                    Err(Fault::Unanswered(None)) => assert_eq!(at, 0),
-                    Err(Fault::BrokeOff(_)) => assert!(at > 0),
+                    Ok(_) => assert!(!keeps_alive && status == 200, "{at} of {text:?}"),
+                    Err(ExchangeError::Unanswered(None)) => assert_eq!(at, 0),
+                    Err(ExchangeError::BrokeOff(_)) => assert!(at > 0),
                     Err(other) => panic!("{other:?}"),
                 }
             }
@@ -299,20 +314,20 @@ mod tests {
     #[test]
     fn a_protocol_that_nobody_asked_for_is_an_answer_without_a_body() {
         let text = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n";
-        let (status, body, stays, _) = read(&[text]).unwrap();
-        assert_eq!((status, &body[..], stays), (101, &b""[..], false));
+        let (status, body, keeps_alive, _) = read(&[text]).unwrap();
+        assert_eq!((status, &body[..], keeps_alive), (101, &b""[..], false));
     }
 
     #[test]
     fn a_head_that_dribbles_in_is_refused_before_its_end() {
         let text = format!("HTTP/1.1 200 OK\r\nno colon\r\n{}", "x".repeat(100));
-        let mut reader = Reader::new(LIMIT);
+        let mut reader = ResponseReader::new(LIMIT);
         let mut buf = BytesMut::new();
         let refused = text.bytes().find_map(|byte| {
             buf.extend_from_slice(&[byte]);
             reader.read(&mut buf, false).err()
         });
-        assert!(matches!(refused, Some(Fault::Malformed(_))), "{refused:?}");
+        assert!(matches!(refused, Some(ExchangeError::Malformed(_))), "{refused:?}");
     }
 
     #[test]
@@ -324,7 +339,7 @@ mod tests {
             format!("HTTP/1.1 200 OK\r\n\r\n{}", "x".repeat(1_001)),
         ] {
             let refused = read(&[text.as_bytes()]).unwrap_err();
-            assert!(matches!(refused, Fault::TooLarge(LIMIT)), "{text}: {refused:?}");
+            assert!(matches!(refused, ExchangeError::TooLarge(LIMIT)), "{text}: {refused:?}");
         }
         let most = format!("HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n{}", "x".repeat(1_000));
         assert_eq!(read(&[most.as_bytes()]).unwrap().1.len(), 1_000);
@@ -332,11 +347,11 @@ mod tests {
 
     #[test]
     fn an_announcement_alone_makes_no_buffer_large() {
-        let mut reader = Reader::new(1 << 30);
+        let mut reader = ResponseReader::new(1 << 30);
         let mut buf = BytesMut::from("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n");
         for (come, most) in [(0, 64 << 10), (100, 64 << 10), (100 << 10, 400 << 10)] {
             buf.resize(buf.len().max(come), 0);
-            let Ok(Progress::Partial(wanted)) = reader.read(&mut buf, false) else { panic!() };
+            let Ok(ReadProgress::Partial(wanted)) = reader.read(&mut buf, false) else { panic!() };
             assert_eq!(wanted, most, "{come} have come");
             buf.truncate(come);
         }
@@ -351,7 +366,7 @@ mod tests {
                 let pieces: Vec<_> = text.as_bytes().chunks(piece).collect();
                 let refused = read(&pieces).unwrap_err();
                 assert!(
-                    matches!(&refused, Fault::Malformed(reason) if reason.contains("over 65536")),
+                    matches!(&refused, ExchangeError::Malformed(reason) if reason.contains("over 65536")),
                     "{refused:?}"
                 );
             }

@@ -1,0 +1,172 @@
+//! The expected messages of a case: the next reply, and the probe at its end.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood, unread};
+use crate::result::{FailureKind, Finding, shortened};
+use crate::server::connection::ServerEvent;
+use crate::server::dialer::{answer_to, is_ours};
+use crate::transcript::json::Json;
+use crate::transcript::{Order, Pattern};
+
+impl CaseRun<'_> {
+    /// Returns the next message that can be a reply. If none arrives, it sends the probe early.
+    pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
+        if self.dialer.is_http() {
+            return self
+                .arrived
+                .pop_front()
+                .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
+        }
+        let begun = Instant::now();
+        let end = begun + self.dialer.patience();
+        // The time of the early probe, until it is sent.
+        let mut probe_at = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
+        let mut deadline = probe_at.unwrap_or(end);
+        let mut skipped = 0;
+        let mut is_overtaken = false;
+        loop {
+            match timeout_at(deadline, self.connection.next()).await {
+                Ok(ServerEvent::Message(message)) if self.is_early_probe(&message) => {
+                    self.early_probe = None;
+                    is_overtaken = true;
+                    let grace = self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
+                    deadline = end.min(Instant::now() + grace);
+                }
+                Ok(ServerEvent::Message(message)) if is_ours(&message) => {}
+                Ok(ServerEvent::Message(message)) => {
+                    self.record_received(&message);
+                    if !self.is_unsolicited(&message, wanted) {
+                        if is_overtaken {
+                            self.dialer.came_late(begun.elapsed());
+                        }
+                        return Ok(message);
+                    }
+                    self.dialer.refuse(self.connection, &message).await;
+                    skipped += 1;
+                    if skipped > MAX_UNSOLICITED {
+                        return Err(flood());
+                    }
+                }
+                Ok(ServerEvent::Control(8, payload)) => return Err(self.close_frame(&payload)),
+                Ok(ServerEvent::Control(..) | ServerEvent::Response(_)) => {}
+                Ok(ServerEvent::End(end)) => return Err(ended(end)),
+                Err(_) if probe_at.take().is_some() => {
+                    self.probe_early().await?;
+                    deadline = end;
+                }
+                Err(_) => return Err(self.silence(begun)),
+            }
+        }
+    }
+
+    /// Returns the delay before the early probe, and after its reply. A slow method gets the full
+    /// timeout: `None`.
+    fn pace(&self) -> Option<(Duration, Duration)> {
+        let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.dialer.is_http();
+        self.dialer.pace().filter(|_| is_plain)
+    }
+
+    pub(super) fn silence(&self, begun: Instant) -> Finding {
+        let time = begun.elapsed().as_secs_f64();
+        if self.early_probe.is_none() && self.pace().is_some() {
+            self.dialer.dropped();
+            return Finding::new(
+                FailureKind::Silent,
+                "no reply arrived, though a later call got one",
+            );
+        }
+        self.dialer.hung();
+        let next = if self.early_probe.is_some() { ", nor to the next call" } else { "" };
+        Finding::new(FailureKind::Silent, format!("no reply within {time:.1}s{next}"))
+    }
+
+    pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
+        let (call, id) = self.dialer.probe(self.methods);
+        self.early_probe = Some(id);
+        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
+        sent.map_err(|_| unread())
+    }
+
+    pub(super) fn is_early_probe(&self, message: &[u8]) -> bool {
+        self.early_probe.as_ref().is_some_and(|id| answer_to(message, id).is_some())
+    }
+
+    /// Reports whether it is a Request or a Notification of the server that the case does not expect.
+    pub(super) fn is_unsolicited(&self, message: &[u8], wanted: &[Pattern]) -> bool {
+        let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
+        else {
+            return false;
+        };
+        let expects = |pattern: &Pattern| {
+            pattern.matches(message, Order::Free, &mut self.bindings.clone()).is_ok()
+                || pattern.is_call()
+        };
+        let is_answer = json.member("result").is_some() || json.member("error").is_some();
+        json.member("method").is_some() && !is_answer && !wanted.iter().any(expects)
+    }
+
+    /// Makes an ordinary call. Its reply must be correct, and the next message.
+    pub(super) async fn probe(&mut self) -> Result<(), Finding> {
+        if let Some(left) = self.arrived.pop_front() {
+            return Err(extra(&left));
+        }
+        let (call, id) = self.dialer.probe(self.methods);
+        if self.dialer.is_http() {
+            let answer = self.post(call.as_bytes()).await?;
+            return self.probed(&answer.body, &id);
+        }
+        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
+        sent.map_err(|_| unread())?;
+        let deadline = Instant::now() + self.dialer.full_patience();
+        for _ in 0..MAX_UNSOLICITED {
+            let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
+                Finding::new(FailureKind::Silent, "the call after this case got no reply")
+            })?;
+            let message = match event {
+                ServerEvent::Message(message) => message,
+                ServerEvent::Control(8, payload) => return Err(self.close_frame(&payload)),
+                ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
+                ServerEvent::End(end) => return Err(ended(end)),
+            };
+            if answer_to(&message, &id).is_some() {
+                return self.probed(&message, &id);
+            }
+            if is_ours(&message) {
+                continue;
+            }
+            self.record_received(&message);
+            if !self.is_unsolicited(&message, &[]) {
+                return Err(extra(&message));
+            }
+            self.dialer.refuse(self.connection, &message).await;
+        }
+        Err(flood())
+    }
+
+    pub(super) fn probed(&mut self, message: &[u8], id: &str) -> Result<(), Finding> {
+        let wrong = |fault| Finding::new(FailureKind::Wrong, format!("after this case: {fault}"));
+        match answer_to(message, id) {
+            Some(answer) => self.methods.check_probe(&answer).map_err(wrong),
+            None => {
+                let found = shortened(message);
+                Err(wrong(format!("{} now returns {found}", self.methods.method)))
+            }
+        }
+    }
+
+    pub(super) fn close_frame(&mut self, payload: &[u8]) -> Finding {
+        let reason = String::from_utf8_lossy(payload.get(2..).unwrap_or_default()).into_owned();
+        let what = format!("the server sent a close frame {} {reason}", close_code(payload));
+        Finding::new(FailureKind::Closed, what.trim_end())
+    }
+}
+
+pub(super) fn close_code(payload: &[u8]) -> u16 {
+    match payload {
+        [high, low, ..] => u16::from_be_bytes([*high, *low]),
+        _ => 1005,
+    }
+}

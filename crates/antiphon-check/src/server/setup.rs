@@ -1,0 +1,151 @@
+//! The start of a run: starts or reaches the server, and finds its methods. Errors name a remedy.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::ServerCheck;
+use super::dialer::{self, Dialer};
+use super::methods::ServerMethods;
+use super::runner::SuiteRun;
+use super::spawned_server::SpawnedServer;
+use super::suite::Suite;
+use crate::RunEvent;
+use crate::error::{CheckError, CheckErrorKind};
+use crate::raw::{AddressProtocol, RemoteHosts, StreamFraming, Target, TargetLocation};
+use crate::transcript::WireKind;
+
+/// The longest run: still far from the limits of the clock.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl ServerCheck {
+    /// Reaches the server and finds its methods.
+    pub(super) async fn begin(
+        &self,
+        suite: &Suite,
+        on_event: &impl Fn(RunEvent<'_>),
+    ) -> Result<SuiteRun, CheckError> {
+        let dialer = self.dialer(suite).await?;
+        let deadline = dialer.deadline;
+        self.meet(dialer, on_event).await.map_err(|error| {
+            if error.kind() == CheckErrorKind::Usage || Instant::now() < deadline {
+                return error;
+            }
+            error
+                .with_kind(CheckErrorKind::TimedOut)
+                .about("the time was up before the first case")
+                .hint("--budget 2m allows more time")
+        })
+    }
+
+    async fn dialer(&self, suite: &Suite) -> Result<Dialer, CheckError> {
+        if self.spawn.is_some() && self.address.is_command() {
+            return Err(CheckError::usage(
+                "--spawn cannot be used with exec:, which starts a process per connection",
+            )
+            .hint("remove --spawn, or name the endpoint that the server listens on"));
+        }
+        let remote = if self.hostile && !self.allow_remote {
+            RemoteHosts::Refused(
+                "attack only your own servers; --allow-remote allows other machines",
+            )
+        } else {
+            RemoteHosts::Allowed
+        };
+        let address = self.address.clone();
+        let mut target = Target::resolve(address, &self.headers, &self.tls, remote).await?;
+        target.is_quiet = !self.shows_stderr;
+        let deadline = Instant::now() + self.budget.unwrap_or(FOREVER).min(FOREVER);
+        let pace = suite.is_shipped().then_some(dialer::PACE);
+        let patience = self.timeout.min(FOREVER);
+        Ok(Dialer::new(target, self.profile, patience, deadline, pace))
+    }
+
+    /// Starts the server if there is a command, and finds its methods.
+    async fn meet(
+        &self,
+        mut dialer: Dialer,
+        on_event: &impl Fn(RunEvent<'_>),
+    ) -> Result<SuiteRun, CheckError> {
+        let wire = wire(&dialer.target.address.protocol);
+        let server = match &self.spawn {
+            Some(command) => Some(SpawnedServer::start(command, &dialer).await?),
+            None => None,
+        };
+        let is_child = matches!(dialer.target.location, TargetLocation::Child(_));
+        if !is_child {
+            self.reach(&dialer).await?;
+        }
+        let methods = match ServerMethods::find(&dialer, self.method.clone()).await {
+            Ok(methods) => methods,
+            Err(fault) => {
+                // An extra process only for the connection test is started only after a failure.
+                if is_child {
+                    self.reach(&dialer).await?;
+                }
+                return Err(no_reply(&fault, wire));
+            }
+        };
+        dialer.set_pace(methods.took);
+        if !methods.has_method {
+            on_event(RunEvent::Note(
+                "no known method returns a result; --method NAME runs more cases",
+            ));
+        }
+        Ok(SuiteRun::new(dialer, methods, wire, server, self.hostile))
+    }
+
+    /// Checks that the server accepts connections, with TLS and WebSocket as the endpoint requires.
+    async fn reach(&self, dialer: &Dialer) -> Result<(), CheckError> {
+        let target = &dialer.target;
+        if let Err(error) = dialer.reach().await {
+            return Err(target.unreachable(&error).with_kind(CheckErrorKind::Unreachable));
+        }
+        if let AddressProtocol::Ws { .. } = target.address.protocol
+            && let Err(fault) = dialer.connect(false).await
+        {
+            let what = format!("cannot connect to {}: {fault}", target.address);
+            let other = "check the path; use http:// for a server that takes POST requests";
+            return Err(CheckError::new(CheckErrorKind::Unreachable, what)
+                .hint_where("returns status", other)
+                .hint_where("returns status 401", CREDENTIALS)
+                .hint_where("returns status 403", CREDENTIALS));
+        }
+        Ok(())
+    }
+}
+
+const CREDENTIALS: &str =
+    "-H 'Authorization: Bearer ...' adds credentials if the server requires them";
+
+fn no_reply(fault: &str, wire: WireKind) -> CheckError {
+    let is_refused =
+        ["HTTP status 401", "HTTP status 403"].iter().any(|sign| fault.starts_with(sign));
+    let hint = match wire {
+        _ if is_refused => CREDENTIALS,
+        WireKind::Line => {
+            "the server may use another framing: try +header or +values, as in tcp+header://"
+        }
+        WireKind::Http | WireKind::Ws => {
+            "--method NAME --params JSON names a method that works; -H adds a required header"
+        }
+        WireKind::Header | WireKind::Values => {
+            "--method NAME --params JSON names a method that works"
+        }
+    };
+    CheckError::new(
+        CheckErrorKind::Protocol,
+        format!("the server replies to no ordinary call: {fault}"),
+    )
+    .hint(hint)
+}
+
+fn wire(speech: &AddressProtocol) -> WireKind {
+    match speech {
+        AddressProtocol::Http { .. } => WireKind::Http,
+        AddressProtocol::Ws { .. } => WireKind::Ws,
+        AddressProtocol::Stream(StreamFraming::Line) => WireKind::Line,
+        AddressProtocol::Stream(StreamFraming::Header) => WireKind::Header,
+        AddressProtocol::Stream(StreamFraming::Values) => WireKind::Values,
+    }
+}

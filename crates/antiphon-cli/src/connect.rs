@@ -1,0 +1,230 @@
+//! The connection of a client command: its flags, its timeout and its end.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use antiphon::{CallError, Client, ConnectError, Direction, Endpoint, Reconnect, TappedMessage};
+use clap::Args;
+use http::{HeaderName, HeaderValue};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::exit::{CommandError, Exit};
+use crate::limits::ConnectionLimits;
+use crate::quantity::{MaybeSpan, Span};
+use crate::tls::ClientTls;
+use crate::{endpoint, output, progress};
+
+/// The timeout without `--timeout`.
+pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The time to close a connection. A child process first sees the end of its stdin, then SIGTERM, then
+/// SIGKILL, all within less than this.
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// The flags of every command that connects to a server.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArgs {
+    /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
+    #[arg(value_parser = endpoint::callable)]
+    endpoint: Endpoint,
+    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
+    headers: Vec<(HeaderName, HeaderValue)>,
+    /// Use HTTP/2 without negotiation; https:// negotiates it without this flag
+    #[arg(long)]
+    http2: bool,
+    #[command(flatten)]
+    tls: ClientTls,
+    /// Fail after this long in total; 0 or none waits forever
+    #[arg(long, value_name = "TIME", default_value_t = DEFAULT_TIMEOUT.into())]
+    timeout: MaybeSpan,
+    /// Print each message on stderr: --> sent, <-- received
+    #[arg(short, long)]
+    verbose: bool,
+    #[command(flatten)]
+    limits: ConnectionLimits,
+}
+
+impl ConnectArgs {
+    /// Connects, does the work, shows its outcome and closes the connection. `inspect` sees every
+    /// message.
+    pub(crate) async fn with_client<T>(
+        &self,
+        inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
+        work: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
+        show: impl FnOnce(T) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
+        let deadline = self.deadline();
+        let client = self.before(deadline, self.connecting(None, inspect)?).await??;
+        let outcome = self.before(deadline, work(&client)).await;
+        let shown = outcome.and_then(|outcome| show(outcome?));
+        let shown = shown.map_err(|failure| self.tls.advise(failure));
+        // The outcome is printed first: closing the connection may take time.
+        let exit = shown.unwrap_or_else(CommandError::report);
+        let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
+        Ok(exit)
+    }
+
+    /// Connects. The caller closes the connection.
+    pub(crate) async fn connect(
+        &self,
+        reconnect: Option<Reconnect>,
+    ) -> Result<Client, CommandError> {
+        let connected = async { self.in_time(self.connecting(reconnect, |_, _| {})?).await? };
+        connected.await.map_err(|failure| self.tls.advise(failure))
+    }
+
+    /// Awaits a future for at most `--timeout`.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, CommandError> {
+        self.before(self.deadline(), work).await
+    }
+
+    /// Returns whether connecting starts a child process.
+    pub(crate) fn starts_a_process(&self) -> bool {
+        matches!(self.endpoint, Endpoint::Exec { .. })
+    }
+
+    /// Turns off `--verbose`.
+    pub(crate) fn quiet(self) -> Self {
+        Self { verbose: false, ..self }
+    }
+
+    /// Returns the deadline of work that begins now.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
+    }
+
+    fn connecting(
+        &self,
+        reconnect: Option<Reconnect>,
+        inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
+    ) -> Result<impl Future<Output = Result<Client, CommandError>>, CommandError> {
+        let web = matches!(self.endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
+        if !self.headers.is_empty() && !web {
+            return Err(CommandError::usage(format!("{} does not support headers", self.endpoint))
+                .hint("-H is for http:// and ws://"));
+        }
+        let tls = self.tls.client([&self.endpoint])?;
+        let verbose = self.verbose;
+        let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).tap(
+            move |message: &TappedMessage<'_>| {
+                if verbose {
+                    print_message(message.direction, message.bytes);
+                }
+                inspect(message.direction, message.bytes);
+            },
+        );
+        if let Some(reconnect) = reconnect {
+            builder = builder.reconnect(reconnect);
+        }
+        if self.http2 {
+            builder = builder.http2();
+        }
+        for (name, value) in self.headers.iter().cloned() {
+            builder = builder.header(name, value);
+        }
+        Ok(Box::pin(async move {
+            let connected = builder.connect_to(&self.endpoint).await;
+            connected.map_err(|error| self.connect_failed(&error))
+        }))
+    }
+
+    /// Awaits a future until the deadline, with a progress line on a terminal.
+    async fn before<T>(
+        &self,
+        deadline: Option<Instant>,
+        work: impl Future<Output = T>,
+    ) -> Result<T, CommandError> {
+        let work = async move {
+            match deadline {
+                None => Ok(work.await),
+                Some(deadline) => timeout_at(deadline, work).await.map_err(|_| self.timed_out()),
+            }
+        };
+        if self.verbose {
+            work.await
+        } else {
+            progress::with_progress(&self.endpoint.to_string(), work).await
+        }
+    }
+
+    fn timed_out(&self) -> CommandError {
+        let limit = self.timeout.0.map(Span).map(|span| span.to_string()).unwrap_or_default();
+        let late = CommandError::new(
+            Exit::Timeout,
+            format!("no reply from {} within {limit}", self.endpoint),
+        );
+        if let Endpoint::Exec { framing: None, .. }
+        | Endpoint::Tcp { framing: None, .. }
+        | Endpoint::Unix { framing: None, .. } = self.endpoint
+        {
+            return late.hint(
+                "--timeout 2m waits longer; language servers need +header, as in exec+header:clangd",
+            );
+        }
+        late.hint("--timeout 2m waits longer, --timeout 0 waits forever")
+    }
+
+    fn connect_failed(&self, error: &ConnectError) -> CommandError {
+        let ConnectError::Failed { endpoint, source } = error else {
+            return CommandError::usage(error.to_string());
+        };
+        let exit = match source.kind() {
+            ErrorKind::TimedOut => Exit::Timeout,
+            ErrorKind::Unsupported => Exit::Usage,
+            _ => Exit::Transport,
+        };
+        let failure = CommandError::new(exit, format!("cannot connect to {endpoint}: {source}"));
+        match (source.kind(), &self.endpoint) {
+            (ErrorKind::NotFound, Endpoint::Exec { .. }) => {
+                failure.hint("check that the command is installed and in PATH")
+            }
+            (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
+                "is the server running there? `antiphon serve {endpoint}` starts a demo server"
+            )),
+            _ => self.tls.advise(failure),
+        }
+    }
+}
+
+/// Prints a message on stderr.
+fn print_message(direction: Direction, message: &[u8]) {
+    let mark = match direction {
+        Direction::Sent => "-->",
+        Direction::Received => "<--",
+    };
+    let text = match String::from_utf8_lossy(message).trim_end() {
+        "" => "(empty)".to_owned(),
+        text => output::visible(text),
+    };
+    output::note(&format!("{} {text}", output::dim(mark)));
+}
+
+/// Parses `Name: value`.
+pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    let (name, value) = text.split_once(':').ok_or("the colon is missing; use 'Name: value'")?;
+    let name: HeaderName =
+        name.trim().parse().map_err(|_| format!("`{name}` is not a header name"))?;
+    let value = value.trim().parse().map_err(|_| "the value contains a control character")?;
+    if [http::header::CONTENT_LENGTH, http::header::TRANSFER_ENCODING].contains(&name) {
+        return Err(format!("`{name}` is set automatically"));
+    }
+    Ok((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::header;
+
+    #[test]
+    fn a_header_has_a_name_and_a_value() {
+        let (name, value) = header("X-Key:  a:b ").unwrap();
+        assert_eq!((name.as_str(), value.to_str().unwrap()), ("x-key", "a:b"));
+        for bad in ["X-Key", ": x", "a b: c", "a: b\nc", "Content-Length: 3"] {
+            assert!(header(bad).is_err(), "{bad}");
+        }
+    }
+}

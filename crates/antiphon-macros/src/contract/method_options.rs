@@ -1,0 +1,107 @@
+//! `#[method(..)]`, `#[notification(..)]` and `#[subscription(..)]`: the options of one method.
+
+use syn::meta::ParseNestedMeta;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, LitStr, Result, Token, Type, bracketed};
+
+use crate::attribute;
+
+/// The attribute that a method has.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum MethodAttribute {
+    #[default]
+    Method,
+    Notification,
+    Subscription,
+}
+
+const ATTRIBUTES: [(&str, MethodAttribute); 3] = [
+    ("method", MethodAttribute::Method),
+    ("notification", MethodAttribute::Notification),
+    ("subscription", MethodAttribute::Subscription),
+];
+
+/// The options of a method. Without an attribute, all are unset.
+#[derive(Default)]
+pub(super) struct MethodOptions {
+    pub(super) attribute: MethodAttribute,
+    pub(super) name: Option<LitStr>,
+    pub(super) aliases: Vec<LitStr>,
+    pub(super) idempotent: bool,
+    pub(super) topic: Option<Expr>,
+    pub(super) subscribe: Option<LitStr>,
+    pub(super) item_name: Option<LitStr>,
+    pub(super) unsubscribe: Option<LitStr>,
+    pub(super) item: Option<Type>,
+}
+
+/// Whether the attribute belongs to this macro.
+pub(super) fn is_ours(attribute: &Attribute) -> bool {
+    ATTRIBUTES.iter().any(|(name, _)| attribute.path().is_ident(name))
+}
+
+impl MethodOptions {
+    pub(super) fn take(attributes: &mut Vec<Attribute>) -> Result<Self> {
+        let mut found = None;
+        for (name, kind) in ATTRIBUTES {
+            let Some(attribute) = attribute::take(attributes, name)? else { continue };
+            if found.replace((attribute.clone(), kind)).is_some() {
+                let text = "use one of `#[method]`, `#[notification]` and `#[subscription]`";
+                return Err(Error::new_spanned(attribute, text));
+            }
+        }
+        let mut settings = Self::default();
+        if let Some((attribute, kind)) = found {
+            settings.attribute = kind;
+            attribute::read(&attribute, |meta| settings.read(&meta))?;
+        }
+        Ok(settings)
+    }
+
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        let of_subscription = self.attribute == MethodAttribute::Subscription;
+        if meta.path.is_ident("name") {
+            self.name = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("aliases") && !of_subscription {
+            let list;
+            let input = meta.value()?;
+            bracketed!(list in input);
+            self.aliases =
+                Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
+        } else if meta.path.is_ident("idempotent") && self.attribute == MethodAttribute::Method {
+            self.idempotent = true;
+        } else if of_subscription {
+            self.read_topic(meta)?;
+        } else {
+            return Err(attribute::unknown(meta, self.known()));
+        }
+        Ok(())
+    }
+
+    fn read_topic(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("topic") {
+            self.topic = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("subscribe") {
+            self.subscribe = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("item_name") {
+            self.item_name = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("unsubscribe") {
+            self.unsubscribe = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("item") {
+            self.item = Some(meta.value()?.parse()?);
+        } else {
+            return Err(attribute::unknown(meta, self.known()));
+        }
+        Ok(())
+    }
+
+    fn known(&self) -> &'static str {
+        match self.attribute {
+            MethodAttribute::Method => "`name`, `aliases`, `idempotent`",
+            MethodAttribute::Notification => "`name`, `aliases`",
+            MethodAttribute::Subscription => {
+                "`name`, `subscribe`, `item_name`, `unsubscribe`, `topic`, `item`"
+            }
+        }
+    }
+}

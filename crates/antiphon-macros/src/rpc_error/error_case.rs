@@ -1,0 +1,214 @@
+//! One case of an error type: its code, message and data.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Error, Fields, Ident, LitStr, Path, Result, Type, Variant};
+
+use super::code::ErrorCode;
+use super::fields::ErrorFields;
+use crate::attribute::{self, docs};
+
+const KNOWN: &str = "`code`, `message`, `no_data`, `transparent`";
+
+pub(super) struct ErrorCase {
+    pub(super) ident: Ident,
+    /// Its Rust path: `Type` or `Type::Variant`.
+    path: TokenStream,
+    pub(super) form: WireForm,
+    message: Option<LitStr>,
+    docs: String,
+    fields: ErrorFields,
+}
+
+/// The conversion of a case to an error object.
+pub(super) enum WireForm {
+    /// It has a code of its own.
+    Coded(ErrorCode),
+    /// Its only field provides the error object.
+    Transparent(Box<Type>),
+}
+
+#[derive(Default)]
+struct CaseOptions {
+    code: Option<ErrorCode>,
+    message: Option<LitStr>,
+    no_data: bool,
+    transparent: bool,
+    krate: Option<Path>,
+}
+
+impl ErrorCase {
+    pub(super) fn of_variant(item: &Ident, variant: Variant) -> Result<Self> {
+        let ident = variant.ident;
+        let path = quote!(#item::#ident);
+        Self::parse(ident, path, variant.attrs, variant.fields).map(|(case, _)| case)
+    }
+
+    pub(super) fn of_struct(
+        ident: &Ident,
+        attributes: Vec<Attribute>,
+        fields: Fields,
+        krate: &mut TokenStream,
+    ) -> Result<Self> {
+        let (case, chosen) = Self::parse(ident.clone(), quote!(#ident), attributes, fields)?;
+        if let Some(path) = chosen {
+            *krate = quote!(#path);
+        }
+        Ok(case)
+    }
+
+    fn parse(
+        ident: Ident,
+        path: TokenStream,
+        mut attributes: Vec<Attribute>,
+        fields: Fields,
+    ) -> Result<(Self, Option<Path>)> {
+        let mut settings = CaseOptions::default();
+        if let Some(attribute) = attribute::take(&mut attributes, "rpc")? {
+            attribute::read(&attribute, |meta| settings.read(&meta))?;
+        }
+        let form = match (settings.code, settings.transparent) {
+            (Some(code), false) => WireForm::Coded(code),
+            (None, true) => WireForm::Transparent(Box::new(only(&fields, &ident)?)),
+            (Some(code), true) => {
+                let text = "`transparent` takes the code of its field: remove `code`";
+                return Err(Error::new_spanned(code.written, text));
+            }
+            (None, false) => {
+                let text = format!("`{ident}` has no code: add `#[rpc(code = ..)]`");
+                return Err(Error::new_spanned(&ident, text));
+            }
+        };
+        let case = Self {
+            path,
+            form,
+            message: settings.message,
+            docs: docs(&attributes),
+            fields: ErrorFields::parse(fields, settings.no_data)?,
+            ident,
+        };
+        Ok((case, settings.krate))
+    }
+}
+
+impl ErrorCase {
+    /// The match arm that converts this case to an error object.
+    pub(super) fn write_out(&self, krate: &TokenStream) -> TokenStream {
+        let path = &self.path;
+        let private = quote!(#krate::__private);
+        match &self.form {
+            WireForm::Transparent(_) => {
+                let pattern = self.fields.pattern(&quote!());
+                quote! {
+                    #path { #pattern .. } => #krate::IntoErrorObject::into_error_object(value0),
+                }
+            }
+            WireForm::Coded(ErrorCode { value, .. }) => {
+                let message = match &self.message {
+                    Some(message) => quote!(#message),
+                    None => quote_spanned! {self.ident.span()=>
+                        ::std::string::ToString::to_string(&error)
+                    },
+                };
+                let pattern = self.fields.pattern(&quote!(ref));
+                let data = self.fields.data(&private);
+                quote! {
+                    #path { #pattern .. } => {
+                        #private::ErrorObject::new(#value, #message) #data
+                    }
+                }
+            }
+        }
+    }
+
+    /// The statement that returns this case if `error` matches it.
+    pub(super) fn write_back(&self, krate: &TokenStream) -> TokenStream {
+        let path = &self.path;
+        let private = quote!(#krate::__private);
+        match &self.form {
+            WireForm::Transparent(ty) => {
+                let field = self.fields.first();
+                quote! {
+                    if let ::core::option::Option::Some(value) =
+                        <#ty as #krate::FromErrorObject>::from_error_object(error)
+                    {
+                        return ::core::option::Option::Some(#path { #field: value });
+                    }
+                }
+            }
+            WireForm::Coded(ErrorCode { value, .. }) => {
+                let Some(fields) = self.fields.read(&private) else { return TokenStream::new() };
+                quote! {
+                    if error.code.0 == #value {
+                        return ::core::option::Option::Some(#path { #fields });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The statement that adds this case to the known errors.
+    pub(super) fn known(&self, krate: &TokenStream) -> TokenStream {
+        match &self.form {
+            WireForm::Transparent(ty) => {
+                quote!(known.extend(<#ty as #krate::IntoErrorObject>::known_errors());)
+            }
+            WireForm::Coded(ErrorCode { value, .. }) => {
+                let message = self.described();
+                quote! {
+                    known.push(#krate::KnownError {
+                        code: #krate::__private::Code(#value),
+                        message: ::std::borrow::Cow::Borrowed(#message),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The message for a description. A message from `Display` is not known at compile time, so the
+    /// first line of the docs or the name replaces it.
+    fn described(&self) -> String {
+        let first = self.docs.lines().next().unwrap_or_default();
+        match &self.message {
+            Some(message) => message.value(),
+            None if !first.is_empty() => first.trim_end_matches('.').to_owned(),
+            None => self.ident.to_string(),
+        }
+    }
+
+    pub(super) fn is_transparent(&self) -> bool {
+        matches!(self.form, WireForm::Transparent(_))
+    }
+}
+
+/// The type of the only field. Fails for any other number of fields.
+fn only(fields: &Fields, ident: &Ident) -> Result<Type> {
+    let mut types = fields.iter().map(|field| field.ty.clone());
+    match (types.next(), types.next()) {
+        (Some(ty), None) => Ok(ty),
+        _ => Err(Error::new_spanned(
+            ident,
+            "`transparent` requires exactly one field, which is the error",
+        )),
+    }
+}
+
+impl CaseOptions {
+    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
+        if meta.path.is_ident("code") {
+            self.code = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("message") {
+            self.message = Some(meta.value()?.parse()?);
+        } else if meta.path.is_ident("no_data") {
+            self.no_data = true;
+        } else if meta.path.is_ident("transparent") {
+            self.transparent = true;
+        } else if meta.path.is_ident("crate") {
+            self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?);
+        } else {
+            return Err(attribute::unknown(meta, KNOWN));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! `#[derive(RpcError)]`: conversion of a Rust error to an error object, and back.
+
+mod code;
+mod error_case;
+mod fields;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use std::collections::HashMap;
+use syn::{Data, DeriveInput, Error, Ident, LitStr, Path, Result};
+
+use crate::attribute::{self, CompileErrors};
+use error_case::{ErrorCase, WireForm};
+
+/// An error type: a struct is one case, an enum has one case per variant.
+struct DerivedError {
+    ident: Ident,
+    krate: TokenStream,
+    cases: Vec<ErrorCase>,
+}
+
+pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
+    let error = DerivedError::parse(syn::parse2(item)?)?;
+    let (ident, krate) = (&error.ident, &error.krate);
+    let private = quote!(#krate::__private);
+    let into = error.cases.iter().map(|case| case.write_out(krate));
+    // Cases with a code of their own come first: a transparent case may match the same code.
+    let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
+    let from = own.iter().chain(&rest).map(|case| case.write_back(krate));
+    let known = error.cases.iter().map(|case| case.known(krate));
+    Ok(quote! {
+        #[automatically_derived]
+        impl ::core::convert::From<#ident> for #private::ErrorObject {
+            fn from(error: #ident) -> Self {
+                match error { #(#into)* }
+            }
+        }
+
+        #[automatically_derived]
+        impl #krate::IntoErrorObject for #ident {
+            fn into_error_object(self) -> #private::ErrorObject {
+                ::core::convert::Into::into(self)
+            }
+
+            fn known_errors() -> ::std::vec::Vec<#krate::KnownError> {
+                let mut known = ::std::vec::Vec::new();
+                #(#known)*
+                known
+            }
+        }
+
+        #[automatically_derived]
+        impl #krate::FromErrorObject for #ident {
+            fn from_error_object(
+                error: &#private::ErrorObject,
+            ) -> ::core::option::Option<Self> {
+                #[allow(unused_imports)]
+                use #private::{Readable as _, Unreadable as _};
+                #(#from)*
+                ::core::option::Option::None
+            }
+        }
+    })
+}
+
+impl DerivedError {
+    fn parse(mut item: DeriveInput) -> Result<Self> {
+        if !item.generics.params.is_empty() {
+            let text = "`RpcError` cannot be derived for a generic type";
+            return Err(Error::new_spanned(&item.generics, text));
+        }
+        let mut krate = quote!(::antiphon);
+        let mut errors = CompileErrors::default();
+        let cases: Vec<ErrorCase> = match item.data {
+            Data::Enum(data) => {
+                errors.check(whole_enum(&mut item.attrs, &mut krate));
+                let cases = data.variants.into_iter();
+                let case = |variant| errors.check(ErrorCase::of_variant(&item.ident, variant));
+                cases.filter_map(case).collect()
+            }
+            Data::Struct(data) => {
+                vec![ErrorCase::of_struct(&item.ident, item.attrs, data.fields, &mut krate)?]
+            }
+            Data::Union(_) => {
+                return Err(Error::new_spanned(
+                    &item.ident,
+                    "`RpcError` cannot be derived for a union",
+                ));
+            }
+        };
+        errors.check(distinct(&cases));
+        errors.finish(Some(Self { ident: item.ident, krate, cases }))
+    }
+}
+
+/// Reads `#[rpc(crate = "..")]` on an enum. All other options belong on its variants.
+fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> Result<()> {
+    let Some(settings) = attribute::take(attributes, "rpc")? else { return Ok(()) };
+    attribute::read(&settings, |meta| {
+        if !meta.path.is_ident("crate") {
+            return Err(attribute::unknown(&meta, "`crate`; other options belong on the variants"));
+        }
+        let path: Path = meta.value()?.parse::<LitStr>()?.parse()?;
+        *krate = quote!(#path);
+        Ok(())
+    })
+}
+
+/// Rejects two cases with one code.
+fn distinct(cases: &[ErrorCase]) -> Result<()> {
+    let mut taken = HashMap::new();
+    let mut errors = CompileErrors::default();
+    for case in cases {
+        let WireForm::Coded(code) = &case.form else { continue };
+        if let Some(first) = taken.insert(code.value, &case.ident) {
+            let text = format!("`{first}` already has the code {}", code.value);
+            errors.add(Error::new_spanned(&code.written, text));
+        }
+    }
+    errors.finish(Some(()))
+}

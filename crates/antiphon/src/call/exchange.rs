@@ -1,0 +1,252 @@
+//! One exchange: the message that asks, and the reply that is matched to it by id.
+//!
+//! The encoding of calls and batches is the same on every wire. Matching is done here where a wire
+//! carries one reply per message (HTTP, a request-reply wire). A duplex connection has the replies of
+//! many messages in flight, so its `Session` matches them. Nothing here reads or writes a socket.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
+use bytes::{BufMut, BytesMut};
+
+use super::{BatchEntry, CallError, Invocation};
+
+/// The results of the calls of a batch, in the order of the calls.
+pub(crate) type BatchResults = Vec<Result<RawJson, CallError>>;
+
+/// The ids of a caller that has no session: counted from 1.
+#[derive(Debug)]
+pub(crate) struct RequestIds(AtomicU64);
+
+impl Default for RequestIds {
+    fn default() -> Self {
+        Self(AtomicU64::new(1))
+    }
+}
+
+impl RequestIds {
+    /// Returns the id that the user chose, or the next one.
+    pub(crate) fn for_call(&self, call: &Invocation) -> Id {
+        call.id.clone().unwrap_or_else(|| self.0.fetch_add(1, Ordering::Relaxed).into())
+    }
+
+    /// Returns one id for each call of a batch. They are consecutive: [`match_batch`] relies on it.
+    pub(crate) fn for_batch(&self, entries: &[BatchEntry]) -> Range<u64> {
+        let calls = count_calls(entries) as u64;
+        let first = self.0.fetch_add(calls, Ordering::Relaxed);
+        first..first + calls
+    }
+}
+
+impl BatchEntry {
+    pub(crate) fn invocation(&self) -> &Invocation {
+        let (Self::Call(call) | Self::Notification(call)) = self;
+        call
+    }
+}
+
+/// Counts the entries that expect a response.
+pub(crate) fn count_calls(entries: &[BatchEntry]) -> usize {
+    entries.iter().filter(|entry| matches!(entry, BatchEntry::Call(_))).count()
+}
+
+/// Appends a batch, whose calls take these ids in order.
+pub(crate) fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>, out: &mut BytesMut) {
+    let mut separator = b'[';
+    for entry in entries {
+        out.put_u8(std::mem::replace(&mut separator, b','));
+        entry.invocation().encode_head(out);
+        match entry {
+            BatchEntry::Call(_) => encode_counted_id(ids.next().unwrap_or_default(), out),
+            BatchEntry::Notification(_) => out.put_u8(b'}'),
+        }
+    }
+    out.put_u8(b']');
+}
+
+/// Appends the id and the closing brace to the encoded head of a request.
+pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
+    out.extend_from_slice(b",\"id\":");
+    out.extend_from_slice(id.as_bytes());
+    out.put_u8(b'}');
+}
+
+/// Like [`encode_id`], for an id of our own, which need not become an [`Id`] first.
+pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
+    out.extend_from_slice(b",\"id\":");
+    // A `BytesMut` grows as needed, so writing to it cannot fail.
+    let _ = write!(out, "{id}");
+    out.put_u8(b'}');
+}
+
+/// Returns the result in the reply to a call.
+pub(crate) fn match_call(id: &Id, reply: Payload) -> Result<RawJson, CallError> {
+    match reply {
+        Payload::One(Ok(Message::Response(response))) => match_response(id, response),
+        Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
+        _ => Err(CallError::Protocol("the reply is not a Response".to_owned())),
+    }
+}
+
+/// Returns the results in the reply to a batch whose calls have these ids.
+pub(crate) fn match_batch(ids: Range<u64>, reply: Payload) -> Result<BatchResults, CallError> {
+    match reply {
+        Payload::Batch(replies) => Ok(match_entries(&ids, replies)),
+        // The server refused the batch as a whole, so each call fails with the same error.
+        Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
+            Ok(ids.map(|_| Err(CallError::Rpc(error.clone()))).collect())
+        }
+        Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
+        Payload::One(Ok(_)) => {
+            Err(CallError::Protocol("the reply to a batch is not an Array".to_owned()))
+        }
+    }
+}
+
+/// Returns the error in the reply to a message that expects none: it is about that message.
+pub(crate) fn match_notification(reply: Payload) -> Result<(), CallError> {
+    match reply {
+        Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
+            Err(CallError::Rpc(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The error of a call that the reply to its batch leaves out.
+pub(crate) fn missing_reply() -> CallError {
+    CallError::Protocol("the reply to the batch lacks this call".to_owned())
+}
+
+/// The error of a call that got no reply at all.
+pub(crate) fn no_reply(cause: &str) -> CallError {
+    CallError::Protocol(format!("no answer to a call{cause}"))
+}
+
+fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
+    match (is_same(id, &response.id), response.outcome) {
+        (true, outcome) => outcome.map_err(CallError::Rpc),
+        // The server could not read the id. The error is about this call all the same.
+        (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
+        (false, _) => {
+            let theirs = response.id;
+            Err(CallError::Protocol(format!("the reply is for id {theirs}, the call had {id}")))
+        }
+    }
+}
+
+/// Whether two ids are equal, also where a peer that keeps numbers as floats has written `1.0` for `1`.
+fn is_same(ours: &Id, theirs: &Id) -> bool {
+    ours == theirs || (ours.as_u64().is_some() && ours.as_u64() == theirs.as_u64())
+}
+
+/// Finds the reply of each call by its id, since a server may reply in any order (section 6). A call
+/// that is answered twice fails: nothing tells which of the two is meant.
+fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
+    let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.clone().map(|_| None).collect();
+    let place = |id: &Id| {
+        let id = id.as_u64().filter(|id| ids.contains(id))?;
+        usize::try_from(id - ids.start).ok()
+    };
+    for reply in replies {
+        let (id, result) = match reply {
+            Ok(Message::Response(Response { id, outcome })) => {
+                (id, outcome.map_err(CallError::Rpc))
+            }
+            Ok(_) => continue,
+            Err(invalid) => (invalid.id.clone(), Err(CallError::unreadable(&invalid))),
+        };
+        match place(&id).and_then(|place| found.get_mut(place)) {
+            Some(slot @ None) => *slot = Some(result),
+            Some(doubled) => *doubled = Some(Err(doubled_reply(&id))),
+            None => tracing::warn!(%id, "a reply in the batch belongs to no call"),
+        }
+    }
+    found.into_iter().map(|result| result.unwrap_or_else(|| Err(missing_reply()))).collect()
+}
+
+fn doubled_reply(id: &Id) -> CallError {
+    CallError::Protocol(format!("the reply to the batch has two responses for id {id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use antiphon_core::{Limits, decode};
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn payload(text: &str) -> Payload {
+        decode(&Bytes::copy_from_slice(text.as_bytes()), &Limits::default().rules())
+    }
+
+    fn results(text: &str) -> Vec<String> {
+        let results = match_batch(3..6, payload(text)).unwrap();
+        let text = |result: Result<RawJson, CallError>| match result {
+            Ok(result) => result.as_str().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        results.into_iter().map(text).collect()
+    }
+
+    #[test]
+    fn a_batch_is_encoded_with_consecutive_ids() {
+        let ids = RequestIds::default();
+        assert_eq!(ids.for_call(&Invocation::new("a", None)).as_str(), "1");
+        let entries = [
+            BatchEntry::Call(Invocation::new("a", None)),
+            BatchEntry::Notification(Invocation::new("b", None)),
+            BatchEntry::Call(Invocation::new("c", None)),
+        ];
+        let range = ids.for_batch(&entries);
+        assert_eq!(range, 2..4);
+        let mut out = BytesMut::new();
+        encode_batch(&entries, range, &mut out);
+        let expected = r#"[{"jsonrpc":"2.0","method":"a","id":2},{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","method":"c","id":3}]"#;
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn replies_are_placed_by_their_ids() {
+        let text = r#"[{"jsonrpc":"2.0","result":"c","id":5},{"jsonrpc":"2.0","result":"a","id":3.0},
+            {"jsonrpc":"2.0","error":{"code":1,"message":"no"},"id":4}]"#;
+        assert_eq!(results(text), [r#""a""#, "no (1)", r#""c""#]);
+    }
+
+    #[test]
+    fn a_missing_a_doubled_and_a_foreign_reply_are_errors() {
+        let text = r#"[{"jsonrpc":"2.0","result":1,"id":3},{"jsonrpc":"2.0","result":2,"id":3},
+            {"jsonrpc":"2.0","result":2,"id":6},{"jsonrpc":"2.0","result":4,"id":"4"},
+            {"jsonrpc":"2.0","result":5,"id":5}]"#;
+        let [doubled, missing, fine] = &results(text)[..] else { panic!("three calls") };
+        assert!(doubled.contains("two responses for id 3"), "{doubled}");
+        assert!(missing.contains("lacks this call"), "{missing}");
+        assert_eq!(fine, "5");
+    }
+
+    #[test]
+    fn a_batch_that_is_refused_as_a_whole_fails_each_call() {
+        let refused = r#"{"jsonrpc":"2.0","error":{"code":-32010,"message":"no"},"id":null}"#;
+        assert_eq!(results(refused), ["no (-32010)"; 3]);
+        for text in [r#"{"jsonrpc":"2.0","result":1,"id":3}"#, "nonsense"] {
+            let error = match_batch(3..6, payload(text)).unwrap_err();
+            assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_call_takes_its_own_reply_and_an_error_without_an_id() {
+        let id = Id::from(7);
+        let text = |reply: &str| match match_call(&id, payload(reply)) {
+            Ok(result) => result.as_str().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(text(r#"{"jsonrpc":"2.0","result":1,"id":7.0}"#), "1");
+        let error = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"no"},"id":null}"#;
+        assert_eq!(text(error), "no (1)");
+        assert!(text(r#"{"jsonrpc":"2.0","result":1,"id":8}"#).contains("is for id 8"));
+        assert!(text("[]").contains("broke the protocol"));
+    }
+}

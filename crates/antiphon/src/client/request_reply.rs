@@ -1,0 +1,35 @@
+//! A client over a wire that only carries requests and their replies.
+
+use std::sync::Arc;
+
+use super::{Client, ClientBuilder, Line};
+use crate::transport::{RequestReply, RequestReplyCaller};
+
+impl ClientBuilder {
+    /// Creates a client over a wire that carries one reply per message and no connection, such as a
+    /// message queue. The limits, the timeout, the layers and the tap of this builder apply; a handler,
+    /// a dialect and reconnection need a connection and have no effect.
+    ///
+    /// The other side is a [`Responder`](crate::Responder), or any server behind that wire.
+    ///
+    /// ```
+    /// use antiphon::transport::RequestMessage;
+    /// use antiphon::{Client, Context, Responder, Router};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+    /// let responder = Responder::new(Router::new().method("add", |(a, b): (i64, i64), _cx: Context| {
+    ///     async move { Ok(a + b) }
+    /// }));
+    /// let client = Client::builder().over_request_reply(move |request: RequestMessage| {
+    ///     let responder = responder.clone();
+    ///     async move { Ok(responder.answer(request.payload).await) }
+    /// });
+    /// assert_eq!(client.call::<i64>("add", (2, 3)).await?, 5);
+    /// # Ok(()) }
+    /// ```
+    pub fn over_request_reply(mut self, wire: impl RequestReply) -> Client {
+        let layers = std::mem::take(&mut self.layers);
+        let caller = Arc::new(RequestReplyCaller::new(wire, &self.limits, self.tap));
+        Client::new(caller, self.timeout, Line::None).in_layers(layers)
+    }
+}

@@ -1,0 +1,66 @@
+//! The authenticated identity of a caller.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// The authenticated identity of a caller. Cheap to clone.
+///
+/// A handler reads it with [`Context::identity`](crate::Context::identity).
+///
+/// ```
+/// use antiphon::Identity;
+///
+/// struct Roles(Vec<&'static str>);
+///
+/// let ada = Identity::new("ada").with(Roles(vec!["admin"]));
+/// assert_eq!(ada.name(), "ada");
+/// assert_eq!(ada.get::<Roles>().unwrap().0, ["admin"]);
+/// ```
+#[derive(Clone)]
+pub struct Identity {
+    name: Arc<str>,
+    facts: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Identity {
+    /// Creates an identity with this name. Identities with the same name share a rate limit.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self { name: name.into(), facts: None }
+    }
+
+    /// Attaches further facts, such as roles or the claims of a token.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(mut self, facts: T) -> Self {
+        self.facts = Some(Arc::new(facts));
+        self
+    }
+
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The attached facts, if they are of this type.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.facts.as_ref()?.downcast_ref()
+    }
+}
+
+impl From<&str> for Identity {
+    fn from(name: &str) -> Self {
+        Self::new(name)
+    }
+}
+
+impl From<String> for Identity {
+    fn from(name: String) -> Self {
+        Self::new(name)
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Identity").field(&self.name).finish()
+    }
+}

@@ -1,0 +1,145 @@
+//! The errors of TLS: unusable certificates, failed handshakes and broken connections. Each message
+//! names the remedy.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustls::{AlertDescription as Alert, CertificateError, Error, InvalidMessage};
+
+/// The error of a TLS configuration: a certificate, key or name that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    File {
+        /// The path of the file.
+        path: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The input is not PEM, or does not contain an item of this kind.
+    #[error(
+        "found no {wanted} in the PEM text; PEM has it between `-----BEGIN` and `-----END` lines"
+    )]
+    Missing {
+        /// `certificate` or `private key`.
+        wanted: &'static str,
+    },
+    /// The certificates or their private key cannot be used.
+    #[error("cannot use the certificate or its private key: {0}")]
+    Unusable(String),
+    /// The name is not a valid server name.
+    #[error("`{0}` is not a valid server name; use a DNS name or an IP address")]
+    Name(String),
+}
+
+impl From<rustls::Error> for TlsError {
+    fn from(error: rustls::Error) -> Self {
+        Self::Unusable(match error {
+            rustls::Error::InconsistentKeys(_) => {
+                "the private key does not belong to the certificate".into()
+            }
+            other => other.to_string(),
+        })
+    }
+}
+
+impl From<TlsError> for io::Error {
+    fn from(error: TlsError) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, error)
+    }
+}
+
+/// The error of a failed handshake with the server of this name.
+pub(super) fn handshake_failed(error: io::Error, name: &str) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        let text =
+            "the server closed the connection during the TLS handshake; does this port speak TLS?";
+        return invalid_data(text.to_owned());
+    }
+    explain(error, |error| match error {
+        Error::InvalidCertificate(fault) => Some(certificate_message(fault, name)),
+        Error::InvalidMessage(
+            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+        ) => {
+            let plain = "the server does not speak TLS on this port; use http://, ws:// or tcp://";
+            Some(plain.to_owned())
+        }
+        other => alert_message(other),
+    })
+}
+
+/// The error of a handshake that did not finish within the timeout.
+pub(super) fn handshake_timed_out(limit: Duration) -> io::Error {
+    invalid_data(format!(
+        "no TLS handshake within {limit:?}; does the server speak TLS on this port?"
+    ))
+}
+
+/// The error of a connection that broke after the handshake. With TLS 1.3, a server rejects a client
+/// certificate only then.
+pub(super) fn connection_failed(error: io::Error) -> io::Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        let text = "the TLS connection was cut off: the peer sent no close_notify";
+        return io::Error::new(io::ErrorKind::UnexpectedEof, text);
+    }
+    explain(error, alert_message)
+}
+
+fn explain(error: io::Error, message: impl FnOnce(&Error) -> Option<String>) -> io::Error {
+    let known = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>());
+    match known.map(|known| message(known).unwrap_or_else(|| format!("TLS failed: {known}"))) {
+        Some(text) => invalid_data(text),
+        None => error,
+    }
+}
+
+fn invalid_data(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+fn certificate_message(fault: &CertificateError, name: &str) -> String {
+    let subject = format!("the certificate of {name}");
+    match fault {
+        CertificateError::UnknownIssuer => format!(
+            "{subject} is not from a trusted authority; trust its authority as an extra root"
+        ),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            format!("{subject} has expired; renew it, or correct the clock")
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            format!("{subject} is not valid yet; wait, or correct the clock")
+        }
+        CertificateError::NotValidForName => {
+            format!("{subject} is for another name; connect with the name in the certificate")
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            format!("{subject} is for another name: {}", presented.join(", "))
+        }
+        other => format!("{subject} was rejected: {other}"),
+    }
+}
+
+fn alert_message(error: &Error) -> Option<String> {
+    let Error::AlertReceived(alert) = error else { return None };
+    Some(match alert {
+        Alert::CertificateRequired | Alert::NoCertificate => {
+            "the peer requires a client certificate; configure one".to_owned()
+        }
+        Alert::UnknownCA
+        | Alert::BadCertificate
+        | Alert::CertificateUnknown
+        | Alert::CertificateExpired
+        | Alert::CertificateRevoked
+        | Alert::UnsupportedCertificate
+        | Alert::AccessDenied => {
+            format!("the peer rejected our certificate ({alert:?})")
+        }
+        Alert::NoApplicationProtocol => {
+            "the server does not support this version of HTTP".to_owned()
+        }
+        other => format!("the peer closed the TLS connection with the alert {other:?}"),
+    })
+}

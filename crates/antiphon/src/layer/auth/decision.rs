@@ -1,0 +1,77 @@
+//! The decision whether a call is accepted, as far as it is known without verification.
+
+use std::sync::Arc;
+
+use antiphon_core::ErrorObject;
+use http::header::AUTHORIZATION;
+
+use super::session::AuthSession;
+use super::{AuthRules, Credentials, Verifier};
+use crate::context::Context;
+use crate::identity::Identity;
+use crate::service::IncomingCall;
+
+pub(super) const INVALID: &str = "the credentials are not valid";
+
+/// The decision about one call.
+pub(super) enum AuthDecision {
+    /// Accepted. The context already contains the identity.
+    Known,
+    /// Accepted, as this identity.
+    Accept(Arc<Identity>),
+    /// Not decided. The credentials must be verified.
+    Verify(Verifier, Credentials),
+    /// Rejected, for this reason.
+    Reject(&'static str),
+}
+
+impl AuthRules {
+    pub(super) fn decide(&self, cx: &Context) -> AuthDecision {
+        if cx.get_marked::<Identity>().is_some_and(|(_, mark)| mark == 0 || mark == self.mark) {
+            return AuthDecision::Known;
+        }
+        let session = AuthSession::get(cx.connection());
+        match session.and_then(|session| session.result(self.mark)) {
+            Some(Some(identity)) => return AuthDecision::Accept(identity),
+            Some(None) => return AuthDecision::Reject(INVALID),
+            None => {}
+        }
+        // With several headers, a proxy in front of us may have checked another one.
+        let mut headers = cx.connection().headers().get_all(AUTHORIZATION).iter();
+        let (first, second) = (headers.next(), headers.next());
+        if second.is_some() {
+            return AuthDecision::Reject("there are several `Authorization` headers; send one");
+        }
+        match first.map(Credentials::of_header) {
+            None => AuthDecision::Reject("credentials are missing"),
+            Some(None) => AuthDecision::Reject("credentials of this kind are not known"),
+            Some(Some(credentials)) => self.decide_credentials(credentials),
+        }
+    }
+
+    /// Compares all known credentials, so that the time does not reveal which one matches.
+    pub(super) fn decide_credentials(&self, credentials: Credentials) -> AuthDecision {
+        let found = self.known.iter().fold(None, |found, (known, identity)| {
+            if credentials.is(known) { Some(identity) } else { found }
+        });
+        match (found, &self.verify) {
+            (Some(identity), _) => AuthDecision::Accept(identity.clone()),
+            (None, Some(verify)) => AuthDecision::Verify(verify.clone(), credentials),
+            (None, None) => AuthDecision::Reject(INVALID),
+        }
+    }
+
+    pub(super) fn is_open(&self, request: &IncomingCall) -> bool {
+        self.open.match_any(request.call.method.as_str())
+    }
+
+    pub(super) fn is_login(&self, request: &IncomingCall) -> bool {
+        self.login.as_deref().is_some_and(|login| login == request.call.method.as_str())
+    }
+}
+
+/// Returns the error of a rejected call, and counts the call.
+pub(super) fn reject(cx: &Context, reason: &str) -> ErrorObject {
+    AuthSession::of(cx.connection()).add_refused_call();
+    ErrorObject::unauthorized().with_data(reason)
+}

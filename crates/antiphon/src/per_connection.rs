@@ -1,0 +1,177 @@
+//! A handler that is made for each connection.
+
+use std::sync::Arc;
+
+use antiphon_core::{ErrorObject, Id, Outcome, RawJson};
+use bytes::Bytes;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::BoxFuture;
+use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Peer, Stop, Watch};
+use crate::connection::Connection;
+use crate::context::{Context, Origin};
+use crate::dialect::Dialect;
+use crate::service::Handler;
+use crate::subscription::{Channel, Feed, Topic};
+
+/// Makes a handler for each connection, before the first message is read.
+///
+/// The closure gets the facts of the connection and a handle to the peer, so it can keep state for
+/// the connection without a lock, and send before the peer does. An HTTP request has no connection
+/// that lasts: the closure runs for each call then, and calls to its peer fail with
+/// [`CallError::NoWayBack`].
+///
+/// [`Server::serve_with`](crate::Server::serve_with) takes the closure itself. Use this type where a
+/// [`Handler`] is expected, such as in [`ClientBuilder::handler`](crate::ClientBuilder::handler).
+///
+/// ```
+/// use antiphon::{Context, PerConnection, Router};
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// let handler = PerConnection::new(|_connection, _peer| {
+///     let calls = AtomicU64::new(0);
+///     Router::new().method("count", move |(): (), _cx: Context| {
+///         let count = calls.fetch_add(1, Ordering::Relaxed) + 1;
+///         async move { Ok(count) }
+///     })
+/// });
+/// ```
+#[derive(Clone)]
+pub struct PerConnection<F>(F);
+
+impl<F, H> PerConnection<F>
+where
+    F: Fn(&Connection, Peer) -> H + Send + Sync + 'static,
+    H: Handler,
+{
+    /// A handler that the closure makes for each connection.
+    pub fn new(make: F) -> Self {
+        Self(make)
+    }
+
+    /// The handler of one call that has no connection.
+    fn for_call(&self, cx: &Context) -> H {
+        match cx.origin() {
+            Origin::Peer(peer) => (self.0)(peer.connection(), peer.clone()),
+            Origin::Request(_) => {
+                let link = RequestLink { origin: cx.origin().clone(), ended: ended() };
+                (self.0)(cx.connection(), Peer::new(Arc::new(link)))
+            }
+        }
+    }
+}
+
+impl<F, H> Handler for PerConnection<F>
+where
+    F: Fn(&Connection, Peer) -> H + Send + Sync + 'static,
+    H: Handler,
+{
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        self.for_call(&cx).call(call, cx)
+    }
+
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        self.for_call(&cx).notify(notification, cx)
+    }
+
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        Some(Arc::new((self.0)(peer.connection(), peer.clone())))
+    }
+}
+
+impl<F> std::fmt::Debug for PerConnection<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PerConnection").finish_non_exhaustive()
+    }
+}
+
+/// The peer of an HTTP request: there is no way to call it.
+struct RequestLink {
+    origin: Origin,
+    ended: watch::Sender<Option<Arc<str>>>,
+}
+
+fn ended() -> watch::Sender<Option<Arc<str>>> {
+    watch::Sender::new(Some("an HTTP request is not a connection".into()))
+}
+
+impl RequestLink {
+    fn refuse<T>(&self) -> Result<T, CallError> {
+        Err(CallError::NoWayBack(self.origin.connection().transport))
+    }
+
+    fn refused<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, CallError>> {
+        Box::pin(std::future::ready(self.refuse()))
+    }
+}
+
+impl Link for RequestLink {
+    fn connection(&self) -> &Connection {
+        self.origin.connection()
+    }
+
+    fn dialect(&self) -> Option<&Dialect> {
+        None
+    }
+
+    fn ended(&self) -> &watch::Sender<Option<Arc<str>>> {
+        &self.ended
+    }
+
+    fn stop(&self, _: Stop) {}
+
+    fn send(&self, _: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        self.refused()
+    }
+
+    fn send_watched(&self, _: Invocation, _: Watch) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        self.refused()
+    }
+
+    fn post(&self, _: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
+        self.refused()
+    }
+
+    fn send_batch(
+        &self,
+        _: Vec<BatchEntry>,
+    ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+        self.refused()
+    }
+
+    fn send_and_forget(&self, _: &Invocation) {}
+
+    fn send_encoded(&self, _: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
+        self.refused()
+    }
+
+    fn send_error(&self, _: &ErrorObject) {}
+
+    fn follow(
+        self: Arc<Self>,
+        _: Invocation,
+        _: Arc<Feed>,
+        _: Option<Arc<str>>,
+    ) -> BoxFuture<'static, Result<(), CallError>> {
+        self.refused()
+    }
+
+    fn serve_subscription(
+        self: Arc<Self>,
+        _: Arc<Topic>,
+        _: CancellationToken,
+    ) -> Result<Arc<Channel>, ErrorObject> {
+        self.refuse().map_err(Into::into)
+    }
+
+    fn end_subscription(&self, _: &Id) -> bool {
+        false
+    }
+
+    fn cancel_running(&self, _: &Id) {}
+
+    fn intercept(&self, _: &Invocation) -> Intercepted {
+        Intercepted::No
+    }
+}

@@ -1,0 +1,233 @@
+//! From an endpoint, a listener or a transport to a server that is bound.
+
+use std::io;
+
+use antiphon_core::Limits;
+use futures_core::Stream;
+use futures_util::StreamExt as _;
+
+use super::Server;
+use super::listener::{Accept, Connected, Listener, Protocol, Source, SourceKind};
+use crate::connection::Connection;
+use crate::dialect::Dialect;
+use crate::endpoint::{Authority, Endpoint, EndpointError, web_port, without_feature};
+use crate::peer::Wire;
+use crate::tap::Taps;
+use crate::transport::{self, Transport};
+
+impl Server {
+    /// Binds an endpoint. Port 0 picks a free port; [`endpoints`](Self::endpoints) returns it.
+    pub async fn bind(endpoint: &str) -> Result<Self, BindError> {
+        Self::unbound().and(endpoint).await
+    }
+
+    /// Binds one more endpoint for the same service.
+    pub async fn and(mut self, endpoint: &str) -> Result<Self, BindError> {
+        let endpoint: Endpoint = endpoint.parse()?;
+        let bound = bind(&endpoint).await.map_err(|source| failed(&endpoint, source))?;
+        self.listeners.push(bound);
+        Ok(self)
+    }
+
+    /// Serves the connections of a listener that the application has bound, such as one that it
+    /// inherited from a service manager.
+    ///
+    /// The endpoint names the protocol: `http://`, `ws://`, `tcp+header://` and so on, with a path
+    /// where HTTP has one. Its address is not used. Every protocol runs on every listener, except
+    /// that TLS needs a TCP listener.
+    ///
+    /// ```
+    /// # use antiphon::{Client, Context, Router, Server};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let server = Server::from_listener(listener, "tcp://localhost:0")?;
+    /// let endpoint = server.endpoints()[0].to_string();
+    /// tokio::spawn(server.serve(router));
+    /// let client = Client::connect(&endpoint).await?;
+    /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+    /// # Ok(()) }
+    /// ```
+    pub fn from_listener(listener: impl Accept, endpoint: &str) -> Result<Self, BindError> {
+        Self::unbound().and_listener(listener, endpoint)
+    }
+
+    /// Adds a listener; see [`from_listener`](Self::from_listener).
+    pub fn and_listener(
+        mut self,
+        listener: impl Accept,
+        endpoint: &str,
+    ) -> Result<Self, BindError> {
+        let endpoint: Endpoint = endpoint.parse()?;
+        let address = listener.local_addr();
+        let Source(source) = listener.into_source();
+        let protocol = protocol(&endpoint).map_err(|source| failed(&endpoint, source))?;
+        let endpoint = match address {
+            Some(address) => endpoint.at(address),
+            None => endpoint,
+        };
+        self.listeners.push((Some(endpoint), Listener::Streams(source, protocol)));
+        Ok(self)
+    }
+
+    /// Serves one duplex transport. The server ends when the transport does, with an error if that
+    /// happened because of a failure.
+    ///
+    /// The facts name the transport, and hold the remote address and the extensions that handlers
+    /// see.
+    ///
+    /// ```
+    /// use antiphon::{Client, Connection, Context, Router, Server, transport::memory};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (ours, theirs) = memory::pair();
+    /// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let server = Server::from_transport(ours, Connection::new("pair"));
+    /// tokio::spawn(server.serve(router));
+    /// let client = Client::over(theirs);
+    /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+    /// # Ok(()) }
+    /// ```
+    pub fn from_transport(transport: impl Transport, facts: Connection) -> Self {
+        let mut server = Self::unbound();
+        server.listeners.push((None, Listener::Single(connected(transport, facts))));
+        server
+    }
+
+    /// Serves transports that the application accepts, each as one connection, under the limits and
+    /// the shutdown of this server. The server ends when the stream and all its connections have
+    /// ended. A transport over the connection limit is dropped.
+    pub fn from_transports<T: Transport>(
+        transports: impl Stream<Item = (T, Connection)> + Send + 'static,
+    ) -> Self {
+        let mut server = Self::unbound();
+        let transports = transports.map(|(transport, facts)| connected(transport, facts));
+        server.listeners.push((None, Listener::Transports(Box::pin(transports))));
+        server
+    }
+
+    fn unbound() -> Self {
+        Self {
+            listeners: Vec::new(),
+            limits: Limits::default(),
+            null_params: false,
+            threads: 1,
+            on_connect: None,
+            tap: Taps::default(),
+            dialect: Dialect::plain(),
+            #[cfg(feature = "http")]
+            http: transport::http::HttpSettings::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+}
+
+/// An endpoint cannot be bound.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// The text is not an endpoint.
+    #[error(transparent)]
+    Endpoint(#[from] EndpointError),
+    /// The system refuses, or the endpoint cannot be listened on.
+    #[error("cannot listen on {endpoint}")]
+    Failed {
+        /// The endpoint.
+        endpoint: String,
+        /// The cause.
+        source: io::Error,
+    },
+}
+
+fn failed(endpoint: &Endpoint, source: io::Error) -> BindError {
+    BindError::Failed { endpoint: endpoint.to_string(), source }
+}
+
+fn connected(transport: impl Transport, facts: Connection) -> Connected {
+    Box::new(move |service| service.serve_single(Wire::new(transport, facts)))
+}
+
+/// Binds an endpoint. Returns it with the port that was picked.
+async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
+    let listener = match endpoint {
+        #[cfg(feature = "http")]
+        Endpoint::Http { authority, secure, .. } | Endpoint::Ws { authority, secure, .. } => {
+            return bind_tcp(endpoint, authority, web_port(*secure)).await;
+        }
+        #[cfg(feature = "tcp")]
+        Endpoint::Tcp { authority, .. } => return bind_tcp(endpoint, authority, 0).await,
+        #[cfg(all(feature = "unix", unix))]
+        Endpoint::Unix { path, .. } => {
+            let socket = transport::unix::listen(path).await?;
+            Listener::Streams(SourceKind::Unix(socket), protocol(endpoint)?)
+        }
+        #[cfg(feature = "stdio")]
+        Endpoint::Stdio { framing } => {
+            let framing = *framing;
+            Listener::Single(Box::new(move |service| {
+                let wire = transport::stdio::wire(framing, &service.settings.limits);
+                service.serve_single(wire)
+            }))
+        }
+        #[cfg(feature = "memory")]
+        Endpoint::Memory { name } => {
+            let taken = || io::Error::new(io::ErrorKind::AddrInUse, "the name is already in use");
+            Listener::Memory(transport::memory::MemoryListener::bind(name).ok_or_else(taken)?)
+        }
+        other => return Err(not_listened_on(other)),
+    };
+    Ok((Some(endpoint.clone()), listener))
+}
+
+#[cfg(feature = "tcp")]
+async fn bind_tcp(
+    endpoint: &Endpoint,
+    authority: &Authority,
+    default_port: u16,
+) -> io::Result<(Option<Endpoint>, Listener)> {
+    let protocol = protocol(endpoint)?;
+    let socket = tokio::net::TcpListener::bind(authority.with_default_port(default_port)).await?;
+    let port = Some(socket.local_addr()?.port());
+    let endpoint = endpoint.with_authority(Authority { host: authority.host.clone(), port });
+    Ok((Some(endpoint), Listener::Streams(SourceKind::Tcp(socket), protocol)))
+}
+
+/// The protocol that an endpoint names for byte streams.
+fn protocol(endpoint: &Endpoint) -> io::Result<Protocol> {
+    match endpoint {
+        #[cfg(not(feature = "tls"))]
+        secure if secure.is_secure() => Err(without_feature(secure)),
+        Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } if path.contains('?') => {
+            let reason = "a server has no query; remove everything from the `?` on";
+            Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+        }
+        #[cfg(feature = "http")]
+        Endpoint::Http { path, .. } => {
+            Ok(Protocol::Http { path: path.clone(), websocket_only: false })
+        }
+        #[cfg(feature = "ws")]
+        Endpoint::Ws { path, .. } => {
+            Ok(Protocol::Http { path: path.clone(), websocket_only: true })
+        }
+        #[cfg(feature = "tcp")]
+        Endpoint::Tcp { framing, .. } => Ok(Protocol::Framed(*framing)),
+        #[cfg(all(feature = "unix", unix))]
+        Endpoint::Unix { framing, .. } => Ok(Protocol::Framed(*framing)),
+        other => Err(not_listened_on(other)),
+    }
+}
+
+fn not_listened_on(endpoint: &Endpoint) -> io::Error {
+    let reason = match endpoint {
+        Endpoint::Exec { .. } => {
+            "exec: can only be called; a server in a child process listens on stdio:"
+        }
+        #[cfg(feature = "stdio")]
+        Endpoint::Stdio { .. } => "stdio: has no listener; use Server::bind",
+        #[cfg(feature = "memory")]
+        Endpoint::Memory { .. } => "memory: has no listener; use Server::bind",
+        other => return without_feature(other),
+    };
+    io::Error::new(io::ErrorKind::Unsupported, reason)
+}

@@ -1,0 +1,215 @@
+//! Bound listeners: where connections come from, and the protocol that is spoken on them.
+//!
+//! A listener never serves anything: `accept.rs` takes its connections, `port.rs` serves them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
+
+use antiphon_core::framing::Framing;
+use futures_core::Stream;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::service::Service;
+use crate::BoxFuture;
+use crate::transport;
+
+/// A listener of any kind: it accepts byte streams.
+///
+/// Implement it to serve sockets that this library does not know, such as those of a virtual machine
+/// or of a simulated network. See [`Server::from_listener`](crate::Server::from_listener).
+pub trait Accept: Send + 'static {
+    /// An accepted connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Accepts the next connection, with the address of its client where there is one.
+    ///
+    /// After an error the server waits 50 ms and polls again.
+    fn poll_accept(
+        &mut self,
+        cx: &mut Poller<'_>,
+    ) -> Poll<io::Result<(Self::Stream, Option<SocketAddr>)>>;
+
+    /// The address that the listener is bound to, where it has one. HTTP refuses foreign `Host`
+    /// headers on a loopback address.
+    fn local_addr(&self) -> Option<SocketAddr> {
+        None
+    }
+
+    /// The listener in the form that the server keeps. Only the listeners of this library override it.
+    #[doc(hidden)]
+    fn into_source(self) -> Source
+    where
+        Self: Sized,
+    {
+        Source(SourceKind::Foreign(Box::new(Boxed(self))))
+    }
+}
+
+/// The origin of byte streams.
+#[doc(hidden)]
+pub struct Source(pub(super) SourceKind);
+
+pub(super) enum SourceKind {
+    #[cfg(feature = "tcp")]
+    Tcp(tokio::net::TcpListener),
+    #[cfg(all(feature = "unix", unix))]
+    Unix(transport::unix::UnixSocket),
+    Foreign(Box<dyn AcceptBoxed>),
+}
+
+#[cfg(feature = "tcp")]
+impl Accept for tokio::net::TcpListener {
+    type Stream = tokio::net::TcpStream;
+
+    fn poll_accept(
+        &mut self,
+        cx: &mut Poller<'_>,
+    ) -> Poll<io::Result<(Self::Stream, Option<SocketAddr>)>> {
+        let accepted = tokio::net::TcpListener::poll_accept(self, cx);
+        accepted.map_ok(|(stream, remote)| (stream, Some(remote)))
+    }
+
+    fn local_addr(&self) -> Option<SocketAddr> {
+        tokio::net::TcpListener::local_addr(self).ok()
+    }
+
+    fn into_source(self) -> Source {
+        Source(SourceKind::Tcp(self))
+    }
+}
+
+#[cfg(all(feature = "unix", unix))]
+impl Accept for tokio::net::UnixListener {
+    type Stream = tokio::net::UnixStream;
+
+    fn poll_accept(
+        &mut self,
+        cx: &mut Poller<'_>,
+    ) -> Poll<io::Result<(Self::Stream, Option<SocketAddr>)>> {
+        tokio::net::UnixListener::poll_accept(self, cx).map_ok(|(stream, _)| (stream, None))
+    }
+
+    /// Its file stays when the server ends: the server has not made it.
+    fn into_source(self) -> Source {
+        Source(SourceKind::Unix(transport::unix::UnixSocket::from(self)))
+    }
+}
+
+/// A byte stream of a foreign listener.
+pub(super) type BoxedStream = Box<dyn ByteStream>;
+
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> ByteStream for S {}
+
+/// [`Accept`] with its stream boxed.
+pub(super) trait AcceptBoxed: Send {
+    fn poll_accept(
+        &mut self,
+        cx: &mut Poller<'_>,
+    ) -> Poll<io::Result<(BoxedStream, Option<SocketAddr>)>>;
+
+    fn local_addr(&self) -> Option<SocketAddr>;
+}
+
+struct Boxed<A>(A);
+
+impl<A: Accept> AcceptBoxed for Boxed<A> {
+    fn poll_accept(
+        &mut self,
+        cx: &mut Poller<'_>,
+    ) -> Poll<io::Result<(BoxedStream, Option<SocketAddr>)>> {
+        let accepted = self.0.poll_accept(cx);
+        accepted.map_ok(|(stream, remote)| (Box::new(stream) as BoxedStream, remote))
+    }
+
+    fn local_addr(&self) -> Option<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// The protocol on a listener of byte streams.
+#[derive(Clone, Debug)]
+pub(super) enum Protocol {
+    /// Framed messages; without a framing, the first bytes of the client tell it.
+    Framed(Option<Framing>),
+    /// HTTP under this path; WebSockets where the feature is on.
+    #[cfg(feature = "http")]
+    Http { path: String, websocket_only: bool },
+}
+
+/// The connections of one endpoint.
+pub(super) enum Listener {
+    Streams(SourceKind, Protocol),
+    #[cfg(feature = "memory")]
+    Memory(transport::memory::MemoryListener),
+    /// Transports that the application accepts.
+    Transports(Pin<Box<dyn Stream<Item = Connected> + Send>>),
+    /// The one connection of an endpoint that has no more, such as `stdio:`.
+    Single(Connected),
+}
+
+/// A connection that is open: served when the service is known. The output says how it ended.
+pub(super) type Connected = Box<dyn FnOnce(&Service) -> BoxFuture<'static, io::Result<()>> + Send>;
+
+impl Listener {
+    /// A second listener on the same socket, for another thread; `None` if it cannot be shared.
+    #[cfg(unix)]
+    pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
+        use std::os::fd::AsFd as _;
+        let Self::Streams(source, protocol) = self else { return None };
+        let copy = |socket: std::os::fd::BorrowedFd<'_>| socket.try_clone_to_owned();
+        match source {
+            #[cfg(feature = "tcp")]
+            SourceKind::Tcp(socket) => {
+                Some(copy(socket.as_fd()).map(|fd| SharedListener::Tcp(fd, protocol.clone())))
+            }
+            #[cfg(feature = "unix")]
+            SourceKind::Unix(listener) => {
+                let fd = copy(listener.socket.as_fd());
+                Some(fd.map(|fd| SharedListener::Unix(fd, protocol.clone())))
+            }
+            SourceKind::Foreign(_) => None,
+        }
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
+        None
+    }
+}
+
+/// A listener on its way to another thread: it is registered with the runtime there.
+#[cfg(unix)]
+pub(super) enum SharedListener {
+    #[cfg(feature = "tcp")]
+    Tcp(std::os::fd::OwnedFd, Protocol),
+    #[cfg(feature = "unix")]
+    Unix(std::os::fd::OwnedFd, Protocol),
+}
+
+#[cfg(not(unix))]
+pub(super) enum SharedListener {}
+
+impl SharedListener {
+    /// Registers the socket with the runtime of this thread.
+    pub(super) fn open(self) -> io::Result<Listener> {
+        match self {
+            #[cfg(all(unix, feature = "tcp"))]
+            Self::Tcp(fd, protocol) => {
+                let socket = tokio::net::TcpListener::from_std(fd.into())?;
+                Ok(Listener::Streams(SourceKind::Tcp(socket), protocol))
+            }
+            #[cfg(all(unix, feature = "unix"))]
+            Self::Unix(fd, protocol) => {
+                let socket = tokio::net::UnixListener::from_std(fd.into())?;
+                let listener = transport::unix::UnixSocket::from(socket);
+                Ok(Listener::Streams(SourceKind::Unix(listener), protocol))
+            }
+            #[allow(unreachable_patterns, reason = "depends on the features")]
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! TLS on the endpoints of a server.
+
+use std::io;
+
+use antiphon_core::framing::Framing;
+use antiphon_core::{ErrorObject, Id, encode};
+use bytes::BytesMut;
+
+use super::listener::{Protocol, SourceKind};
+use super::service::Service;
+use super::{Endpoint, Server};
+use crate::io::tls::Acceptor;
+#[cfg(feature = "http")]
+use crate::io::tls::{HTTP1, SERVED};
+
+impl Server {
+    /// Fails if an endpoint needs a certificate and the server has none.
+    pub(super) fn check_tls(&self) -> io::Result<()> {
+        let secure = self.endpoints().into_iter().find(|endpoint| endpoint.is_secure());
+        match secure.filter(|_| self.tls.is_none()) {
+            None => Ok(()),
+            Some(endpoint) => Err(without_certificate(endpoint)),
+        }
+    }
+}
+
+fn without_certificate(endpoint: &Endpoint) -> io::Error {
+    let text = format!("{endpoint} has no certificate; pass one to `Server::tls`");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// The TLS side of an endpoint, which agrees on the protocols that it serves.
+pub(super) fn acceptor(
+    service: &Service,
+    source: &SourceKind,
+    protocol: &Protocol,
+) -> io::Result<Acceptor> {
+    if !matches!(source, SourceKind::Tcp(_)) {
+        let reason = "TLS needs a TCP listener; use an endpoint without TLS";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+    }
+    let tls =
+        service.tls.as_ref().ok_or_else(|| io::Error::other("the server has no certificate"))?;
+    let protocols = match protocol {
+        Protocol::Framed(_) => &[][..],
+        #[cfg(feature = "http")]
+        Protocol::Http { websocket_only: true, .. } => &HTTP1[..],
+        #[cfg(feature = "http")]
+        Protocol::Http { .. } => &SERVED,
+    };
+    Ok(Acceptor::new(tls, protocols, service.settings.limits.handshake_timeout))
+}
+
+/// The answer to a client that speaks plain HTTP.
+#[cfg(feature = "http")]
+pub(super) const REQUIRES_HTTPS: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
+    content-length: 36\r\nconnection: close\r\n\r\nthis port speaks TLS; call https://\n";
+
+/// The answer to a client that speaks plain JSON-RPC.
+pub(super) fn requires_tls(framing: Option<Framing>) -> BytesMut {
+    let error = ErrorObject::invalid_request().with_data("this port speaks TLS; call tls://");
+    let (mut message, mut text) = (BytesMut::new(), BytesMut::new());
+    encode::response(&Id::Null, &Err(error), &mut message);
+    framing.unwrap_or(Framing::Line).encode(&message, &mut text);
+    text
+}

@@ -1,0 +1,67 @@
+//! The trait that serves calls.
+
+use std::sync::Arc;
+
+use antiphon_core::Outcome;
+use tower_layer::Layer;
+
+use super::{HandlerService, Layered};
+use crate::BoxFuture;
+use crate::call::{Invocation, Peer};
+use crate::context::Context;
+
+/// Serves calls and notifications. [`Router`](crate::Router) implements it. Implement it yourself to see
+/// every message before routing.
+///
+/// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
+/// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
+pub trait Handler: Send + Sync + 'static {
+    /// Serves a request. The outcome is its response. A panic is answered with -32603.
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;
+
+    /// Serves a notification. The next message waits until the future completes.
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
+
+    /// Creates the handler of one connection, before its first message is read. `None`, the default,
+    /// means that this handler serves every connection; see [`PerConnection`](crate::PerConnection).
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        let _ = peer;
+        None
+    }
+
+    /// Adds a `tower` layer around each call and notification. The entries of a batch pass it one by one.
+    /// The layer that is added last is the outermost and sees a call first.
+    ///
+    /// ```
+    /// use antiphon::layer::{Filter, Timeout};
+    /// use antiphon::{Context, Handler, Router};
+    /// use std::time::Duration;
+    ///
+    /// let router = Router::new().method("ping", |(): (), _cx: Context| async {
+    ///     Ok("pong")
+    /// });
+    /// let service = router
+    ///     .layer(Timeout::new(Duration::from_secs(5)))
+    ///     .layer(Filter::new().deny(["debug.*"]));
+    /// ```
+    fn layer<L: Layer<HandlerService>>(self, layer: L) -> Layered<L::Service>
+    where
+        Self: Sized,
+    {
+        Layered::new(layer, HandlerService::new(self))
+    }
+}
+
+impl<H: Handler + ?Sized> Handler for Arc<H> {
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        (**self).call(call, cx)
+    }
+
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        (**self).notify(notification, cx)
+    }
+
+    fn for_connection(&self, peer: &Peer) -> Option<Arc<dyn Handler>> {
+        (**self).for_connection(peer)
+    }
+}
