@@ -156,6 +156,28 @@ async fn every_refusal_goes_through_the_policy() {
     first.shutdown().await.unwrap();
 }
 
+/// A service that always fails.
+fn failing(
+    _: antiphon::http::Request<HttpBody>,
+) -> std::future::Ready<Result<Response<HttpBody>, &'static str>> {
+    std::future::ready(Err("a secret"))
+}
+
+#[tokio::test]
+async fn a_layer_or_fallback_that_fails_goes_through_the_policy() {
+    let server = bound("http://127.0.0.1:0").await.http_policy(Statuses);
+    let layer = tower::layer::layer_fn(|_| tower::service_fn(failing));
+    let layered = bound("http://127.0.0.1:0").await.http_policy(Statuses).http_layer(layer);
+    for server in [server.fallback(tower::service_fn(failing)), layered] {
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(small()));
+        let response = exchange(&address, &post("/other", JSON, "{}")).await;
+        assert!(response.starts_with("HTTP/1.1 500"), "{response}");
+        assert!(response.contains("x-refused: /other"), "{response}");
+        assert!(!response.contains("secret"), "{response}");
+    }
+}
+
 /// Allows a stream for every message.
 struct Streams(EventStreamOptions);
 
