@@ -221,6 +221,33 @@ async fn notifications_and_progress_are_events_before_the_reply() {
 }
 
 #[tokio::test]
+async fn events_pass_by_http2_beside_a_stream_that_is_not_read() {
+    use http_body_util::{BodyExt as _, Full};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    let address = with_policy(Streams(EventStreamOptions::new()), Limits::default(), small()).await;
+    let stream = dial(&address).await.into_inner();
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = within(handshake).await.unwrap();
+    tokio::spawn(connection);
+    let mut call = |n: &str| {
+        let request = antiphon::http::Request::post(&address)
+            .header("content-type", "application/json")
+            .body(Full::<bytes::Bytes>::from(request(1, "count", n)))
+            .unwrap();
+        sender.send_request(request)
+    };
+    let unread = within(call("[1000000]")).await.unwrap();
+    let response = within(call("[2]")).await.unwrap();
+    let body = within(response.into_body().collect()).await.unwrap().to_bytes();
+    let body = String::from_utf8(body.into()).unwrap();
+    let body = format!("\r\n\r\n{body}");
+    let (_, events) = events(&body);
+    assert_eq!((events.len(), &events[4]["result"]), (5, &json!(2)));
+    drop(unread);
+}
+
+#[tokio::test]
 async fn a_call_that_does_not_notify_has_a_plain_response() {
     let address = with_policy(Streams(EventStreamOptions::new()), Limits::default(), small()).await;
     let response = exchange(&address, &post("/", JSON, &request(7, "add", "[1,2]"))).await;
