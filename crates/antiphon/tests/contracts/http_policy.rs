@@ -156,6 +156,28 @@ async fn every_refusal_goes_through_the_policy() {
     first.shutdown().await.unwrap();
 }
 
+/// A service that always fails.
+fn failing(
+    _: antiphon::http::Request<HttpBody>,
+) -> std::future::Ready<Result<Response<HttpBody>, &'static str>> {
+    std::future::ready(Err("a secret"))
+}
+
+#[tokio::test]
+async fn a_layer_or_fallback_that_fails_goes_through_the_policy() {
+    let server = bound("http://127.0.0.1:0").await.http_policy(Statuses);
+    let layer = tower::layer::layer_fn(|_| tower::service_fn(failing));
+    let layered = bound("http://127.0.0.1:0").await.http_policy(Statuses).http_layer(layer);
+    for server in [server.fallback(tower::service_fn(failing)), layered] {
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(small()));
+        let response = exchange(&address, &post("/other", JSON, "{}")).await;
+        assert!(response.starts_with("HTTP/1.1 500"), "{response}");
+        assert!(response.contains("x-refused: /other"), "{response}");
+        assert!(!response.contains("secret"), "{response}");
+    }
+}
+
 /// Allows a stream for every message.
 struct Streams(EventStreamOptions);
 
@@ -196,6 +218,33 @@ async fn notifications_and_progress_are_events_before_the_reply() {
         let first = response.split("\r\n\r\n").nth(1).unwrap().lines().nth(1).unwrap();
         assert!(first.starts_with(": "), "the stream begins with a comment: {first}");
     }
+}
+
+#[tokio::test]
+async fn events_pass_by_http2_beside_a_stream_that_is_not_read() {
+    use http_body_util::{BodyExt as _, Full};
+    use hyper_util::rt::{TokioExecutor, TokioIo};
+    let address = with_policy(Streams(EventStreamOptions::new()), Limits::default(), small()).await;
+    let stream = dial(&address).await.into_inner();
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = within(handshake).await.unwrap();
+    tokio::spawn(connection);
+    let mut call = |n: &str| {
+        let request = antiphon::http::Request::post(&address)
+            .header("content-type", "application/json")
+            .body(Full::<bytes::Bytes>::from(request(1, "count", n)))
+            .unwrap();
+        sender.send_request(request)
+    };
+    let unread = within(call("[1000000]")).await.unwrap();
+    let response = within(call("[2]")).await.unwrap();
+    let body = within(response.into_body().collect()).await.unwrap().to_bytes();
+    let body = String::from_utf8(body.into()).unwrap();
+    let body = format!("\r\n\r\n{body}");
+    let (_, events) = events(&body);
+    assert_eq!((events.len(), &events[4]["result"]), (5, &json!(2)));
+    drop(unread);
 }
 
 #[tokio::test]

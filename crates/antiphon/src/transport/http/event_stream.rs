@@ -259,16 +259,27 @@ impl EventSender {
     /// Sends an event. Waits while the queue is full, for up to the stall timeout: then the stream is
     /// aborted.
     pub async fn send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        let queue = &*self.queue;
-        match timeout(queue.stall_timeout, queue.capacity.acquire()).await {
-            Ok(Ok(permit)) => permit.forget(),
-            Ok(Err(_closed)) => return Err(EventError::Closed),
+        self.reserve().await?;
+        self.send_reserved(event)
+    }
+
+    /// Waits for room for one event, which `send_reserved` must then fill.
+    pub(super) async fn reserve(&self) -> Result<(), EventError> {
+        match timeout(self.queue.stall_timeout, self.queue.capacity.acquire()).await {
+            Ok(Ok(permit)) => {
+                permit.forget();
+                Ok(())
+            }
+            Ok(Err(_closed)) => Err(EventError::Closed),
             Err(_elapsed) => {
-                queue.abort();
-                return Err(EventError::Stalled);
+                self.queue.abort();
+                Err(EventError::Stalled)
             }
         }
-        queue.push(event)
+    }
+
+    pub(super) fn send_reserved(&self, event: &ServerSentEvent) -> Result<(), EventError> {
+        self.queue.push(event)
     }
 
     /// Sends an event if the queue has room.

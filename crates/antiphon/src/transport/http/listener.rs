@@ -140,7 +140,7 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 fn refuse_request(service: &HttpService, mut request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
     let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
-    let exchange = RequestExchange { state: service.state.clone(), remote: service.remote.clone() };
+    let exchange = RequestExchange::new(service);
     GuardedPolicy::new(policy).refuse(&exchange.connection(&mut request), refusal)
 }
 

@@ -106,7 +106,9 @@ pub enum HeadDecision {
 pub enum MessageDecision {
     /// Runs the handlers. They cannot notify the caller.
     Dispatch,
-    /// Runs the handlers. They can notify the caller, which makes the response a stream of events.
+    /// Runs the handlers. They can notify the caller, which makes the response a stream of events. The
+    /// extensions of the request hold the [`EventSender`](super::EventSender) of that stream, for
+    /// events that are not notifications.
     Stream(EventStreamOptions),
     /// Responds without running a handler.
     Respond(Response<HttpBody>),

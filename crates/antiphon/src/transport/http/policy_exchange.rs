@@ -206,6 +206,25 @@ impl RequestExchange {
     }
 }
 
+/// The response to a request that fails outside the service, in a layer or in the fallback.
+pub(super) struct FailedResponse(Option<(GuardedPolicy, Connection)>);
+
+impl FailedResponse {
+    /// Keeps the head of a request where a policy needs it.
+    pub(super) fn new<B>(exchange: &RequestExchange, request: &Request<B>) -> Self {
+        Self(exchange.state.http.policy.as_ref().map(|policy| {
+            (GuardedPolicy::new(policy), exchange.connection(&mut copy_head(request)))
+        }))
+    }
+
+    pub(super) fn into_response(self) -> HttpResponse {
+        match self.0 {
+            Some((policy, request)) => policy.refuse(&request, HttpRefusal::Failed),
+            None => failed(),
+        }
+    }
+}
+
 /// A request with the same head and without a body.
 fn copy_head<B>(request: &Request<B>) -> Request<()> {
     let mut copy = Request::new(());

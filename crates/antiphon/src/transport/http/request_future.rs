@@ -18,6 +18,7 @@ use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
 use super::http_body::HttpBody;
+use super::policy_exchange::FailedResponse;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::request_body::{self, BodyChunk};
@@ -61,10 +62,7 @@ pub(super) struct RequestExchange {
 impl<B> RequestFuture<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
         Self {
-            exchange: RequestExchange {
-                state: service.state.clone(),
-                remote: service.remote.clone(),
-            },
+            exchange: RequestExchange::new(service),
             active: Some(service.activity.begin()),
             request: Some(request),
             rest: None,
@@ -188,6 +186,10 @@ where
 }
 
 impl RequestExchange {
+    pub(super) fn new(service: &HttpService) -> Self {
+        Self { state: service.state.clone(), remote: service.remote.clone() }
+    }
+
     /// Decides by the head which part of the service takes a request.
     fn route<B>(&self, request: &mut Request<B>) -> Route {
         let Self { state, remote } = self;
@@ -283,10 +285,11 @@ impl RequestExchange {
         let Some(fallback) = &self.state.http.fallback else {
             return HttpRefusal::NotFound.into_response();
         };
+        let failed = FailedResponse::new(&self, &request);
         let responding = fallback.call(request.map(HttpBody::new));
         responding.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the fallback failed an HTTP request");
-            HttpRefusal::Failed.into_response()
+            failed.into_response()
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use antiphon_core::decode;
@@ -26,12 +26,15 @@ use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
 use crate::engine::{Drive, Settings};
+use crate::tap::Direction;
 
 /// The way back of a call through the event stream of its response.
 struct EventWayBack {
     sender: EventSender,
     event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
     settings: Arc<Settings>,
+    /// Held while a message becomes an event and is queued, so that both happen in one order.
+    order: Mutex<()>,
 }
 
 impl WayBack for EventWayBack {
@@ -39,10 +42,18 @@ impl WayBack for EventWayBack {
         self.settings.dialect.as_ref()
     }
 
-    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
-        let event = (self.event)(message);
+    fn send<'a>(
+        &'a self,
+        message: Bytes,
+        request: &'a Connection,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
-            let sent = self.sender.send(&event).await;
+            let reserved = self.sender.reserve().await;
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            self.settings.tap.message(Direction::Sent, &message, request);
+            // Where the client is gone, the policy may still keep the event.
+            let event = (self.event)(message);
+            let sent = reserved.and_then(|()| self.sender.send_reserved(&event));
             sent.map_err(|error| CallError::closed(error.to_string()))
         })
     }
@@ -73,6 +84,7 @@ impl RequestExchange {
             sender: sender.clone(),
             event: options.event.clone(),
             settings: settings.clone(),
+            order: Mutex::new(()),
         };
         let calls = calls(&payload);
         let origin = Origin::with_way_back(connection, way_back);
