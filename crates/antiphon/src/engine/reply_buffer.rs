@@ -92,8 +92,8 @@ impl ReplyBuffer {
     }
 
     /// There is nothing to answer for now: the buffer goes back.
-    pub(crate) fn rest(&mut self) {
-        self.buffer.rest();
+    pub(crate) fn release(&mut self) {
+        self.buffer.release();
         // What it refers to is not kept by what is idle.
         if let Some(Origin::Request(_)) = self.context.as_ref().map(Context::origin) {
             self.context = None;

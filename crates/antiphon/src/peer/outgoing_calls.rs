@@ -1,4 +1,4 @@
-//! Our calls: opened, waited for, and given up.
+//! The calls of this side: sending them, waiting for them, and abandoning them.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -15,7 +15,7 @@ use crate::call::{BatchEntry, CallError, Invocation};
 use crate::engine::notification_order;
 
 impl Shared {
-    /// Opens one call and queues it.
+    /// Registers a call and queues its message.
     pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
         self.without_headers(call)?;
         let mut state = self.state();
@@ -50,7 +50,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens the calls of a batch and queues it.
+    /// Registers the calls of a batch and queues its message.
     pub(super) fn open_batch(
         &self,
         entries: &[BatchEntry],
@@ -67,11 +67,11 @@ impl Shared {
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         let mut message = BytesMut::with_capacity(entries.len() * 96);
         encode_batch(entries, ids.clone(), &mut message);
-        state.outbox.push(Outgoing::Own(message.freeze()));
+        state.outbox.push(Outgoing::Call(message.freeze()));
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }
 
-    /// A message of a connection has no headers: who wants to send some is told so.
+    /// Fails if the call has headers, because a message on a connection cannot carry any.
     fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
             Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
@@ -79,7 +79,7 @@ impl Shared {
         }
     }
 
-    /// Calls were just opened, and their message is queued.
+    /// Wakes the connection after calls were registered and their message was queued.
     fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
         self.wake_connection(state);
         pending
@@ -95,7 +95,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out the calls of these that still wait.
+    /// Removes and returns those of these calls that are still pending.
     fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
         let session = &mut self.session;
         let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
@@ -106,8 +106,10 @@ impl State {
     }
 }
 
-/// Calls that somebody waits for; dropped early, it abandons them. Where the dialect can, it cancels
-/// them.
+/// Registered calls whose caller waits for the responses.
+///
+/// When it is dropped early, it abandons the calls, and cancels them at the peer if the dialect has a
+/// cancellation.
 pub(super) struct Pending<'a> {
     shared: &'a Shared,
     ids: Range<u64>,
@@ -116,20 +118,20 @@ pub(super) struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// All have their answers: there is nothing to abandon.
+    /// All calls have their responses: the drop abandons nothing.
     pub(super) fn answered(mut self) {
-        self.keep();
+        self.disarm();
     }
 
-    fn keep(&mut self) {
+    fn disarm(&mut self) {
         self.ids = 0..0;
         self.named = None;
     }
 
-    /// Nobody waits for them, and nobody is told.
+    /// Abandons the calls without a cancellation. Their responses will be ignored.
     pub(super) fn forget(mut self) {
         let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
-        self.keep();
+        self.disarm();
         drop(abandoned);
     }
 }
@@ -157,10 +159,10 @@ impl Drop for Pending<'_> {
         } else {
             drop(state);
         }
-        // Dropping a waiter wakes whoever waits, which is not done under the lock.
+        // Dropping a waiter wakes its task, so the lock is released before.
         for (id, waiter) in abandoned {
             if let Waiter::Subscription(asked) = waiter {
-                self.shared.subscriptions.forsake(id, asked);
+                self.shared.subscriptions.remember_abandoned(id, asked);
             }
         }
     }

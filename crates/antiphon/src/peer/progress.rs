@@ -47,8 +47,8 @@ impl Shared {
 
     /// Delivers the progress of a call that is watched here. Returns false for any other
     /// notification. It never waits, so the reader calls it where it reads.
-    pub(super) fn hear_progress(&self, method: &[u8], params: Option<&Params>) -> bool {
-        if !self.subscriptions.is_looked_at() {
+    pub(super) fn deliver_progress(&self, method: &[u8], params: Option<&Params>) -> bool {
+        if !self.subscriptions.is_tracking() {
             return false;
         }
         let Some((token, value)) =
