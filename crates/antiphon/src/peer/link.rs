@@ -147,9 +147,6 @@ impl Link for Shared {
     }
 
     fn intercept(&self, notification: &Invocation) -> Intercepted {
-        if !self.subscriptions.is_tracking() {
-            return Intercepted::No;
-        }
         let params = notification.params.as_ref();
         if self.deliver_progress(notification.method.as_bytes(), params) {
             return Intercepted::Progress;

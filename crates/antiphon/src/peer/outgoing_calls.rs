@@ -86,7 +86,7 @@ impl Shared {
     }
 
     fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
-        let in_order = notification_order::is_kept_by(self);
+        let in_order = notification_order::is_polling(self);
         if in_order {
             self.ordered_calls.fetch_add(1, Ordering::AcqRel);
         }

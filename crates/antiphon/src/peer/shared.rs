@@ -13,6 +13,7 @@ use antiphon_core::{
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
+use super::progress::WatchedCalls;
 use super::subscriptions::{PendingSubscription, Subscriptions};
 use super::writer::{Outbox, Outgoing};
 use crate::call::{CallError, Stop};
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     /// This side has no handler: every incoming message is taken as a response.
     pub(super) only_calls: bool,
     pub(super) subscriptions: Subscriptions,
+    pub(super) watched_calls: WatchedCalls,
     reported_stray: AtomicBool,
 }
 
@@ -111,6 +113,7 @@ impl Shared {
             settings,
             only_calls,
             subscriptions: Subscriptions::default(),
+            watched_calls: WatchedCalls::default(),
             reported_stray: AtomicBool::new(false),
         }
     }
@@ -179,7 +182,7 @@ impl Shared {
 
     /// The cancellation of the dialect, if it has one.
     pub(super) fn cancellation(&self) -> Option<&Cancellation> {
-        self.settings.dialect.as_ref()?.cancellation.as_ref()
+        self.settings.cancellation()
     }
 
     /// Cancels the requests with this id whose handlers run in tasks.

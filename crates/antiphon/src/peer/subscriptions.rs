@@ -20,7 +20,7 @@ use super::Shared;
 use super::link::DROPPED;
 use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
-use crate::call::{CallError, Invocation, Link, Watch, unsubscribe_call};
+use crate::call::{CallError, Invocation, Link, unsubscribe_call};
 use crate::subscription::{
     Attached, Channel, Closing, Feed, FeedSource, ItemParams, ItemWriter, Topic,
 };
@@ -29,9 +29,8 @@ use crate::subscription::{
 #[derive(Default)]
 pub(super) struct Subscriptions {
     table: Mutex<Option<Box<Table>>>,
-    /// A subscription was followed, or the progress of a call watched. While it is false, incoming
-    /// notifications are not inspected.
-    tracking: AtomicBool,
+    /// A subscription was followed. While it is false, incoming notifications are not inspected.
+    follows_any: AtomicBool,
 }
 
 /// The maximum number of abandoned subscribe calls that are remembered.
@@ -41,8 +40,6 @@ const MAX_ABANDONED: usize = 64;
 struct Table {
     served: HashMap<Id, Arc<Channel>>,
     followed: HashMap<Id, Arc<Feed>>,
-    /// The calls of this side whose progress is watched, by progress token.
-    watched: HashMap<Id, Watch>,
     /// Subscribe calls that were abandoned before their response, the oldest first.
     abandoned: VecDeque<(Id, Box<PendingSubscription>)>,
     /// A hasher and a counter, from which ids are made.
@@ -52,11 +49,6 @@ struct Table {
 }
 
 impl Subscriptions {
-    /// Whether incoming notifications may be items of a subscription or progress.
-    pub(super) fn is_tracking(&self) -> bool {
-        self.tracking.load(Ordering::Acquire)
-    }
-
     fn table(&self) -> MutexGuard<'_, Option<Box<Table>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,29 +99,6 @@ impl Subscriptions {
         let table = table.get_or_insert_default();
         table.is_closed = true;
         table.served.values().cloned().collect()
-    }
-
-    /// Returns a progress token that no other call of this connection has.
-    pub(super) fn next_token(&self) -> Id {
-        let mut table = self.table();
-        let table = table.get_or_insert_default();
-        table.ids.1 += 1;
-        Id::from(&*format!("progress-{}", table.ids.1))
-    }
-
-    pub(super) fn watch(&self, token: Id, watch: Watch) {
-        self.tracking.store(true, Ordering::Release);
-        self.table().get_or_insert_default().watched.insert(token, watch);
-    }
-
-    pub(super) fn watcher(&self, token: &Id) -> Option<Watch> {
-        self.table().as_ref()?.watched.get(token).cloned()
-    }
-
-    pub(super) fn unwatch(&self, token: &Id) {
-        if let Some(table) = &mut *self.table() {
-            table.watched.remove(token);
-        }
     }
 
     /// Ends all subscriptions, because the connection has ended.
@@ -187,7 +156,7 @@ impl PendingSubscription {
     fn follow(&self, id: Id) -> Result<(), CallError> {
         let attached = Attached { source: self.shared.clone(), id: id.clone() };
         let subscriptions = &self.shared.subscriptions;
-        subscriptions.tracking.store(true, Ordering::Release);
+        subscriptions.follows_any.store(true, Ordering::Release);
         let mut table = subscriptions.table();
         let taken = match table.get_or_insert_default().followed.entry(id) {
             Entry::Occupied(taken) => Some(taken.key().clone()),
@@ -264,6 +233,9 @@ impl Shared {
         &self,
         params: Option<&Params>,
     ) -> Option<(Arc<Feed>, BoxFuture<'static, ()>)> {
+        if !self.subscriptions.follows_any.load(Ordering::Acquire) {
+            return None;
+        }
         let arrived = ItemParams::read(params)?;
         let id = Id::from_json(arrived.subscription.clone())?;
         let feed = self.subscriptions.table().as_ref()?.followed.get(&id)?.clone();

@@ -147,7 +147,7 @@ const SCRATCH: usize = 4 * 1024;
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { scratch: ReplyBuffer::lent(), ..Self::default() }
+        Self { scratch: ReplyBuffer::pooled(), ..Self::default() }
     }
 
     /// Gives back the memory that an idle connection does not need.

@@ -95,7 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             service,
             incoming: ReadBuffer::new(&[]),
             outgoing: WriteBuffer::default(),
-            scratch: ReplyBuffer::in_pieces(),
+            scratch: ReplyBuffer::splitting_large(),
             head: None,
             expected: 0,
             awaited: None,
@@ -201,7 +201,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 if awaited.is_none() {
                     self.service.activity.count_served();
                 }
-                let tail = self.scratch.take_behind();
+                let tail = self.scratch.take_tail();
                 self.reply(reply, tail, &dispatched);
             }
             Err(drive) => {
