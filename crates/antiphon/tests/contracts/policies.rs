@@ -115,9 +115,9 @@ fn notifying() -> Notifying {
             async move {
                 let _told = told;
                 cx.notify("note", [0]).await?;
-                enter.send(()).unwrap();
+                let _ = enter.send(());
                 go.notified().await;
-                note.send(cx.notify("note", [1]).await).unwrap();
+                let _ = note.send(cx.notify("note", [1]).await);
                 Ok::<_, ErrorObject>("held")
             }
         })
@@ -458,12 +458,13 @@ async fn a_deadline_that_has_passed_is_answered_by_every_decision() {
         notifying().router.method("wait", wait)
     };
     let options = EventStreamOptions::new();
+    // Where `hold` cannot notify, it fails before it waits.
     let addresses = [
-        serving(Plain, limits.clone(), router()).await,
-        serving(Streams(options.clone()), limits.clone(), router()).await,
-        serving(Streams(options.immediately()), limits, router()).await,
+        (serving(Plain, limits.clone(), router()).await, "-32603"),
+        (serving(Streams(options.clone()), limits.clone(), router()).await, "-32012"),
+        (serving(Streams(options.immediately()), limits, router()).await, "-32012"),
     ];
-    for address in addresses {
+    for (address, expected) in addresses {
         for http2 in VERSIONS {
             let client = web(http2);
             let late = text(post(&client, &address, &request(1, "wait", "[]")).await).await;
@@ -474,7 +475,7 @@ async fn a_deadline_that_has_passed_is_answered_by_every_decision() {
             assert_eq!(batch.matches("-32012").count(), 1, "{batch}");
             assert_eq!(batch.matches("pong").count(), 1, "{batch}");
             let held = text(post(&client, &address, &request(1, "hold", "[]")).await).await;
-            assert!(held.contains("-32012") || held.contains("-32603"), "{held}");
+            assert!(held.contains(expected), "{held}");
         }
     }
 }
@@ -539,4 +540,56 @@ async fn a_websocket_does_not_ask_the_policy() {
     notifying.release.notify_one();
     assert_eq!(within(call).await.unwrap().unwrap(), "held");
     assert_eq!(within(told.recv()).await, Some(1));
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_on_a_stream_is_answered_there() {
+    let router = Router::new().method("panic", |(): (), cx: Context| async move {
+        cx.notify("note", [1]).await?;
+        tokio::task::yield_now().await;
+        assert!(cx.id().is_none(), "on purpose");
+        Ok::<_, ErrorObject>(())
+    });
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new();
+        let address = serving(Streams(options), Limits::default(), router.clone()).await;
+        let events =
+            events(&text(post(&web(http2), &address, &request(1, "panic", "[]")).await).await);
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert_eq!(events[1]["error"]["code"], -32603);
+    }
+}
+
+#[tokio::test]
+async fn on_connect_that_panics_is_refused_by_the_policy() {
+    for http2 in VERSIONS {
+        let panicked = AtomicBool::new(false);
+        let server = bound("http://127.0.0.1:0").await.http_policy(Plain).on_connect(move |_| {
+            assert!(panicked.swap(true, Ordering::Relaxed), "on purpose");
+        });
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(notifying().router));
+        let client = web(http2);
+        for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK] {
+            let response = post(&client, &address, &request(1, "ping", "[]")).await;
+            assert_eq!(response.status(), status);
+            text(response).await;
+        }
+    }
+}
+
+/// The longest period is no period: it must not overflow the clock.
+#[tokio::test]
+async fn a_stream_without_keep_alive_is_whole() {
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new().capacity(1).keep_alive(Duration::MAX);
+        let mut notifying = notifying();
+        let address = serving(Streams(options), Limits::default(), notifying.router).await;
+        let mut response = post(&web(http2), &address, &request(1, "hold", "[]")).await;
+        within(notifying.entered.recv()).await.unwrap();
+        read_events(response.body_mut(), 1).await;
+        notifying.release.notify_one();
+        let events = events(&text(response).await);
+        assert_eq!(events.last().unwrap()["result"], "held", "{events:?}");
+    }
 }
