@@ -593,3 +593,101 @@ async fn a_stream_without_keep_alive_is_whole() {
         assert_eq!(events.last().unwrap()["result"], "held", "{events:?}");
     }
 }
+
+/// The reply may come before the stream begins, at the same time, or after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_notification_is_lost_however_the_stream_begins() {
+    let router = Router::new().method("race", |(n,): (u64,), cx: Context| async move {
+        let notifying = cx.clone();
+        let task = tokio::spawn(async move {
+            for item in 0..n {
+                notifying.notify("item", [item]).await?;
+            }
+            Ok::<_, CallError>(())
+        });
+        task.await.map_err(|_| ErrorObject::internal_error())??;
+        Ok::<_, ErrorObject>("done")
+    });
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new().capacity(2);
+        let address = serving(Streams(options), Limits::default(), router.clone()).await;
+        let client = web(http2);
+        for round in 0..300 {
+            let count = round % 4;
+            let call = request(round, "race", &format!("[{count}]"));
+            let text = text(post(&client, &address, &call).await).await;
+            if count == 0 {
+                assert!(text.starts_with('{') && text.contains("done"), "{text}");
+                continue;
+            }
+            let events = events(&text);
+            assert_eq!(events.len() as u64, count + 1, "{text}");
+            assert_eq!(events.last().unwrap()["result"], "done");
+        }
+    }
+}
+
+/// No event has been sent, so there is no stream yet.
+#[tokio::test]
+async fn a_client_that_disconnects_before_the_stream_cancels_where_the_policy_says_so() {
+    for cancel in [true, false] {
+        for http2 in VERSIONS {
+            let (enter, mut entered) = mpsc::unbounded_channel();
+            let (tell, mut ended) = mpsc::unbounded_channel();
+            let release = Arc::new(Notify::new());
+            let go = release.clone();
+            let router = Router::new().method("slow", move |(): (), _cx: Context| {
+                let (enter, go, told) = (enter.clone(), go.clone(), Told(tell.clone()));
+                async move {
+                    let _told = told;
+                    enter.send(()).unwrap();
+                    go.notified().await;
+                    Ok("slow")
+                }
+            });
+            let options = EventStreamOptions::new().cancel_on_disconnect(cancel);
+            let address = serving(Streams(options), Limits::default(), router).await;
+            let client = web(http2);
+            let uri = address.clone();
+            let call = tokio::spawn(async move {
+                let call = request(1, "slow", "[]");
+                post(&client, &uri, &call).await
+            });
+            within(entered.recv()).await.unwrap();
+            call.abort();
+            let _ = call.await;
+            if !cancel {
+                release.notify_one();
+            }
+            within(ended.recv()).await.unwrap();
+        }
+    }
+}
+
+/// Turns the refusal of a connection into a status of its own.
+struct Overloaded;
+
+impl HttpPolicy for Overloaded {
+    fn refuse(&self, _: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
+        let mut response = refusal.into_response();
+        if refusal == HttpRefusal::TooManyConnections {
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        }
+        response
+    }
+}
+
+#[tokio::test]
+async fn the_policy_refuses_a_connection_over_the_limit() {
+    for http2 in VERSIONS {
+        let limits = Limits { connections: 1, ..Limits::default() };
+        let address = serving(Overloaded, limits, notifying().router).await;
+        let (first, second) = (web(http2), web(http2));
+        let call = request(1, "ping", "[]");
+        let response = post(&first, &address, &call).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        text(response).await;
+        let refused = post(&second, &address, &call).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "HTTP/2: {http2}");
+    }
+}
