@@ -13,7 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
-/// Which cases to run.
+/// The flags that choose cases.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SelectionArgs {
     /// Run only these: a group, a case, a prefix such as id-*, or a level; may be repeated
@@ -41,7 +41,7 @@ pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<E
     Ok(Exit::Success)
 }
 
-/// How to report the results.
+/// The flags of the report.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
     /// The format of the report

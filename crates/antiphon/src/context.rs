@@ -64,8 +64,12 @@ pub(crate) trait WayBack: Send + Sync {
     /// The dialect of the caller. It defines how progress is reported.
     fn dialect(&self) -> Option<&Dialect>;
 
-    /// Sends an encoded message. Waits while the queue is full.
-    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
+    /// Sends an encoded message to the caller of this request. Waits while the queue is full.
+    fn send<'a>(
+        &'a self,
+        message: Bytes,
+        request: &'a Connection,
+    ) -> BoxFuture<'a, Result<(), CallError>>;
 }
 
 impl Origin {
@@ -121,7 +125,7 @@ impl Origin {
     async fn send(&self, message: Bytes) -> Result<(), CallError> {
         match (self, self.way_back()) {
             (Self::Peer(peer), _) => peer.link().send_encoded(message).await,
-            (_, Some(way_back)) => way_back.send(message).await,
+            (_, Some(way_back)) => way_back.send(message, self.connection()).await,
             (_, None) => Err(CallError::NoWayBack(self.connection().transport)),
         }
     }

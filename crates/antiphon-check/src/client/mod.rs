@@ -129,7 +129,7 @@ impl ClientCheck {
         })?;
         Ok(ScenarioRunner {
             argv: self.command.clone(),
-            over: self.transport,
+            transport: self.transport,
             wire,
             limit: self.timeout,
             result: self.result.clone(),

@@ -1,4 +1,7 @@
 //! The client side of TLS: which servers are trusted, and which certificate is presented.
+//!
+//! It uses rustls directly and repeats parts of the library's TLS code on purpose: a fault of that code
+//! must not hide itself from the checker.
 
 use std::fmt;
 use std::io;
@@ -208,7 +211,7 @@ fn explain_alert(error: &Error) -> String {
     use AlertDescription as Alert;
     match error {
         Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
-            "the server asks for a client certificate".to_owned()
+            "the server requires a client certificate".to_owned()
         }
         Error::AlertReceived(
             alert @ (Alert::UnknownCA

@@ -247,6 +247,6 @@ mod tests {
         let error = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"no"},"id":null}"#;
         assert_eq!(text(error), "no (1)");
         assert!(text(r#"{"jsonrpc":"2.0","result":1,"id":8}"#).contains("is for id 8"));
-        assert!(text("[]").contains("broke the protocol"));
+        assert!(text("[]").contains("violated the protocol"));
     }
 }

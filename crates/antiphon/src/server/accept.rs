@@ -51,7 +51,7 @@ impl Service {
         match listener {
             Listener::Streams(source, protocol) => {
                 let secure = endpoint.is_some_and(|endpoint| endpoint.is_secure());
-                let port = Port::new(self, secure, &source, protocol)?;
+                let port = Port::new(self, secure, &source, &protocol)?;
                 accept_streams(Arc::new(port), source, &name).await;
                 Ok(())
             }

@@ -171,19 +171,19 @@ impl Listener {
     pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
         use std::os::fd::AsFd as _;
         let Self::Streams(source, protocol) = self else { return None };
-        let fd = match source {
+        let copy = |socket: std::os::fd::BorrowedFd<'_>| socket.try_clone_to_owned();
+        match source {
             #[cfg(feature = "tcp")]
-            SourceKind::Tcp(socket) => socket.as_fd(),
+            SourceKind::Tcp(socket) => {
+                Some(copy(socket.as_fd()).map(|fd| SharedListener::Tcp(fd, protocol.clone())))
+            }
             #[cfg(feature = "unix")]
-            SourceKind::Unix(listener) => listener.socket.as_fd(),
-            SourceKind::Foreign(_) => return None,
-        };
-        let open = |fd| match source {
-            #[cfg(feature = "tcp")]
-            SourceKind::Tcp(_) => SharedListener::Tcp(fd, protocol.clone()),
-            _ => SharedListener::Unix(fd, protocol.clone()),
-        };
-        Some(fd.try_clone_to_owned().map(open))
+            SourceKind::Unix(listener) => {
+                let fd = copy(listener.socket.as_fd());
+                Some(fd.map(|fd| SharedListener::Unix(fd, protocol.clone())))
+            }
+            SourceKind::Foreign(_) => None,
+        }
     }
 
     #[cfg(not(unix))]
@@ -195,7 +195,9 @@ impl Listener {
 /// A listener on its way to another thread: it is registered with the runtime there.
 #[cfg(unix)]
 pub(super) enum SharedListener {
+    #[cfg(feature = "tcp")]
     Tcp(std::os::fd::OwnedFd, Protocol),
+    #[cfg(feature = "unix")]
     Unix(std::os::fd::OwnedFd, Protocol),
 }
 

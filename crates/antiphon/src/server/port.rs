@@ -41,18 +41,18 @@ impl Port {
         service: Service,
         secure: bool,
         source: &SourceKind,
-        protocol: Protocol,
+        protocol: &Protocol,
     ) -> io::Result<Self> {
         #[cfg(feature = "tls")]
         let tls = match secure {
             false => None,
-            true => Some(super::tls::acceptor(&service, &protocol)?),
+            true => Some(super::tls::acceptor(&service, protocol)?),
         };
         let speaks = match protocol {
-            Protocol::Framed(framing) => Speaks::Framed(framing),
+            Protocol::Framed(framing) => Speaks::Framed(*framing),
             #[cfg(feature = "http")]
             Protocol::Http { path, websocket_only } => {
-                let http = service.http(source.is_loopback(), &path, websocket_only);
+                let http = service.http(source.is_loopback(), path, *websocket_only);
                 let server = HttpServer::new(service.settings.clone());
                 Speaks::Http(Box::new((http, server)))
             }
@@ -192,7 +192,7 @@ impl Port {
     async fn require_tls(&self, error: HandshakeError) {
         match &self.speaks {
             Speaks::Framed(framing) => {
-                error.reply_and_close(&super::tls::requires_tls(*framing)).await
+                error.reply_and_close(&super::tls::requires_tls(*framing)).await;
             }
             #[cfg(feature = "http")]
             Speaks::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,

@@ -25,6 +25,8 @@ mod endings;
 mod exchanges;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+mod http_policy;
 mod layers;
 #[cfg(feature = "full")]
 mod listeners;
@@ -52,6 +54,8 @@ mod survival;
 mod tap;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
+#[cfg(feature = "http")]
+mod tower_http_layers;
 mod traces;
 #[cfg(feature = "full")]
 mod transports;

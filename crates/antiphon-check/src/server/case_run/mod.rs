@@ -121,7 +121,7 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let sent = timeout(self.dialer.patience(), self.connection.line(&bytes)).await;
+                let sent = timeout(self.dialer.reply_timeout(), self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -131,7 +131,8 @@ impl<'a> CaseRun<'a> {
                     shortened(&payload)
                 )));
                 let sent =
-                    timeout(self.dialer.patience(), self.connection.frame(*first, &payload)).await;
+                    timeout(self.dialer.reply_timeout(), self.connection.frame(*first, &payload))
+                        .await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Response(expected) => match self.response(expected).await {
@@ -176,7 +177,7 @@ impl<'a> CaseRun<'a> {
             self.posted = Some(response);
             return Ok(());
         }
-        let sent = timeout(self.dialer.patience(), self.connection.send(message)).await;
+        let sent = timeout(self.dialer.reply_timeout(), self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 

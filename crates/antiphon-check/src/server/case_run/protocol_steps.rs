@@ -7,7 +7,7 @@ use super::{CaseRun, MAX_UNSOLICITED, ended, flood};
 use crate::raw::AddressProtocol;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::server::connection::{HttpResponse, ServerEvent};
-use crate::server::dialer::{PACE, is_ours};
+use crate::server::dialer::{PROBE_DELAY, is_ours};
 use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections};
 
 impl CaseRun<'_> {
@@ -26,8 +26,8 @@ impl CaseRun<'_> {
 
     /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
-        let (begun, patience) = (Instant::now(), self.dialer.patience());
-        let posted = timeout(patience, self.dialer.post(self.connection, message)).await;
+        let (begun, reply_timeout) = (Instant::now(), self.dialer.reply_timeout());
+        let posted = timeout(reply_timeout, self.dialer.post(self.connection, message)).await;
         let response = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
         self.dialogue.push(dialogue_line(&response));
         Ok(response)
@@ -35,7 +35,7 @@ impl CaseRun<'_> {
 
     /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
-        let deadline = begun + self.dialer.patience();
+        let deadline = begun + self.dialer.reply_timeout();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {
@@ -149,7 +149,7 @@ impl CaseRun<'_> {
         )));
         for _ in 0..crowd.count {
             let Ok(mut connection) = self.dialer.connect(true).await else { continue };
-            let _ = timeout(PACE, connection.raw(&bytes)).await;
+            let _ = timeout(PROBE_DELAY, connection.raw(&bytes)).await;
             if crowd.stays {
                 self.extra_connections.push(connection);
             }

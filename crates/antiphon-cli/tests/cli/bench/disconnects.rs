@@ -89,9 +89,9 @@ fn an_unreachable_server_is_an_error_at_once() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for scheme in ["http", "ws", "tcp"] {
         let endpoint = format!("{scheme}://{free}");
-        refuses(&[&endpoint, "m"], 3, "check that the server runs");
+        refuses(&[&endpoint, "m"], 3, "is the server running there?");
     }
-    refuses(&["unix:/no/such.sock", "m"], 3, "check that the server runs");
+    refuses(&["unix:/no/such.sock", "m"], 3, "is the server running there?");
     refuses(&["exec:/no/such/command", "m"], 3, "installed");
     let web = Server::start("http://127.0.0.1:0/rpc", "");
     let endpoint = web.endpoint("http").replace("http", "ws").replace("/rpc", "/other");

@@ -5,32 +5,36 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use antiphon_core::decode;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::event_stream::{EventSender, EventStream, ServerSentEvent};
+use super::event_stream::{EventSender, EventStream};
 use super::http_message::HttpMessage;
 use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
-use super::request_future::Exchange;
+use super::request_future::RequestExchange;
 use super::response::{Dispatched, HttpResponse, calls, tap_reply};
+use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
 use crate::engine::{Drive, Settings};
+use crate::tap::Direction;
 
 /// The way back of a call through the event stream of its response.
 struct EventWayBack {
     sender: EventSender,
     event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
     settings: Arc<Settings>,
+    /// Held while a message becomes an event and is queued, so that both happen in one order.
+    order: Mutex<()>,
 }
 
 impl WayBack for EventWayBack {
@@ -38,19 +42,27 @@ impl WayBack for EventWayBack {
         self.settings.dialect.as_ref()
     }
 
-    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
-        let event = (self.event)(message);
+    fn send<'a>(
+        &'a self,
+        message: Bytes,
+        request: &'a Connection,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
-            let sent = self.sender.send(&event).await;
+            let reserved = self.sender.reserve().await;
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            self.settings.tap.message(Direction::Sent, &message, request);
+            // Where the client is gone, the policy may still keep the event.
+            let event = (self.event)(message);
+            let sent = reserved.and_then(|()| self.sender.send_reserved(&event));
             sent.map_err(|error| CallError::closed(error.to_string()))
         })
     }
 }
 
 /// The reply of a call, or the reason why it has none.
-type Ended = Result<Option<Bytes>, HttpRefusal>;
+type StreamedReply = Result<Option<Bytes>, HttpRefusal>;
 
-impl Exchange {
+impl RequestExchange {
     /// Runs the handlers of a message, with a stream of events as their way back.
     pub(super) async fn stream(
         self,
@@ -72,6 +84,7 @@ impl Exchange {
             sender: sender.clone(),
             event: options.event.clone(),
             settings: settings.clone(),
+            order: Mutex::new(()),
         };
         let calls = calls(&payload);
         let origin = Origin::with_way_back(connection, way_back);
@@ -111,7 +124,7 @@ impl Exchange {
         sender: &EventSender,
         stream: &EventStream,
         options: &EventStreamOptions,
-    ) -> Option<Ended> {
+    ) -> Option<StreamedReply> {
         let (reply, mut replied) = oneshot::channel();
         let (tap, origin) = (self.state.dispatcher.settings.clone(), origin.clone());
         let show = move |reply: Option<&Bytes>| tap_reply(&tap.tap, reply, &origin);
@@ -143,7 +156,7 @@ async fn drive_in_task(
     sender: EventSender,
     options: EventStreamOptions,
     expired: impl Future<Output = ()> + Send,
-    reply: oneshot::Sender<Ended>,
+    reply: oneshot::Sender<StreamedReply>,
 ) {
     let ended = tokio::select! {
         biased;
@@ -160,7 +173,7 @@ async fn drive_in_task(
 }
 
 /// Sends the reply as the last event. A policy that panics ends the stream without it.
-fn finish(sender: &EventSender, ended: Ended, options: &EventStreamOptions) {
+fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
     let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
     sender.finish_with(last.unwrap_or_else(|_| {
