@@ -26,7 +26,9 @@ type WebClient = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
 fn web(http2: bool) -> WebClient {
     let mut builder = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-    builder.http2_only(http2).build_http()
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    builder.http2_only(http2).build(connector)
 }
 
 const VERSIONS: [bool; 2] = [false, true];
@@ -522,11 +524,16 @@ async fn the_fallback_takes_what_is_not_for_the_service() {
     }
 }
 
-/// A WebSocket on the port of a policy passes it by, and its peer is notified without a stream.
+/// The policy decides on the head of a WebSocket only; its peer is notified without a stream.
 #[tokio::test]
-async fn a_websocket_does_not_ask_the_policy() {
+async fn a_policy_refuses_a_websocket_or_lets_it_pass() {
+    let address = serving(Forbids, Limits::default(), notifying().router).await;
+    let error = Client::connect(&address.replace("http://", "ws://")).await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("403"), "{error:?}");
+
     let mut notifying = notifying();
-    let address = serving(Forbids, Limits::default(), notifying.router).await;
+    let options = EventStreamOptions::new();
+    let address = serving(Streams(options), Limits::default(), notifying.router).await;
     let (tell, mut told) = mpsc::unbounded_channel();
     let ears = Router::new().notification("note", move |(n,): (u64,), _cx: Context| {
         tell.send(n).unwrap();
