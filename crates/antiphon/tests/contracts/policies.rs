@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::http::{
-    EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome, HttpPolicy, HttpRefusal,
-    MessageDecision, ServerSentEvent,
+    EventSender, EventStream, EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome,
+    HttpPolicy, HttpRefusal, MessageDecision, ServerSentEvent,
 };
 use antiphon::{CallError, Client, Connection, Context, ErrorObject, Limits, Router, Server};
 use bytes::Bytes;
@@ -697,4 +697,57 @@ async fn the_policy_refuses_a_connection_over_the_limit() {
         let refused = post(&second, &address, &call).await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "HTTP/2: {http2}");
     }
+}
+
+/// Opens a stream for each GET, and passes its sender to the test.
+struct Opens(mpsc::UnboundedSender<EventSender>);
+
+impl HttpPolicy for Opens {
+    fn on_head(&self, request: &mut Connection) -> HeadDecision {
+        if request.http_method() != Some(&Method::GET) {
+            return HeadDecision::Continue;
+        }
+        let (sender, stream) = EventStream::channel(4);
+        self.0.send(sender).unwrap();
+        HeadDecision::Respond(stream.into_response())
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_a_policy_opens_ends_with_the_server_or_its_client() {
+    for http2 in VERSIONS {
+        let (open, mut opened) = mpsc::unbounded_channel();
+        let server = bound("http://127.0.0.1:0").await.http_policy(Opens(open));
+        let address = server.endpoints()[0].to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = server.serve_until(notifying().router, async { drop(stopped.await) });
+        let serving = tokio::spawn(serving);
+        let (leaves, stays) = (web(http2), web(http2));
+        let mut gone = send(&leaves, Method::GET, &address, "").await;
+        let left = within(opened.recv()).await.unwrap();
+        let mut kept = send(&stays, Method::GET, &address, "").await;
+        let sender = within(opened.recv()).await.unwrap();
+        for (sender, response) in [(&left, &mut gone), (&sender, &mut kept)] {
+            within(sender.send(&ServerSentEvent::data("1"))).await.unwrap();
+            assert_eq!(read_events(response.body_mut(), 1).await, [1]);
+        }
+        drop((gone, leaves));
+        within(left.closed()).await;
+        assert!(left.is_closed() && !sender.is_closed());
+        drop(stop);
+        text(kept).await;
+        within(sender.closed()).await;
+        within(serving).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_panics_refuses_a_websocket() {
+    let policy = Panics("on_head", AtomicBool::new(false));
+    let address = serving(policy, Limits::default(), notifying().router).await;
+    let address = address.replace("http://", "ws://");
+    let error = Client::connect(&address).await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("500"), "{error:?}");
+    let client = Client::connect(&address).await.unwrap();
+    assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
 }
