@@ -21,14 +21,14 @@ use crate::identity::Identity;
 /// Values that layers add belong to this call only. They are not part of the shared state, which is
 /// reused for the next call.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>, Option<Arc<Added>>);
+pub struct Context(Arc<CallState>, Option<Arc<LayerValue>>);
 
 /// A value that a layer has added to a call, and the values added before it.
-struct Added {
+struct LayerValue {
     value: Arc<dyn Any + Send + Sync>,
     /// The mark of the layer that added it; 0 for a value without one.
     mark: u64,
-    before: Option<Arc<Added>>,
+    before: Option<Arc<LayerValue>>,
 }
 
 /// Something that a call has opened and that must not be seen before the reply, such as the items of
@@ -131,7 +131,7 @@ impl Origin {
     }
 }
 
-struct Inner {
+struct CallState {
     id: Option<Id>,
     origin: Origin,
     /// Made when somebody asks: most handlers end before anybody could cancel them.
@@ -144,7 +144,7 @@ struct Inner {
 
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
-        let inner = Inner {
+        let inner = CallState {
             id,
             origin,
             cancel: OnceLock::new(),
@@ -265,7 +265,7 @@ impl Context {
     /// can tell its own values from those of another instance of its type.
     pub(crate) fn with_marked<T: Send + Sync + 'static>(self, value: Arc<T>, mark: u64) -> Self {
         let Self(call, before) = self;
-        Self(call, Some(Arc::new(Added { value, mark, before })))
+        Self(call, Some(Arc::new(LayerValue { value, mark, before })))
     }
 
     /// Returns the value of this type that a layer added last, or else the one that the application

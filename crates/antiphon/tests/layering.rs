@@ -110,7 +110,10 @@ fn a_module_uses_only_modules_to_its_left() {
 fn a_step_back_is_found() {
     let step = "use crate::server::Server;\n";
     assert_eq!(steps_back("peer/reader.rs", step), ["peer/reader.rs uses server"]);
-    assert_eq!(steps_back("server/mod.rs", "use crate::peer::Side;\n"), Vec::<String>::new());
+    assert_eq!(
+        steps_back("server/mod.rs", "use crate::peer::ConnectionConfig;\n"),
+        Vec::<String>::new()
+    );
     let inline = "fn f() { crate::transport::tcp::facts(); }\n// crate::server is only named\n";
     assert_eq!(steps_back("engine/run.rs", inline), ["engine/run.rs uses transport"]);
 }

@@ -17,7 +17,7 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::engine::Settings;
-use crate::peer::{self, Side, Wire};
+use crate::peer::{self, ConnectionConfig, Wire};
 use crate::service::Handler;
 use crate::service::{CallerService, LayeredCaller, OutgoingService};
 use crate::tap::{Tap, Taps};
@@ -218,8 +218,9 @@ impl ClientBuilder {
             dialect: self.dialect.clone().unless_plain(),
             ..Settings::new(self.limits.clone())
         };
-        let side = Side { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
-        let (_, served) = peer::connect(transport::memory::wire(theirs), side);
+        let config =
+            ConnectionConfig { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
+        let (_, served) = peer::connect(transport::memory::wire(theirs), config);
         tokio::spawn(served);
         self.over_with(ours, Connection::new("memory"))
     }

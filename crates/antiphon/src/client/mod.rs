@@ -48,27 +48,27 @@ pub use reconnect::{ConnectionState, Reconnect};
 pub struct Client {
     caller: Arc<dyn Caller>,
     timeout: Option<Duration>,
-    line: Line,
+    connection: OwnedConnection,
 }
 
 /// What is behind a client.
 #[derive(Clone)]
-pub(crate) enum Line {
+pub(crate) enum OwnedConnection {
     /// Nothing that stays: HTTP.
     None,
     /// One connection.
-    One(Arc<Open>),
+    Single(Arc<OpenConnection>),
     /// One connection after the other.
-    Lasting(Arc<ReconnectingCaller>),
+    Reconnecting(Arc<ReconnectingCaller>),
 }
 
 /// An open connection.
-pub(crate) struct Open {
+pub(crate) struct OpenConnection {
     peer: Peer,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.peer.stop(Stop::Gracefully);
     }
@@ -166,25 +166,29 @@ impl Client {
         &self.caller
     }
 
-    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>, line: Line) -> Self {
-        Self { caller, timeout, line }
+    pub(crate) fn new(
+        caller: Arc<dyn Caller>,
+        timeout: Option<Duration>,
+        connection: OwnedConnection,
+    ) -> Self {
+        Self { caller, timeout, connection }
     }
 
     /// The other side as a peer, without the layers of this client; `None` over HTTP, and while there is
     /// no connection.
     pub fn peer(&self) -> Option<Peer> {
-        match &self.line {
-            Line::None => None,
-            Line::One(open) => Some(open.peer.clone()),
-            Line::Lasting(lasting) => lasting.peer(),
+        match &self.connection {
+            OwnedConnection::None => None,
+            OwnedConnection::Single(open) => Some(open.peer.clone()),
+            OwnedConnection::Reconnecting(lasting) => lasting.peer(),
         }
     }
 
     /// What becomes of the connection of a client that reconnects; `None` for any other.
     pub fn states(&self) -> Option<watch::Receiver<ConnectionState>> {
-        match &self.line {
-            Line::Lasting(lasting) => Some(lasting.states()),
-            Line::None | Line::One(_) => None,
+        match &self.connection {
+            OwnedConnection::Reconnecting(lasting) => Some(lasting.states()),
+            OwnedConnection::None | OwnedConnection::Single(_) => None,
         }
     }
 
@@ -195,15 +199,15 @@ impl Client {
 
     /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
     pub async fn close(self) {
-        match &self.line {
-            Line::None => {}
-            Line::One(open) => open.close().await,
-            Line::Lasting(lasting) => lasting.close().await,
+        match &self.connection {
+            OwnedConnection::None => {}
+            OwnedConnection::Single(open) => open.close().await,
+            OwnedConnection::Reconnecting(lasting) => lasting.close().await,
         }
     }
 }
 
-impl Open {
+impl OpenConnection {
     async fn close(&self) {
         self.peer.stop(Stop::Gracefully);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -231,7 +235,7 @@ impl From<&Peer> for Client {
 /// Calls anything that can be called.
 impl From<Arc<dyn Caller>> for Client {
     fn from(caller: Arc<dyn Caller>) -> Self {
-        Self { caller, timeout: None, line: Line::None }
+        Self { caller, timeout: None, connection: OwnedConnection::None }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::{Client, ClientBuilder, Line, Open};
+use super::{Client, ClientBuilder, OpenConnection, OwnedConnection};
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, without_feature};
 use crate::engine::Settings;
-use crate::peer::{self, Side, Wire};
+use crate::peer::{self, ConnectionConfig, Wire};
 use crate::transport::stream::FramedStream;
 use crate::transport::{self, Transport};
 
@@ -29,7 +29,7 @@ impl ClientBuilder {
                 let caller =
                     transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
                 let caller = Arc::new(caller?);
-                Ok(Client::new(caller, self.timeout, Line::None))
+                Ok(Client::new(caller, self.timeout, OwnedConnection::None))
             }
             #[cfg(all(feature = "ws", feature = "tls"))]
             Endpoint::Ws { authority, path, secure: true } => {
@@ -108,14 +108,14 @@ impl ClientBuilder {
             tap: self.tap,
             ..Settings::new(limits)
         };
-        let side = Side { handler: self.handler, settings: Arc::new(settings) };
-        let (peer, connection) = peer::connect(wire, side);
+        let config = ConnectionConfig { handler: self.handler, settings: Arc::new(settings) };
+        let (peer, connection) = peer::connect(wire, config);
         let task = tokio::spawn(async move {
             connection.await;
             after.await;
         });
-        let open = Open { peer: peer.clone(), task: Mutex::new(Some(task)) };
-        Client::new(Arc::new(peer), self.timeout, Line::One(Arc::new(open)))
+        let open = OpenConnection { peer: peer.clone(), task: Mutex::new(Some(task)) };
+        Client::new(Arc::new(peer), self.timeout, OwnedConnection::Single(Arc::new(open)))
     }
 }
 

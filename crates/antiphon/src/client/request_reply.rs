@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Client, ClientBuilder, Line};
+use super::{Client, ClientBuilder, OwnedConnection};
 use crate::transport::{RequestReply, RequestReplyCaller};
 
 impl ClientBuilder {
@@ -30,6 +30,6 @@ impl ClientBuilder {
     pub fn over_request_reply(mut self, wire: impl RequestReply) -> Client {
         let layers = std::mem::take(&mut self.layers);
         let caller = Arc::new(RequestReplyCaller::new(wire, &self.limits, self.tap));
-        Client::new(caller, self.timeout, Line::None).in_layers(layers)
+        Client::new(caller, self.timeout, OwnedConnection::None).in_layers(layers)
     }
 }

@@ -88,7 +88,7 @@ impl PooledBuffer {
 
     /// Returns the buffer to the pool, if it is empty.
     #[inline]
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
             let buf = std::mem::take(&mut self.buf);
             put_back(buf, std::mem::take(&mut self.large));
@@ -196,13 +196,13 @@ mod tests {
         pooled.small().extend_from_slice(b"{}");
         let memory = pooled.as_ptr();
         let message = pooled.split().freeze();
-        pooled.rest();
+        pooled.release();
         assert_ne!(pooled.small().as_ptr(), memory);
         assert_eq!(&message[..], b"{}");
         pooled.extend_from_slice(b"[]");
         let memory = pooled.as_ptr();
         drop(pooled.split());
-        pooled.rest();
+        pooled.release();
         assert_eq!(pooled.small().as_ptr(), memory);
     }
 
@@ -211,7 +211,7 @@ mod tests {
         let (mut pooled, memory) = large(100_000);
         pooled.put_bytes(b'x', 100_000);
         drop(pooled.split());
-        pooled.rest();
+        pooled.release();
         assert_eq!(pooled.capacity(), 0);
         assert_eq!(large(90_000).1, memory);
     }
@@ -235,7 +235,7 @@ mod tests {
         let (mut pooled, memory) = large(128 << 10);
         pooled.put_bytes(b'x', 64 << 10);
         let message = pooled.split().freeze();
-        pooled.rest();
+        pooled.release();
         assert!(kept().is_empty());
         assert_ne!(large(128 << 10).1, memory);
         assert_eq!(message.len(), 64 << 10);
@@ -255,23 +255,23 @@ mod tests {
     #[test]
     fn the_pool_of_a_thread_is_bounded() {
         let pooled: Vec<_> = (0..100).map(|_| large(100_000).0).collect();
-        pooled.into_iter().for_each(|mut pooled| pooled.rest());
+        pooled.into_iter().for_each(|mut pooled| pooled.release());
         assert_eq!(kept(), [112 << 10; MAX_KEPT / (112 << 10)]);
         // The pool frees the oldest.
-        large(MAX_LARGE).0.rest();
+        large(MAX_LARGE).0.release();
         assert!(kept().iter().sum::<usize>() <= MAX_KEPT);
         assert_eq!(kept().last(), Some(&MAX_LARGE));
-        large(MAX_LARGE + 1).0.rest();
+        large(MAX_LARGE + 1).0.release();
         assert_eq!(kept().last(), Some(&MAX_LARGE));
         let pooled: Vec<_> =
             (0..10).map(|_| PooledBuffer { buf: take_small(), large: 0 }).collect();
-        pooled.into_iter().for_each(|mut pooled| pooled.rest());
+        pooled.into_iter().for_each(|mut pooled| pooled.release());
         assert_eq!(SMALL.with_borrow(Vec::len), MAX_SPARES);
     }
 
     #[test]
     fn a_small_buffer_that_has_grown_is_freed() {
-        PooledBuffer { buf: BytesMut::with_capacity(MAX_SIZE + 1), large: 0 }.rest();
+        PooledBuffer { buf: BytesMut::with_capacity(MAX_SIZE + 1), large: 0 }.release();
         assert_eq!(PooledBuffer::default().small().capacity(), SIZE);
     }
 }

@@ -83,7 +83,7 @@ impl ReadBuffer {
         }
         // A buffer that many small messages have grown is not filled again.
         if self.buf.is_empty() && self.buf.capacity() > MAX_ROOM {
-            self.buf.rest();
+            self.buf.release();
         }
         let buf = self.buf.small();
         if buf.capacity() - buf.len() < wanted.max(MIN_ROOM) {
@@ -93,9 +93,9 @@ impl ReadBuffer {
     }
 
     /// Returns the buffer to the pool, if it is empty. Called when there is nothing to read.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
-            self.buf.rest();
+            self.buf.release();
             self.room = buffer_pool::SIZE;
         }
     }
@@ -141,10 +141,10 @@ mod tests {
         let mut buffer = ReadBuffer::new(&[]);
         for wanted in [0, 70_000] {
             read(&mut buffer, b"{}", wanted);
-            buffer.rest();
+            buffer.release();
             assert_eq!(**buffer.buf, b"{}"[..]);
             drop(buffer.buf.split());
-            buffer.rest();
+            buffer.release();
             assert_eq!(buffer.buf.capacity(), 0);
         }
     }

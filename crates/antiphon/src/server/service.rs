@@ -11,7 +11,8 @@ use crate::call::Invocation;
 use crate::context::Context;
 use crate::engine::{OnConnectPanicked, Settings};
 use crate::peer::{
-    ConnectionPermit, ConnectionRegistry, ENDED_WELL, RegisteredPeer, Side, Wire, connect,
+    ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
+    is_clean_end,
 };
 use crate::service::Handler;
 #[cfg(feature = "http")]
@@ -62,9 +63,7 @@ impl Service {
                 reason
             })));
             match served.await {
-                Ok(Some(reason)) if !ENDED_WELL.contains(&&*reason) => {
-                    Err(io::Error::other(&*reason))
-                }
+                Ok(Some(reason)) if !is_clean_end(&reason) => Err(io::Error::other(&*reason)),
                 // The transport or the tap panicked.
                 Err(panic) => Err(io::Error::other(panic)),
                 Ok(_) => Ok(()),
@@ -80,19 +79,19 @@ impl Service {
     ) -> Result<(RegisteredPeer, impl Future<Output = Arc<str>> + Send + use<T>), OnConnectPanicked>
     {
         self.settings.complete(&mut wire.facts)?;
-        let (peer, connection) = connect(wire, self.side(self.handler.clone()));
+        let (peer, connection) = connect(wire, self.config(self.handler.clone()));
         Ok((self.registry.enter(&peer), connection))
     }
 
     /// Answers every request of a connection over the limit with an error.
     pub(super) fn refuse_wire(&self, wire: Wire<impl Transport>) -> BoxFuture<'static, ()> {
-        let (peer, connection) = connect(wire, self.side(Arc::new(Busy)));
+        let (peer, connection) = connect(wire, self.config(Arc::new(Busy)));
         peer.link().send_error(&Busy::error());
         Box::pin(connection.map(drop))
     }
 
-    fn side(&self, handler: Arc<dyn Handler>) -> Side {
-        Side { handler: Some(handler), settings: self.settings.clone() }
+    fn config(&self, handler: Arc<dyn Handler>) -> ConnectionConfig {
+        ConnectionConfig { handler: Some(handler), settings: self.settings.clone() }
     }
 
     /// The HTTP service of one endpoint.

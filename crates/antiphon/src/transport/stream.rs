@@ -100,8 +100,8 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
             };
             let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {
                 meter.whole(deframer.is_under_way(buffered));
-                incoming.rest();
-                outgoing.rest();
+                incoming.release();
+                outgoing.release();
                 return Poll::Pending;
             };
             *ended = read? == 0;

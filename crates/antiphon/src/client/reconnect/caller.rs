@@ -180,6 +180,10 @@ impl Client {
         lasting: Arc<ReconnectingCaller>,
         timeout: Option<std::time::Duration>,
     ) -> Self {
-        Self::new(Arc::new(lasting.clone()), timeout, crate::client::Line::Lasting(lasting))
+        Self::new(
+            Arc::new(lasting.clone()),
+            timeout,
+            crate::client::OwnedConnection::Reconnecting(lasting),
+        )
     }
 }

@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             service,
             incoming: ReadBuffer::new(&[]),
             outgoing: WriteBuffer::default(),
-            scratch: ReplyBuffer::in_pieces(),
+            scratch: ReplyBuffer::splitting_large(),
             head: None,
             expected: 0,
             awaited: None,
@@ -203,7 +203,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 if awaited.is_none() {
                     self.service.activity.count_served();
                 }
-                let tail = self.scratch.take_behind();
+                let tail = self.scratch.take_tail();
                 self.reply(reply, tail, &dispatched);
             }
             Err(drive) => {
@@ -260,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             match self.poll_read(0, cx) {
                 Poll::Ready(read) => read?,
                 Poll::Pending => {
-                    self.rest();
+                    self.release();
                     break;
                 }
             }
@@ -269,11 +269,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 
     /// Returns unused buffers to the pool, when there is nothing to read.
-    fn rest(&mut self) {
+    fn release(&mut self) {
         // First, since it keeps the last call, which keeps the read buffer.
-        self.scratch.rest();
-        self.incoming.rest();
-        self.outgoing.rest();
+        self.scratch.release();
+        self.incoming.release();
+        self.outgoing.release();
     }
 
     fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
@@ -297,7 +297,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if let Poll::Ready(read) = self.poll_read(wanted, cx) {
             return Poll::Ready(read);
         }
-        self.rest();
+        self.release();
         let activity = &self.service.activity;
         activity.set_partial_head(self.head.is_none() && !self.incoming.buf.is_empty());
         if self.head.is_none() {

@@ -28,7 +28,7 @@ use crate::engine::Dispatcher;
 use crate::io::Metered;
 #[cfg(feature = "tls")]
 use crate::io::tls::TlsStream;
-use crate::peer::{Side, Wire, connect};
+use crate::peer::{ConnectionConfig, Wire, connect};
 use crate::transport::ws::handshake::accept_key;
 use crate::transport::{Transport, ws};
 
@@ -161,8 +161,8 @@ fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 
 fn serve<T: Transport>(wire: Wire<T>, state: &ServiceState) -> impl Future<Output = ()> + use<T> {
     let Dispatcher { handler, settings } = state.dispatcher.clone();
-    let side = Side { handler: Some(handler), settings };
-    let (peer, connection) = connect(wire, side);
+    let config = ConnectionConfig { handler: Some(handler), settings };
+    let (peer, connection) = connect(wire, config);
     let registered = state.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     drop(peer);
     connection.map(|_reason| drop(registered))

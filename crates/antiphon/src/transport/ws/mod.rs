@@ -232,8 +232,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
                 meter.whole(under_way);
                 self.poll_keep_alive(cx)?;
                 self.try_flush(cx)?;
-                self.incoming.rest();
-                self.outgoing.rest();
+                self.incoming.release();
+                self.outgoing.release();
                 Poll::Pending
             }
         }

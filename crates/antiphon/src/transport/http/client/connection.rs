@@ -104,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
             let Http1Connection { stream, incoming, meter, .. } = &mut *self.connection;
             let ended = match incoming.poll_read(stream, cx, self.wanted, meter) {
                 Poll::Pending => {
-                    incoming.rest();
+                    incoming.release();
                     return self.poll_stalled(cx).map(Err);
                 }
                 Poll::Ready(Ok(read)) => read == 0,
@@ -137,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
                     self.request.advance(written);
                     self.sending = SendState::Writing { begun: true };
                     if self.request.is_empty() {
-                        self.request.rest();
+                        self.request.release();
                         self.sending = SendState::Flushing;
                     }
                     continue;
