@@ -120,7 +120,7 @@ async fn both_sides_see_each_message_once_and_in_order() {
         let server = bound(wire).await.tap(at_server.clone());
         let address = server.endpoints()[0].to_string();
         tokio::spawn(server.serve(service()));
-        let mut at_clients = Vec::new();
+        let (mut at_clients, mut ids) = (Vec::new(), Vec::new());
         for connection in 0..2 {
             let (tap, _) = Recorder::new();
             at_clients.push(tap.clone());
@@ -136,8 +136,8 @@ async fn both_sides_see_each_message_once_and_in_order() {
             let _ = batch.call::<u64>("missing", ());
             within(batch.send()).await.unwrap();
             within(client.close()).await;
+            ids.push(within(closes.recv()).await.unwrap());
         }
-        let ids = [within(closes.recv()).await.unwrap(), within(closes.recv()).await.unwrap()];
         assert_ne!(ids[0], ids[1]);
         let seen = at_server.by_connection();
         assert_eq!(seen.len(), 2, "{wire}: {seen:?}");
