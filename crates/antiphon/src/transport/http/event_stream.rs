@@ -207,8 +207,11 @@ impl EventStream {
     }
 
     fn restart_keep_alive(&mut self) {
-        if let Some(timer) = &mut self.timer {
-            timer.as_mut().reset(Instant::now() + self.keep_alive);
+        let next = Instant::now().checked_add(self.keep_alive);
+        match (&mut self.timer, next) {
+            (Some(timer), Some(next)) => timer.as_mut().reset(next),
+            // A period that no clock can hold: the next poll starts again, and never fires.
+            (timer, _) => *timer = None,
         }
     }
 }

@@ -32,6 +32,10 @@ use crate::io::{Meter, Metered, WakeGated};
 /// The longest pause between two requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
+/// The longest timeout that hyper gets. It adds the timeout to the time of day, which must not
+/// overflow: `Duration::MAX` means that there is no timeout.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// A byte stream that carries HTTP: a socket, or TLS on one.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
@@ -50,7 +54,7 @@ impl HttpServer {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.handshake_timeout)
+            .header_read_timeout(limits.handshake_timeout.min(LONGEST_TIMEOUT))
             .max_buf_size(64 * 1024);
         builder
             .http2()
