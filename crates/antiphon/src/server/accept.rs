@@ -1,6 +1,7 @@
-//! The accept loop: one for every kind of listener.
+//! The accept loop, which is the same for every kind of listener.
 //!
-//! It decides who gets a place. A connection over the limit learns why; one far over it is dropped.
+//! It applies the connection limit. A connection over the limit receives an error; if too many receive
+//! one already, it is dropped.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,25 +24,25 @@ use crate::peer::ConnectionPermit;
 #[cfg(feature = "memory")]
 use crate::transport::memory::{self, MemoryTransport};
 
-/// How long the loop rests when the system has no more files or memory to give.
-const REST: Duration = Duration::from_millis(50);
-/// How long a connection over the limit has to read why it is refused.
-const REFUSAL: Duration = Duration::from_secs(1);
+/// The pause after an accept error, such as when the system has no more file descriptors.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
+/// The time in which a connection over the limit must read its error.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection that was accepted and is not served yet.
 pub(super) trait Accepted: Send + 'static {
-    /// What serves it.
+    /// The type that serves it.
     type Port;
 
-    /// Serves it until it ends.
+    /// Serves the connection until it ends.
     fn serve(self, port: &Arc<Self::Port>, permit: ConnectionPermit) -> BoxFuture<'static, ()>;
 
-    /// Tells it that there is no room.
+    /// Sends the error that the connection limit is reached.
     fn refuse(self, port: &Arc<Self::Port>) -> BoxFuture<'static, ()>;
 }
 
 impl Service {
-    /// Serves the connections of one endpoint until there are no more.
+    /// Serves the connections of one endpoint until its listener ends.
     pub(super) async fn accept(
         self,
         endpoint: Option<Endpoint>,
@@ -100,7 +101,7 @@ async fn accept_streams(port: Arc<Port>, source: SourceKind, name: &str) {
     }
 }
 
-/// Accepts until the source ends, and serves each connection in a task of its own.
+/// Accepts until the listener ends, and serves each connection in a task of its own.
 async fn accept_all<A: Accepted>(
     service: &Service,
     port: &Arc<A::Port>,
@@ -113,14 +114,14 @@ async fn accept_all<A: Accepted>(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, endpoint = name, "cannot accept a connection");
-                sleep(REST).await;
+                sleep(ERROR_PAUSE).await;
                 continue;
             }
         };
         if let Some(permit) = registry.admit() {
             drop(registry.spawn(accepted.serve(port, permit)));
         } else if let Some(refusal) = registry.refusal() {
-            let refusing = timeout(REFUSAL, accepted.refuse(port));
+            let refusing = timeout(REFUSAL_TIMEOUT, accepted.refuse(port));
             drop(registry.spawn(Box::pin(async move {
                 let _held = refusal;
                 let _ = refusing.await;
@@ -155,7 +156,7 @@ impl Accepted for (tokio::net::UnixStream, tokio::net::unix::SocketAddr) {
     }
 }
 
-/// A connection of a foreign listener.
+/// A connection of a listener that the application implements.
 struct ForeignStream(BoxedStream, Option<SocketAddr>);
 
 impl Accepted for ForeignStream {
@@ -184,7 +185,7 @@ impl Accepted for MemoryTransport {
     }
 }
 
-/// A transport that the application has accepted, and its entry among the open ones.
+/// A transport that the application has accepted, and the token that counts it as open.
 struct AcceptedTransport(Connected, TaskTrackerToken);
 
 impl Accepted for AcceptedTransport {
@@ -199,7 +200,7 @@ impl Accepted for AcceptedTransport {
         })
     }
 
-    /// A transport of the application is dropped: only it knows how to say more.
+    /// Drops the transport: only the application knows how to report an error on it.
     fn refuse(self, _: &Arc<Service>) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }

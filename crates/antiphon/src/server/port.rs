@@ -1,7 +1,7 @@
-//! One connection of a listener: TLS where the endpoint has it, then framed messages or HTTP.
+//! Serves the connections of one endpoint: TLS if the endpoint has it, then framed messages or HTTP.
 //!
 //! A TLS handshake runs in the task of its connection. It counts against the connection limit, and
-//! holds up neither the accept loop nor a shutdown.
+//! delays neither the accept loop nor a shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::transport::stream::FramedStream;
 #[cfg(feature = "tcp")]
 use crate::transport::tcp;
 
-/// How to serve the connections of one endpoint.
+/// Serves the connections of one endpoint.
 pub(super) struct Port {
     pub(super) service: Service,
-    speaks: Speaks,
+    protocol: PortProtocol,
     #[cfg(feature = "tls")]
     tls: Option<Acceptor>,
 }
 
-/// The protocol of a port, with what it needs.
-enum Speaks {
+/// The protocol of a port, with its services.
+enum PortProtocol {
     Framed(Option<antiphon_core::framing::Framing>),
     #[cfg(feature = "http")]
     Http(Box<(HttpService, HttpServer)>),
@@ -48,19 +48,19 @@ impl Port {
             false => None,
             true => Some(super::tls::acceptor(&service, source, &protocol)?),
         };
-        let speaks = match protocol {
-            Protocol::Framed(framing) => Speaks::Framed(framing),
+        let protocol = match protocol {
+            Protocol::Framed(framing) => PortProtocol::Framed(framing),
             #[cfg(feature = "http")]
             Protocol::Http { path, websocket_only } => {
                 let http = service.http(source.is_loopback(), &path, websocket_only);
                 let server = HttpServer::new(service.settings.clone());
-                Speaks::Http(Box::new((http, server)))
+                PortProtocol::Http(Box::new((http, server)))
             }
         };
         let _ = (secure, source);
         Ok(Self {
             service,
-            speaks,
+            protocol,
             #[cfg(feature = "tls")]
             tls,
         })
@@ -87,7 +87,7 @@ impl Port {
         self.serve_stream(stream, facts, permit)
     }
 
-    /// Serves a connection whose bytes are the protocol's own.
+    /// Serves a connection after its TLS handshake, if it has one.
     pub(super) fn serve_stream<S>(
         &self,
         stream: S,
@@ -97,10 +97,10 @@ impl Port {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        match &self.speaks {
-            Speaks::Framed(_) => self.service.serve_wire(self.wire(stream, facts), permit),
+        match &self.protocol {
+            PortProtocol::Framed(_) => self.service.serve_wire(self.wire(stream, facts), permit),
             #[cfg(feature = "http")]
-            Speaks::Http(http) => {
+            PortProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 let served = server.serve(stream, service, self.service.registry.stopping());
@@ -130,7 +130,7 @@ impl Port {
         self.refuse_stream(stream, facts)
     }
 
-    /// Tells a client that there is no room for it.
+    /// Sends the error that the connection limit is reached.
     pub(super) fn refuse_stream<S>(&self, stream: S, facts: Connection) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -138,16 +138,17 @@ impl Port {
         self.refuse(stream, facts, false)
     }
 
-    /// `is_http2` tells that the client has agreed on HTTP/2 during the TLS handshake.
+    /// Sends the error that the connection limit is reached. `is_http2` means that HTTP/2 was negotiated
+    /// in the TLS handshake.
     fn refuse<S>(&self, stream: S, facts: Connection, is_http2: bool) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let _ = is_http2;
-        match &self.speaks {
-            Speaks::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
+        match &self.protocol {
+            PortProtocol::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
             #[cfg(feature = "http")]
-            Speaks::Http(http) => {
+            PortProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 Box::pin(server.refuse(stream, service, is_http2))
@@ -161,10 +162,10 @@ impl Port {
         facts: Connection,
     ) -> Wire<FramedStream<S>> {
         let limits = &self.service.settings.limits;
-        let framing = match &self.speaks {
-            Speaks::Framed(framing) => *framing,
+        let framing = match &self.protocol {
+            PortProtocol::Framed(framing) => *framing,
             #[cfg(feature = "http")]
-            Speaks::Http(_) => None,
+            PortProtocol::Http(_) => None,
         };
         FramedStream::wire(stream, facts, framing, limits)
     }
@@ -190,12 +191,12 @@ impl Port {
 
     #[cfg(feature = "tls")]
     async fn require_tls(&self, error: HandshakeError) {
-        match &self.speaks {
-            Speaks::Framed(framing) => {
+        match &self.protocol {
+            PortProtocol::Framed(framing) => {
                 error.reply_and_close(&super::tls::requires_tls(*framing)).await
             }
             #[cfg(feature = "http")]
-            Speaks::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
+            PortProtocol::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
         }
     }
 }
