@@ -96,18 +96,18 @@ pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
 pub(crate) enum HttpHead {
     /// The transport is not HTTP.
     Absent,
-    Parsed(ParsedHead),
+    Parsed(HttpRequestHead),
     /// The bytes of the fast path, which are parsed on first use.
     Unparsed {
         text: Bytes,
-        parse: fn(&[u8]) -> Option<ParsedHead>,
-        parsed: OnceLock<Option<Box<ParsedHead>>>,
+        parse: fn(&[u8]) -> Option<HttpRequestHead>,
+        parsed: OnceLock<Option<Box<HttpRequestHead>>>,
     },
 }
 
 /// The parts of a request's head that handlers can read.
 #[derive(Clone)]
-pub(crate) struct ParsedHead {
+pub(crate) struct HttpRequestHead {
     pub(crate) method: Method,
     pub(crate) target: Option<PathAndQuery>,
     pub(crate) headers: HeaderMap,
@@ -116,11 +116,11 @@ pub(crate) struct ParsedHead {
 impl HttpHead {
     /// A head whose text `parse` reads on first use.
     #[cfg(feature = "http")]
-    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<ParsedHead>) -> Self {
+    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<HttpRequestHead>) -> Self {
         Self::Unparsed { text, parse, parsed: OnceLock::new() }
     }
 
-    fn parsed(&self) -> Option<&ParsedHead> {
+    fn parsed(&self) -> Option<&HttpRequestHead> {
         match self {
             Self::Absent => None,
             Self::Parsed(head) => Some(head),

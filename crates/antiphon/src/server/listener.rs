@@ -1,6 +1,6 @@
 //! Bound listeners, and the protocol of each.
 //!
-//! A listener does not serve connections: `accept.rs` accepts them, `port.rs` serves them.
+//! A listener does not serve connections: `accept.rs` accepts them, `endpoint_service.rs` serves them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use antiphon_core::framing::Framing;
 use futures_core::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::service::Service;
+use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::transport;
 
@@ -152,7 +152,8 @@ pub(super) enum Listener {
 }
 
 /// An open connection: a closure that serves it, once the service is known. Fails if the connection did.
-pub(super) type Connected = Box<dyn FnOnce(&Service) -> BoxFuture<'static, io::Result<()>> + Send>;
+pub(super) type Connected =
+    Box<dyn FnOnce(&WireService) -> BoxFuture<'static, io::Result<()>> + Send>;
 
 impl Listener {
     /// A second listener on the same socket, for another thread; `None` if it cannot be shared.

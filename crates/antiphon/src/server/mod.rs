@@ -2,14 +2,14 @@
 
 mod accept;
 mod bind;
+mod endpoint_service;
 #[cfg(feature = "http")]
 mod http_settings;
 mod listener;
-mod port;
-mod service;
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
+mod wire_service;
 
 use std::fmt;
 use std::io;
@@ -32,7 +32,7 @@ use crate::transport;
 pub use bind::BindError;
 pub use listener::Accept;
 use listener::Listener;
-use service::Service;
+use wire_service::WireService;
 
 /// A server that is bound to its endpoints. It serves when [`serve`](Self::serve) is awaited.
 ///
@@ -177,7 +177,7 @@ impl Server {
             dialect: self.dialect.unless_plain(),
             ..Settings::new(self.limits)
         };
-        let service = Service {
+        let service = WireService {
             handler: Arc::new(handler),
             settings: Arc::new(settings),
             registry,

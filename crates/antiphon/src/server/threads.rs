@@ -13,7 +13,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Endpoint;
 use super::listener::{Listener, SharedListener};
-use super::service::Service;
+use super::wire_service::WireService;
 
 /// The additional threads of a server. They end when it is dropped.
 pub(super) struct Threads {
@@ -24,7 +24,7 @@ pub(super) struct Threads {
 pub(super) fn start(
     threads: usize,
     listeners: &[(Option<Endpoint>, Listener)],
-    service: &Service,
+    service: &WireService,
 ) -> io::Result<Threads> {
     let end = CancellationToken::new();
     for number in 0..threads {
@@ -44,7 +44,7 @@ pub(super) fn start(
 
 async fn accept(
     shared: Vec<(Option<Endpoint>, SharedListener)>,
-    service: Service,
+    service: WireService,
     end: CancellationToken,
 ) {
     let stopping = service.registry.stopping();

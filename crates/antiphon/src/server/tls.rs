@@ -7,7 +7,7 @@ use antiphon_core::{ErrorObject, Id, encode};
 use bytes::BytesMut;
 
 use super::listener::{Protocol, SourceKind};
-use super::service::Service;
+use super::wire_service::WireService;
 use super::{Endpoint, Server};
 use crate::io::tls::Acceptor;
 #[cfg(feature = "http")]
@@ -31,7 +31,7 @@ fn without_certificate(endpoint: &Endpoint) -> io::Error {
 
 /// The TLS acceptor of an endpoint, which negotiates the HTTP versions that the endpoint serves.
 pub(super) fn acceptor(
-    service: &Service,
+    service: &WireService,
     source: &SourceKind,
     protocol: &Protocol,
 ) -> io::Result<Acceptor> {

@@ -21,7 +21,7 @@ use crate::transport::{self, Transport};
 
 /// The handler and the settings of a server, shared by all its endpoints and threads.
 #[derive(Clone)]
-pub(super) struct Service {
+pub(super) struct WireService {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) settings: Arc<Settings>,
     pub(super) registry: ConnectionRegistry,
@@ -31,7 +31,7 @@ pub(super) struct Service {
     pub(super) tls: Option<transport::tls::TlsServer>,
 }
 
-impl Service {
+impl WireService {
     /// Serves a connection until it ends.
     pub(super) fn serve_wire(
         &self,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::listener::{Protocol, SourceKind};
-use super::service::Service;
+use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::connection::Connection;
 #[cfg(feature = "tls")]
@@ -22,23 +22,23 @@ use crate::transport::stream::FramedStream;
 use crate::transport::tcp;
 
 /// Serves the connections of one endpoint.
-pub(super) struct Port {
-    pub(super) service: Service,
-    protocol: PortProtocol,
+pub(super) struct EndpointService {
+    pub(super) service: WireService,
+    protocol: EndpointProtocol,
     #[cfg(feature = "tls")]
     tls: Option<Acceptor>,
 }
 
-/// The protocol of a port, with its services.
-enum PortProtocol {
+/// The protocol of an endpoint, with its services.
+enum EndpointProtocol {
     Framed(Option<antiphon_core::framing::Framing>),
     #[cfg(feature = "http")]
     Http(Box<(HttpService, HttpServer)>),
 }
 
-impl Port {
+impl EndpointService {
     pub(super) fn new(
-        service: Service,
+        service: WireService,
         secure: bool,
         source: &SourceKind,
         protocol: Protocol,
@@ -49,12 +49,12 @@ impl Port {
             true => Some(super::tls::acceptor(&service, source, &protocol)?),
         };
         let protocol = match protocol {
-            Protocol::Framed(framing) => PortProtocol::Framed(framing),
+            Protocol::Framed(framing) => EndpointProtocol::Framed(framing),
             #[cfg(feature = "http")]
             Protocol::Http { path, websocket_only } => {
                 let http = service.http(source.is_loopback(), &path, websocket_only);
                 let server = HttpServer::new(service.settings.clone());
-                PortProtocol::Http(Box::new((http, server)))
+                EndpointProtocol::Http(Box::new((http, server)))
             }
         };
         let _ = (secure, source);
@@ -75,11 +75,11 @@ impl Port {
         tcp::prepare(&stream, &self.service.settings.limits);
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
-            let port = self.clone();
+            let endpoint = self.clone();
             return Box::pin(async move {
-                if let Some(stream) = port.handshake(stream).await {
+                if let Some(stream) = endpoint.handshake(stream).await {
                     let facts = tcp::tls_facts(&stream);
-                    port.serve_stream(stream, facts, permit).await;
+                    endpoint.serve_stream(stream, facts, permit).await;
                 }
             });
         }
@@ -98,9 +98,11 @@ impl Port {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         match &self.protocol {
-            PortProtocol::Framed(_) => self.service.serve_wire(self.wire(stream, facts), permit),
+            EndpointProtocol::Framed(_) => {
+                self.service.serve_wire(self.wire(stream, facts), permit)
+            }
             #[cfg(feature = "http")]
-            PortProtocol::Http(http) => {
+            EndpointProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 let served = server.serve(stream, service, self.service.registry.stopping());
@@ -117,12 +119,12 @@ impl Port {
         tcp::prepare(&stream, &self.service.settings.limits);
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
-            let port = self.clone();
+            let endpoint = self.clone();
             return Box::pin(async move {
-                if let Some(stream) = port.handshake(stream).await {
+                if let Some(stream) = endpoint.handshake(stream).await {
                     let facts = tcp::tls_facts(&stream);
                     let is_http2 = stream.protocol() == Some(HTTP2[0]);
-                    port.refuse(stream, facts, is_http2).await;
+                    endpoint.refuse(stream, facts, is_http2).await;
                 }
             });
         }
@@ -146,9 +148,9 @@ impl Port {
     {
         let _ = is_http2;
         match &self.protocol {
-            PortProtocol::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
+            EndpointProtocol::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
             #[cfg(feature = "http")]
-            PortProtocol::Http(http) => {
+            EndpointProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 Box::pin(server.refuse(stream, service, is_http2))
@@ -163,9 +165,9 @@ impl Port {
     ) -> Wire<FramedStream<S>> {
         let limits = &self.service.settings.limits;
         let framing = match &self.protocol {
-            PortProtocol::Framed(framing) => *framing,
+            EndpointProtocol::Framed(framing) => *framing,
             #[cfg(feature = "http")]
-            PortProtocol::Http(_) => None,
+            EndpointProtocol::Http(_) => None,
         };
         FramedStream::wire(stream, facts, framing, limits)
     }
@@ -192,11 +194,11 @@ impl Port {
     #[cfg(feature = "tls")]
     async fn require_tls(&self, error: HandshakeError) {
         match &self.protocol {
-            PortProtocol::Framed(framing) => {
+            EndpointProtocol::Framed(framing) => {
                 error.reply_and_close(&super::tls::requires_tls(*framing)).await
             }
             #[cfg(feature = "http")]
-            PortProtocol::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
+            EndpointProtocol::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
         }
     }
 }
