@@ -627,3 +627,19 @@ async fn endless_limits_serve_on_every_wire() {
         assert!(ask(protocol, &mut way.dial().await).await.contains("pong"), "{protocol}");
     }
 }
+
+/// RFC 9112, section 3.2. A Unix socket and a foreign listener have no address, and the rule holds.
+#[tokio::test]
+async fn a_request_without_a_host_is_refused_on_every_listener() {
+    for kind in LISTENERS {
+        let (server, way, _file) = listening(kind, "http").await;
+        tokio::spawn(server.serve(ping()));
+        let mut stream = way.dial().await;
+        let call = request(1, "ping", "[]");
+        let head = "POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length";
+        let text = format!("{head}: {}\r\n\r\n{call}", call.len());
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let reply = within(message(&mut stream)).await;
+        assert!(reply.starts_with("HTTP/1.1 400"), "{kind}: {reply}");
+    }
+}
