@@ -406,6 +406,14 @@ async fn a_listener_that_panics_ends_the_server_with_an_error() {
 
     let server = Server::from_listener(Panics, "tcp://localhost:1").unwrap();
     assert!(within(server.serve(ping())).await.is_err());
+
+    // The other endpoints go on.
+    let server = bound("tcp://127.0.0.1:0").await;
+    let address = server.endpoints()[0].to_string();
+    let server = server.and_listener(Panics, "tcp://localhost:1").unwrap();
+    tokio::spawn(server.serve(ping()));
+    let client = connect(&address).await;
+    assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
 }
 
 /// A stream that panics when it is polled.
