@@ -1,6 +1,7 @@
 //! Classification of one JSON Object as a Request, a Notification, a Response, or an invalid message.
 //!
-//! It never scans bytes itself, and never copies a value before the message is known to be valid.
+//! This module does not scan bytes itself, and does not copy a value before the message is known to be
+//! valid.
 //!
 //! Invariant: an Object with `result` or `error` and without `method` is a Response, valid or not, and
 //! is never answered. Everything else that is invalid is answered with an error.
@@ -20,8 +21,8 @@ use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Req
 use crate::scan::{JsonKind, Scanner};
 use crate::trace::TraceContext;
 
-/// The members of JSON-RPC. `id` comes first: of several duplicates the first is reported, and with two
-/// ids the error must not carry either of them.
+/// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
+/// the error for a message with two ids must not carry either of them.
 const ENVELOPE: MemberNames<6> =
     MemberNames::new(["id", "jsonrpc", "method", "params", "result", "error"]);
 const ID: usize = 0;
@@ -31,7 +32,7 @@ const PARAMS: usize = 3;
 const RESULT: usize = 4;
 const ERROR: usize = 5;
 
-/// The bytes that most messages have behind the opening brace. They are recognised without a scan.
+/// The bytes that follow the opening brace in most messages. They are recognised without a scan.
 const COMMON_PREFIX: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 
 /// The members of one message.

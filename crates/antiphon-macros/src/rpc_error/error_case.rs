@@ -23,7 +23,7 @@ pub(super) struct ErrorCase {
 
 /// The conversion of a case to an error object.
 pub(super) enum WireForm {
-    /// It has a code of its own.
+    /// The case has a code of its own.
     Coded(ErrorCode),
     /// Its only field provides the error object.
     Transparent(Box<Type>),

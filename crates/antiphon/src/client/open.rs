@@ -1,4 +1,4 @@
-//! From an endpoint to a connection.
+//! Opens the connection of a client for each kind of endpoint.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -79,13 +79,13 @@ impl ClientBuilder {
             #[cfg(feature = "memory")]
             Endpoint::Memory { name } => {
                 let absent =
-                    || io::Error::new(io::ErrorKind::NotFound, "nobody listens under this name");
+                    || io::Error::new(io::ErrorKind::NotFound, "no server listens under this name");
                 let transport = transport::memory::connect(name).await.ok_or_else(absent)?;
                 Ok(self.attach(transport::memory::wire(transport)))
             }
             Endpoint::Stdio { .. } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "stdio: can only be listened on; use exec:command to call a process",
+                "stdio: is for servers only; use exec:command to call a process",
             )),
             #[allow(unreachable_patterns, reason = "with every feature there is nothing left")]
             _ => Err(without_feature(endpoint)),
@@ -96,7 +96,7 @@ impl ClientBuilder {
         self.attach_then(wire, std::future::ready(()))
     }
 
-    /// Drives the connection in a task, and this after it.
+    /// Spawns the connection as a task, which runs `after` when the connection has ended.
     fn attach_then(
         self,
         wire: Wire<impl Transport>,

@@ -1,4 +1,4 @@
-//! A client over a wire that only carries requests and their replies.
+//! A client over a transport that carries only requests and their replies.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use super::{Client, ClientBuilder, OwnedConnection};
 use crate::transport::{RequestReply, RequestReplyCaller};
 
 impl ClientBuilder {
-    /// Creates a client over a wire that carries one reply per message and no connection, such as a
-    /// message queue. The limits, the timeout, the layers and the tap of this builder apply; a handler,
-    /// a dialect and reconnection need a connection and have no effect.
+    /// Creates a client over a transport that carries one reply per message and has no connection, such
+    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply. A
+    /// handler, a dialect and reconnection need a connection and have no effect.
     ///
-    /// The other side is a [`Responder`](crate::Responder), or any server behind that wire.
+    /// The server is a [`Responder`](crate::Responder), or any other that the transport reaches.
     ///
     /// ```
     /// use antiphon::transport::RequestMessage;

@@ -58,7 +58,7 @@ type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome>
 #[derive(Clone)]
 enum Route {
     Method(Method),
-    /// Subscribes. Where there are several topics, the first param names the kind.
+    /// Subscribes. If there are several topics, the first param names the kind.
     Subscribe(Vec<ServedTopic>),
     /// Unsubscribes.
     Unsubscribe,
@@ -79,7 +79,7 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
-    /// [`RawJson`] accepts any params unparsed. A field that may be left out by position needs
+    /// [`RawJson`] accepts any params unparsed. A field that positional params may omit needs
     /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
     ///
     /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`

@@ -176,14 +176,14 @@ impl Caller for Arc<ReconnectingCaller> {
 
 impl Client {
     /// A client that uses this caller.
-    pub(crate) fn lasting(
-        lasting: Arc<ReconnectingCaller>,
+    pub(crate) fn reconnecting(
+        caller: Arc<ReconnectingCaller>,
         timeout: Option<std::time::Duration>,
     ) -> Self {
         Self::new(
-            Arc::new(lasting.clone()),
+            Arc::new(caller.clone()),
             timeout,
-            crate::client::OwnedConnection::Reconnecting(lasting),
+            crate::client::OwnedConnection::Reconnecting(caller),
         )
     }
 }

@@ -26,7 +26,7 @@ use super::response::{self, Dispatched, HttpResponse};
 use super::rules;
 use super::service::{HttpService, Route, ServiceState};
 use crate::BoxFuture;
-use crate::connection::{Connection, HttpHead, ParsedHead};
+use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
@@ -228,7 +228,7 @@ impl RequestExchange {
 
     /// The facts of a request, taken out of it.
     pub(super) fn connection<B>(&self, request: &mut Request<B>) -> Connection {
-        let head = ParsedHead {
+        let head = HttpRequestHead {
             method: std::mem::take(request.method_mut()),
             target: std::mem::take(request.uri_mut()).into_parts().path_and_query,
             headers: std::mem::take(request.headers_mut()),

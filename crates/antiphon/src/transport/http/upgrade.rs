@@ -22,7 +22,7 @@ use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::response::{self, HttpResponse};
 use super::service::ServiceState;
-use crate::connection::{Connection, HttpHead, ParsedHead};
+use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::WS;
 use crate::engine::Dispatcher;
 use crate::io::Metered;
@@ -54,7 +54,7 @@ pub(super) fn accept<B>(
         let reason = "sec-websocket-key must be 16 bytes in base64\n";
         return Err(HttpRefusal::InvalidUpgrade(reason));
     };
-    let head = ParsedHead {
+    let head = HttpRequestHead {
         method: Method::GET,
         target: PathAndQuery::try_from(
             request.uri().path_and_query().map_or("/", |target| target.as_str()),

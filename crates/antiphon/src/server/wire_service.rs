@@ -1,4 +1,4 @@
-//! What serves every connection of a server.
+//! Serves the connections of a server with its handler and settings.
 
 use std::io;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::transport::{self, Transport};
 
 /// The handler and the settings of a server, shared by all its endpoints and threads.
 #[derive(Clone)]
-pub(super) struct Service {
+pub(super) struct WireService {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) settings: Arc<Settings>,
     pub(super) registry: ConnectionRegistry,
@@ -31,7 +31,7 @@ pub(super) struct Service {
     pub(super) tls: Option<transport::tls::TlsServer>,
 }
 
-impl Service {
+impl WireService {
     /// Serves a connection until it ends.
     pub(super) fn serve_wire(
         &self,
@@ -46,8 +46,8 @@ impl Service {
         }
     }
 
-    /// Serves the only connection of an endpoint. Fails if the connection ended badly, for example
-    /// because its output could not be written; the end of input is not a failure.
+    /// Serves the only connection of an endpoint. Fails if the connection failed, for example because its
+    /// output could not be written. The end of input is not a failure.
     pub(super) fn serve_single(
         &self,
         wire: Wire<impl Transport>,
@@ -71,8 +71,8 @@ impl Service {
         })
     }
 
-    /// Makes a connection that a shutdown finds. The future drives it to its end and returns the
-    /// reason.
+    /// Opens a connection and registers it for the shutdown. The future drives the connection to its end
+    /// and returns the reason.
     fn open<T: Transport>(
         &self,
         mut wire: Wire<T>,
@@ -105,7 +105,7 @@ impl Service {
     }
 }
 
-/// The handler of a connection that there is no room for.
+/// The handler of a connection over the limit.
 struct Busy;
 
 impl Busy {
