@@ -195,7 +195,7 @@ impl EndpointService {
     async fn require_tls(&self, error: HandshakeError) {
         match &self.protocol {
             EndpointProtocol::Framed(framing) => {
-                error.reply_and_close(&super::tls::requires_tls(*framing)).await
+                error.reply_and_close(&super::tls::requires_tls(*framing)).await;
             }
             #[cfg(feature = "http")]
             EndpointProtocol::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,

@@ -1,50 +1,49 @@
-//! The contracts that peers break, each as a script of two sides.
+//! The contracts of the library that a peer may try to break, each tested as a script of two sides.
 //!
-//! Races are made with barriers and channels, never with sleeps. A test that hangs is ended by
-//! [`within`], which names it.
+//! Races are made with barriers and channels, never with sleeps. [`within`] fails a test that hangs.
 
 #![cfg_attr(not(feature = "full"), allow(unused_imports, reason = "some tests need more"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-#[cfg(feature = "http")]
-mod hand;
 #[cfg(feature = "tls")]
 mod pki;
+#[cfg(feature = "http")]
+mod scripted_http_server;
 mod support;
 
-mod answers;
 mod auth;
+mod backpressure;
 mod batches;
+mod callbacks;
 mod calling;
 mod cancellation;
 mod client;
-#[cfg(feature = "http")]
-mod connections;
-mod endings;
-#[cfg(feature = "http")]
-mod exchanges;
+mod combinations;
+mod endpoints;
 #[cfg(feature = "http")]
 mod http;
-mod layers;
 #[cfg(feature = "http")]
-mod mounted;
+mod http_client_connections;
+#[cfg(feature = "http")]
+mod http_client_responses;
+#[cfg(feature = "ws")]
+mod keep_alive;
+mod layers;
+mod message_sizes;
+#[cfg(feature = "http")]
+mod mounted_http_service;
 mod order;
-mod overflow;
 mod panics;
 mod progress;
-mod rates;
-mod reentry;
-mod room;
-mod serving;
-#[cfg(feature = "ws")]
-mod silence;
-mod sizes;
-mod stalls;
+mod rate_limits;
+mod reconnect;
+mod responses;
+mod shutdown;
+mod slow_subscribers;
+mod stall_timeouts;
 mod subscriptions;
-mod survival;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
 mod traces;
-mod under_pressure;
 #[cfg(feature = "ws")]
-mod wires;
+mod websocket;

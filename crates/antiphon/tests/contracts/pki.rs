@@ -1,4 +1,4 @@
-//! Authorities and certificates for the tests of TLS, made anew for each run.
+//! Certificate authorities and certificates for the TLS tests, created for each run.
 
 use std::sync::LazyLock;
 
@@ -32,12 +32,12 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), pem }
     }
 
-    /// For a side of this name.
+    /// Issues a certificate for this name.
     pub(crate) fn issue(&self, names: &[&str]) -> Certified {
         self.issue_until(names, 4096)
     }
 
-    /// The same, valid until that year begins.
+    /// Issues a certificate for this name that is valid until the start of this year.
     pub(crate) fn issue_until(&self, names: &[&str], year: i32) -> Certified {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
@@ -56,17 +56,17 @@ impl Certified {
     }
 }
 
-/// The authority of the servers of these tests.
+/// The certificate authority of the servers in these tests.
 pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("ours"));
 
-/// What they show.
+/// The certificate of the servers in these tests.
 pub(crate) fn local() -> &'static Certified {
     static LOCAL: LazyLock<Certified> =
         LazyLock::new(|| AUTHORITY.issue(&["localhost", "127.0.0.1"]));
     &LOCAL
 }
 
-/// Trusts that authority and no other.
+/// A client configuration that trusts only this authority.
 pub(crate) fn trusting() -> TlsClient {
     TlsClient::new().without_system_roots().extra_roots(&AUTHORITY.pem).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Two sides in one process, and a raw end to say anything to one of them.
+//! Two sides in one process, and a raw peer that sends arbitrary messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,17 +16,17 @@ use tokio::sync::{Notify, mpsc};
 #[cfg(feature = "tls")]
 use crate::pki;
 
-/// Longer than any test. With it as the stall timeout, a connection that needs a timer to notice
-/// something does not notice in time.
+/// Longer than any test. As the stall timeout, it makes a test fail whose connection advances only by
+/// its timer.
 pub(crate) const FOREVER: Duration = Duration::from_secs(600);
 
-/// Ends a test that hangs, before the watchdog of a connection looks for the first time: what only
-/// its timer wakes is asleep for good.
+/// Fails a test that hangs. It does so before the watchdog of a connection checks for the first time, so
+/// that its timer cannot hide a missing wake-up.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), what).await.expect("the test hangs")
 }
 
-/// Two clients of each other: both sides of one connection.
+/// Both sides of one connection, as two clients of each other.
 pub(crate) fn both(
     left: (Limits, impl Handler),
     right: (Limits, impl Handler),
@@ -37,11 +37,11 @@ pub(crate) fn both(
     (ClientBuilder::over(side(left), a), right_side.over(b))
 }
 
-/// A served side, spoken to message by message.
+/// A raw peer, which sends and receives single messages.
 pub(crate) struct Raw(pub(crate) MemoryTransport);
 
 impl Raw {
-    /// The other end of a connection that this handler serves.
+    /// A raw peer of a connection that this handler serves.
     pub(crate) fn served(limits: Limits, handler: impl Handler) -> (Self, Client) {
         let (ours, theirs) = pair();
         (Self(ours), Client::builder().limits(limits).handler(handler).over(theirs))
@@ -51,14 +51,14 @@ impl Raw {
         self.0.send(Bytes::copy_from_slice(message.as_bytes())).await.unwrap();
     }
 
-    /// The next message.
+    /// Receives the next message.
     pub(crate) async fn next(&mut self) -> Value {
         let frame = within(self.0.next()).await.expect("the connection is open").unwrap();
         serde_json::from_slice(&frame).unwrap()
     }
 }
 
-/// The wires on which both sides can call.
+/// The endpoints on which both sides can call.
 pub(crate) fn wires() -> Vec<&'static str> {
     let mut wires = vec!["tcp://127.0.0.1:0", "memory:*"];
     if cfg!(feature = "ws") {
@@ -73,7 +73,7 @@ pub(crate) fn wires() -> Vec<&'static str> {
     wires
 }
 
-/// The same, and HTTP.
+/// Like [`wires`], with HTTP.
 pub(crate) fn wires_and_http() -> Vec<&'static str> {
     let mut wires = wires();
     if cfg!(feature = "http") {
@@ -93,12 +93,12 @@ pub(crate) fn client() -> ClientBuilder {
     Client::builder()
 }
 
-/// The same, connected.
+/// Connects a client that trusts the servers of these tests.
 pub(crate) async fn connect(address: &str) -> Client {
     client().connect(address).await.unwrap()
 }
 
-/// A server on a free port or name of this endpoint. A `*` makes a name that is free.
+/// A server on a free port or name of this endpoint. A `*` is replaced by a unique name.
 pub(crate) async fn bound(endpoint: &str) -> Server {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
@@ -108,7 +108,7 @@ pub(crate) async fn bound(endpoint: &str) -> Server {
     server
 }
 
-/// The same, serving until the test ends.
+/// Serves a handler until the test ends, and returns its endpoint.
 pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
     let server = bound(endpoint).await.limits(limits);
     let address = server.endpoints()[0].to_string();
@@ -116,7 +116,7 @@ pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler)
     address
 }
 
-/// A TCP connection to whatever this endpoint is.
+/// A TCP connection to this endpoint.
 pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
     let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
     let stream = TcpStream::connect(authority).await.unwrap();
@@ -124,22 +124,22 @@ pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// The next line, as JSON.
+/// Reads the next line, as JSON.
 pub(crate) async fn line(stream: &mut BufReader<TcpStream>) -> Value {
     let mut line = String::new();
     within(stream.read_line(&mut line)).await.unwrap();
     serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
 }
 
-/// Everything until the other side ends the connection, with a reset or without.
+/// Reads until the peer ends the connection, with or without a reset.
 pub(crate) async fn rest(stream: &mut BufReader<TcpStream>) -> Vec<u8> {
     let mut rest = Vec::new();
     let _ = within(stream.read_to_end(&mut rest)).await;
     rest
 }
 
-/// Lets the stall timeout of a TCP server go by more than once: connections that do stall are the
-/// clock.
+/// Waits until the stall timeout of a TCP server has passed more than once. Connections that stall are
+/// the clock.
 pub(crate) async fn stall_goes_by(address: &str) {
     for _ in 0..2 {
         let mut stalled = dial(address).await;
@@ -148,18 +148,18 @@ pub(crate) async fn stall_goes_by(address: &str) {
     }
 }
 
-/// Waits for another task, so that somebody else does the waking.
+/// Waits for another task, which wakes this one.
 pub(crate) async fn elsewhere() {
     tokio::spawn(tokio::task::yield_now()).await.unwrap();
 }
 
-/// Methods that wait for the test, and what the test sees of them.
+/// Methods that wait for the test, and the channels on which they report.
 pub(crate) struct Holding {
-    /// `hold` and the notification `hold_note` announce themselves and wait.
+    /// Has the method `hold` and the notification `hold_note`, which report their start and wait.
     pub(crate) router: Router,
     pub(crate) entered: mpsc::Receiver<()>,
     pub(crate) release: Arc<Notify>,
-    /// Hears of each cancellation.
+    /// Receives a message for each cancellation.
     pub(crate) gone: mpsc::Receiver<()>,
 }
 

@@ -1,6 +1,6 @@
-//! TLS: who is believed, what is spoken, and what happens to who speaks something else.
+//! TLS: trust, protocol versions, and peers that do not speak TLS.
 
-mod serving;
+mod connections;
 mod trust;
 mod versions;
 
@@ -18,7 +18,7 @@ use crate::support::within;
 pub(super) const SECURE: [&str; 3] =
     ["https://127.0.0.1:0", "wss://127.0.0.1:0", "tls://127.0.0.1:0"];
 
-/// What it knows of who calls.
+/// Methods that return facts of the connection, and one that calls back.
 pub(super) fn service() -> Router {
     Router::new()
         .method("transport", |(): (), cx: Context| async move { Ok(cx.connection().transport) })
@@ -41,7 +41,7 @@ pub(super) async fn serve_tls(endpoint: &str, tls: TlsServer, limits: Limits) ->
     address
 }
 
-/// What one call gives, or why there is no answer; HTTP connects only then.
+/// The result of one call, or the error of connecting or calling. HTTP connects at the first call.
 pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<Vec<u8>>>, String> {
     let connected = Client::builder().tls(tls).connect(address).await;
     let client = connected.map_err(|error| match error {
@@ -52,7 +52,7 @@ pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<
     called.map_err(|error: CallError| error.to_string())
 }
 
-/// A configuration of rustls, for a server that speaks these.
+/// A rustls configuration of a server with these ALPN protocols.
 pub(super) fn speaking(protocols: &[&[u8]]) -> TlsServer {
     let provider = rustls::crypto::ring::default_provider();
     let chain = vec![CertificateDer::from(local().der.clone())];
