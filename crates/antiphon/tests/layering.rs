@@ -1,6 +1,6 @@
-//! The layers of the library, in one order: a module uses only what is to its left.
+//! Checks the order of the layers: a module uses only modules of its own layer and of layers to its left.
 //!
-//! Reads the sources, so that a step back fails here and not in a review.
+//! The test reads the `use crate::` paths of the sources. A path to a layer on the right is a step back.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -43,7 +43,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
 /// Names at the root of the crate that are not modules.
 const ROOT: [&str; 1] = ["BoxFuture"];
 
-/// The place of a module in the order.
+/// The index of the layer of a module.
 fn layer_of(module: &str) -> usize {
     let found = LAYERS.iter().position(|(_, modules)| modules.contains(&module));
     found.unwrap_or_else(|| panic!("`{module}` has no layer: add it to LAYERS"))
