@@ -1,6 +1,6 @@
 //! A conformance suite for JSON-RPC 2.0.
 //!
-//! [`server`] checks a server: it sends the transcripts of the suite and compares what comes back.
+//! [`server`] checks a server: it sends the transcripts of the suite and compares the replies.
 //! [`client`] checks a client: it serves scenarios, most of them faulty, and looks at what the client
 //! sends and how it exits. Both return one [`CaseResult`] per case, and [`CheckReport`] prints them.
 //!

@@ -11,7 +11,7 @@ use bytes::BytesMut;
 use clap::Args;
 
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::params::read_data;
 
@@ -41,7 +41,7 @@ Input: one message per line, or one Array of messages.
 Output: one response per line, with your ids, in the order of the calls. On the
 wire the batch uses other ids. The exit code is 1 if any response is an error."#;
 
-pub(crate) async fn run(args: BatchArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: BatchArgs) -> Result<Exit, CommandError> {
     let (ids, entries) = read(&read_data(&args.data)?)?;
     args.connect
         .with_client(
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: BatchArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints each response and returns the worst exit code.
-fn show(ids: &[Id], results: Vec<Result<RawJson, CallError>>) -> Result<Exit, Failure> {
+fn show(ids: &[Id], results: Vec<Result<RawJson, CallError>>) -> Result<Exit, CommandError> {
     let mut exit = Exit::Success;
     for (id, result) in ids.iter().zip(results) {
         let worst = match result {
@@ -61,14 +61,14 @@ fn show(ids: &[Id], results: Vec<Result<RawJson, CallError>>) -> Result<Exit, Fa
             Err(CallError::Rpc(error)) => {
                 show_response(id, &Err(error)).map(|()| Exit::PeerError)?
             }
-            Err(other) => Failure::from(other).about(&format!("id {id}")).report(),
+            Err(other) => CommandError::from(other).about(&format!("id {id}")).report(),
         };
         exit = exit.max(worst);
     }
     Ok(exit)
 }
 
-fn show_response(id: &Id, outcome: &Outcome) -> Result<(), Failure> {
+fn show_response(id: &Id, outcome: &Outcome) -> Result<(), CommandError> {
     let mut response = BytesMut::new();
     encode::response(id, outcome, &mut response);
     let text = String::from_utf8_lossy(&response);
@@ -82,22 +82,22 @@ fn show_response(id: &Id, outcome: &Outcome) -> Result<(), Failure> {
 type Read = (Vec<Id>, Vec<BatchEntry>);
 
 /// Parses the input into entries and the ids of the calls among them.
-fn read(input: &[u8]) -> Result<Read, Failure> {
+fn read(input: &[u8]) -> Result<Read, CommandError> {
     let text = std::str::from_utf8(input)
-        .map_err(|error| Failure::usage(format!("the input is not UTF-8: {error}")))?;
+        .map_err(|error| CommandError::usage(format!("the input is not UTF-8: {error}")))?;
     let text = text.trim();
     if text.starts_with('[') { read_array(text) } else { read_lines(text) }
         .and_then(|read| if read.1.is_empty() { Err(empty()) } else { Ok(read) })
 }
 
-fn empty() -> Failure {
-    Failure::usage("the input contains no messages")
+fn empty() -> CommandError {
+    CommandError::usage("the input contains no messages")
         .hint(r#"write one per line, such as {"method":"sum","params":[1,2]}, or one Array"#)
 }
 
-fn read_array(text: &str) -> Result<Read, Failure> {
+fn read_array(text: &str) -> Result<Read, CommandError> {
     let values: Vec<RawJson> = serde_json::from_str(text).map_err(|error| {
-        Failure::usage(format!("the Array in the input is not valid JSON: {error}"))
+        CommandError::usage(format!("the Array in the input is not valid JSON: {error}"))
     })?;
     let mut read = Read::default();
     for (index, value) in values.iter().enumerate() {
@@ -107,7 +107,7 @@ fn read_array(text: &str) -> Result<Read, Failure> {
     Ok(read)
 }
 
-fn read_lines(text: &str) -> Result<Read, Failure> {
+fn read_lines(text: &str) -> Result<Read, CommandError> {
     let mut read = Read::default();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let place = read.1.len() + 1;
@@ -116,8 +116,8 @@ fn read_lines(text: &str) -> Result<Read, Failure> {
     Ok(read)
 }
 
-fn wrong(unit: &str, number: usize, fault: &str) -> Failure {
-    Failure::usage(format!("{unit} {number}: {fault}"))
+fn wrong(unit: &str, number: usize, fault: &str) -> CommandError {
+    CommandError::usage(format!("{unit} {number}: {fault}"))
         .hint(r#"a message is an Object such as {"method":"sum","params":[1,2],"id":1}"#)
 }
 

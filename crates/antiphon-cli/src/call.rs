@@ -10,7 +10,7 @@ use clap::Args;
 use tokio::time::Instant;
 
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::openrpc::discovery::{self, SchemaArgs};
 use crate::openrpc::validate;
 use crate::output;
@@ -62,7 +62,7 @@ Output:
   The result goes to stdout. On a terminal it is indented; elsewhere it is the
   JSON as received, for example for jq.";
 
-pub(crate) async fn run(args: CallArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
     let params = args.params.read()?;
     let known = args.schema.read()?;
     if let Some(document) = &known {
@@ -113,7 +113,7 @@ struct CallOutcome {
 }
 
 impl CallPlan<'_> {
-    async fn run(mut self, client: &Client, call: Invocation) -> Result<CallOutcome, Failure> {
+    async fn run(mut self, client: &Client, call: Invocation) -> Result<CallOutcome, CommandError> {
         if self.fetches_document {
             let document = discovery::fetch(client).await?;
             validate::check_call(&document, self.method, call.params.as_ref())?;
@@ -130,16 +130,16 @@ impl CallPlan<'_> {
     }
 }
 
-fn show(CallOutcome { reply, hint }: CallOutcome) -> Result<Exit, Failure> {
+fn show(CallOutcome { reply, hint }: CallOutcome) -> Result<Exit, CommandError> {
     let result = reply.map_err(|error| match hint {
-        Some(hint) => Failure::from(error).hint(hint),
+        Some(hint) => CommandError::from(error).hint(hint),
         None => error.into(),
     })?;
     output::result(&result)?;
     Ok(Exit::Success)
 }
 
-fn show_raw(whole: &Bytes, reply: &Result<RawJson, CallError>) -> Result<Exit, Failure> {
+fn show_raw(whole: &Bytes, reply: &Result<RawJson, CallError>) -> Result<Exit, CommandError> {
     output::line(String::from_utf8_lossy(whole).trim_end())?;
     Ok(if reply.is_ok() { Exit::Success } else { Exit::PeerError })
 }

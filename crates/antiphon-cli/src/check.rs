@@ -1,4 +1,5 @@
-//! `antiphon check`: does a server keep to JSON-RPC 2.0? The suite is `antiphon-check`.
+//! `antiphon check`: the flags, the output and the exit code of a server check. The crate
+//! `antiphon-check` performs the check.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,47 +12,47 @@ use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use crate::check_options::{ReportArgs, SelectionArgs, interrupted, list};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
 use crate::{connect, endpoint, output};
 
-/// Judge whether a server keeps to JSON-RPC 2.0, whatever it is written in
+/// Check whether a server conforms to JSON-RPC 2.0
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CheckArgs {
-    /// Where the server is, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
+    /// The server's endpoint, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
     #[arg(value_name = "ENDPOINT", value_parser = first, required_unless_present = "list")]
     first: Option<First>,
-    /// Transcripts to run instead of those that are built in
+    /// Transcripts to run instead of the built-in suite
     files: Vec<PathBuf>,
-    /// A harmless method of the server, to call in cases that need any; else one is looked for
+    /// A harmless method of the server, for cases that need one [default: found automatically]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Params that it takes, as JSON
+    /// Valid params of that method, as JSON
     #[arg(long, value_name = "JSON", requires = "method", default_value = "[]")]
     params: RawParams,
-    /// The dialect, for servers that deviate on purpose
+    /// The dialect of the server, if it deviates from JSON-RPC 2.0 on purpose
     #[arg(long, value_enum, default_value_t = Profile::Plain)]
     profile: Profile,
-    /// The command that starts the server; it is started again when it dies, and killed at the end
+    /// Start the server with this command, restart it after a crash, and kill it at the end
     #[arg(long, value_name = "COMMAND")]
     spawn: Option<String>,
     #[command(flatten)]
     selection: SelectionArgs,
-    /// Attack it as well: bombs, endless and huge messages, slow clients, floods
+    /// Run attacks too: deep nesting, huge and endless messages, slow clients, floods
     #[arg(long)]
     hostile: bool,
-    /// Attack another machine, too: only with --hostile, and only if it is yours
+    /// Allow attacks on another machine; attack only your own servers
     #[arg(long, requires = "hostile")]
     allow_remote: bool,
     #[command(flatten)]
     reporting: ReportArgs,
-    /// How long one answer may take
+    /// The time limit of one response
     #[arg(long, value_name = "TIME", default_value_t = Span(ServerCheck::TIMEOUT))]
     timeout: Span,
-    /// How long the whole run may take; 0 or none for ever [default: 25s, 5m with --hostile]
+    /// The time limit of the whole run; 0 or none for no limit [default: 25s, 5m with --hostile]
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
     /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
@@ -61,7 +62,7 @@ pub(crate) struct CheckArgs {
     tls: ClientTls,
 }
 
-/// What comes first on the command line: with `--list` it may be a transcript.
+/// The first argument: an endpoint, or with `--list` a transcript.
 #[derive(Clone, Debug)]
 enum First {
     Endpoint(Endpoint),
@@ -77,7 +78,7 @@ fn first(text: &str) -> Result<First, String> {
     }
 }
 
-/// Params that were read, as they were written.
+/// Params as JSON text, already validated.
 #[derive(Clone, Debug)]
 struct RawParams(String);
 
@@ -88,7 +89,9 @@ impl std::str::FromStr for RawParams {
         let json = RawJson::parse(text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
         match json.as_str().trim_start().as_bytes().first() {
             Some(b'[' | b'{') => Ok(Self(json.as_str().to_owned())),
-            _ => Err("params are an Array or an Object, as in '[1,2]' or '{\"a\":1}'".to_owned()),
+            _ => {
+                Err("params must be an Array or an Object, as in '[1,2]' or '{\"a\":1}'".to_owned())
+            }
         }
     }
 }
@@ -100,32 +103,31 @@ Examples:
   antiphon check http://127.0.0.1:8545 --method eth_chainId
   antiphon check tcp://127.0.0.1:4000 --method get_user --params '{\"id\":1}'
   antiphon check exec+header:clangd --profile lsp
-  antiphon check http://127.0.0.1:3000 --spawn 'node server.js'    starts it, and again if it dies
+  antiphon check http://127.0.0.1:3000 --spawn 'node server.js'    starts and restarts it
   antiphon check http://127.0.0.1:3000 --only batch --only ids -v
   antiphon check http://127.0.0.1:3000 --baseline known.txt --update-baseline
   antiphon check http://127.0.0.1:3000 --format junit > report.xml
-  antiphon check http://127.0.0.1:3000 my/*.wire                   your own transcripts
+  antiphon check http://127.0.0.1:3000 my/*.wire                   runs your own transcripts
   antiphon check --list
   antiphon check --list my/*.wire
 
-What a MUST of the specification asks for and a server does not do is a failure; a SHOULD is a
-warning; where the specification leaves a choice, it is told what the server does, and not judged.
-A server that crashes fails, whatever was sent.
+An unmet MUST of the specification is a failure, and an unmet SHOULD is a warning. Where the
+specification leaves a choice, the behaviour is reported, not scored. A crash is always a failure.
 
 Exit codes:
-    0  no failure; with --baseline, nothing is worse
-    1  a failure; with --baseline, something is worse; or the server was gone before all was run
-    2  the command line or a transcript makes no sense, or --spawn finds its port taken
-    3  the server cannot be reached, or the report cannot be written
-    4  the time was up before all was run, and nothing failed
-    5  the server answers no call, so that nothing can be judged
-  130  Ctrl-C, SIGTERM or SIGHUP: the server that --spawn started has been ended, too";
+    0  no failure; with --baseline, no case is worse
+    1  a failure; with --baseline, a case is worse; or the server went away during the run
+    2  invalid command line or transcript, or another process listens on the port of --spawn
+    3  the server is unreachable, or the report cannot be written
+    4  the time was up before all cases were run, and none failed
+    5  the server replies to no call, so no case can be run
+  130  Ctrl-C, SIGTERM or SIGHUP; a server that --spawn started is killed too";
 
-pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, CommandError> {
     if let Some(First::File(path)) = &args.first {
         if !args.selection.list {
-            return Err(Failure::usage(format!("`{}` is no endpoint", path.display()))
-                .hint("the endpoint comes first, and transcripts behind it"));
+            return Err(CommandError::usage(format!("`{}` is not an endpoint", path.display()))
+                .hint("put the endpoint first, and transcripts after it"));
         }
         args.files.insert(0, path.clone());
     }
@@ -139,7 +141,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
         return list(suite.summaries());
     }
     let Some(First::Endpoint(endpoint)) = &args.first else {
-        return Err(Failure::usage("there is no endpoint"));
+        return Err(CommandError::usage("the endpoint is missing"));
     };
     let bar = ProgressBar::new(suite.summaries().len());
     // The run drops, and so ends, every process that it started.
@@ -147,7 +149,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
         biased;
         () = interrupted() => {
             bar.clear();
-            Err(Failure::new(Exit::Interrupted, "interrupted before all cases were run"))
+            Err(CommandError::new(Exit::Interrupted, "interrupted before all cases were run"))
         }
         exit = args.check(endpoint, &suite, baseline.as_ref(), &bar) => exit,
     }
@@ -155,7 +157,7 @@ pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, Failure> {
 
 impl CheckArgs {
     /// Reads the baseline. Notes the names in it that no case has, if every shipped case is run.
-    fn baseline(&self, suite: &Suite) -> Result<Option<Baseline>, Failure> {
+    fn baseline(&self, suite: &Suite) -> Result<Option<Baseline>, CommandError> {
         let mut baseline = self.reporting.baseline()?;
         if let Some(baseline) = &mut baseline
             && suite.is_shipped()
@@ -164,7 +166,7 @@ impl CheckArgs {
             let names: HashSet<&str> = suite.summaries().map(|case| case.name).collect();
             for name in baseline.remove_unknown(|name| names.contains(name)) {
                 let name = output::visible(&name);
-                output::note(&format!("the baseline names {name}, and there is no such case"));
+                output::note(&format!("the baseline contains {name}, but there is no such case"));
             }
         }
         Ok(baseline)
@@ -176,7 +178,7 @@ impl CheckArgs {
         suite: &Suite,
         baseline: Option<&Baseline>,
         bar: &ProgressBar,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit, CommandError> {
         let start = Instant::now();
         let check = self.server_check(endpoint)?;
         let run = server::run(&check, suite, |event| match event {
@@ -193,17 +195,20 @@ impl CheckArgs {
         ];
         let exit = self.reporting.report(baseline, facts, start.elapsed(), run.results)?;
         if run.is_gone {
-            let what = "the server was gone before all cases were run";
-            return Err(Failure::new(Exit::PeerError, what));
+            let what = "the server went away before all cases were run";
+            return Err(CommandError::new(Exit::PeerError, what));
         }
         if run.is_late && exit == Exit::Success {
-            return Err(Failure::new(Exit::Timeout, "the time was up before all cases were run")
-                .hint("--budget 2m gives more"));
+            return Err(CommandError::new(
+                Exit::Timeout,
+                "the time was up before all cases were run",
+            )
+            .hint("--budget 2m allows more time"));
         }
         Ok(exit)
     }
 
-    fn server_check(&self, endpoint: &Endpoint) -> Result<ServerCheck, Failure> {
+    fn server_check(&self, endpoint: &Endpoint) -> Result<ServerCheck, CommandError> {
         let default = match self.hostile {
             true => ServerCheck::HOSTILE_BUDGET,
             false => ServerCheck::BUDGET,

@@ -1,4 +1,5 @@
-//! `antiphon check-client`: does a client keep to JSON-RPC 2.0? The suite is `antiphon-check`.
+//! `antiphon check-client`: the flags, the output and the exit code of a client check. The crate
+//! `antiphon-check` performs the check.
 
 use antiphon_check::client::{self, ClientCheck, ClientFraming, ClientSuite, ClientTransport};
 use antiphon_check::{RunEvent, validate_json};
@@ -6,47 +7,47 @@ use clap::Args;
 use tokio::time::Instant;
 
 use crate::check_options::{ReportArgs, SelectionArgs, explain, interrupted, list};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{Count, MaybeSpan, Span};
 
-/// Judge whether a client keeps to JSON-RPC 2.0, whatever it is written in
+/// Check whether a client conforms to JSON-RPC 2.0
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CheckClientArgs {
-    /// The client, which is run once a scenario; {endpoint} stands for where the server is, {address}
-    /// for its host and port or its path, {port} for its port
+    /// The client's command, run once per scenario; {endpoint} is replaced with the server's endpoint,
+    /// {address} with its host and port or its path, {port} with its port
     #[arg(last = true, required_unless_present = "list", value_name = "COMMAND")]
     command: Vec<String>,
-    /// The wire that it is served on
+    /// The transport of the scenarios
     #[arg(long, value_enum, default_value_t = ClientTransport::Http)]
     over: ClientTransport,
-    /// How messages lie on a raw stream: tcp, unix or stdio [default: line]
+    /// The framing of a raw stream (tcp, unix or stdio) [default: line]
     #[arg(long, value_enum)]
     framing: Option<ClientFraming>,
-    /// What ordinary calls get as their result, for clients that look at it; else their own params
+    /// The result of ordinary calls, for clients that check it [default: the params of the call]
     #[arg(long, value_name = "JSON", value_parser = json)]
     result: Option<String>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
     reporting: ReportArgs,
-    /// How many clients to run at once
+    /// The number of clients to run at once
     #[arg(short, long, value_name = "COUNT", default_value_t = Count(1))]
     jobs: Count,
-    /// How long the client may take for one scenario
+    /// The time limit of one scenario
     #[arg(long, value_name = "TIME", default_value_t = Span(ClientCheck::TIMEOUT))]
     timeout: Span,
-    /// How long the whole run may take; 0 or none for ever
+    /// The time limit of the whole run; 0 or none for no limit
     #[arg(long, value_name = "TIME", default_value_t = ClientCheck::BUDGET.into())]
     budget: MaybeSpan,
 }
 
 const HELP: &str = "\
-The client is started once for each scenario, with the name of it in ANTIPHON_SCENARIO. It makes
-at least one call, whatever the method, and exits with 0 if its calls had results and with another
-code if one had not. A client that can have two calls in flight, or send a batch, is asked more.
+The command starts once per scenario, with the scenario's name in ANTIPHON_SCENARIO. The client must
+make at least one call, of any method, and exit with 0 if all its calls got results, or with another
+code if one did not. More scenarios apply to a client that has two calls in flight or sends batches.
 
 Examples:
   antiphon check-client -- antiphon call {endpoint} subtract 42 23
@@ -59,25 +60,24 @@ Examples:
   antiphon check-client --format junit -- ./client {endpoint} > report.xml
   antiphon check-client --list
 
-In a report --> is what the server said, and <-- what the client did.
-What a client must not do, such as take an error for a result or wait for a server that is gone,
-is a failure; what it should not do is a warning; where it is free, it is told what it does, and
-not judged. A client that dies of a signal fails, whatever was said.
+In a report, --> marks messages of the server and <-- messages of the client. To treat an error as a
+result, to lose a result, to crash or to hang is a failure. To accept an invalid response is a
+warning. Where the specification leaves a choice, the behaviour is reported, not scored.
 
 Exit codes:
-    0  no failure; with --baseline, nothing is worse
-    1  a failure; with --baseline, something is worse
-    2  the command line makes no sense
+    0  no failure; with --baseline, no case is worse
+    1  a failure; with --baseline, a case is worse
+    2  invalid command line
     3  the client does not start
-    4  the time was up before all was run, and nothing failed
-    5  the client makes no call, or fails where it gets a result, so that nothing can be judged
-  130  Ctrl-C, SIGTERM or SIGHUP: the clients that run have been ended, too";
+    4  the time was up before all scenarios were run, and none failed
+    5  the client makes no call, or fails although it gets a result, so no scenario can be run
+  130  Ctrl-C, SIGTERM or SIGHUP; running clients are killed too";
 
 fn json(text: &str) -> Result<String, String> {
     validate_json(text).map(|()| text.trim().to_owned())
 }
 
-pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, CommandError> {
     let mut suite = ClientSuite::shipped();
     suite.select(&args.selection.selection())?;
     if args.selection.list {
@@ -95,10 +95,10 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let run = tokio::select! {
         run = run => run.map_err(|error| {
             explain(&error);
-            Failure::from(error)
+            CommandError::from(error)
         }),
         () = interrupted() => {
-            Err(Failure::new(Exit::Interrupted, "interrupted before all scenarios were run"))
+            Err(CommandError::new(Exit::Interrupted, "interrupted before all scenarios were run"))
         }
     };
     bar.clear();
@@ -106,8 +106,11 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, Failure> {
     let facts = vec![("client", shell_words::join(&args.command)), ("over", check.wire_name())];
     let exit = args.reporting.report(baseline.as_ref(), facts, start.elapsed(), run.results)?;
     if run.is_late && exit == Exit::Success {
-        return Err(Failure::new(Exit::Timeout, "the time was up before all scenarios were run")
-            .hint("--budget 10m gives more"));
+        return Err(CommandError::new(
+            Exit::Timeout,
+            "the time was up before all scenarios were run",
+        )
+        .hint("--budget 10m allows more time"));
     }
     Ok(exit)
 }

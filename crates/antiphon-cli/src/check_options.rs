@@ -10,19 +10,19 @@ use antiphon_check::{
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
-/// Which cases to run.
+/// The flags that choose cases.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SelectionArgs {
-    /// Run these alone: a group, a case, the beginning of its name with *, or a level; may be repeated
+    /// Run only these: a group, a case, a prefix such as id-*, or a level; may be repeated
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     only: Vec<String>,
-    /// Leave these out; may be repeated
+    /// Skip these; may be repeated
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     skip: Vec<String>,
-    /// List the cases and run none
+    /// List the cases, and run none
     #[arg(long, help_heading = "Cases")]
     pub(crate) list: bool,
 }
@@ -34,33 +34,33 @@ impl SelectionArgs {
 }
 
 /// Prints one case per line.
-pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<Exit, Failure> {
+pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<Exit, CommandError> {
     for CaseSummary { group, name, level, title } in cases {
         output::line(&format!("{:<40} {level:<6} {title}", format!("{group}/{name}")))?;
     }
     Ok(Exit::Success)
 }
 
-/// How to report the results.
+/// The flags of the report.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// How to print the report
+    /// The format of the report
     #[arg(long, value_enum, default_value_t = ReportFormat::Text, help_heading = "Report")]
     format: ReportFormat,
-    /// Known findings: fail only if something is worse, and tell what is better
+    /// A file of known findings: fail only if a case is worse, and list those that are better
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     baseline: Option<PathBuf>,
-    /// Write what was found to --baseline
+    /// Write the findings of this run to the --baseline file
     #[arg(long, requires = "baseline", help_heading = "Report")]
     update_baseline: bool,
-    /// Tell of every case, not only of findings
+    /// List every case, not only findings
     #[arg(short, long, help_heading = "Report")]
     pub(crate) verbose: bool,
 }
 
 impl ReportArgs {
     /// Reads the baseline; an empty one, if the file is to be written for the first time.
-    pub(crate) fn baseline(&self) -> Result<Option<Baseline>, Failure> {
+    pub(crate) fn baseline(&self) -> Result<Option<Baseline>, CommandError> {
         match &self.baseline {
             Some(path) if self.update_baseline && !path.exists() => Ok(Some(Baseline::default())),
             Some(path) => Ok(Some(Baseline::read(path)?)),
@@ -75,7 +75,7 @@ impl ReportArgs {
         facts: Vec<(&'static str, String)>,
         took: Duration,
         results: Vec<CaseResult>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Exit, CommandError> {
         let changes = baseline.map(|baseline| baseline.compare(&results));
         let (seconds, is_verbose) = (took.as_secs_f64(), self.verbose);
         let report = CheckReport { facts, seconds, results, changes, is_verbose };
@@ -119,7 +119,7 @@ pub(crate) fn explain(error: &CheckError) {
     }
 }
 
-impl From<CheckError> for Failure {
+impl From<CheckError> for CommandError {
     fn from(error: CheckError) -> Self {
         let exit = match error.kind() {
             CheckErrorKind::Usage => Exit::Usage,

@@ -8,7 +8,7 @@ use clap::Args;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::limits::ConnectionLimits;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
@@ -52,27 +52,33 @@ impl ConnectArgs {
         &self,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
         work: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
-        show: impl FnOnce(T) -> Result<Exit, Failure>,
-    ) -> Result<Exit, Failure> {
+        show: impl FnOnce(T) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
         let deadline = self.deadline();
         let client = self.before(deadline, self.connecting(None, inspect)?).await??;
         let outcome = self.before(deadline, work(&client)).await;
         let shown = outcome.and_then(|outcome| show(outcome?));
         let shown = shown.map_err(|failure| self.tls.advise(failure));
         // The outcome is printed first: closing the connection may take time.
-        let exit = shown.unwrap_or_else(Failure::report);
+        let exit = shown.unwrap_or_else(CommandError::report);
         let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
         Ok(exit)
     }
 
     /// Connects. The caller closes the connection.
-    pub(crate) async fn connect(&self, reconnect: Option<Reconnect>) -> Result<Client, Failure> {
+    pub(crate) async fn connect(
+        &self,
+        reconnect: Option<Reconnect>,
+    ) -> Result<Client, CommandError> {
         let connected = async { self.in_time(self.connecting(reconnect, |_, _| {})?).await? };
         connected.await.map_err(|failure| self.tls.advise(failure))
     }
 
     /// Awaits a future for at most `--timeout`.
-    pub(crate) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, CommandError> {
         self.before(self.deadline(), work).await
     }
 
@@ -95,10 +101,10 @@ impl ConnectArgs {
         &self,
         reconnect: Option<Reconnect>,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
-    ) -> Result<impl Future<Output = Result<Client, Failure>>, Failure> {
+    ) -> Result<impl Future<Output = Result<Client, CommandError>>, CommandError> {
         let web = matches!(self.endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
         if !self.headers.is_empty() && !web {
-            return Err(Failure::usage(format!("{} does not support headers", self.endpoint))
+            return Err(CommandError::usage(format!("{} does not support headers", self.endpoint))
                 .hint("-H is for http:// and ws://"));
         }
         let tls = self.tls.client([&self.endpoint])?;
@@ -131,7 +137,7 @@ impl ConnectArgs {
         &self,
         deadline: Option<Instant>,
         work: impl Future<Output = T>,
-    ) -> Result<T, Failure> {
+    ) -> Result<T, CommandError> {
         let work = async move {
             match deadline {
                 None => Ok(work.await),
@@ -145,10 +151,12 @@ impl ConnectArgs {
         }
     }
 
-    fn timed_out(&self) -> Failure {
+    fn timed_out(&self) -> CommandError {
         let limit = self.timeout.0.map(Span).map(|span| span.to_string()).unwrap_or_default();
-        let late =
-            Failure::new(Exit::Timeout, format!("no reply from {} within {limit}", self.endpoint));
+        let late = CommandError::new(
+            Exit::Timeout,
+            format!("no reply from {} within {limit}", self.endpoint),
+        );
         if let Endpoint::Exec { framing: None, .. }
         | Endpoint::Tcp { framing: None, .. }
         | Endpoint::Unix { framing: None, .. } = self.endpoint
@@ -160,16 +168,16 @@ impl ConnectArgs {
         late.hint("--timeout 2m waits longer, --timeout 0 waits forever")
     }
 
-    fn connect_failed(&self, error: &ConnectError) -> Failure {
+    fn connect_failed(&self, error: &ConnectError) -> CommandError {
         let ConnectError::Failed { endpoint, source } = error else {
-            return Failure::usage(error.to_string());
+            return CommandError::usage(error.to_string());
         };
         let exit = match source.kind() {
             ErrorKind::TimedOut => Exit::Timeout,
             ErrorKind::Unsupported => Exit::Usage,
             _ => Exit::Transport,
         };
-        let failure = Failure::new(exit, format!("cannot connect to {endpoint}: {source}"));
+        let failure = CommandError::new(exit, format!("cannot connect to {endpoint}: {source}"));
         match (source.kind(), &self.endpoint) {
             (ErrorKind::NotFound, Endpoint::Exec { .. }) => {
                 failure.hint("check that the command is installed and in PATH")

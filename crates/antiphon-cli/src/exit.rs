@@ -43,7 +43,7 @@ impl From<Exit> for ExitCode {
 
 /// The error of a command, as it is printed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     /// Printed as `error -32601: ...` for an error of the peer. Without a code: `error: ...`.
     code: Option<Code>,
@@ -52,7 +52,7 @@ pub(crate) struct Failure {
     hint: Option<String>,
 }
 
-impl Failure {
+impl CommandError {
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, code: None, what: what.into(), data: None, hint: None }
     }
@@ -97,7 +97,7 @@ impl Failure {
     }
 }
 
-impl From<ErrorObject> for Failure {
+impl From<ErrorObject> for CommandError {
     fn from(error: ErrorObject) -> Self {
         let failure = Self::new(Exit::PeerError, error.message);
         let failure = Self { code: Some(error.code), data: error.data, ..failure };
@@ -110,7 +110,7 @@ impl From<ErrorObject> for Failure {
     }
 }
 
-impl From<CallError> for Failure {
+impl From<CallError> for CommandError {
     fn from(error: CallError) -> Self {
         let exit = match error {
             CallError::Rpc(error) => return error.into(),

@@ -32,7 +32,7 @@ use clap::Parser as _;
 use tokio::runtime::Builder;
 
 use crate::cli::{Cli, Command};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -40,10 +40,10 @@ fn main() -> ExitCode {
     let level = if matches!(cli.command, Command::Serve(_)) { "warn" } else { "error" };
     let is_traced = matches!(&cli.command, Command::Serve(args) if args.is_traced());
     log::init(&cli.log, level, is_traced);
-    run(cli.command).unwrap_or_else(Failure::report).into()
+    run(cli.command).unwrap_or_else(CommandError::report).into()
 }
 
-fn run(command: Command) -> Result<Exit, Failure> {
+fn run(command: Command) -> Result<Exit, CommandError> {
     match command {
         Command::Completions(args) => in_runtime(completions::run(args)),
         Command::Serve(args) => in_runtime(serve::run(args)),
@@ -60,9 +60,11 @@ fn run(command: Command) -> Result<Exit, Failure> {
 }
 
 /// Runs a command on one thread. A server and a load generator start more threads themselves.
-fn in_runtime(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+fn in_runtime(
+    work: impl Future<Output = Result<Exit, CommandError>>,
+) -> Result<Exit, CommandError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| {
-        Failure::new(Exit::Transport, format!("cannot start the async runtime: {error}"))
+        CommandError::new(Exit::Transport, format!("cannot start the async runtime: {error}"))
     })?;
     let exit = runtime.block_on(Box::pin(work));
     // A thread that blocks on stdin cannot be cancelled, so the process does not wait for it.

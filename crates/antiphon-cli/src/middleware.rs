@@ -9,7 +9,7 @@ use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, Rat
 use antiphon::{Handler, Router, Server};
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::quantity::Count;
 
 /// The method that authenticates a connection without headers.
@@ -69,7 +69,7 @@ impl MiddlewareArgs {
         self,
         router: Router,
         server: Server,
-    ) -> Result<(Arc<dyn Handler>, Server), Failure> {
+    ) -> Result<(Arc<dyn Handler>, Server), CommandError> {
         let metrics = self.metrics.then(|| Metrics::new(router.names()));
         let auth = self.auth()?;
         let mut handler: Arc<dyn Handler> = Arc::new(router);
@@ -102,7 +102,7 @@ impl MiddlewareArgs {
         Ok((handler, server))
     }
 
-    fn auth(&self) -> Result<Option<Auth>, Failure> {
+    fn auth(&self) -> Result<Option<Auth>, CommandError> {
         if self.auth_bearer.is_empty() && self.auth_basic.is_empty() {
             return Ok(None);
         }
@@ -112,7 +112,7 @@ impl MiddlewareArgs {
         }
         for line in lines(&self.auth_basic)? {
             let (user, password) = line.split_once(':').ok_or_else(|| {
-                Failure::usage("--auth-basic needs a user and a password, such as ada:secret")
+                CommandError::usage("--auth-basic needs a user and a password, such as ada:secret")
             })?;
             auth = auth.basic(user, password);
         }
@@ -163,7 +163,7 @@ fn unlimited() -> Quota {
 }
 
 /// Returns all secrets; a file has one per line.
-fn lines(secrets: &[Secret]) -> Result<Vec<String>, Failure> {
+fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
     let mut all = Vec::new();
     for Secret(secret) in secrets {
         let Some(path) = secret.strip_prefix('@') else {
@@ -171,14 +171,14 @@ fn lines(secrets: &[Secret]) -> Result<Vec<String>, Failure> {
             continue;
         };
         let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("cannot read credentials from {path}: {error}"))
+            CommandError::usage(format!("cannot read credentials from {path}: {error}"))
         })?;
         let found = text.lines().map(str::trim).filter(|line| !line.is_empty());
         let before = all.len();
         all.extend(found.map(str::to_owned));
         if all.len() == before {
             return Err(
-                Failure::usage(format!("no credentials in {path}")).hint("write one per line")
+                CommandError::usage(format!("no credentials in {path}")).hint("write one per line")
             );
         }
     }

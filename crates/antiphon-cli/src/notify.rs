@@ -4,7 +4,7 @@ use antiphon::Invocation;
 use clap::Args;
 
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::params::ParamArgs;
 
 /// Send a notification, which has no response
@@ -29,7 +29,7 @@ Examples:
 The exit code is 0 if the message was sent. A notification has no response, so
 it does not show whether the server knows the method.";
 
-pub(crate) async fn run(args: NotifyArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: NotifyArgs) -> Result<Exit, CommandError> {
     let notification = Invocation::new(&args.method, args.params.read()?);
     args.connect
         .with_client(

@@ -9,10 +9,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use antiphon::RawJson;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 /// Prints a result.
-pub(crate) fn result(json: &RawJson) -> Result<(), Failure> {
+pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
     let text = json.as_str();
     if io::stdout().is_terminal() {
         line(&pretty(text, colours(&io::stdout())))
@@ -22,26 +22,26 @@ pub(crate) fn result(json: &RawJson) -> Result<(), Failure> {
 }
 
 /// Prints one line on stdout.
-pub(crate) fn line(text: &str) -> Result<(), Failure> {
+pub(crate) fn line(text: &str) -> Result<(), CommandError> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
     match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::new(Exit::Transport, format!("cannot write to stdout: {error}")))
+            Err(CommandError::new(Exit::Transport, format!("cannot write to stdout: {error}")))
         }
         _ => Ok(()),
     }
 }
 
 /// Prints an item on one line, also on a terminal. Returns false after a broken pipe.
-pub(crate) fn item(json: &RawJson) -> Result<bool, Failure> {
+pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
     let mut stdout = io::stdout().lock();
     let text = format!("{}\n", on_one_line(json.as_str()));
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => {
-            Err(Failure::new(Exit::Transport, format!("cannot write to stdout: {error}")))
+            Err(CommandError::new(Exit::Transport, format!("cannot write to stdout: {error}")))
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::Read as _;
 use antiphon::{Params, RawJson};
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 
 /// The params of a call or a notification.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct ParamArgs {
 
 impl ParamArgs {
     /// Returns the params, or `None` if none were given.
-    pub(crate) fn read(&self) -> Result<Option<Params>, Failure> {
+    pub(crate) fn read(&self) -> Result<Option<Params>, CommandError> {
         match &self.data {
             Some(data) => whole(read_data(data)?).map(Some),
             None => assemble(&self.params),
@@ -32,7 +32,7 @@ impl ParamArgs {
 }
 
 /// Reads the value of `-d`: the text itself, a file, or stdin.
-pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, CommandError> {
     let (read, name) = match data.strip_prefix('@') {
         None if data != "-" => return Ok(data.as_bytes().to_vec()),
         None | Some("-") => {
@@ -42,18 +42,18 @@ pub(crate) fn read_data(data: &str) -> Result<Vec<u8>, Failure> {
         Some(path) => (std::fs::read(path), path),
     };
     read.map_err(|error| {
-        Failure::usage(format!("cannot read {name}: {error}"))
+        CommandError::usage(format!("cannot read {name}: {error}"))
             .hint("use JSON, @FILE, or - for stdin")
     })
 }
 
-fn whole(text: Vec<u8>) -> Result<Params, Failure> {
+fn whole(text: Vec<u8>) -> Result<Params, CommandError> {
     let remedy = "params are an Array or an Object, such as -d '[1,2]' or -d '{\"name\":1}'";
     let json = RawJson::parse(text)
-        .map_err(|fault| Failure::usage(format!("-d is not JSON: {fault}")).hint(remedy))?;
+        .map_err(|fault| CommandError::usage(format!("-d is not JSON: {fault}")).hint(remedy))?;
     let kind = json.kind();
     Params::from_json(json).map_err(|_| {
-        Failure::usage(format!("-d is {kind}, which is not valid as params")).hint(remedy)
+        CommandError::usage(format!("-d is {kind}, which is not valid as params")).hint(remedy)
     })
 }
 
@@ -64,18 +64,18 @@ enum TypedParam<'a> {
     Named(&'a str, RawJson),
 }
 
-fn assemble(typed: &[String]) -> Result<Option<Params>, Failure> {
+fn assemble(typed: &[String]) -> Result<Option<Params>, CommandError> {
     let params = typed.iter().map(|text| param(text)).collect::<Result<Vec<_>, _>>()?;
     let text = match params.first() {
         None => return Ok(None),
         Some(TypedParam::Positional(_)) => array(&params),
         Some(TypedParam::Named(..)) => object(&params),
     }?;
-    let json = RawJson::parse(text).map_err(|fault| Failure::usage(fault.to_string()))?;
-    Params::from_json(json).map(Some).map_err(|error| Failure::usage(error.to_string()))
+    let json = RawJson::parse(text).map_err(|fault| CommandError::usage(fault.to_string()))?;
+    Params::from_json(json).map(Some).map_err(|error| CommandError::usage(error.to_string()))
 }
 
-fn array(params: &[TypedParam<'_>]) -> Result<String, Failure> {
+fn array(params: &[TypedParam<'_>]) -> Result<String, CommandError> {
     let values = params.iter().map(|param| match param {
         TypedParam::Positional(value) => Ok(value.as_str()),
         TypedParam::Named(name, _) => Err(mixed(name)),
@@ -83,7 +83,7 @@ fn array(params: &[TypedParam<'_>]) -> Result<String, Failure> {
     Ok(format!("[{}]", values.collect::<Result<Vec<_>, _>>()?.join(",")))
 }
 
-fn object(params: &[TypedParam<'_>]) -> Result<String, Failure> {
+fn object(params: &[TypedParam<'_>]) -> Result<String, CommandError> {
     let mut members = Vec::with_capacity(params.len());
     let mut names: Vec<&str> = Vec::with_capacity(params.len());
     for param in params {
@@ -91,7 +91,7 @@ fn object(params: &[TypedParam<'_>]) -> Result<String, Failure> {
             return Err(mixed(names.first().copied().unwrap_or_default()));
         };
         if names.contains(name) {
-            return Err(Failure::usage(format!("param `{name}` is given twice")));
+            return Err(CommandError::usage(format!("param `{name}` is given twice")));
         }
         names.push(name);
         members.push(format!("{}:{value}", quoted(name)?));
@@ -99,12 +99,12 @@ fn object(params: &[TypedParam<'_>]) -> Result<String, Failure> {
     Ok(format!("{{{}}}", members.join(",")))
 }
 
-fn mixed(name: &str) -> Failure {
-    Failure::usage(format!("param `{name}` is by name, but others are by position"))
+fn mixed(name: &str) -> CommandError {
+    CommandError::usage(format!("param `{name}` is by name, but others are by position"))
         .hint(format!("give all by position or all by name; '\"{name}=...\"' is a String"))
 }
 
-fn param(text: &str) -> Result<TypedParam<'_>, Failure> {
+fn param(text: &str) -> Result<TypedParam<'_>, CommandError> {
     if let Ok(json) = RawJson::parse(text.to_owned()) {
         return Ok(TypedParam::Positional(json));
     }
@@ -113,7 +113,7 @@ fn param(text: &str) -> Result<TypedParam<'_>, Failure> {
             Ok(json) => Ok(TypedParam::Named(name, json)),
             Err(fault) => {
                 let what = format!("param `{name}`: `{json}` is not JSON: {fault}");
-                Err(Failure::usage(what).hint(format!("{name}={json} sends it as a String")))
+                Err(CommandError::usage(what).hint(format!("{name}={json} sends it as a String")))
             }
         };
     }
@@ -129,15 +129,15 @@ fn is_name(text: &str) -> bool {
     text.starts_with(first) && text.chars().all(rest)
 }
 
-fn quoted(text: &str) -> Result<RawJson, Failure> {
-    RawJson::encode(text).map_err(|error| Failure::usage(error.to_string()))
+fn quoted(text: &str) -> Result<RawJson, CommandError> {
+    RawJson::encode(text).map_err(|error| CommandError::usage(error.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(typed: &[&str]) -> Result<String, Failure> {
+    fn read(typed: &[&str]) -> Result<String, CommandError> {
         let typed: Vec<_> = typed.iter().map(|&text| text.to_owned()).collect();
         let params = assemble(&typed)?;
         Ok(params.map_or("absent".to_owned(), |params| params.into_json().to_string()))

@@ -1,11 +1,11 @@
-//! How far is it? A bar on stderr, where that is a terminal.
+//! A progress bar on stderr, if that is a terminal.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal as _};
 
 use crate::output;
 
-/// How far it is, on a terminal.
+/// A progress bar on a terminal.
 pub(crate) struct ProgressBar {
     total: usize,
     is_on: bool,
@@ -19,7 +19,7 @@ impl ProgressBar {
 
     pub(crate) fn draw(&self, done: usize, what: &str) {
         const WIDTH: usize = 20;
-        /// So much fits into a narrow terminal: what wraps cannot be drawn over.
+        /// The width of a narrow terminal. A line that wraps cannot be redrawn.
         const COLUMNS: usize = 45;
         let filled = done * WIDTH / self.total.max(1);
         if !self.is_on || self.drawn.replace(done) == done {

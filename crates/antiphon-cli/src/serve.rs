@@ -9,7 +9,7 @@ use clap::builder::ArgPredicate;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::limits::ServerLimits;
 use crate::middleware::{self, MiddlewareArgs};
 use crate::tls::{ServerCertificate, ServerTls};
@@ -70,7 +70,7 @@ Examples:
   antiphon serve --allow-origin https://app.example --deny-method 'debug.*'
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --request-timeout 10s";
 
-pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     let certificate = args.tls.server(&args.endpoints, &args.allow_host)?;
     let mut server = bind(&args.endpoints).await?;
     if let Some(certificate) = &certificate {
@@ -98,10 +98,12 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, Failure> {
     }
 }
 
-async fn bind(endpoints: &[Endpoint]) -> Result<Server, Failure> {
+async fn bind(endpoints: &[Endpoint]) -> Result<Server, CommandError> {
     let stdio = endpoints.iter().filter(|endpoint| matches!(endpoint, Endpoint::Stdio { .. }));
     if stdio.count() > 1 {
-        return Err(Failure::usage("stdio: is given more than once, but there is only one stdin"));
+        return Err(CommandError::usage(
+            "stdio: is given more than once, but there is only one stdin",
+        ));
     }
     let mut server = None;
     for endpoint in endpoints.iter().map(Endpoint::to_string) {
@@ -111,14 +113,15 @@ async fn bind(endpoints: &[Endpoint]) -> Result<Server, Failure> {
         };
         server = Some(bound.map_err(|error| not_bound(&error))?);
     }
-    server.ok_or_else(|| Failure::usage("no endpoint to listen on"))
+    server.ok_or_else(|| CommandError::usage("no endpoint to listen on"))
 }
 
-fn not_bound(error: &BindError) -> Failure {
+fn not_bound(error: &BindError) -> CommandError {
     let BindError::Failed { endpoint, source } = error else {
-        return Failure::usage(error.to_string());
+        return CommandError::usage(error.to_string());
     };
-    let failure = Failure::new(Exit::Transport, format!("cannot listen on {endpoint}: {source}"));
+    let failure =
+        CommandError::new(Exit::Transport, format!("cannot listen on {endpoint}: {source}"));
     match source.kind() {
         io::ErrorKind::AddrInUse if endpoint.starts_with("unix") => {
             failure.hint("choose another path, or stop the server that listens there")
@@ -136,8 +139,8 @@ fn not_bound(error: &BindError) -> Failure {
     }
 }
 
-fn failed(what: &str, error: &io::Error) -> Failure {
-    Failure::new(Exit::Transport, format!("{what}: {error}"))
+fn failed(what: &str, error: &io::Error) -> CommandError {
+    CommandError::new(Exit::Transport, format!("{what}: {error}"))
 }
 
 /// Prints a line per endpoint, which programs parse, and then commands to try.

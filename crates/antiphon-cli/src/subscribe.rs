@@ -7,7 +7,7 @@ use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 
 use crate::connect::{CLOSE_TIMEOUT, ConnectArgs};
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::params::ParamArgs;
 
@@ -43,7 +43,7 @@ Each item is one line of JSON on stdout. --timeout applies to the connection
 and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
 items are reported on stderr. HTTP has no subscriptions: use ws:// instead.";
 
-pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     let topic = Topic::new(&args.method, "", &args.unsubscribe_method()?);
     let params = args.params.read()?;
     let params = params.map(antiphon::Params::into_json);
@@ -52,7 +52,7 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, Failure> {
     let reply = async { client.subscribe::<RawJson>(topic, &params).await };
     let reply = args.connect.in_time(reply).await;
     let exit = match reply.and_then(|reply| reply.map_err(subscribe_failed)) {
-        Ok(items) => show(items, args.count).await.unwrap_or_else(Failure::report),
+        Ok(items) => show(items, args.count).await.unwrap_or_else(CommandError::report),
         Err(failure) => failure.report(),
     };
     close(client).await;
@@ -60,13 +60,13 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, Failure> {
 }
 
 impl SubscribeArgs {
-    fn unsubscribe_method(&self) -> Result<String, Failure> {
+    fn unsubscribe_method(&self) -> Result<String, CommandError> {
         if let Some(name) = &self.unsubscribe {
             return Ok(name.clone());
         }
         opposite(&self.method).ok_or_else(|| {
             let what = format!("cannot derive the unsubscribe method from `{}`", self.method);
-            Failure::usage(what).hint("name it with --unsubscribe NAME")
+            CommandError::usage(what).hint("name it with --unsubscribe NAME")
         })
     }
 }
@@ -81,16 +81,16 @@ fn opposite(method: &str) -> Option<String> {
     Some(format!("{}{opposite}{}", &method[..at], &method[at + word.len()..]))
 }
 
-fn subscribe_failed(error: CallError) -> Failure {
+fn subscribe_failed(error: CallError) -> CommandError {
     match error {
-        CallError::NoWayBack(_) => Failure::new(Exit::Transport, error.to_string())
+        CallError::NoWayBack(_) => CommandError::new(Exit::Transport, error.to_string())
             .hint("use ws:// or wss:// if the server accepts WebSockets on this port"),
         other => other.into(),
     }
 }
 
 /// Prints items until `count` is reached, the source ends or Ctrl-C is pressed, then unsubscribes.
-async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Exit, Failure> {
+async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Exit, CommandError> {
     let mut left = count.unwrap_or(u64::MAX);
     // One future for the whole loop: a new one per iteration could miss a signal in between.
     let mut interrupted = Box::pin(ctrl_c());
@@ -127,12 +127,12 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
     Ok(exit)
 }
 
-fn ended(error: SubscriptionError) -> Failure {
+fn ended(error: SubscriptionError) -> CommandError {
     match error {
         SubscriptionError::Failed(error) => error.into(),
-        SubscriptionError::Disconnected(_) => Failure::new(Exit::Transport, error.to_string())
+        SubscriptionError::Disconnected(_) => CommandError::new(Exit::Transport, error.to_string())
             .hint("--reconnect connects again after a lost connection"),
-        other => Failure::new(Exit::Protocol, other.to_string()),
+        other => CommandError::new(Exit::Protocol, other.to_string()),
     }
 }
 

@@ -7,7 +7,7 @@ use antiphon::transport::tls::{SelfSigned, TlsClient, TlsError, TlsServer};
 use antiphon_check::raw::TlsOptions;
 use clap::Args;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::output;
 
 /// The TLS flags of a client.
@@ -32,7 +32,7 @@ impl ClientTls {
     pub(crate) fn client<'a>(
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
-    ) -> Result<TlsClient, Failure> {
+    ) -> Result<TlsClient, CommandError> {
         self.applies_to(endpoints)?;
         let mut tls = TlsClient::new();
         if let Some(path) = &self.cacert {
@@ -50,10 +50,11 @@ impl ClientTls {
     pub(crate) fn raw<'a>(
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
-    ) -> Result<TlsOptions, Failure> {
+    ) -> Result<TlsOptions, CommandError> {
         self.applies_to(endpoints)?;
-        let unusable =
-            |path: &Path, reason: String| Failure::usage(format!("{}: {reason}", path.display()));
+        let unusable = |path: &Path, reason: String| {
+            CommandError::usage(format!("{}: {reason}", path.display()))
+        };
         let mut tls = TlsOptions::default();
         if let Some(path) = &self.cacert {
             tls = tls.extra_roots(&read(path)?).map_err(|reason| unusable(path, reason))?;
@@ -69,17 +70,17 @@ impl ClientTls {
     fn applies_to<'a>(
         &self,
         endpoints: impl IntoIterator<Item = &'a Endpoint>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), CommandError> {
         let has_flags = self.insecure || self.cacert.is_some() || self.cert.is_some();
         if has_flags && !endpoints.into_iter().any(Endpoint::is_secure) {
-            return Err(Failure::usage("--cacert, --cert and -k require a TLS endpoint")
+            return Err(CommandError::usage("--cacert, --cert and -k require a TLS endpoint")
                 .hint("use https://, wss:// or tls://"));
         }
         Ok(())
     }
 
     /// Adds a hint about these flags to a TLS failure.
-    pub(crate) fn advise(&self, failure: Failure) -> Failure {
+    pub(crate) fn advise(&self, failure: CommandError) -> CommandError {
         let trust = "--cacert FILE trusts a certificate or its CA; -k skips verification";
         failure
             .hint_where("trust its authority", trust)
@@ -119,12 +120,12 @@ impl ServerTls {
         &self,
         endpoints: &[Endpoint],
         names: &[String],
-    ) -> Result<Option<ServerCertificate>, Failure> {
+    ) -> Result<Option<ServerCertificate>, CommandError> {
         let has_flags = self.tls_cert.is_some()
             || self.tls_self_signed.is_some()
             || self.tls_client_ca.is_some();
         let Some(secure) = endpoints.iter().find(|endpoint| endpoint.is_secure()) else {
-            let unused = Failure::usage("the --tls-* flags require a TLS endpoint");
+            let unused = CommandError::usage("the --tls-* flags require a TLS endpoint");
             return if has_flags {
                 Err(unused.hint("use https://, wss:// or tls://"))
             } else {
@@ -137,7 +138,7 @@ impl ServerTls {
             }
             (None, Some(file)) => ServerCertificate::generate(file.clone(), endpoints, names)?,
             (None, None) => {
-                return Err(Failure::usage(format!("{secure} requires a certificate")).hint(
+                return Err(CommandError::usage(format!("{secure} requires a certificate")).hint(
                     "use --tls-cert FILE --tls-key FILE, or --tls-self-signed to generate one",
                 ));
             }
@@ -149,7 +150,7 @@ impl ServerTls {
         Ok(Some(certificate))
     }
 
-    fn read_certificate(&self, path: &Path) -> Result<TlsServer, Failure> {
+    fn read_certificate(&self, path: &Path) -> Result<TlsServer, CommandError> {
         let key = read(self.tls_key.as_deref().unwrap_or(path))?;
         TlsServer::from_pem(read(path)?, key).map_err(|error| unusable(path, &error))
     }
@@ -161,13 +162,14 @@ impl ServerCertificate {
         file: Option<PathBuf>,
         endpoints: &[Endpoint],
         names: &[String],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CommandError> {
         let mut all = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
         all.extend(endpoints.iter().filter_map(host).chain(names.iter().cloned()));
         all.sort();
         all.dedup();
-        let failed =
-            |error: TlsError| Failure::usage(format!("cannot generate a certificate: {error}"));
+        let failed = |error: TlsError| {
+            CommandError::usage(format!("cannot generate a certificate: {error}"))
+        };
         let generated = SelfSigned::new(all).map_err(failed)?;
         let tls = generated.server().map_err(failed)?;
         Ok(Self { tls, generated: Some((generated, file)) })
@@ -175,10 +177,11 @@ impl ServerCertificate {
 
     /// Writes the generated certificate to its file. Call this after binding: a second server that
     /// cannot bind must not overwrite the certificate of the first.
-    pub(crate) fn write(&self) -> Result<(), Failure> {
+    pub(crate) fn write(&self) -> Result<(), CommandError> {
         let Some((generated, Some(path))) = &self.generated else { return Ok(()) };
-        std::fs::write(path, generated.certificate_pem())
-            .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))
+        std::fs::write(path, generated.certificate_pem()).map_err(|error| {
+            CommandError::usage(format!("cannot write {}: {error}", path.display()))
+        })
     }
 
     /// Prints the generated certificate and returns the flag that makes curl and `antiphon` accept it.
@@ -209,11 +212,11 @@ fn host(endpoint: &Endpoint) -> Option<String> {
     (!any.contains(&&*authority.host)).then(|| authority.host.clone())
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
+fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+    let failed = |error| CommandError::usage(format!("cannot read {}: {error}", path.display()));
     std::fs::read(path).map_err(failed)
 }
 
-fn unusable(path: &Path, error: &TlsError) -> Failure {
-    Failure::usage(format!("{}: {error}", path.display()))
+fn unusable(path: &Path, error: &TlsError) -> CommandError {
+    CommandError::usage(format!("{}: {error}", path.display()))
 }

@@ -1,8 +1,9 @@
-//! The entries of a batch, built one by one as they are taken.
+//! The entries of a batch. Each entry is built when it is taken.
 //!
-//! It never runs anything: no entry may run before the whole Array has been scanned, since a text that
-//! is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected: a list
-//! of finished entries, each three times as large, written and moved before it is used.
+//! This module does not run entries. No entry may run before the whole Array is scanned, because a text
+//! that is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected
+//! alternative: a list of finished entries, each three times as large, written and moved before it is
+//! used.
 //!
 //! Invariant: entries keep the order of the Array (section 6).
 

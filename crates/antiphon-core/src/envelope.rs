@@ -1,6 +1,7 @@
 //! Classification of one JSON Object as a Request, a Notification, a Response, or an invalid message.
 //!
-//! It never scans bytes itself, and never copies a value before the message is known to be valid.
+//! This module does not scan bytes itself, and does not copy a value before the message is known to be
+//! valid.
 //!
 //! Invariant: an Object with `result` or `error` and without `method` is a Response, valid or not, and
 //! is never answered. Everything else that is invalid is answered with an error.
@@ -15,13 +16,13 @@ use crate::error::{Code, ErrorObject};
 use crate::escape::unescape;
 use crate::id::{Id, trim_zero_fraction};
 use crate::json::RawJson;
-use crate::members::{MemberNames, Members, ValueSpan};
+use crate::members::{KnownMembers, MemberNames, ValueSpan};
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
 use crate::scan::{JsonKind, Scanner};
 use crate::trace::TraceContext;
 
-/// The members of JSON-RPC. `id` comes first: of several duplicates the first is reported, and with two
-/// ids the error must not carry either of them.
+/// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
+/// the error for a message with two ids must not carry either of them.
 const ENVELOPE: MemberNames<6> =
     MemberNames::new(["id", "jsonrpc", "method", "params", "result", "error"]);
 const ID: usize = 0;
@@ -31,20 +32,20 @@ const PARAMS: usize = 3;
 const RESULT: usize = 4;
 const ERROR: usize = 5;
 
-/// The bytes that most messages have behind the opening brace. They are recognised without a scan.
+/// The bytes that follow the opening brace in most messages. They are recognised without a scan.
 const COMMON_PREFIX: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 
 /// The members of one message.
 pub(crate) struct Envelope<'a> {
     frame: &'a Bytes,
-    members: Members<6>,
+    members: KnownMembers<6>,
     /// The frame has an escape in this Object or before it.
     escaped: bool,
 }
 
 impl<'a> Envelope<'a> {
     pub(crate) fn of(frame: &'a Bytes) -> Self {
-        Self { frame, members: Members::NONE, escaped: false }
+        Self { frame, members: KnownMembers::NONE, escaped: false }
     }
 
     /// Reads the Object whose opening brace is at `at`, and returns its end. `depth` counts the open
@@ -265,11 +266,11 @@ fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     }
     let mut scanner = Scanner::new(text, usize::MAX);
     let names = MemberNames::new(["code", "message", "data"]);
-    let mut members = Members::NONE;
+    let mut members = KnownMembers::NONE;
     if scanner.empty(1).is_none() {
         members.read(&mut scanner, 1, 1, text, &names).ok_or("`error` is not JSON")?;
     }
-    let Members { spans: [code, message, data], duplicate, .. } = members;
+    let KnownMembers { spans: [code, message, data], duplicate, .. } = members;
     if duplicate.is_some() {
         return Err("a member of `error` occurs twice".to_owned());
     }

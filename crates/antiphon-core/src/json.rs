@@ -37,9 +37,8 @@ enum Repr {
     Shared(Bytes),
 }
 
-/// A text of at most 23 bytes, with its length in the last byte. Together with the tag of `Repr` it is
-/// as large as a `Bytes`. It is built and moved as whole words, and the bytes behind the text are never
-/// read.
+/// A text of at most 23 bytes, with its length in the last byte. Together with the tag of `Repr` it is as
+/// large as a `Bytes`. It is built and moved as whole words. The bytes after the text are never read.
 #[derive(Clone, Copy)]
 struct InlineText([u8; INLINE_CAPACITY + 1]);
 
@@ -90,7 +89,8 @@ impl RawJson {
 
     /// Serializes a value.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        // Taken out: a value whose serialization serializes another value finds an empty buffer.
+        // The buffer is taken out of the cell. If serializing this value serializes another value, that
+        // one finds an empty buffer.
         let mut text = SERIALIZED.take();
         text.clear();
         serde_json::to_writer(&mut text, value)?;
@@ -141,7 +141,7 @@ impl RawJson {
         JsonKind::of(self.as_bytes().first())
     }
 
-    /// Takes a range of a frame that a scanner has passed.
+    /// Takes a range of a frame that a scanner has checked.
     #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
@@ -157,7 +157,7 @@ impl RawJson {
         }
     }
 
-    /// Copies text that a scanner has passed or a serializer has written.
+    /// Copies text that a scanner has checked or a serializer has written.
     pub(crate) fn copied(text: &[u8]) -> Self {
         match InlineText::copied(text) {
             Some(short) => Self(Repr::Inline(short)),
@@ -166,12 +166,13 @@ impl RawJson {
     }
 }
 
-/// Takes a range that is long, or near the end of the frame. It does not return a `RawJson`: a value
-/// with two origins would be built in memory and moved from there.
+/// Takes a range that is long, or near the end of the frame. It returns the parts and not a `RawJson`,
+/// because the compiler would build a `RawJson` with two variants in memory and then move it.
 #[inline(never)]
 fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<InlineText, Bytes> {
     let len = at.end - at.start;
-    // The last value of a frame is mostly an id, and there are bytes before it to load a word from.
+    // The last value of a frame is mostly an id. There are bytes before it, so a whole word can be
+    // loaded.
     if len <= 16
         && let Some(bytes) = frame.get(..at.end).and_then(<[u8]>::last_chunk)
     {

@@ -1,9 +1,9 @@
 //! JSON-RPC messages: requests, notifications, responses, and their parts.
 //!
-//! It never decodes or encodes: see `decode` and `encode`.
+//! This module does not decode or encode: see `decode` and `encode`.
 //!
-//! Invariant: a message is either valid, or an [`Invalid`] that knows whether it is answered. There is
-//! no half-decoded state.
+//! Invariant: a message is either valid, or an [`Invalid`] that contains whether it gets a response.
+//! There is no half-decoded state.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,7 +44,7 @@ pub struct Notification {
     pub trace: Option<Box<TraceContext>>,
 }
 
-/// The answer to a Request (section 5).
+/// The response to a Request (section 5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The id of the Request.
@@ -63,7 +63,7 @@ pub enum Message {
     Request(Request),
     /// A call without a response.
     Notification(Notification),
-    /// The answer to a Request.
+    /// The response to a Request.
     Response(Response),
 }
 
@@ -100,12 +100,13 @@ impl Invalid {
     }
 }
 
-/// The kind of message that an invalid entry was meant to be. It decides whether the entry is answered.
+/// The kind of message that an invalid entry was meant to be. It decides whether the entry gets a
+/// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// A Request, or nothing recognisable. It is answered with the error.
+    /// A Request, or an unrecognisable message. The response is the error.
     Request,
-    /// A Response. It is never answered, or two peers could exchange errors forever.
+    /// A Response. It never gets a response, because otherwise two peers could exchange errors forever.
     Response,
 }
 
@@ -137,7 +138,7 @@ impl Method {
         Some(Self { quoted, unescaped })
     }
 
-    /// Like `from_json`, for a String in a frame; `may_escape` is false if it has no escapes for sure.
+    /// Like `from_json`, for a String in a frame; `may_escape` is false if it certainly has no escapes.
     #[inline(always)]
     pub(crate) fn at(span: ValueSpan, frame: &Bytes, may_escape: bool) -> Self {
         let unescaped = if may_escape { unescaped(span.of(frame)) } else { None };

@@ -76,8 +76,9 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
     }
 }
 
-/// The type that holds a param until all are read. For a param with a default, null means that it is
-/// absent, except for an `Option`, where null is a value. The outer `Option` tells whether it occurred.
+/// The type that holds a param until all params are read. For a param with a default, null means that it
+/// is absent, except for an `Option`, where null is a value. The outer `Option` is `Some` if the param
+/// occurred.
 fn kept(param: &ContractParam) -> TokenStream {
     let ty = &param.ty;
     if takes_null(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }

@@ -119,7 +119,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
     (items, quote!(__Sent(#(&#idents),*)))
 }
 
-/// How the client sends the params of a method.
+/// The form in which the client sends the params of a method.
 fn params_by(method: &ContractMethod, contract: &Contract) -> ParamsBy {
     match &method.kind {
         MethodKind::Subscription(subscription) if subscription.is_given() => ParamsBy::Position,

@@ -114,7 +114,8 @@ fn subscribe(
         let answer = quote!(#call.await.map_err(|error| #refused));
         return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
     }
-    // Boxed: the type of the stream captures the borrow of the service, although it borrows nothing.
+    // Boxed, because the type of the stream captures the borrow of the service, even if the stream does
+    // not use it.
     let item = &subscription.item;
     let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
     let answer = quote! {

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{Id, Params, ParamsError, RawJson};
+use antiphon_core::{Id, Params, ParamsError, RawJson, TraceContext};
 use bytes::{Bytes, BytesMut};
 use http::Extensions;
 use serde::Serialize;
@@ -63,8 +63,12 @@ pub(crate) trait WayBack: Send + Sync {
     /// The dialect of the caller. It defines how progress is reported.
     fn dialect(&self) -> Option<&Dialect>;
 
-    /// Sends an encoded message. Waits while the queue is full.
-    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
+    /// Sends an encoded message to the caller of this request. Waits while the queue is full.
+    fn send<'a>(
+        &'a self,
+        message: Bytes,
+        request: &'a Connection,
+    ) -> BoxFuture<'a, Result<(), CallError>>;
 }
 
 impl Origin {
@@ -120,7 +124,7 @@ impl Origin {
     async fn send(&self, message: Bytes) -> Result<(), CallError> {
         match (self, self.way_back()) {
             (Self::Peer(peer), _) => peer.link().send_encoded(message).await,
-            (_, Some(way_back)) => way_back.send(message).await,
+            (_, Some(way_back)) => way_back.send(message, self.connection()).await,
             (_, None) => Err(CallError::NoWayBack(self.connection().transport)),
         }
     }
@@ -287,6 +291,11 @@ impl Context {
 
     /// The identity of the caller, as set by [`Auth`](crate::layer::Auth) or by the application.
     pub fn identity(&self) -> Option<&Identity> {
+        self.get()
+    }
+
+    /// The trace context of this call, if the layer [`Trace`](crate::layer::Trace) is installed.
+    pub fn trace(&self) -> Option<&TraceContext> {
         self.get()
     }
 

@@ -29,7 +29,7 @@ impl Identity {
         Self { name: name.into(), facts: None }
     }
 
-    /// Attaches further facts, such as roles or the claims of a token.
+    /// Attaches application data, such as roles or the claims of a token.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, facts: T) -> Self {
         self.facts = Some(Arc::new(facts));
@@ -41,7 +41,7 @@ impl Identity {
         &self.name
     }
 
-    /// The attached facts, if they are of this type.
+    /// The attached data, if it has this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.facts.as_ref()?.downcast_ref()
     }

@@ -12,7 +12,7 @@ use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Peer, St
 use crate::connection::Connection;
 use crate::context::{Context, Origin};
 use crate::dialect::Dialect;
-use crate::handler::Handler;
+use crate::service::Handler;
 use crate::subscription::{Channel, Feed, Topic};
 
 /// Creates a handler for each connection, before the first message is read.

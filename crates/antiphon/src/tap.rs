@@ -2,12 +2,14 @@
 //!
 //! It cannot change, delay or drop a message. Without a tap, messages are not copied or timed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use antiphon_core::{Payload, Rules, decode};
 use bytes::Bytes;
 
+use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
 
 /// Observes the messages of a server or a client. Every `Fn(&TappedMessage)` is a tap.
@@ -99,15 +101,25 @@ impl Taps {
         }
     }
 
-    pub(crate) fn opened(&self, connection: &Connection) {
-        if let Some(tap) = &self.0 {
-            tap.opened(connection);
-        }
+    /// Reports a connection that opens. It must not be served after a panic.
+    pub(crate) fn opened(&self, connection: &Connection) -> Result<(), TapPanicked> {
+        self.guarded(|tap| tap.opened(connection))
     }
 
+    /// Reports the end of a connection. A panic must not keep the rest of the end from happening.
     pub(crate) fn closed(&self, connection: &Connection, reason: &str) {
-        if let Some(tap) = &self.0 {
-            tap.closed(connection, reason);
-        }
+        let _ = self.guarded(|tap| tap.closed(connection, reason));
+    }
+
+    fn guarded(&self, show: impl FnOnce(&dyn Tap)) -> Result<(), TapPanicked> {
+        let Some(tap) = &self.0 else { return Ok(()) };
+        catch_unwind(AssertUnwindSafe(|| show(&**tap))).map_err(|panic| {
+            end_panic(panic, |text| tracing::error!(panic = text, "the tap panicked"));
+            TapPanicked
+        })
     }
 }
+
+/// The tap of the application panicked.
+#[derive(Debug)]
+pub(crate) struct TapPanicked;

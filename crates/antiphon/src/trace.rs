@@ -9,8 +9,6 @@ use std::cell::{Cell, RefCell};
 use antiphon_core::TraceContext;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::context::Context;
-
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
@@ -45,13 +43,6 @@ impl Drop for TraceGuard {
     fn drop(&mut self) {
         IS_SET.set(self.previous.is_some());
         CURRENT.set(self.previous.take());
-    }
-}
-
-impl Context {
-    /// The trace context of this call, if the layer [`Trace`](crate::layer::Trace) is installed.
-    pub fn trace(&self) -> Option<&TraceContext> {
-        self.get()
     }
 }
 

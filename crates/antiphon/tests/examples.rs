@@ -68,6 +68,26 @@ const ENDING: &[Ending] = &[
         ],
     ),
     (
+        "http_policy",
+        cfg!(feature = "http"),
+        &["401 Unauthorized", r#"200 OK {"jsonrpc":"2.0","result":"savings""#, "404 Not Found {"],
+    ),
+    (
+        "event_stream",
+        cfg!(feature = "http"),
+        &[
+            "content-type: text/event-stream",
+            r#"data: {"jsonrpc":"2.0","method":"indexed","params":["a.rs"]}"#,
+            r#"["b.rs"]"#,
+            r#"data: {"jsonrpc":"2.0","result":2,"id":1}"#,
+        ],
+    ),
+    (
+        "fallback",
+        cfg!(feature = "http"),
+        &["40 + 2 = 42", "/fallback.rs: 200 //! Files beside the service", "/missing.rs: 404"],
+    ),
+    (
         "tls",
         cfg!(all(feature = "tls", feature = "ws")),
         &["on https", "on wss", "is not from a trusted authority"],

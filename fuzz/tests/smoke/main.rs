@@ -56,7 +56,7 @@ fn http() {
 
 #[test]
 fn http_client() {
-    run("http_client", 60_000);
+    run("http_client", 30_000);
 }
 
 #[test]

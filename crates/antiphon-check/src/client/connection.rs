@@ -103,8 +103,7 @@ impl ClientConnection {
     /// Returns the next message with calls, and one that joins it while it is held.
     async fn hold(&mut self) -> Result<Vec<ReceivedCalls>, ReadEnd> {
         let first = self.received().await?;
-        let Some(time) =
-            self.state.script.hold(self.state.wire).filter(|_| self.state.is_patient())
+        let Some(time) = self.state.script.hold(self.state.wire).filter(|_| self.state.may_hold())
         else {
             return Ok(vec![first]);
         };
@@ -113,7 +112,7 @@ impl ClientConnection {
             // The client may still read.
             Ok(Err(_)) => Ok(vec![first]),
             Err(_) => {
-                self.state.held_in_vain(time);
+                self.state.record_hold(time);
                 Ok(vec![first])
             }
         }
@@ -146,7 +145,7 @@ impl ClientConnection {
                 }
             }
             ClientEvent::ExpectContinue => {
-                self.write(&http::response("100 Continue", &[], "")).await?
+                self.write(&http::response("100 Continue", &[], "")).await?;
             }
             ClientEvent::Stray => {
                 self.state.record().received(b"(an HTTP request other than POST)");
@@ -154,7 +153,7 @@ impl ClientConnection {
                 self.send(&http::response("405 Method Not Allowed", &headers, "")).await?;
             }
             ClientEvent::Ping(payload) => {
-                self.write(&websocket::frame(websocket::LAST | websocket::PONG, &payload)).await?
+                self.write(&websocket::frame(websocket::LAST | websocket::PONG, &payload)).await?;
             }
             ClientEvent::Pong(payload) => self.state.record().pong(payload),
             ClientEvent::Close(payload) => {

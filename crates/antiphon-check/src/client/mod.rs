@@ -117,18 +117,19 @@ impl ClientCheck {
 
     fn runner(&self) -> Result<ScenarioRunner, CheckError> {
         if self.transport != ClientTransport::Stdio && !ListenAddress::is_wanted(&self.command) {
-            return Err(CheckError::usage("the command does not say where the server is").hint(
-                "write {endpoint} where the client takes it, as in: -- ./client {endpoint}",
-            ));
+            return Err(CheckError::usage(
+                "the command has no placeholder for the server's address",
+            )
+            .hint("put {endpoint}, {address} or {port} into it, as in: -- ./client {endpoint}"));
         }
         let wire = self.transport.wire(self.framing).ok_or_else(|| {
             let name = self.transport.name();
-            CheckError::usage(format!("{name} says by itself how messages lie on it"))
+            CheckError::usage(format!("--framing has no effect with --over {name}"))
                 .hint("--framing is for --over tcp, unix and stdio")
         })?;
         Ok(ScenarioRunner {
             argv: self.command.clone(),
-            over: self.transport,
+            transport: self.transport,
             wire,
             limit: self.timeout,
             result: self.result.clone(),

@@ -26,7 +26,7 @@ const CONNECTIONS: usize = 256;
 pub(super) struct ScenarioRunner {
     /// The command, with placeholders for the address.
     pub(super) argv: Vec<String>,
-    pub(super) over: ClientTransport,
+    pub(super) transport: ClientTransport,
     pub(super) wire: ClientWire,
     /// The time limit of the client.
     pub(super) limit: Duration,
@@ -46,14 +46,15 @@ impl ScenarioRunner {
     /// Serves the scenario to the client. Fails if the client does not start.
     pub(super) async fn run(&self, scenario: &Scenario) -> Result<ScenarioObservation, CheckError> {
         let state = Arc::new(ScenarioState::new(scenario.script, self.wire, self.result.clone()));
-        let (listener, address) = self.over.listen(self.wire).await.map_err(|error| {
-            let over = self.over.name();
+        let (listener, address) = self.transport.listen(self.wire).await.map_err(|error| {
+            let transport = self.transport.name();
             CheckError::new(
                 CheckErrorKind::Unreachable,
-                format!("cannot listen on {over}: {error}"),
+                format!("cannot listen on {transport}: {error}"),
             )
         })?;
-        let (argv, is_wire) = (address.filled_in(&self.argv), self.over == ClientTransport::Stdio);
+        let (argv, is_wire) =
+            (address.filled_in(&self.argv), self.transport == ClientTransport::Stdio);
         let mut client = ClientProcess::start(&argv, scenario.about.name, is_wire)
             .map_err(|error| absent(&argv, &error))?;
         let mut connections = JoinSet::new();

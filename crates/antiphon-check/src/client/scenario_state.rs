@@ -11,7 +11,7 @@ use super::record::ScenarioRecord;
 use super::scenario::ServerScript;
 
 /// The total time that calls are held although no other joins them.
-const PATIENCE: Duration = Duration::from_millis(2000);
+const HOLD_BUDGET: Duration = Duration::from_millis(2000);
 
 /// A running scenario.
 #[derive(Debug)]
@@ -23,15 +23,15 @@ pub(super) struct ScenarioState {
     record: Mutex<ScenarioRecord>,
     /// The rest of that time, in milliseconds. A client that makes one call after the other must not
     /// time out because of it.
-    patience: AtomicU64,
+    hold_budget: AtomicU64,
     is_over: watch::Sender<bool>,
 }
 
 impl ScenarioState {
     pub(super) fn new(script: ServerScript, wire: ClientWire, result: Option<String>) -> Self {
-        let patience = AtomicU64::new(PATIENCE.as_millis() as u64);
+        let hold_budget = AtomicU64::new(HOLD_BUDGET.as_millis() as u64);
         let (record, is_over) = (Mutex::default(), watch::Sender::new(false));
-        Self { script, wire, result, record, patience, is_over }
+        Self { script, wire, result, record, hold_budget, is_over }
     }
 
     /// Ends the scenario: the client process ended.
@@ -43,13 +43,13 @@ impl ScenarioState {
         let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
     }
 
-    pub(super) fn is_patient(&self) -> bool {
-        self.patience.load(Ordering::Relaxed) > 0
+    pub(super) fn may_hold(&self) -> bool {
+        self.hold_budget.load(Ordering::Relaxed) > 0
     }
 
-    pub(super) fn held_in_vain(&self, time: Duration) {
+    pub(super) fn record_hold(&self, time: Duration) {
         let time = time.as_millis() as u64;
-        let _ = self.patience.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+        let _ = self.hold_budget.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
             Some(left.saturating_sub(time))
         });
     }

@@ -25,12 +25,12 @@ pub struct Target {
     pub(crate) is_quiet: bool,
 }
 
-/// Whether a [`Target`] may be another machine.
+/// The policy for targets on other machines.
 #[derive(Clone, Copy, Debug)]
 pub enum RemoteHosts {
-    /// It may.
+    /// Other machines are allowed.
     Allowed,
-    /// It may not; the error gets this hint.
+    /// Other machines are refused; the error gets this hint.
     Refused(&'static str),
 }
 
@@ -90,7 +90,7 @@ impl Target {
                 failure.hint("check that the command is installed and on the PATH")
             }
             (ErrorKind::ConnectionRefused | ErrorKind::NotFound, _) => failure.hint(format!(
-                "check that the server runs; `antiphon serve {address}` starts a demo server"
+                "is the server running there? `antiphon serve {address}` starts a demo server"
             )),
             _ => failure,
         }

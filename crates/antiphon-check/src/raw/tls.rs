@@ -1,4 +1,7 @@
 //! The client side of TLS: which servers are trusted, and which certificate is presented.
+//!
+//! It uses rustls directly and repeats parts of the library's TLS code on purpose: a fault of that code
+//! must not hide itself from the checker.
 
 use std::fmt;
 use std::io;
@@ -69,7 +72,7 @@ impl TlsOptions {
         let invalid = |reason: String| io::Error::new(io::ErrorKind::InvalidInput, reason);
         let config = self.config().map_err(invalid)?;
         let server = ServerName::try_from(name.to_owned()).map_err(|_| {
-            invalid(format!("`{name}` is no name of a server; use a DNS name or an address"))
+            invalid(format!("`{name}` is not a server name; use a DNS name or an address"))
         })?;
         let shaken = Box::pin(TlsConnector::from(Arc::new(config)).connect(server, stream)).await;
         shaken.map(Box::new).map_err(|error| explain_handshake(error, name))
@@ -141,29 +144,29 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 }
 
 fn missing(wanted: &str) -> String {
-    format!("there is no {wanted} here; PEM has one between `-----BEGIN` and `-----END` lines")
+    format!("no {wanted} found; PEM has one between `-----BEGIN` and `-----END` lines")
 }
 
 fn unusable(error: &Error) -> String {
     let reason = match error {
-        Error::InconsistentKeys(_) => "the key is not that of the certificate".to_owned(),
+        Error::InconsistentKeys(_) => "the key does not belong to the certificate".to_owned(),
         other => other.to_string(),
     };
-    format!("the certificate or its key cannot be used: {reason}")
+    format!("cannot use the certificate or its key: {reason}")
 }
 
 /// Replaces an error of the handshake with one that names the cause.
 fn explain_handshake(error: io::Error, name: &str) -> io::Error {
     let text = match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "the server ended the connection in the TLS handshake; does it speak TLS there?"
+            "the server closed the connection in the TLS handshake; check that it speaks TLS"
                 .to_owned()
         }
         None => return error,
         Some(Error::InvalidCertificate(fault)) => explain_certificate(fault, name),
         Some(Error::InvalidMessage(
             InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
-        )) => "the server does not speak TLS there; use http://, ws:// or tcp://".to_owned(),
+        )) => "the server does not speak TLS; use http://, ws:// or tcp://".to_owned(),
         Some(other) => explain_alert(other),
     };
     io::Error::new(io::ErrorKind::InvalidData, text)
@@ -173,7 +176,7 @@ fn explain_handshake(error: io::Error, name: &str) -> io::Error {
 /// certificate only then.
 pub(crate) fn explain_stream(error: io::Error) -> io::Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        let text = "the TLS connection was cut off; the other side did not say goodbye";
+        let text = "the TLS connection ended without a close_notify";
         return io::Error::new(io::ErrorKind::UnexpectedEof, text);
     }
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
@@ -185,16 +188,16 @@ pub(crate) fn explain_stream(error: io::Error) -> io::Error {
 fn explain_certificate(fault: &CertificateError, name: &str) -> String {
     let reason = match fault {
         CertificateError::UnknownIssuer => {
-            "is of nobody who is trusted here; trust its authority as an extra root".to_owned()
+            "is from an untrusted issuer; trust its authority as an extra root".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "has expired; renew it, or set the clock right".to_owned()
+            "has expired; renew it, or correct the clock".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "is not valid yet; wait, or set the clock right".to_owned()
+            "is not valid yet; wait, or correct the clock".to_owned()
         }
         CertificateError::NotValidForName => {
-            "is for another name; call the server by its own".to_owned()
+            "is for another name; use the name of the certificate".to_owned()
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
             format!("is for another name: {}", presented.join(", "))
@@ -208,7 +211,7 @@ fn explain_alert(error: &Error) -> String {
     use AlertDescription as Alert;
     match error {
         Error::AlertReceived(Alert::CertificateRequired | Alert::NoCertificate) => {
-            "the other side asks for a client certificate; show it one".to_owned()
+            "the server requires a client certificate".to_owned()
         }
         Error::AlertReceived(
             alert @ (Alert::UnknownCA
@@ -218,11 +221,11 @@ fn explain_alert(error: &Error) -> String {
             | Alert::CertificateRevoked
             | Alert::UnsupportedCertificate
             | Alert::AccessDenied),
-        ) => format!("the other side does not accept our certificate ({alert:?})"),
+        ) => format!("the server rejects the client certificate ({alert:?})"),
         Error::AlertReceived(Alert::NoApplicationProtocol) => {
             "the server does not speak this version of HTTP".to_owned()
         }
-        Error::AlertReceived(other) => format!("the other side ended TLS with {other:?}"),
+        Error::AlertReceived(other) => format!("the server ended TLS with {other:?}"),
         other => format!("TLS failed: {other}"),
     }
 }

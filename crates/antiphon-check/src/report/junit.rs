@@ -31,7 +31,7 @@ fn counts(report: &CheckReport, cases: &[CaseResult]) -> String {
         cases.iter().filter(|case| wanted.contains(&report.ci_status(case))).count()
     };
     let (failures, skipped) =
-        (count(&[CiStatus::Red]), count(&[CiStatus::Known, CiStatus::Skipped]));
+        (count(&[CiStatus::NotOk]), count(&[CiStatus::Known, CiStatus::Skipped]));
     format!("tests=\"{}\" failures=\"{failures}\" skipped=\"{skipped}\"", cases.len())
 }
 
@@ -40,7 +40,7 @@ fn write_case(report: &CheckReport, case: &CaseResult, out: &mut String) {
     let _ = write!(out, "    <testcase classname=\"{group}\" name=\"{name}\"");
     let change = report.change_text(case).map(|change| escaped(&change));
     let title = escaped(&case.title);
-    let told = || escaped(&text::details(case));
+    let details = || escaped(&text::details(case));
     let _ = match report.ci_status(case) {
         CiStatus::Skipped => {
             let reason = escaped(case.reason.as_deref().unwrap_or_default());
@@ -49,17 +49,17 @@ fn write_case(report: &CheckReport, case: &CaseResult, out: &mut String) {
         CiStatus::Known => writeln!(
             out,
             "><skipped message=\"known: {title}\"/><system-out>{}</system-out></testcase>",
-            told()
+            details()
         ),
-        CiStatus::Red => {
+        CiStatus::NotOk => {
             let change = change.map(|change| format!("{change}: ")).unwrap_or_default();
             let message = format!("{change}{title}");
-            writeln!(out, "><failure message=\"{message}\">{}</failure></testcase>", told())
+            writeln!(out, "><failure message=\"{message}\">{}</failure></testcase>", details())
         }
-        CiStatus::Green => {
+        CiStatus::Ok => {
             let mut line: Vec<String> = change.into_iter().collect();
             if case.status != CaseStatus::Passed {
-                line.push(format!("{}: {}", case.status, told()));
+                line.push(format!("{}: {}", case.status, details()));
             }
             match &line[..] {
                 [] => writeln!(out, "/>"),

@@ -39,8 +39,8 @@ pub struct CheckReport {
 /// The status of a case in JUnit and TAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CiStatus {
-    Green,
-    Red,
+    Ok,
+    NotOk,
     /// A failure that is in the baseline.
     Known,
     Skipped,
@@ -73,10 +73,10 @@ impl CheckReport {
         let is_worse = self.change(case).is_some_and(BaselineChange::is_worse);
         match case.status {
             CaseStatus::NotRun => CiStatus::Skipped,
-            _ if is_worse => CiStatus::Red,
-            _ if Severity::of(case) < Severity::Failed => CiStatus::Green,
+            _ if is_worse => CiStatus::NotOk,
+            _ if Severity::of(case) < Severity::Failed => CiStatus::Ok,
             _ if self.changes.is_some() => CiStatus::Known,
-            _ => CiStatus::Red,
+            _ => CiStatus::NotOk,
         }
     }
 

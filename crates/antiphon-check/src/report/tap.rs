@@ -15,11 +15,11 @@ pub(super) fn report(report: &CheckReport) -> String {
 }
 
 fn line(report: &CheckReport, number: usize, case: &CaseResult, out: &mut String) {
-    let colour = report.ci_status(case);
-    let ok = if matches!(colour, CiStatus::Red | CiStatus::Known) { "not ok" } else { "ok" };
+    let status = report.ci_status(case);
+    let ok = if matches!(status, CiStatus::NotOk | CiStatus::Known) { "not ok" } else { "ok" };
     let CaseResult { group, name, title, .. } = case;
     let title = title.replace('\\', "\\\\").replace('#', "\\#");
-    let directive = match (colour, &case.reason) {
+    let directive = match (status, &case.reason) {
         (CiStatus::Known, _) => " # TODO known".to_owned(),
         (CiStatus::Skipped, Some(reason)) => format!(" # SKIP {}", reason.replace('\n', " ")),
         _ => String::new(),

@@ -26,7 +26,7 @@ pub(crate) struct Dialer {
     pub(crate) deadline: Instant,
     /// The delay before an early probe. `None` for the user's own transcripts, whose methods may be
     /// slow.
-    pace: Option<Duration>,
+    probe_delay: Option<Duration>,
     next: AtomicU64,
     /// The number of replies that did not arrive within the timeout.
     hangs: AtomicU64,
@@ -47,7 +47,7 @@ const MANY_DROPS: u64 = 10;
 /// This many drops are confirmed with the full timeout, so that a slow server is not blamed.
 const SURE: u64 = 2;
 /// The delay before an early probe to a fast server.
-pub(crate) const PACE: Duration = Duration::from_millis(50);
+pub(crate) const PROBE_DELAY: Duration = Duration::from_millis(50);
 
 impl Dialer {
     pub(crate) fn new(
@@ -55,7 +55,7 @@ impl Dialer {
         profile: Profile,
         timeout: Duration,
         deadline: Instant,
-        pace: Option<Duration>,
+        probe_delay: Option<Duration>,
     ) -> Self {
         let (next, factor) = (AtomicU64::new(1), AtomicU32::new(1));
         let [hangs, drops, lateness] = [0; 3].map(AtomicU64::new);
@@ -65,7 +65,7 @@ impl Dialer {
             profile,
             timeout,
             deadline,
-            pace,
+            probe_delay,
             next,
             hangs,
             drops,
@@ -76,16 +76,16 @@ impl Dialer {
     }
 
     /// Returns the timeout of a reply that a case expects.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn reply_timeout(&self) -> Duration {
         let is_attack = self.factor.load(Ordering::Relaxed) > 1;
         match self.hangs.load(Ordering::Relaxed) {
-            MANY.. if !is_attack => self.full_patience().min(SHORT.max(10 * self.slowest)),
-            _ => self.full_patience(),
+            MANY.. if !is_attack => self.full_timeout().min(SHORT.max(10 * self.slowest)),
+            _ => self.full_timeout(),
         }
     }
 
     /// Returns the full timeout, for replies that decide whether the server is alive.
-    pub(crate) fn full_patience(&self) -> Duration {
+    pub(crate) fn full_timeout(&self) -> Duration {
         let timeout = self.timeout.saturating_mul(self.factor.load(Ordering::Relaxed));
         timeout.min(self.deadline.saturating_duration_since(Instant::now()))
     }
@@ -97,36 +97,36 @@ impl Dialer {
 
     /// Returns the delay before an early probe, and the delay after its reply. Both shrink for a server
     /// that drops calls and was never late.
-    pub(crate) fn pace(&self) -> Option<(Duration, Duration)> {
+    pub(crate) fn probe_delays(&self) -> Option<(Duration, Duration)> {
         let late = Duration::from_millis(self.lateness.load(Ordering::Relaxed));
-        let pace = self.pace?.max(2 * late);
+        let probe_delay = self.probe_delay?.max(2 * late);
         match self.drops.load(Ordering::Relaxed) {
-            ..SURE => Some((pace, self.patience())),
-            SURE..MANY_DROPS => Some((pace, 2 * pace)),
-            _ => Some((pace / 2, pace / 2)),
+            ..SURE => Some((probe_delay, self.reply_timeout())),
+            SURE..MANY_DROPS => Some((probe_delay, 2 * probe_delay)),
+            _ => Some((probe_delay / 2, probe_delay / 2)),
         }
     }
 
     /// Records a reply that was overtaken, and its delay.
-    pub(crate) fn came_late(&self, took: Duration) {
+    pub(crate) fn record_overtaken(&self, took: Duration) {
         let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         self.lateness.fetch_max(took, Ordering::Relaxed);
     }
 
     /// Records a call without a reply, though a later call got one.
-    pub(crate) fn dropped(&self) {
+    pub(crate) fn record_drop(&self) {
         self.drops.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records a reply that did not arrive within the timeout.
-    pub(crate) fn hung(&self) {
+    pub(crate) fn record_hang(&self) {
         self.hangs.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Adapts the delays to the duration of an ordinary call.
-    pub(crate) fn set_pace(&mut self, call: Duration) {
+    pub(crate) fn adapt_to(&mut self, call: Duration) {
         self.slowest = call;
-        self.pace = self.pace.map(|pace| pace.max(5 * call));
+        self.probe_delay = self.probe_delay.map(|probe_delay| probe_delay.max(5 * call));
     }
 
     /// Connects, and performs the handshake of the dialect.
@@ -149,16 +149,16 @@ impl Dialer {
     }
 
     async fn open(&self, bare: bool) -> io::Result<ServerConnection> {
-        let patience = self.full_patience();
-        let late = |_| io::Error::other(format!("no connection within {patience:?}"));
-        timeout(patience, ServerConnection::connect(&self.target, bare)).await.map_err(late)?
+        let reply_timeout = self.full_timeout();
+        let late = |_| io::Error::other(format!("no connection within {reply_timeout:?}"));
+        timeout(reply_timeout, ServerConnection::connect(&self.target, bare)).await.map_err(late)?
     }
 
     async fn initialize(&self, connection: &mut ServerConnection) -> Result<(), String> {
         const PARAMS: &str = r#"{"processId":null,"rootUri":null,"capabilities":{}}"#;
         self.call(connection, "initialize", PARAMS).await?;
         let initialized = br#"{"jsonrpc":"2.0","method":"initialized","params":{}}"#;
-        let _ = timeout(self.patience(), connection.send(initialized)).await;
+        let _ = timeout(self.reply_timeout(), connection.send(initialized)).await;
         Ok(())
     }
 
@@ -195,10 +195,9 @@ impl Dialer {
     ) -> Result<Json, String> {
         let reply = async {
             if self.is_http() {
-                let answer =
-                    self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
-                let told = || format!("HTTP status {} {}", answer.status, shortened(&answer.body));
-                return answer_to(&answer.body, &id).ok_or_else(told);
+                let reply = self.post(connection, call.as_bytes()).await.map_err(|end| end.what)?;
+                let told = || format!("HTTP status {} {}", reply.status, shortened(&reply.body));
+                return answer_to(&reply.body, &id).ok_or_else(told);
             }
             connection.send(call.as_bytes()).await;
             loop {
@@ -210,16 +209,16 @@ impl Dialer {
                     ServerEvent::Control(..) | ServerEvent::Response(_) => continue,
                     ServerEvent::End(end) => return Err(end.what),
                 };
-                if let Some(answer) = answer_to(&message, &id) {
-                    return Ok(answer);
+                if let Some(reply) = answer_to(&message, &id) {
+                    return Ok(reply);
                 }
                 self.refuse(connection, &message).await;
             }
         };
-        let patience = self.full_patience();
-        timeout(patience, reply)
+        let reply_timeout = self.full_timeout();
+        timeout(reply_timeout, reply)
             .await
-            .unwrap_or_else(|_| Err(format!("no reply within {patience:?}")))
+            .unwrap_or_else(|_| Err(format!("no reply within {reply_timeout:?}")))
     }
 
     /// Replies to a Request of the server with "Method not found", because the server may wait for it.
@@ -232,8 +231,8 @@ impl Dialer {
         let id = json.member("id").filter(|id| !has_our_prefix(id));
         if let (Some(_), Some(id)) = (json.member("method"), id) {
             let error = r#"{"code":-32601,"message":"Method not found"}"#;
-            let answer = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
-            let _ = timeout(self.patience(), connection.send(answer.as_bytes())).await;
+            let reply = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":{}}}"#, id.text());
+            let _ = timeout(self.reply_timeout(), connection.send(reply.as_bytes())).await;
         }
     }
 
@@ -259,7 +258,7 @@ impl Dialer {
                     *connection = self.connect(false).await.map_err(ConnectionEnd::closed)?;
                     is_fresh = true;
                 }
-                answer => return answer,
+                reply => return reply,
             }
         }
     }
@@ -279,8 +278,8 @@ impl Dialer {
     /// Checks that the server replies to an ordinary call on a new connection.
     pub(crate) async fn is_alive(&self, methods: &ServerMethods) -> Result<(), String> {
         let mut connection = self.dial().await?;
-        let answer = self.call(&mut connection, &methods.method, &methods.params).await?;
-        methods.check_probe(&answer)
+        let reply = self.call(&mut connection, &methods.method, &methods.params).await?;
+        methods.check_probe(&reply)
     }
 }
 
@@ -288,8 +287,8 @@ impl Dialer {
 async fn final_answer(connection: &mut ServerConnection) -> Result<HttpResponse, ConnectionEnd> {
     loop {
         match connection.next().await {
-            ServerEvent::Response(answer) if answer.status < 200 && answer.status != 101 => {}
-            ServerEvent::Response(answer) => return Ok(answer),
+            ServerEvent::Response(reply) if reply.status < 200 && reply.status != 101 => {}
+            ServerEvent::Response(reply) => return Ok(reply),
             ServerEvent::End(end) => return Err(end),
             ServerEvent::Message(_) | ServerEvent::Control(..) => {}
         }

@@ -58,15 +58,13 @@ enum ExpectedReply {
 }
 
 impl ExpectedReply {
-    fn is_in(&self, answer: &Json) -> bool {
-        let code = || answer.member("error")?.member("code");
+    fn is_in(&self, reply: &Json) -> bool {
+        let code = || reply.member("error")?.member("code");
         match self {
-            Self::Result(text) => answer
+            Self::Result(text) => reply
                 .member("result")
                 .is_some_and(|result| Json::parse(text).as_ref() == Ok(result)),
-            Self::AnyResult => {
-                answer.member("result").is_some() && answer.member("error").is_none()
-            }
+            Self::AnyResult => reply.member("result").is_some() && reply.member("error").is_none(),
             Self::Code(text) => code().is_some_and(|code| code.text() == *text),
         }
     }
@@ -94,9 +92,9 @@ impl ServerMethods {
             if *name == "whoami" && !has.contains("echo") {
                 break;
             }
-            let answer = call(dialer, &mut connection, name, params).await;
-            has_replied |= answer.is_ok();
-            let is_ours = answer.is_ok_and(|answer| sign.is_in(&answer));
+            let reply = call(dialer, &mut connection, name, params).await;
+            has_replied |= reply.is_ok();
+            let is_ours = reply.is_ok_and(|reply| sign.is_in(&reply));
             if is_ours && (*name != "echo" || echoes(dialer, &mut connection).await) {
                 has.insert(*name);
             }
@@ -131,9 +129,9 @@ impl ServerMethods {
         let mut first = None;
         for _ in 0..2 {
             let called = Instant::now();
-            let answer = call(dialer, connection, &method, &params).await?;
+            let reply = call(dialer, connection, &method, &params).await?;
             took = took.max(called.elapsed());
-            first.get_or_insert(answer);
+            first.get_or_insert(reply);
         }
         let first = first.ok_or("no call was made")?;
         if is_named && first.member("result").is_none() {
@@ -144,7 +142,7 @@ impl ServerMethods {
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
         let result =
             first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
-        let allows_name = dialer.pace().is_none();
+        let allows_name = dialer.probe_delays().is_none();
         Ok(Self { method, params, result, has_method, took, allows_name, has })
     }
 
@@ -163,8 +161,8 @@ impl ServerMethods {
     }
 
     /// Checks the reply to the probe.
-    pub(crate) fn check_probe(&self, answer: &Json) -> Result<(), String> {
-        match (answer.member("result"), &self.result) {
+    pub(crate) fn check_probe(&self, reply: &Json) -> Result<(), String> {
+        match (reply.member("result"), &self.result) {
             (Some(found), Some(result)) => {
                 if Json::parse(result).as_ref() == Ok(found) {
                     return Ok(());
@@ -172,8 +170,8 @@ impl ServerMethods {
                 Err(format!("{} now returns {found}, but returned {result} before", self.method))
             }
             (Some(_), None) => Ok(()),
-            (None, _) if !self.has_method && answer.member("error").is_some() => Ok(()),
-            (None, _) => Err(format!("{} now returns {answer}", self.method)),
+            (None, _) if !self.has_method && reply.member("error").is_some() => Ok(()),
+            (None, _) => Err(format!("{} now returns {reply}", self.method)),
         }
     }
 
@@ -200,7 +198,7 @@ impl ServerMethods {
 /// something else.
 async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> bool {
     let named = call(dialer, connection, "echo", "{}").await;
-    let named = named.is_ok_and(|answer| ExpectedReply::Result("{}").is_in(&answer));
+    let named = named.is_ok_and(|reply| ExpectedReply::Result("{}").is_in(&reply));
     let mut open = match connection.take() {
         Some(open) => open,
         None => match dialer.dial().await {
@@ -211,11 +209,11 @@ async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> b
     let none = dialer.call_without_params(&mut open, "echo").await;
     *connection = none.is_ok().then_some(open);
     // A case of the suite reports a server that leaves out a null result.
-    let is_null = |answer: &Json| match answer.member("result") {
+    let is_null = |reply: &Json| match reply.member("result") {
         Some(result) => result.text() == "null",
-        None => answer.member("error").is_none(),
+        None => reply.member("error").is_none(),
     };
-    named && none.is_ok_and(|answer| is_null(&answer))
+    named && none.is_ok_and(|reply| is_null(&reply))
 }
 
 /// Calls a method, on a new connection if the last one was closed.
@@ -230,16 +228,16 @@ async fn call(
         Some(open) => open,
         None => dialer.dial().await?,
     };
-    let mut answer = dialer.call(&mut open, method, params).await;
-    if answer.is_err() && was_used && open.is_over() {
+    let mut reply = dialer.call(&mut open, method, params).await;
+    if reply.is_err() && was_used && open.is_over() {
         // A server may close the connection after a reply.
         open = dialer.dial().await?;
-        answer = dialer.call(&mut open, method, params).await;
+        reply = dialer.call(&mut open, method, params).await;
     }
-    if answer.is_ok() {
+    if reply.is_ok() {
         *connection = Some(open);
     }
-    answer
+    reply
 }
 
 /// Returns a method that returns a result, and its params.
@@ -262,8 +260,8 @@ async fn ordinary(
         }
     };
     for (name, params) in custom {
-        let answer = call(dialer, connection, &name, &params).await;
-        if answer.is_ok_and(|answer| answer.member("result").is_some()) {
+        let reply = call(dialer, connection, &name, &params).await;
+        if reply.is_ok_and(|reply| reply.member("result").is_some()) {
             return Some((name, params));
         }
     }
@@ -279,8 +277,8 @@ async fn described(
     dialer: &Dialer,
     connection: &mut Option<ServerConnection>,
 ) -> Option<Vec<(String, String)>> {
-    let answer = call(dialer, connection, DISCOVER, "[]").await.ok()?;
-    let document = answer.member("result")?;
+    let reply = call(dialer, connection, DISCOVER, "[]").await.ok()?;
+    let document = reply.member("result")?;
     let JsonValue::Array(methods) = &document.member("methods")?.value else { return None };
     let names = methods.iter().filter_map(|method| {
         let needs_params = match method.member("params").map(|params| &params.value) {

@@ -1,6 +1,6 @@
-//! Checks a server: sends the transcripts of the suite and compares what comes back.
+//! Checks a server: sends the transcripts of the suite and compares the replies.
 //!
-//! The transcripts in `testdata/wire` state what is sent and what must come back. Antiphon's own tests
+//! The transcripts in `testdata/wire` define the messages and the expected replies. Antiphon's own tests
 //! run them too.
 
 mod bitcoin;

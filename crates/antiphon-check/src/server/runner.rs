@@ -35,14 +35,14 @@ pub(super) struct SuiteRun {
     /// A usable connection of an earlier case, and the index of that case.
     spare: Option<(ServerConnection, usize)>,
     /// The reason why no more cases can be run.
-    over: Option<String>,
+    stop_reason: Option<String>,
     /// The server went away for good.
     pub(super) is_gone: bool,
     /// The time was up before all cases were run.
     pub(super) is_late: bool,
     /// The time was up at the last finding. Such a finding says nothing about the server. The search for
     /// a crash after a finding does not count.
-    is_cut: bool,
+    was_time_up: bool,
 }
 
 impl SuiteRun {
@@ -53,9 +53,20 @@ impl SuiteRun {
         server: Option<SpawnedServer>,
         is_hostile: bool,
     ) -> Self {
-        let (spare, over) = (None, None);
-        let (is_gone, is_late, is_cut) = (false, false, false);
-        Self { dialer, methods, wire, is_hostile, server, spare, over, is_gone, is_late, is_cut }
+        let (spare, stop_reason) = (None, None);
+        let (is_gone, is_late, was_time_up) = (false, false, false);
+        Self {
+            dialer,
+            methods,
+            wire,
+            is_hostile,
+            server,
+            spare,
+            stop_reason,
+            is_gone,
+            is_late,
+            was_time_up,
+        }
     }
 
     /// Runs the cases in turn. Calls `on_case` before each.
@@ -76,7 +87,7 @@ impl SuiteRun {
                 }
             };
             if matches!(found.status, CaseStatus::Failed | CaseStatus::Warned | CaseStatus::Differs)
-                && self.is_cut
+                && self.was_time_up
             {
                 self.is_late = true;
                 found = result_of(case, CaseStatus::NotRun, Some(TIME_UP.to_owned()));
@@ -121,14 +132,14 @@ impl SuiteRun {
         if let Some(lacking) = self.methods.lacks(case) {
             return Some(format!("the server lacks {lacking}"));
         }
-        if self.is_up() { Some(TIME_UP.to_owned()) } else { self.over.clone() }
+        if self.is_time_up() { Some(TIME_UP.to_owned()) } else { self.stop_reason.clone() }
     }
 
     /// Reports whether the time is up.
-    fn is_up(&mut self) -> bool {
-        let is_up = Instant::now() >= self.dialer.deadline;
-        self.is_late |= is_up;
-        is_up
+    fn is_time_up(&mut self) -> bool {
+        let is_time_up = Instant::now() >= self.dialer.deadline;
+        self.is_late |= is_time_up;
+        is_time_up
     }
 
     async fn case(
@@ -140,19 +151,21 @@ impl SuiteRun {
         let case = &cases[index];
         let is_fresh = case.facts.is_alone || case.is_raw();
         let spare = if is_fresh { None } else { self.spare.take() };
-        let Some((connection, last)) = spare else { return self.afresh(case, index, before).await };
+        let Some((connection, last)) = spare else {
+            return self.run_on_new_connection(case, index, before).await;
+        };
         let (passed, dialogue) = self.attempt(case, index, connection).await;
         let Err(finding) = passed else { return result_of(case, CaseStatus::Passed, None) };
         if finding.fault == FailureKind::Silent {
-            return self.found(case, finding, dialogue).await;
+            return self.conclude(case, finding, dialogue).await;
         }
         if finding.fault == FailureKind::Closed
-            && let Err(how) = self.revive().await
+            && let Err(how) = self.ensure_alive().await
         {
             return crashed(case, &how, &finding, dialogue);
         }
         // An earlier case may have left this behind. Only a new connection can tell.
-        let again = self.afresh(case, index, before).await;
+        let again = self.run_on_new_connection(case, index, before).await;
         if again.status != CaseStatus::Passed {
             return again;
         }
@@ -160,7 +173,7 @@ impl SuiteRun {
             FailureKind::Extra if is_quiet(case) && !is_quiet(&cases[last]) => {
                 // The reply belongs to this case. The second time, it arrived after the probe's.
                 self.spare = None;
-                return against(case, finding, dialogue);
+                return result_of_finding(case, finding, dialogue);
             }
             FailureKind::Extra | FailureKind::Crashed => blame(before, last, &finding),
             // The server may have closed the connection on its own.
@@ -170,14 +183,14 @@ impl SuiteRun {
                 let how = format!(
                     "only on a connection that an earlier case used, the last one {last}; correct on a new connection"
                 );
-                return against(case, finding.because(&how), dialogue);
+                return result_of_finding(case, finding.because(&how), dialogue);
             }
         }
         again
     }
 
     /// Runs the case on a new connection.
-    async fn afresh(
+    async fn run_on_new_connection(
         &mut self,
         case: &TranscriptCase,
         index: usize,
@@ -192,26 +205,26 @@ impl SuiteRun {
         let bare = self.wire == WireKind::Ws && begins_with_a_handshake(case);
         let mut connection = self.dial(bare).await;
         if let Err(fault) = &connection
-            && let Err(how) = self.revive().await
+            && let Err(how) = self.ensure_alive().await
         {
             // This case has sent nothing yet, so an earlier case caused the crash.
             blame_crash(before, &format!("{how}\nno connection: {fault}"));
-            if let Some(over) = &self.over {
-                return result_of(case, CaseStatus::NotRun, Some(over.clone()));
+            if let Some(stop_reason) = &self.stop_reason {
+                return result_of(case, CaseStatus::NotRun, Some(stop_reason.clone()));
             }
             connection = self.dial(bare).await;
         }
         let connection = match connection {
             Ok(connection) => connection,
             Err(fault) => {
-                self.is_cut = Instant::now() >= self.dialer.deadline;
+                self.was_time_up = Instant::now() >= self.dialer.deadline;
                 let finding = Finding::new(FailureKind::Closed, format!("no connection: {fault}"));
-                return self.found(case, finding, Vec::new()).await;
+                return self.conclude(case, finding, Vec::new()).await;
             }
         };
         match self.attempt(case, index, connection).await {
             (Ok(()), _) => result_of(case, CaseStatus::Passed, None),
-            (Err(finding), dialogue) => self.found(case, finding, dialogue).await,
+            (Err(finding), dialogue) => self.conclude(case, finding, dialogue).await,
         }
     }
 
@@ -230,7 +243,7 @@ impl SuiteRun {
         let outcome = case_run.run().await;
         let dialogue = DialogueLine::abridged(std::mem::take(&mut case_run.dialogue));
         drop(case_run);
-        self.is_cut = Instant::now() >= self.dialer.deadline;
+        self.was_time_up = Instant::now() >= self.dialer.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
                 if !case.is_raw() {
@@ -244,13 +257,13 @@ impl SuiteRun {
                     Finding::new(FailureKind::Silent, format!("on the next connection: {fault}"))
                 })
             }
-            Err(finding) => Err(self.aftermath(case, index, connection, finding).await),
+            Err(finding) => Err(self.complete_finding(case, index, connection, finding).await),
         };
         (outcome, dialogue)
     }
 
     /// Completes a finding with what happened to its connection.
-    async fn aftermath(
+    async fn complete_finding(
         &mut self,
         case: &TranscriptCase,
         index: usize,
@@ -285,7 +298,7 @@ impl SuiteRun {
     }
 
     /// Returns the result of a finding, and checks whether the server survived.
-    async fn found(
+    async fn conclude(
         &mut self,
         case: &TranscriptCase,
         finding: Finding,
@@ -295,14 +308,14 @@ impl SuiteRun {
             // A server may crash shortly after a wrong reply.
             sleep(CRASH_DELAY).await;
         }
-        match self.revive().await {
+        match self.ensure_alive().await {
             Err(how) => crashed(case, &how, &finding, dialogue),
-            Ok(()) => against(case, finding, dialogue),
+            Ok(()) => result_of_finding(case, finding, dialogue),
         }
     }
 
     /// Makes sure that the server replies. The error describes a crash, even if the server is back.
-    async fn revive(&mut self) -> Result<(), String> {
+    async fn ensure_alive(&mut self) -> Result<(), String> {
         if self.is_child() {
             // The next connection starts a new process.
             return Ok(());
@@ -324,7 +337,7 @@ impl SuiteRun {
             }
         }
         self.is_gone = true;
-        self.over = Some("the server was gone; --spawn restarts it".to_owned());
+        self.stop_reason = Some("the server was gone; --spawn restarts it".to_owned());
         Err(format!("the server is gone: {fault}"))
     }
 
@@ -332,7 +345,7 @@ impl SuiteRun {
         let Some(server) = &mut self.server else { return Err(how) };
         if let Err(failure) = server.restart(&self.dialer).await {
             self.is_gone = true;
-            self.over = Some(format!("the server did not restart: {}", failure));
+            self.stop_reason = Some(format!("the server did not restart: {failure}"));
         }
         Err(how)
     }
@@ -354,10 +367,10 @@ fn blame_crash(before: &mut [CaseResult], how: &str) {
     else {
         return;
     };
-    let told = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
+    let before_crash = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
     last.status = CaseStatus::of(last.level, FailureKind::Crashed);
     last.fault = Some(FailureKind::Crashed);
-    last.reason = Some(format!("{how}{told}"));
+    last.reason = Some(format!("{how}{before_crash}"));
 }
 
 /// Returns the result of a case that the server did not survive.
@@ -368,10 +381,14 @@ fn crashed(
     dialogue: Vec<DialogueLine>,
 ) -> CaseResult {
     let reason = format!("{how}\n{}", finding.reason);
-    against(case, Finding::new(FailureKind::Crashed, reason), dialogue)
+    result_of_finding(case, Finding::new(FailureKind::Crashed, reason), dialogue)
 }
 
-fn against(case: &TranscriptCase, finding: Finding, dialogue: Vec<DialogueLine>) -> CaseResult {
+fn result_of_finding(
+    case: &TranscriptCase,
+    finding: Finding,
+    dialogue: Vec<DialogueLine>,
+) -> CaseResult {
     let status = CaseStatus::of(case.facts.level, finding.fault);
     let result = result_of(case, status, Some(finding.reason));
     CaseResult { fault: Some(finding.fault), dialogue, ..result }

@@ -27,7 +27,7 @@ impl ServerCheck {
     ) -> Result<SuiteRun, CheckError> {
         let dialer = self.dialer(suite).await?;
         let deadline = dialer.deadline;
-        self.meet(dialer, on_event).await.map_err(|error| {
+        self.start(dialer, on_event).await.map_err(|error| {
             if error.kind() == CheckErrorKind::Usage || Instant::now() < deadline {
                 return error;
             }
@@ -56,13 +56,13 @@ impl ServerCheck {
         let mut target = Target::resolve(address, &self.headers, &self.tls, remote).await?;
         target.is_quiet = !self.shows_stderr;
         let deadline = Instant::now() + self.budget.unwrap_or(FOREVER).min(FOREVER);
-        let pace = suite.is_shipped().then_some(dialer::PACE);
-        let patience = self.timeout.min(FOREVER);
-        Ok(Dialer::new(target, self.profile, patience, deadline, pace))
+        let probe_delay = suite.is_shipped().then_some(dialer::PROBE_DELAY);
+        let reply_timeout = self.timeout.min(FOREVER);
+        Ok(Dialer::new(target, self.profile, reply_timeout, deadline, probe_delay))
     }
 
     /// Starts the server if there is a command, and finds its methods.
-    async fn meet(
+    async fn start(
         &self,
         mut dialer: Dialer,
         on_event: &impl Fn(RunEvent<'_>),
@@ -86,7 +86,7 @@ impl ServerCheck {
                 return Err(no_reply(&fault, wire));
             }
         };
-        dialer.set_pace(methods.took);
+        dialer.adapt_to(methods.took);
         if !methods.has_method {
             on_event(RunEvent::Note(
                 "no known method returns a result; --method NAME runs more cases",

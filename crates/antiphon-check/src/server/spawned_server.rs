@@ -89,7 +89,7 @@ impl SpawnedServer {
 
 /// Reports whether a process already listens there, with any protocol.
 async fn is_taken(dialer: &Dialer) -> bool {
-    matches!(timeout(dialer.patience(), RawSocket::open(&dialer.target)).await, Ok(Ok(_)))
+    matches!(timeout(dialer.reply_timeout(), RawSocket::open(&dialer.target)).await, Ok(Ok(_)))
 }
 
 fn spawn(words: &[String]) -> Result<(ProcessGroup, Child), CheckError> {

@@ -256,7 +256,7 @@ pub(crate) enum ExpectedHeader {
     Holding(String),
 }
 
-/// A control frame that must come.
+/// An expected control frame.
 #[derive(Clone, Debug)]
 pub(crate) enum ExpectedFrame {
     Pong(Vec<u8>),

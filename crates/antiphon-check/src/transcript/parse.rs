@@ -135,7 +135,7 @@ impl Transcript<'_> {
         match self.last() {
             Some(CaseStep::Expect(expected)) => expected.any_of.push(line::expectation(rest)?),
             Some(CaseStep::Response(answer)) => {
-                answer.or_statuses.push(StatusSet::parse(rest.trim())?)
+                answer.or_statuses.push(StatusSet::parse(rest.trim())?);
             }
             _ => return Err("an alternative follows an expectation: `<--` or `<<`".to_owned()),
         }

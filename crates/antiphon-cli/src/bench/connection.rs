@@ -19,7 +19,7 @@ use super::receive_buffer::ReceiveBuffer;
 use super::reply_checker::ReplyChecker;
 use super::request::Ids;
 use super::send_buffer::SendBuffer;
-use super::stats::{FailedCalls, FailureKind, RoundStats};
+use super::stats::{FailedCallKind, FailedCalls, RoundStats};
 use antiphon_check::raw::codec::{Codec, Decoded, ProtocolViolation};
 use antiphon_check::raw::{RawConnection, RawSocket};
 
@@ -32,7 +32,7 @@ const LONG: u64 = 3_600_000_000_000;
 
 /// The end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionEnd {
+pub(super) enum BenchEnd {
     /// All messages are sent and have replies.
     Done,
     /// The peer closed it cleanly.
@@ -95,17 +95,17 @@ impl<'a> BenchConnection<'a> {
 
     /// Calls until everything is done or the connection ends. Returns the end, and whether there was
     /// any reply.
-    pub(super) async fn run(mut self) -> (ConnectionEnd, bool) {
+    pub(super) async fn run(mut self) -> (BenchEnd, bool) {
         let end = std::future::poll_fn(|cx| self.poll(cx)).await;
         let mut close = Vec::new();
-        if end == ConnectionEnd::Done {
+        if end == BenchEnd::Done {
             self.codec.close_message(&mut close);
         }
         self.socket.close(&close).await;
         (end, self.pending.replies > 0)
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<BenchEnd> {
         let mut now = None;
         loop {
             match self.socket.poll_read(cx, self.receive_buffer.room()) {
@@ -142,7 +142,7 @@ impl<'a> BenchConnection<'a> {
     }
 
     /// Processes all received replies.
-    fn read_replies(&mut self, now: u64) -> Option<ConnectionEnd> {
+    fn read_replies(&mut self, now: u64) -> Option<BenchEnd> {
         let mut stats = lock(self.stats);
         let replies = self.pending.replies;
         let failed = loop {
@@ -163,11 +163,11 @@ impl<'a> BenchConnection<'a> {
                     self.receive_buffer.consume(used);
                 }
                 Ok(Decoded::Closing(why)) => {
-                    break Some(FailedCalls::new(FailureKind::Lost, 0, why));
+                    break Some(FailedCalls::new(FailedCallKind::Lost, 0, why));
                 }
                 Err(ProtocolViolation(why)) => {
                     break Some(FailedCalls::new(
-                        FailureKind::Protocol,
+                        FailedCallKind::Protocol,
                         self.config.request.calls,
                         why,
                     ));
@@ -175,7 +175,7 @@ impl<'a> BenchConnection<'a> {
             }
             if self.codec.is_closing() {
                 break Some(FailedCalls::new(
-                    FailureKind::Lost,
+                    FailedCallKind::Lost,
                     0,
                     "the server closes after a reply",
                 ));
@@ -189,21 +189,17 @@ impl<'a> BenchConnection<'a> {
     }
 
     /// Ends the connection after a failure. The other pending messages are lost.
-    fn end_with(&mut self, failed: FailedCalls, now: u64) -> ConnectionEnd {
+    fn end_with(&mut self, failed: FailedCalls, now: u64) -> BenchEnd {
         let lost = self.pending.give_up().saturating_sub(failed.calls);
         let mut stats = lock(self.stats);
-        let end = if failed.calls == 0 && lost == 0 {
-            ConnectionEnd::Closed
-        } else {
-            ConnectionEnd::Broken
-        };
+        let end = if failed.calls == 0 && lost == 0 { BenchEnd::Closed } else { BenchEnd::Broken };
         if lost > 0 {
-            let why = if failed.kind == FailureKind::Lost {
+            let why = if failed.kind == FailedCallKind::Lost {
                 &failed.sample
             } else {
                 "the connection was abandoned"
             };
-            stats.record_failure(FailedCalls::new(FailureKind::Lost, lost, why), now);
+            stats.record_failure(FailedCalls::new(FailedCallKind::Lost, lost, why), now);
         }
         if failed.calls > 0 {
             stats.record_failure(failed, now);
@@ -212,7 +208,7 @@ impl<'a> BenchConnection<'a> {
     }
 
     /// Handles the end of the stream, which may also be the end of the last reply.
-    fn peer_closed(&mut self) -> ConnectionEnd {
+    fn peer_closed(&mut self) -> BenchEnd {
         let now = self.now();
         let mut stats = lock(self.stats);
         let last = match self.codec.last(self.receive_buffer.unread()) {
@@ -224,13 +220,13 @@ impl<'a> BenchConnection<'a> {
             _ => Ok(()),
         };
         drop(stats);
-        let closed = FailedCalls::new(FailureKind::Lost, 0, "the peer closed the connection");
+        let closed = FailedCalls::new(FailedCallKind::Lost, 0, "the peer closed the connection");
         self.end_with(last.err().unwrap_or(closed), now)
     }
 
-    fn lose(&mut self, why: &str) -> ConnectionEnd {
+    fn lose(&mut self, why: &str) -> BenchEnd {
         let now = self.now();
-        self.end_with(FailedCalls::new(FailureKind::Lost, 0, why), now)
+        self.end_with(FailedCalls::new(FailedCallKind::Lost, 0, why), now)
     }
 
     /// Writes all messages that may be sent now.
@@ -271,11 +267,11 @@ impl<'a> BenchConnection<'a> {
     }
 
     /// Decides what follows when there is nothing to read or send: the end, a timeout, or a timer.
-    fn poll_idle(&mut self, now: u64, cx: &mut Context<'_>) -> Poll<ConnectionEnd> {
+    fn poll_idle(&mut self, now: u64, cx: &mut Context<'_>) -> Poll<BenchEnd> {
         let waiting = self.pending.waiting();
         let is_over = self.pacer.is_over(now);
         if waiting == 0 && is_over {
-            return Poll::Ready(ConnectionEnd::Done);
+            return Poll::Ready(BenchEnd::Done);
         }
         let limit = match waiting {
             0 => u64::MAX,
@@ -294,11 +290,11 @@ impl<'a> BenchConnection<'a> {
     }
 
     /// Ends the connection after a time without any reply.
-    fn time_out(&mut self, now: u64) -> ConnectionEnd {
+    fn time_out(&mut self, now: u64) -> BenchEnd {
         let calls = self.pending.give_up();
-        let failed = FailedCalls::new(FailureKind::Timeout, calls, "no reply within --timeout");
+        let failed = FailedCalls::new(FailedCallKind::Timeout, calls, "no reply within --timeout");
         lock(self.stats).record_failure(failed, now);
-        ConnectionEnd::Broken
+        BenchEnd::Broken
     }
 
     /// Wakes this task at that time or earlier. A timer that is set for an earlier time stays.
@@ -317,7 +313,7 @@ impl<'a> BenchConnection<'a> {
 
 fn refusal(status: u16, body: &[u8]) -> FailedCalls {
     let text = String::from_utf8_lossy(&body[..body.len().min(SAMPLE)]);
-    FailedCalls::new(FailureKind::Http(status), 1, text)
+    FailedCalls::new(FailedCallKind::Http(status), 1, text)
 }
 
 pub(super) fn lock(stats: &Mutex<RoundStats>) -> MutexGuard<'_, RoundStats> {

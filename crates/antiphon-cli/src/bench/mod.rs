@@ -36,7 +36,7 @@ use self::report::{BenchReport, Figures};
 use self::request::RequestTemplate;
 use self::round::RoundResult;
 use self::stats::Window;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
 use crate::tls::ClientTls;
@@ -162,12 +162,12 @@ Errors:
   ends is opened again. If the first connections fail, the command stops. Ctrl-C
   stops the load and prints the results so far.";
 
-pub(crate) async fn run(args: BenchArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: BenchArgs) -> Result<Exit, CommandError> {
     let config = Arc::new(args.config()?);
     let targets = args.targets().await?;
     let rounds = args.rounds.map_or(if targets.len() > 1 { ROUNDS } else { 1 }, |count| count.0);
     let mut interrupt = signal(SignalKind::interrupt()).map_err(|error| {
-        Failure::new(Exit::Transport, format!("cannot install signal handlers: {error}"))
+        CommandError::new(Exit::Transport, format!("cannot install signal handlers: {error}"))
     })?;
     let measured = measure(&config, &targets, rounds, &mut interrupt).await;
     let measured = measured.map_err(|failure| args.tls.advise(failure))?;
@@ -175,7 +175,7 @@ pub(crate) async fn run(args: BenchArgs) -> Result<Exit, Failure> {
     output::line(&match args.format {
         BenchFormat::Text => table::text(&report, &args.load(&config, &report)),
         BenchFormat::Json => serde_json::to_string(&report)
-            .map_err(|error| Failure::new(Exit::Protocol, error.to_string()))?,
+            .map_err(|error| CommandError::new(Exit::Protocol, error.to_string()))?,
     })?;
     Ok(report.exit())
 }
@@ -186,7 +186,7 @@ async fn measure(
     targets: &[Arc<Target>],
     rounds: usize,
     interrupt: &mut Signal,
-) -> Result<Vec<Vec<RoundResult>>, Failure> {
+) -> Result<Vec<Vec<RoundResult>>, CommandError> {
     let mut measured: Vec<Vec<RoundResult>> = targets.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for turn in 0..targets.len() {
@@ -209,7 +209,7 @@ async fn measure(
 }
 
 impl BenchArgs {
-    fn config(&self) -> Result<BenchConfig, Failure> {
+    fn config(&self) -> Result<BenchConfig, CommandError> {
         let batch = self.batch.map(|batch| batch.0);
         let messages = self.count.map(|count| self.messages(count)).transpose()?;
         let warm_up = match self.warm_up {
@@ -231,10 +231,10 @@ impl BenchArgs {
         })
     }
 
-    fn messages(&self, count: Count) -> Result<u64, Failure> {
+    fn messages(&self, count: Count) -> Result<u64, CommandError> {
         let batch = self.batch.map_or(1, |batch| batch.0);
         if !count.0.is_multiple_of(batch) {
-            return Err(Failure::usage(format!(
+            return Err(CommandError::usage(format!(
                 "--count {count} is not a multiple of --batch {batch}"
             ))
             .hint("choose a --count that is a multiple of --batch, since batches are sent whole"));
@@ -242,16 +242,16 @@ impl BenchArgs {
         Ok((count.0 / batch) as u64)
     }
 
-    fn expected(&self) -> Result<Option<Arc<ExpectedResult>>, Failure> {
+    fn expected(&self) -> Result<Option<Arc<ExpectedResult>>, CommandError> {
         let Some(typed) = &self.expect else { return Ok(None) };
         let text = RawJson::parse(read_data(typed)?)
-            .map_err(|failed| Failure::usage(format!("--expect is not JSON: {failed}")))?;
+            .map_err(|failed| CommandError::usage(format!("--expect is not JSON: {failed}")))?;
         let expected = ExpectedResult::new(text)
-            .map_err(|error| Failure::usage(format!("cannot parse --expect: {error}")))?;
+            .map_err(|error| CommandError::usage(format!("cannot parse --expect: {error}")))?;
         Ok(Some(Arc::new(expected)))
     }
 
-    async fn targets(&self) -> Result<Vec<Arc<Target>>, Failure> {
+    async fn targets(&self) -> Result<Vec<Arc<Target>>, CommandError> {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
         let tls = self.tls.raw(all)?;
         let first = NamedEndpoint { name: self.name.clone(), endpoint: self.endpoint.clone() };

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::reply_checker::{CheckedReply, ReplyChecker};
-use super::stats::{FailedCalls, FailureKind, RoundStats};
+use super::stats::{FailedCallKind, FailedCalls, RoundStats};
 
 /// The maximum distance between the newest message and the oldest one without a reply.
 const MAX_SPAN: usize = 1 << 20;
@@ -82,7 +82,7 @@ impl PendingMessages {
         let (first, right, mut failures) = match self.checker.check(text) {
             CheckedReply::ServerMessage if self.is_ordered => {
                 let what = "a request from the server instead of a response";
-                (None, 0, vec![FailedCalls::new(FailureKind::Protocol, self.calls, what)])
+                (None, 0, vec![FailedCalls::new(FailedCallKind::Protocol, self.calls, what)])
             }
             CheckedReply::ServerMessage => return Ok(()),
             CheckedReply::Response { first, right, failures } => (first, right, failures),
@@ -117,7 +117,7 @@ impl PendingMessages {
             Some(id) => format!("no pending call has the id {id}"),
             None => "a result without the id of a call".to_owned(),
         };
-        let failed = FailedCalls::new(FailureKind::WrongId, self.calls, what);
+        let failed = FailedCalls::new(FailedCallKind::WrongId, self.calls, what);
         if !self.is_ordered {
             return Err(failed);
         }
@@ -169,7 +169,7 @@ mod tests {
         format!(r#"{{"jsonrpc":"2.0","result":1,"id":{id}}}"#).into_bytes()
     }
 
-    fn kinds(stats: &RoundStats) -> Vec<(FailureKind, u64)> {
+    fn kinds(stats: &RoundStats) -> Vec<(FailedCallKind, u64)> {
         stats.failures.iter().map(|(kind, count, _)| (kind, count)).collect()
     }
 
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((stats.calls, pending.waiting(), pending.sent.len()), (3, 1, 1));
         for stray in ["3", "1", "5", "0", "null", "\"4\""] {
             let failed = pending.reply(&reply(stray), 10, &mut stats).unwrap_err();
-            assert_eq!((failed.kind, stats.calls), (FailureKind::WrongId, 3), "{stray}");
+            assert_eq!((failed.kind, stats.calls), (FailedCallKind::WrongId, 3), "{stray}");
         }
         assert_eq!((pending.give_up(), pending.waiting()), (1, 0));
     }
@@ -194,7 +194,7 @@ mod tests {
             pending.reply(&text, 10, &mut stats).unwrap();
             assert_eq!(stats.calls, calls);
         }
-        assert_eq!(kinds(&stats), [(FailureKind::WrongId, 1), (FailureKind::Protocol, 1)]);
+        assert_eq!(kinds(&stats), [(FailedCallKind::WrongId, 1), (FailedCallKind::Protocol, 1)]);
         assert_eq!(pending.waiting(), 0);
     }
 
@@ -203,9 +203,12 @@ mod tests {
         let error = br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"m"},"id":null}"#;
         let (mut one, mut stats) = pending(false, 1);
         one.reply(error, 10, &mut stats).unwrap();
-        assert_eq!((one.waiting(), kinds(&stats)), (0, vec![(FailureKind::Error(-32700), 1)]));
+        assert_eq!((one.waiting(), kinds(&stats)), (0, vec![(FailedCallKind::Error(-32700), 1)]));
         let (mut two, mut stats) = pending(false, 2);
-        assert_eq!(two.reply(error, 10, &mut stats).unwrap_err().kind, FailureKind::Error(-32700));
+        assert_eq!(
+            two.reply(error, 10, &mut stats).unwrap_err().kind,
+            FailedCallKind::Error(-32700)
+        );
     }
 
     #[test]
@@ -216,6 +219,6 @@ mod tests {
         assert_eq!((stream.waiting(), stats.failures.total()), (1, 0));
         let (mut http, mut stats) = pending(true, 1);
         http.reply(aside, 10, &mut stats).unwrap();
-        assert_eq!((http.waiting(), kinds(&stats)), (0, vec![(FailureKind::Protocol, 1)]));
+        assert_eq!((http.waiting(), kinds(&stats)), (0, vec![(FailedCallKind::Protocol, 1)]));
     }
 }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::stats::{FailedCalls, FailureKind};
+use super::stats::{FailedCallKind, FailedCalls};
 
 /// One in this many decoded replies becomes the new template.
 const LEARN_EVERY: u64 = 64;
@@ -118,7 +118,7 @@ impl ReplyChecker {
     }
 
     fn invalid(&self, what: &str) -> CheckedReply {
-        let failures = vec![FailedCalls::new(FailureKind::Protocol, self.calls, what)];
+        let failures = vec![FailedCalls::new(FailedCallKind::Protocol, self.calls, what)];
         CheckedReply::Response { first: None, right: 0, failures }
     }
 
@@ -136,10 +136,10 @@ impl ReplyChecker {
     fn outcome(&self, outcome: &Outcome) -> Result<(), FailedCalls> {
         match (outcome, &self.expected) {
             (Err(error), _) => {
-                Err(FailedCalls::new(FailureKind::Error(error.code.0), 1, &*error.message))
+                Err(FailedCalls::new(FailedCallKind::Error(error.code.0), 1, &*error.message))
             }
             (Ok(result), Some(expected)) if !expected.is(result) => {
-                Err(FailedCalls::new(FailureKind::WrongResult, 1, result.as_str()))
+                Err(FailedCalls::new(FailedCallKind::WrongResult, 1, result.as_str()))
             }
             _ => Ok(()),
         }
@@ -150,8 +150,11 @@ impl ReplyChecker {
         match &response.outcome {
             Ok(_) => self.invalid("a single result in reply to a batch"),
             Err(error) => {
-                let failed =
-                    FailedCalls::new(FailureKind::Error(error.code.0), self.calls, &*error.message);
+                let failed = FailedCalls::new(
+                    FailedCallKind::Error(error.code.0),
+                    self.calls,
+                    &*error.message,
+                );
                 CheckedReply::Response { first: None, right: 0, failures: vec![failed] }
             }
         }
@@ -183,13 +186,13 @@ impl ReplyChecker {
             right -= doubtful;
             let what = "an entry of a batch matches no call, or one that has a response already";
             failures.push(FailedCalls::new(
-                FailureKind::WrongId,
+                FailedCallKind::WrongId,
                 (missing + doubtful).max(1),
                 what,
             ));
         } else if missing > 0 {
             failures.push(FailedCalls::new(
-                FailureKind::Protocol,
+                FailedCallKind::Protocol,
                 missing,
                 "a call of a batch has no response",
             ));
@@ -296,7 +299,7 @@ mod tests {
         verdict: &CheckedReply,
         first: Option<u64>,
         right: u64,
-        kinds: &[(FailureKind, u64)],
+        kinds: &[(FailedCallKind, u64)],
     ) {
         let CheckedReply::Response { first: found, right: counted, failures } = verdict else {
             panic!("not a response: {verdict:?}");
@@ -368,12 +371,12 @@ mod tests {
         let same = r#"{"jsonrpc":"2.0","result":{"b":2, "a":1},"id":3}"#;
         counts(&checker.check(same.as_bytes()), Some(3), 1, &[]);
         let wrong = same.replace('1', "3");
-        counts(&checker.check(wrong.as_bytes()), Some(3), 0, &[(FailureKind::WrongResult, 1)]);
+        counts(&checker.check(wrong.as_bytes()), Some(3), 0, &[(FailedCallKind::WrongResult, 1)]);
         let error = r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"m"},"id":4}"#;
-        counts(&checker.check(error.as_bytes()), Some(4), 0, &[(FailureKind::Error(-32601), 1)]);
+        counts(&checker.check(error.as_bytes()), Some(4), 0, &[(FailedCallKind::Error(-32601), 1)]);
         for garbage in ["", "<html>", "[]", "[1]", r#"{"jsonrpc":"2.0","id":1}"#, r#"{"result":1}"#]
         {
-            counts(&checker.check(garbage.as_bytes()), None, 0, &[(FailureKind::Protocol, 1)]);
+            counts(&checker.check(garbage.as_bytes()), None, 0, &[(FailedCallKind::Protocol, 1)]);
         }
         let aside = r#"{"jsonrpc":"2.0","method":"log","params":[]}"#;
         assert_eq!(checker.check(aside.as_bytes()), CheckedReply::ServerMessage);
@@ -391,10 +394,10 @@ mod tests {
         }
         for (ids, first, right, failures) in [
             (&[9, 7, 8][..], 7, 3, &[][..]),
-            (&[7, 8], 7, 2, &[(FailureKind::Protocol, 1)]),
-            (&[7, 8, 8], 7, 2, &[(FailureKind::WrongId, 1)]),
-            (&[7, 8, 9, 9], 7, 2, &[(FailureKind::WrongId, 1)]),
-            (&[7, 8, 90], 7, 2, &[(FailureKind::WrongId, 1)]),
+            (&[7, 8], 7, 2, &[(FailedCallKind::Protocol, 1)]),
+            (&[7, 8, 8], 7, 2, &[(FailedCallKind::WrongId, 1)]),
+            (&[7, 8, 9, 9], 7, 2, &[(FailedCallKind::WrongId, 1)]),
+            (&[7, 8, 90], 7, 2, &[(FailedCallKind::WrongId, 1)]),
         ] {
             counts(&checker.check(array(ids).as_bytes()), Some(first), right, failures);
         }
@@ -404,7 +407,7 @@ mod tests {
     fn one_error_may_be_the_reply_to_a_whole_batch() {
         let mut checker = checker(Some(3), None);
         let error = r#"{"jsonrpc":"2.0","error":{"code":-32010,"message":"m"},"id":null}"#;
-        counts(&checker.check(error.as_bytes()), None, 0, &[(FailureKind::Error(-32010), 3)]);
-        counts(&checker.check(reply(1).as_bytes()), None, 0, &[(FailureKind::Protocol, 3)]);
+        counts(&checker.check(error.as_bytes()), None, 0, &[(FailedCallKind::Error(-32010), 3)]);
+        counts(&checker.check(reply(1).as_bytes()), None, 0, &[(FailedCallKind::Protocol, 3)]);
     }
 }

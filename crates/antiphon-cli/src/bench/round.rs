@@ -18,7 +18,7 @@ use super::connection::lock;
 use super::progress_line::ProgressLine;
 use super::stats::RoundStats;
 use super::worker::Worker;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 /// The interval of the progress line.
 const TICK: Duration = Duration::from_millis(200);
@@ -51,7 +51,7 @@ pub(super) async fn run(
     is_first: bool,
     progress: &ProgressLine,
     interrupt: &mut Signal,
-) -> Result<RoundResult, Failure> {
+) -> Result<RoundResult, CommandError> {
     let mut round = Round::start(config, target)?;
     let connected = tokio::select! {
         connected = round.connected(is_first) => Some(connected),
@@ -77,7 +77,7 @@ pub(super) async fn run(
 
 impl<'a> Round<'a> {
     /// Starts the threads, which connect and then wait for `go`.
-    fn start(config: &'a Arc<BenchConfig>, target: &'a Arc<Target>) -> Result<Self, Failure> {
+    fn start(config: &'a Arc<BenchConfig>, target: &'a Arc<Target>) -> Result<Self, CommandError> {
         let (ready, readiness) = mpsc::unbounded_channel();
         let (go, gone) = watch::channel(None);
         let (stats, threads, stop) = (Vec::new(), Vec::new(), CancellationToken::new());
@@ -100,7 +100,7 @@ impl<'a> Round<'a> {
     }
 
     /// Waits until every connection is open or has failed.
-    async fn connected(&mut self, is_first: bool) -> Result<(), Failure> {
+    async fn connected(&mut self, is_first: bool) -> Result<(), CommandError> {
         for _ in 0..self.config.connections {
             match self.readiness.recv().await {
                 Some(Err(error)) if is_first => return Err(self.target.unreachable(&error).into()),
@@ -133,10 +133,10 @@ impl<'a> Round<'a> {
     }
 
     /// Stops the threads and merges their statistics.
-    fn end(self) -> Result<RoundStats, Failure> {
+    fn end(self) -> Result<RoundStats, CommandError> {
         self.stop.cancel();
         for thread in self.threads {
-            let crashed = |_| Failure::new(Exit::Transport, "a load thread panicked");
+            let crashed = |_| CommandError::new(Exit::Transport, "a load thread panicked");
             thread.join().map_err(crashed)?;
         }
         let mut all = RoundStats::new(self.config.window);
@@ -146,9 +146,9 @@ impl<'a> Round<'a> {
 }
 
 /// Starts a thread with its own runtime and one task per connection.
-fn loader(workers: Vec<Worker>, stop: CancellationToken) -> Result<JoinHandle<()>, Failure> {
+fn loader(workers: Vec<Worker>, stop: CancellationToken) -> Result<JoinHandle<()>, CommandError> {
     let failed = |error: io::Error| {
-        Failure::new(Exit::Transport, format!("cannot start a load thread: {error}"))
+        CommandError::new(Exit::Transport, format!("cannot start a load thread: {error}"))
     };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;

@@ -18,7 +18,7 @@ const MAX_SAMPLE: usize = 200;
 
 /// The kinds of failures of a call or a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum FailureKind {
+pub(super) enum FailedCallKind {
     /// An error response with this code.
     Error(i64),
     /// An HTTP status other than success.
@@ -40,7 +40,7 @@ pub(super) enum FailureKind {
     Other,
 }
 
-impl FailureKind {
+impl FailedCallKind {
     pub(super) fn exit(self) -> Exit {
         match self {
             Self::Error(_) | Self::Other => Exit::PeerError,
@@ -51,7 +51,7 @@ impl FailureKind {
     }
 }
 
-impl fmt::Display for FailureKind {
+impl fmt::Display for FailedCallKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Error(code) => write!(f, "error {code}"),
@@ -72,26 +72,26 @@ impl fmt::Display for FailureKind {
 /// Calls that failed for one reason.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FailedCalls {
-    pub(super) kind: FailureKind,
+    pub(super) kind: FailedCallKind,
     pub(super) calls: u64,
     /// The message of the first failure.
     pub(super) sample: String,
 }
 
 impl FailedCalls {
-    pub(super) fn new(kind: FailureKind, calls: u64, sample: impl Into<String>) -> Self {
+    pub(super) fn new(kind: FailedCallKind, calls: u64, sample: impl Into<String>) -> Self {
         Self { kind, calls, sample: sample.into() }
     }
 }
 
 /// The number of failures of each kind, with the message of the first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FailureCounts(BTreeMap<FailureKind, (u64, String)>);
+pub(super) struct FailureCounts(BTreeMap<FailedCallKind, (u64, String)>);
 
 impl FailureCounts {
     pub(super) fn add(&mut self, failed: FailedCalls) {
         let known = self.0.len() < MAX_KINDS || self.0.contains_key(&failed.kind);
-        let kind = if known { failed.kind } else { FailureKind::Other };
+        let kind = if known { failed.kind } else { FailedCallKind::Other };
         let (count, _) = self.0.entry(kind).or_insert_with(|| (0, shortened(failed.sample)));
         *count += failed.calls;
     }
@@ -102,7 +102,7 @@ impl FailureCounts {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (FailureKind, u64, &str)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (FailedCallKind, u64, &str)> {
         self.0.iter().map(|(kind, (count, sample))| (*kind, *count, sample.as_str()))
     }
 
@@ -202,7 +202,7 @@ mod tests {
     fn the_size_is_bounded_for_any_peer() {
         let mut failures = FailureCounts::default();
         for code in 0..1_000 {
-            failures.add(FailedCalls::new(FailureKind::Error(code), 1, "é".repeat(1_000)));
+            failures.add(FailedCalls::new(FailedCallKind::Error(code), 1, "é".repeat(1_000)));
         }
         assert_eq!((failures.iter().count(), failures.total()), (MAX_KINDS + 1, 1_000));
         assert!(failures.iter().all(|(_, _, sample)| sample.chars().count() <= MAX_SAMPLE + 3));
@@ -214,7 +214,7 @@ mod tests {
         for (sent, now) in [(0, 50), (90, 110), (110, 150), (190, 210)] {
             timed.record_reply(1, sent, now);
         }
-        timed.record_failure(FailedCalls::new(FailureKind::Lost, 1, ""), 50);
+        timed.record_failure(FailedCalls::new(FailedCallKind::Lost, 1, ""), 50);
         assert_eq!((timed.calls, timed.latency.len(), timed.failures.total()), (2, 2, 0));
         let mut counted = RoundStats::new(Window { start: 100, end: None });
         for (sent, now) in [(0, 50), (90, 110), (110, 150), (190, 210)] {

@@ -10,9 +10,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
 use super::config::BenchConfig;
-use super::connection::{BenchConnection, ConnectionEnd, lock};
+use super::connection::{BenchConnection, BenchEnd, lock};
 use super::pacer::Pacer;
-use super::stats::{FailedCalls, FailureKind, RoundStats};
+use super::stats::{FailedCallKind, FailedCalls, RoundStats};
 
 /// The first wait before a reconnect. Each further wait is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -74,7 +74,7 @@ impl Worker {
         let link = match link {
             Ok(link) => link,
             Err(error) => {
-                let failed = FailedCalls::new(FailureKind::Connect, 1, error.to_string());
+                let failed = FailedCalls::new(FailedCallKind::Connect, 1, error.to_string());
                 lock(&self.stats).record_failure(failed, nanos(epoch));
                 return Some(false);
             }
@@ -82,19 +82,21 @@ impl Worker {
         let connection =
             BenchConnection::new(link, &self.config, &mut self.pacer, &self.stats, epoch);
         let (end, had_replies) = Box::pin(connection.run()).await;
-        if end == ConnectionEnd::Closed {
+        if end == BenchEnd::Closed {
             lock(&self.stats).reconnects += 1;
         }
-        (end != ConnectionEnd::Done).then_some(had_replies)
+        (end != BenchEnd::Done).then_some(had_replies)
     }
 
     /// Records the messages that were not sent.
     fn record_missed(&mut self, epoch: Instant) {
         let calls = self.pacer.missed() * self.config.request.calls;
         let failed = match self.pacer.is_counted() {
-            true => FailedCalls::new(FailureKind::Unsent, calls, "not sent: the server was gone"),
+            true => {
+                FailedCalls::new(FailedCallKind::Unsent, calls, "not sent: the server was gone")
+            }
             false => FailedCalls::new(
-                FailureKind::Late,
+                FailedCallKind::Late,
                 calls,
                 "due, but not sent before the end of the round",
             ),

@@ -10,7 +10,7 @@ use tokio::time::{Duration, timeout};
 use crate::cli::Cli;
 use crate::connect::ConnectArgs;
 use crate::openrpc::discovery::{self, SchemaArgs};
-use crate::openrpc::signature::{MethodKind, is_repeated};
+use crate::openrpc::signature::{SignatureKind, is_repeated};
 use crate::openrpc::table;
 
 /// The time limit of a completion.
@@ -91,7 +91,7 @@ impl Completion {
     /// Method names with their summaries.
     fn methods(&self, document: &Document) -> Vec<String> {
         let fits = |method: &&Method| match &*self.command {
-            "subscribe" => MethodKind::of(method) == MethodKind::Subscription,
+            "subscribe" => SignatureKind::of(method) == SignatureKind::Subscription,
             _ => true,
         };
         let prefix = |method: &&Method| method.name.starts_with(&self.prefix);

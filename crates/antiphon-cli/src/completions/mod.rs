@@ -11,7 +11,7 @@ use clap_complete::{Shell, generate};
 
 use self::candidates::candidates;
 use crate::cli::Cli;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
 /// Print a shell completion script
@@ -37,7 +37,7 @@ bash, zsh and fish also complete METHOD and param names if the server at
 ENDPOINT supports rpc.discover. The query takes at most one second. An exec:
 endpoint is not queried, since completion must not start a process.";
 
-pub(crate) async fn run(args: CompletionsArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: CompletionsArgs) -> Result<Exit, CommandError> {
     let text = match &args.line {
         Some(line) => candidates(line).await.join("\n"),
         None => script(args.shell),

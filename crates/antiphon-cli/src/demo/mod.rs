@@ -37,7 +37,7 @@ pub(crate) fn router() -> Router {
 
 fn methods() -> Router {
     Router::new()
-        .method("subtract", |p: SubtractParams, _: Context| async move {
+        .method("subtract", |p: Subtraction, _: Context| async move {
             p.minuend.minus(p.subtrahend).ok_or_else(out_of_range)
         })
         .method("sum", |numbers: Vec<Number>, _: Context| async move { sum(numbers) })
@@ -65,7 +65,7 @@ fn methods() -> Router {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SubtractParams {
+struct Subtraction {
     /// The number to subtract from.
     minuend: Number,
     /// The number to subtract.

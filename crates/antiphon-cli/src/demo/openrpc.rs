@@ -5,7 +5,7 @@ use antiphon::{Router, Topic};
 use serde_json::{Value, json};
 
 use super::number::Number;
-use super::{CallMeBackParams, FailParams, SleepParams, SubtractParams, TicksParams};
+use super::{CallMeBackParams, FailParams, SleepParams, Subtraction, TicksParams};
 
 /// Adds a description of each method and serves the document as `rpc.discover`.
 pub(super) fn describe(router: Router) -> Router {
@@ -29,7 +29,7 @@ pub(super) fn describe(router: Router) -> Router {
 }
 
 fn subtract() -> Description {
-    Description::method::<SubtractParams, Number>()
+    Description::method::<Subtraction, Number>()
         .docs("Subtracts one number from another.")
         .in_order(["minuend", "subtrahend"])
         .with(|method| {

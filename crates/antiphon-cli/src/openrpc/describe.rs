@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 use super::discovery::{self, SchemaArgs};
 use super::list::as_json;
 use super::schema_text::schema_text;
-use super::signature::{MethodKind, is_repeated, signature};
+use super::signature::{SignatureKind, is_repeated, signature};
 use super::{table, validate};
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
 /// Describe a method: its params, result and errors
@@ -39,12 +39,12 @@ Examples:
 The description comes from the OpenRPC document that rpc.discover returns.
 `antiphon list` prints all methods.";
 
-pub(crate) async fn run(args: DescribeArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: DescribeArgs) -> Result<Exit, CommandError> {
     let DescribeArgs { connect, method, schema, json } = args;
     discovery::with_document(&connect, &schema, |document| show(document, &method, json)).await
 }
 
-fn show(document: &Document, name: &str, json: bool) -> Result<Exit, Failure> {
+fn show(document: &Document, name: &str, json: bool) -> Result<Exit, CommandError> {
     let Some(method) = document.method(name) else {
         return Err(validate::unknown_method(document, name).with_exit(Exit::PeerError));
     };
@@ -67,10 +67,10 @@ fn lines(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
 }
 
 fn heading(method: &Method) -> String {
-    let kind = match MethodKind::of(method) {
-        MethodKind::Method => "",
-        MethodKind::Notification => "  (notification)",
-        MethodKind::Subscription => "  (subscription)",
+    let kind = match SignatureKind::of(method) {
+        SignatureKind::Method => "",
+        SignatureKind::Notification => "  (notification)",
+        SignatureKind::Subscription => "  (subscription)",
     };
     let deprecated = if method.deprecated { "  (deprecated)" } else { "" };
     table::cell(&signature(method)) + kind + deprecated
@@ -127,8 +127,8 @@ fn about(content: &Content) -> String {
 
 fn result(method: &Method, schemas: &Map<String, Value>) -> Vec<String> {
     let Some(result) = &method.result else { return Vec::new() };
-    let value = match MethodKind::of(method) {
-        MethodKind::Subscription => "the id of the subscription".to_owned(),
+    let value = match SignatureKind::of(method) {
+        SignatureKind::Subscription => "the id of the subscription".to_owned(),
         _ => schema_text(&result.schema, schemas),
     };
     let mut rows = vec![vec![value, about(result)]];

@@ -7,7 +7,7 @@ use antiphon::{CallError, Client, Code, Invocation};
 use clap::Args;
 
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 /// The method that returns the document, defined by OpenRPC.
 pub(crate) const METHOD: &str = "rpc.discover";
@@ -22,14 +22,14 @@ pub(crate) struct SchemaArgs {
 
 impl SchemaArgs {
     /// Reads the document from the file, if one is given.
-    pub(crate) fn read(&self) -> Result<Option<Document>, Failure> {
+    pub(crate) fn read(&self) -> Result<Option<Document>, CommandError> {
         let Some(path) = &self.schema else { return Ok(None) };
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+            .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
         match Document::parse(&text) {
             Ok(document) => Ok(Some(document)),
-            Err(error) => Err(Failure::usage(format!("{name}: {}", with_source(&error)))
+            Err(error) => Err(CommandError::usage(format!("{name}: {}", with_source(&error)))
                 .hint("--schema requires an OpenRPC document, such as rpc.discover returns")),
         }
     }
@@ -39,8 +39,8 @@ impl SchemaArgs {
 pub(crate) async fn with_document(
     connect: &ConnectArgs,
     schema: &SchemaArgs,
-    show: impl FnOnce(&Document) -> Result<Exit, Failure>,
-) -> Result<Exit, Failure> {
+    show: impl FnOnce(&Document) -> Result<Exit, CommandError>,
+) -> Result<Exit, CommandError> {
     match schema.read()? {
         Some(document) => show(&document),
         None => {
@@ -51,18 +51,18 @@ pub(crate) async fn with_document(
 }
 
 /// Fetches the document from the server.
-pub(crate) async fn fetch(client: &Client) -> Result<Document, Failure> {
+pub(crate) async fn fetch(client: &Client) -> Result<Document, CommandError> {
     let reply = client.caller().send(Invocation::new(METHOD, None)).await;
     let reply = reply.map_err(|error| match error {
         CallError::Rpc(error) if error.code == Code::METHOD_NOT_FOUND => {
             let what = format!("the server does not support {METHOD}");
-            Failure::new(Exit::PeerError, what)
+            CommandError::new(Exit::PeerError, what)
                 .hint("if it publishes an OpenRPC document, use --schema FILE")
         }
-        other => Failure::from(other).about(METHOD),
+        other => CommandError::from(other).about(METHOD),
     })?;
     Document::parse(reply.as_str()).map_err(|error| {
-        Failure::new(Exit::Protocol, format!("{METHOD}: {}", with_source(&error)))
+        CommandError::new(Exit::Protocol, format!("{METHOD}: {}", with_source(&error)))
             .hint("--schema FILE reads an OpenRPC document from a file")
     })
 }

@@ -7,10 +7,10 @@ use antiphon::openrpc::{Document, Method};
 use clap::Args;
 
 use super::discovery::{self, SchemaArgs};
-use super::signature::{MethodKind, signature};
+use super::signature::{SignatureKind, signature};
 use super::table;
 use crate::connect::ConnectArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 use crate::output;
 
 /// List the methods of a server
@@ -44,12 +44,12 @@ Signatures:
 On a terminal the output is a table. Elsewhere each line has four fields with
 tabs between them: name, kind, signature, summary.";
 
-pub(crate) async fn run(args: ListArgs) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: ListArgs) -> Result<Exit, CommandError> {
     let ListArgs { connect, schema, json } = args;
     discovery::with_document(&connect, &schema, |document| show(document, json)).await
 }
 
-fn show(document: &Document, json: bool) -> Result<Exit, Failure> {
+fn show(document: &Document, json: bool) -> Result<Exit, CommandError> {
     let lines = match json {
         true => document.methods.iter().map(as_json).collect::<Result<Vec<_>, _>>()?,
         false if io::stdout().is_terminal() => for_people(&document.methods),
@@ -62,22 +62,22 @@ fn show(document: &Document, json: bool) -> Result<Exit, Failure> {
 }
 
 /// Encodes a method as one line of JSON.
-pub(crate) fn as_json(method: &Method) -> Result<String, Failure> {
+pub(crate) fn as_json(method: &Method) -> Result<String, CommandError> {
     let json = RawJson::encode(method);
-    let json = json.map_err(|error| Failure::new(Exit::Protocol, error.to_string()))?;
+    let json = json.map_err(|error| CommandError::new(Exit::Protocol, error.to_string()))?;
     Ok(json.as_str().to_owned())
 }
 
 fn for_programs(method: &Method) -> String {
-    let kind = MethodKind::of(method).name();
+    let kind = SignatureKind::of(method).name();
     let parts = [&*method.name, kind, &signature(method), &summary(method)];
     parts.map(table::cell).join("\t")
 }
 
 fn for_people(methods: &[Method]) -> Vec<String> {
     let rows = methods.iter().map(|method| {
-        let kind = match MethodKind::of(method) {
-            MethodKind::Method => "",
+        let kind = match SignatureKind::of(method) {
+            SignatureKind::Method => "",
             other => other.name(),
         };
         vec![signature(method), kind.to_owned(), summary(method)]

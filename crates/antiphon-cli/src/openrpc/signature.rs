@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The kind of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MethodKind {
+pub(crate) enum SignatureKind {
     Method,
     /// Has no result.
     Notification,
@@ -13,7 +13,7 @@ pub(crate) enum MethodKind {
     Subscription,
 }
 
-impl MethodKind {
+impl SignatureKind {
     pub(crate) fn of(method: &Method) -> Self {
         match &method.result {
             _ if method.rest.contains_key("x-subscription") => Self::Subscription,

@@ -8,7 +8,7 @@ use tokio::time::{Duration, Instant, timeout_at};
 use super::did_you_mean::{did_you_mean, similar};
 use super::discovery;
 use super::signature::signature;
-use crate::exit::{Exit, Failure};
+use crate::exit::{CommandError, Exit};
 
 /// The time limit to fetch the document for a hint.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -18,7 +18,7 @@ pub(crate) fn check_call(
     document: &Document,
     method: &str,
     params: Option<&Params>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     // A document does not list `rpc.discover` itself.
     if method == discovery::METHOD {
         return Ok(());
@@ -26,21 +26,21 @@ pub(crate) fn check_call(
     document.check_call(method, params).map_err(|misfit| match misfit {
         InvalidCallError::Method(_) => unknown_method(document, method),
         InvalidCallError::Params { .. } => {
-            let failure = Failure::usage(format!("{misfit}; nothing was sent"));
+            let failure = CommandError::usage(format!("{misfit}; nothing was sent"));
             match signature_hint(document, method) {
                 Some(hint) => failure.hint(hint),
                 None => failure,
             }
         }
-        other => Failure::new(Exit::Protocol, other.to_string())
+        other => CommandError::new(Exit::Protocol, other.to_string())
             .hint("without --check the call is sent without validation"),
     })
 }
 
 /// The error for a method that the document does not contain, with similar names.
-pub(crate) fn unknown_method(document: &Document, method: &str) -> Failure {
+pub(crate) fn unknown_method(document: &Document, method: &str) -> CommandError {
     let similar = similar_methods(document, method);
-    Failure::usage(format!("the server's document has no method `{method}`"))
+    CommandError::usage(format!("the server's document has no method `{method}`"))
         .hint(similar.unwrap_or_else(|| "`antiphon list` prints its methods".to_owned()))
 }
 

@@ -215,11 +215,11 @@ fn exit_2_is_an_invalid_command_line() {
         (&["call", "ssl://example.org", "m"], "https://"),
         (&["call", "-k", "http://h:1", "m"], "https://"),
         (&["call", "https://h:1", "m", "--cacert", "/no/such/file"], "/no/such/file"),
-        (&["call", "https://h:1", "m", "--cacert", "/dev/null"], "no certificate here"),
+        (&["call", "https://h:1", "m", "--cacert", "/dev/null"], "found no certificate"),
         (&["call", "https://h:1", "m", "--key", "/dev/null"], "--cert"),
         (&["serve", "https://127.0.0.1:0"], "--tls-self-signed"),
         (&["serve", "http://127.0.0.1:0", "--tls-self-signed"], "https://"),
-        (&["serve", "tls://127.0.0.1:0", "--tls-cert", "/dev/null"], "no certificate here"),
+        (&["serve", "tls://127.0.0.1:0", "--tls-cert", "/dev/null"], "found no certificate"),
         (&["call", "tcp://h:1", "m", "1", "a=b"], "all by position or all by name"),
         (&["call", "tcp://h:1", "m", "-d", "7"], "an Array or an Object"),
         (&["call", "tcp://h:1", "m", "-d", "[1"], "not JSON"),
@@ -303,7 +303,7 @@ fn a_local_limit_is_not_an_error_of_the_peer() {
     for scheme in ["http", "tcp"] {
         let arguments =
             ["call", server.endpoint(scheme), "echo", "[[[[[[1]]]]]]", "--max-depth", "5"];
-        fails(&cli(&arguments), 3, &["limit of ours", "nesting"]);
+        fails(&cli(&arguments), 3, &["exceeds a local limit", "nesting"]);
     }
 }
 

@@ -1,9 +1,9 @@
 //! Header framing: bodies of the length that a `Content-Length` header announces (LSP).
 //!
-//! It never trusts the announced length: it allocates nothing for it, and skips a body over the limit
-//! as it arrives. It never guesses the length of a body behind a malformed block.
+//! The announced length is not trusted: nothing is allocated for it, and a body over the limit is skipped
+//! as it arrives. The length of a body after a malformed block is never guessed.
 //!
-//! Invariant: each malformed block is reported once. Behind it, everything up to the next
+//! Invariant: each malformed block is reported once. After it, everything up to the next
 //! `Content-Length:` is discarded, and at most a partial match of that name stays in the buffer.
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -12,8 +12,8 @@ use memchr::memchr2;
 use super::header_block::HeaderBlock;
 use super::{DeframeStep, FrameError};
 
-/// The bytes that end a resynchronisation. The first byte occurs only once in it, so a failed match
-/// can be discarded as a whole.
+/// The bytes that end a resynchronisation. The first byte occurs only once in them, so a failed match can
+/// be discarded as a whole.
 const LANDMARK: &[u8] = b"content-length:";
 
 /// Takes the bodies that `Content-Length` announces.
@@ -33,7 +33,7 @@ enum HeaderState {
     Skipping {
         left: u64,
     },
-    /// Behind a malformed block that has been reported.
+    /// After a malformed block that has been reported. Searches for the next `Content-Length:`.
     Lost,
 }
 
@@ -115,8 +115,8 @@ fn skip(left: &mut u64, buf: &mut BytesMut) {
     *left -= count as u64;
 }
 
-/// Discards bytes up to the landmark, and returns whether it was found. If not, only a partial match
-/// at the end of the buffer stays.
+/// Discards bytes up to the marker, and returns whether it was found. If not, only a partial match at the
+/// end of the buffer stays.
 fn resynchronise(buf: &mut BytesMut) -> bool {
     while let Some(at) = memchr2(b'c', b'C', buf) {
         buf.advance(at);

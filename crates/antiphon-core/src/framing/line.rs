@@ -1,9 +1,9 @@
 //! Line framing: one JSON text per line. Some peers (geth's IPC) send several texts without newlines.
 //!
-//! It never waits for the newline behind a text whose brackets are closed: a peer that sends no
-//! newline would wait for its response forever.
+//! A text whose brackets are closed does not wait for its newline: a peer that sends no newline would
+//! wait for its response forever.
 //!
-//! Invariant: a newline ends the text before it, so one malformed line costs one line.
+//! Invariant: a newline ends the text before it, so a malformed line does not affect the next line.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
@@ -82,7 +82,7 @@ impl LineDeframer {
         self.text.rest(buf)
     }
 
-    /// Ends a line. A line without a text is an empty message, and is answered as one.
+    /// Ends a line. A line without a text is an empty message, and gets the response of an empty message.
     fn end_line(&mut self, buf: &mut BytesMut) -> DeframeStep {
         buf.advance(1);
         self.forget(1);

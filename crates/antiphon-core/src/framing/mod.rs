@@ -1,12 +1,12 @@
 //! Framing: the boundaries of messages on a byte stream.
 //!
-//! It never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
-//! decoder can answer it. It never allocates for a length that a peer has only announced.
+//! This module never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
+//! decoder can create its error response. It never allocates for a length that a peer has only announced.
 //!
 //! Invariant: only the deframer consumes the buffer. It remembers how far it has scanned, so a message
-//! that arrives in a thousand pieces is still scanned once. After [`Deframer::next`] has returned
-//! `None`, the buffer holds no more than the frame limit (or, for header framing, one capped header
-//! block).
+//! that arrives in a thousand pieces is still scanned once. After [`Deframer::next`] has returned `None`,
+//! the buffer holds no more than the frame limit (or, for header framing, one header block of limited
+//! size).
 
 mod header;
 mod header_block;
@@ -25,14 +25,14 @@ pub use self::header_block::HeaderError;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
-/// The largest hint for a frame of which few bytes are buffered.
+/// The maximum hint for a frame of which few bytes are buffered.
 const MAX_SMALL_HINT: usize = 64 * 1024;
 /// The number of buffered bytes from which a message counts as large.
 const LARGE_MESSAGE: usize = 1 << 20;
 /// The most bytes that a framing adds to a message.
 const MAX_OVERHEAD: usize = 40;
 
-/// How messages are separated on a byte stream.
+/// The separation of messages on a byte stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
@@ -72,7 +72,7 @@ impl Framing {
         }
     }
 
-    /// Appends the bytes behind a message.
+    /// Appends the bytes after a message.
     pub fn encode_tail(self, out: &mut BytesMut) {
         if self != Self::Header {
             out.put_u8(b'\n');
@@ -130,7 +130,7 @@ pub enum FrameError {
     /// The header block is malformed. The bytes up to the next `Content-Length:` are skipped.
     #[error("malformed header block: {reason}")]
     Header {
-        /// What is wrong with it.
+        /// The reason.
         reason: HeaderError,
     },
     /// The stream ended inside a header block or a body.
@@ -174,8 +174,8 @@ enum Mode {
     Values(ValuesDeframer),
 }
 
-/// The outcome of one step of a deframer. Each step except `Starved` consumes bytes or changes state,
-/// so the loop over steps ends.
+/// The outcome of one step of a deframer. Each step except `NeedMoreBytes` consumes bytes or changes
+/// state, so the loop over steps ends.
 enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
@@ -211,7 +211,7 @@ impl Deframer {
     }
 
     /// Creates a deframer that detects the framing from the first byte: `C` or `c` starts a
-    /// `Content-Length` header and no JSON text; every other byte means line framing.
+    /// `Content-Length` header, because no JSON text starts with it. Every other byte means line framing.
     pub fn detecting(max_frame: usize) -> Self {
         Self { max_frame, whole_lines: false, mode: Mode::Detecting }
     }
@@ -259,8 +259,8 @@ impl Deframer {
         }
     }
 
-    /// Returns how many more bytes the current frame needs, as far as that is known: a hint for the
-    /// size of the next read, limited by [`reserve_hint`].
+    /// Returns how many more bytes the current frame needs, or zero if that is unknown. It is a hint for
+    /// the size of the next read, limited by [`reserve_hint`].
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
             Mode::Header(header) => reserve_hint(header.wanted(buffered), buffered),
@@ -288,12 +288,12 @@ impl Deframer {
     }
 }
 
-/// Returns how many of the `missing` bytes of a message to reserve space for, with `buffered` bytes
-/// received: a length that a peer only announces must not size a buffer.
+/// Returns the number of bytes to reserve for a message of which `missing` bytes have not arrived and
+/// `buffered` bytes have. The announced length alone must not determine the size of a buffer.
 ///
-/// The hint is at most 64 KiB or four times the received bytes, and sixteen times from 1 MiB on. The
-/// announced length of a message that is already large is seldom wrong, and moving it to a larger buffer
-/// costs more than memory that is not touched.
+/// The hint is at most 64 KiB or four times the received bytes, whichever is more, and sixteen times from
+/// 1 MiB on. The announced length of a message that is already large is seldom wrong, and moving the
+/// message to a larger buffer costs more than unused memory.
 ///
 /// ```
 /// use antiphon_core::framing::reserve_hint;

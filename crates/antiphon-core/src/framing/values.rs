@@ -1,9 +1,9 @@
 //! Value framing: JSON values that follow each other, with newlines as white space.
 //!
-//! It never returns an empty frame: between values there is nothing to answer.
+//! This module never returns an empty frame: the space between values needs no response.
 //!
-//! Invariant: garbage does not swallow a valid value behind it. A run of garbage ends at white space,
-//! and before the start of an Object, an Array or a String.
+//! Invariant: a valid value after invalid bytes is still found. A run of invalid bytes ends at white
+//! space, and before the start of an Object, an Array or a String.
 
 use bytes::{Bytes, BytesMut};
 

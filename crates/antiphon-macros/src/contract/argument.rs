@@ -27,7 +27,7 @@ pub(crate) struct ContractParam {
     pub(crate) fallback: Option<Fallback>,
     /// An `Option`, which a client leaves out if it is `None`.
     pub(crate) optional: bool,
-    /// `#[params]`: all params at once.
+    /// `#[params]`: the argument receives all params.
     pub(crate) whole: bool,
     pub(crate) docs: String,
 }

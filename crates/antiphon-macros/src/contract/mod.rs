@@ -1,6 +1,6 @@
 //! Parses a trait as a contract, and checks it.
 //!
-//! It never generates code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
+//! This module does not generate code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
 
 mod argument;
 mod method;
@@ -31,7 +31,8 @@ pub(crate) struct Contract {
     pub(crate) methods: Vec<ContractMethod>,
 }
 
-/// Why a trait is not a contract. The trait is emitted too, so that no further errors follow.
+/// The errors of a trait that is not a contract. The trait is emitted too, so that the compiler does not
+/// report further errors about its absence.
 pub(crate) struct InvalidContract {
     error: Error,
     item: Option<Box<ItemTrait>>,
@@ -76,7 +77,7 @@ impl Contract {
     }
 }
 
-/// Rejects a generic trait: a contract is one type for both sides.
+/// Rejects a generic trait, because a contract is one type for both sides.
 fn plain(item: &ItemTrait) -> Result<()> {
     if item.generics.params.is_empty() {
         return Ok(());

@@ -26,7 +26,7 @@ pub(crate) struct Options {
     pub(crate) krate: TokenStream,
 }
 
-/// How the client sends params. A server accepts both.
+/// The form in which the client sends params. A server accepts both.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParamsBy {
     Name,

@@ -69,7 +69,8 @@ impl SubscriptionMethod {
         }
     }
 
-    /// Whether the user gave a topic. Its kind may precede the params, which are then sent by position.
+    /// Whether the user gave a topic. The kind of a topic may precede the params, so they are sent by
+    /// position.
     pub(crate) fn is_given(&self) -> bool {
         matches!(self.topic, TopicSource::Given(_))
     }

@@ -24,7 +24,7 @@ impl Parse for ErrorCode {
     }
 }
 
-/// Whether a method may use the code. The other reserved codes mean that no method was reached.
+/// Whether a method may use the code. The other reserved codes report that no method was called.
 fn free(code: i64) -> bool {
     match code {
         -32602 | -32603 | -32099..=-32000 => true,

@@ -21,9 +21,9 @@ pub(super) struct ErrorCase {
     fields: ErrorFields,
 }
 
-/// How a case becomes an error object.
+/// The conversion of a case to an error object.
 pub(super) enum WireForm {
-    /// It has a code of its own.
+    /// The case has a code of its own.
     Coded(ErrorCode),
     /// Its only field provides the error object.
     Transparent(Box<Type>),

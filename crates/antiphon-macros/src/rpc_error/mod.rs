@@ -24,7 +24,8 @@ pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     let (ident, krate) = (&error.ident, &error.krate);
     let private = quote!(#krate::__private);
     let into = error.cases.iter().map(|case| case.write_out(krate));
-    // Cases with a code of their own come first: a transparent case may match the same code.
+    // Cases with a code of their own are tried first, because a transparent case may match the same
+    // code.
     let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
     let from = own.iter().chain(&rest).map(|case| case.write_back(krate));
     let known = error.cases.iter().map(|case| case.known(krate));

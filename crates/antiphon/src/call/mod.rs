@@ -53,7 +53,7 @@ impl Invocation {
         call
     }
 
-    /// Creates a call of this method with these params, and nothing else.
+    /// Creates a call with these params, without an id and without extensions.
     #[inline(always)]
     pub fn of(method: Method, params: Option<Params>) -> Self {
         Self { method, params, id: None, extensions: Extensions::new() }

@@ -120,8 +120,7 @@ pub enum SubscriptionError {
     /// This many items were dropped because they were not read fast enough. More items follow.
     #[error("{0} items were lost; read them faster, or raise the buffer size")]
     Lost(u64),
-    /// The connection was lost and opened again. Items of the time between are missing. More items
-    /// follow.
+    /// The connection was lost and opened again. The items in between are missing. More items follow.
     #[error("there is a gap: the connection was lost ({0}) and opened again")]
     Gap(Arc<str>),
     /// An item does not have the expected type. More items follow.

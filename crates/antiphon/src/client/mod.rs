@@ -18,7 +18,7 @@ use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
-use crate::handler::Handler;
+use crate::service::Handler;
 use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;
 use crate::transport::Transport;

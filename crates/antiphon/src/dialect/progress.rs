@@ -11,7 +11,7 @@ pub struct ProgressStyle {
     method: Method,
     /// The member of its params that holds the token of the call.
     member: String,
-    /// The member that holds the progress value. Without it, the members of the value stand beside the
+    /// The member that holds the progress value. Without it, the members of the value are next to the
     /// token.
     value: Option<String>,
     token: Token,
@@ -40,8 +40,8 @@ impl ProgressStyle {
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }
     }
 
-    /// Puts the progress value into this member. Without it, the value is an Object whose members stand
-    /// beside the token.
+    /// Puts the progress value into this member. Without it, the value is an Object whose members are
+    /// next to the token.
     #[must_use]
     pub fn under(mut self, member: &str) -> Self {
         self.value = Some(member.to_owned());

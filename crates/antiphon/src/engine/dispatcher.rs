@@ -19,7 +19,7 @@ use super::settings::Settings;
 use crate::call::Invocation;
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
-use crate::handler::Handler;
+use crate::service::Handler;
 
 /// Calls the handler. There is one dispatcher per connection, or per HTTP service.
 #[derive(Clone)]

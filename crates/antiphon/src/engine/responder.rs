@@ -12,7 +12,7 @@ use super::reply_buffer::ReplyBuffer;
 use super::settings::Settings;
 use crate::connection::Connection;
 use crate::context::Origin;
-use crate::handler::Handler;
+use crate::service::Handler;
 
 /// Answers messages that the application has received by its own means, such as a message queue, a
 /// serial port, a cloud function or a test.

@@ -11,7 +11,7 @@ mod call;
 
 pub use call::CallError;
 
-/// The error of a foreign layer.
+/// The error of a layer from another crate.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error type for the methods of a contract.

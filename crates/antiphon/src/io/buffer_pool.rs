@@ -21,7 +21,7 @@ pub(crate) const SIZE: usize = 8 * 1024;
 /// A small buffer that has grown past this is freed: a small message that a handler keeps would keep
 /// the whole buffer alive.
 const MAX_SIZE: usize = 2 * SIZE;
-/// One to read into, one for replies, one to write from.
+/// The number of small buffers that a thread keeps: one for reads, one for replies, one for writes.
 const MAX_SPARES: usize = 3;
 
 /// A large buffer that is larger than this is freed.
@@ -37,7 +37,7 @@ thread_local! {
     static LARGE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A buffer of the pool, or none: holds no memory until [`small`](Self::small) or
+/// A buffer from the pool, or no buffer. It holds no memory until [`small`](Self::small) or
 /// [`large`](Self::large) takes a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct PooledBuffer {
@@ -70,7 +70,8 @@ impl PooledBuffer {
             return &mut self.buf;
         }
         if self.large > MAX_LARGE {
-            // The pool will not keep it, and the allocator grows one of that size without a copy.
+            // The pool does not keep a buffer of this size, and the allocator can grow it without a
+            // copy.
             self.buf.reserve(more);
         } else {
             let buf = take_large(len);

@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Accepts every write, and flushes nothing while it `keeps`.
+    /// Accepts every write. Its flush stays pending while `keeps` is set.
     struct BufferingWriter {
         keeps: bool,
     }

@@ -3,9 +3,9 @@
 //! Reads start small and grow while they fill the buffer. A large announced length does not make a
 //! read larger than what the deframer requests, which is bounded.
 //!
-//! A message that is known not to fit into a small buffer is read into a large one. As far as its end
-//! is known, nothing else is read into that buffer: a handler that keeps part of a small message keeps
-//! the whole buffer alive.
+//! A message that is known not to fit into a small buffer is read into a large one. If the end of that
+//! message is known, no later bytes are read into the buffer: a handler that keeps part of a small
+//! message would keep the whole buffer alive.
 
 use std::io;
 use std::pin::Pin;
@@ -81,7 +81,7 @@ impl ReadBuffer {
             self.buf.large(wanted + 1);
             return wanted + 1;
         }
-        // A buffer that many small messages have grown is not filled again.
+        // A buffer that has grown through many small messages is not reused.
         if self.buf.is_empty() && self.buf.capacity() > MAX_ROOM {
             self.buf.release();
         }

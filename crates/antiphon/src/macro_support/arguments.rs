@@ -1,6 +1,7 @@
 //! Reads params, by position or by name, into the arguments of a method.
 //!
-//! Reads in one pass, like a derived struct, but its errors speak of the params of the method.
+//! The params are read in one pass, as by a derived struct, but the errors refer to the params of the
+//! method.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,7 +18,7 @@ pub trait Arguments: Default {
     type Values: Send + 'static;
     /// Their names on the wire, in order.
     const NAMES: &'static [&'static str];
-    /// Whether params with other names are ignored: a dialect may add its own.
+    /// Whether unknown params are ignored. A dialect may add params of its own.
     const IGNORES_UNKNOWN: bool;
 
     /// Whether a value was read for this argument, even `null`.

@@ -1,8 +1,9 @@
-//! Autoref specialization: selects code by the traits that a type implements, where macros know the type.
+//! Autoref specialization: generated code that depends on the traits that a type implements.
 //!
 //! `(&Probe::<T>::new()).read(..)` resolves to `Readable` if `T` meets its bounds. Otherwise method
-//! resolution takes one more reference and finds `Unreadable`. So a contract does not require a trait
-//! that it can do without.
+//! resolution takes one more reference and finds `Unreadable`. So a contract also works with types that
+//! do not implement these traits. It only works where the concrete type is known, as in code that a macro
+//! generates.
 
 use std::marker::PhantomData;
 
@@ -145,7 +146,7 @@ mod describe {
         }
     }
 
-    /// Implemented for results with an error of known cases.
+    /// Implemented for a `Result` whose error type lists its known errors.
     pub trait Fallible {
         /// The errors that the type declares.
         fn errors(&self) -> Vec<KnownError>;

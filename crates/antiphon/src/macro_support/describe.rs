@@ -92,7 +92,7 @@ impl Describing<'_> {
     }
 }
 
-/// Adds a default to a schema. Draft 7 ignores everything beside a reference, so a reference is wrapped.
+/// Adds a default to a schema. A reference is wrapped, because draft 7 ignores all keywords next to it.
 fn with_default(schema: Value, default: Value) -> Value {
     match schema {
         Value::Object(mut members) if !members.contains_key("$ref") => {

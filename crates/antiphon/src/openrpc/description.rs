@@ -214,7 +214,7 @@ pub(crate) fn items(mut method: Method, schema: &Value) -> Method {
     method
 }
 
-/// The params that one argument describes, if it takes all params.
+/// Expands the schema of an argument that takes all params.
 pub(crate) fn whole(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
     expand(name, schema)
 }

@@ -1,6 +1,6 @@
 //! Resolves the references of a document where OpenRPC allows a reference in place of an object.
 //!
-//! References inside schemas stay: a schema may refer to itself.
+//! References inside schemas are not resolved, because a schema may refer to itself.
 
 use serde_json::Value;
 

@@ -28,8 +28,8 @@ use crate::call::{Peer, Stop};
 use crate::catch_unwind::end_panic;
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
-use crate::handler::Handler;
 use crate::router::Router;
+use crate::service::Handler;
 
 /// The maximum number of frames that are read before the writer gets a turn, so that replies do not
 /// wait behind an endless stream of requests.
@@ -52,7 +52,10 @@ pub(crate) fn connect<T: Transport>(
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
     let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
     let peer = Peer::new(shared.clone());
-    settings.tap.opened(&shared.facts);
+    // Panics are caught here because an accept loop makes connections: it must go on.
+    if settings.tap.opened(&shared.facts).is_err() {
+        peer.stop(Stop::Now);
+    }
     let handler = match handler {
         Some(handler) => for_connection(handler, &peer),
         None => Arc::new(Router::new()),

@@ -22,10 +22,10 @@ use serde::de::DeserializeOwned;
 use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
-use crate::handler::Handler;
 use crate::log_excerpt::log_excerpt;
 use crate::params;
 use crate::same_type::same_type;
+use crate::service::Handler;
 use method_name::{BuildNameHasher, MethodName};
 use subscriptions::ServedTopic;
 
@@ -58,7 +58,7 @@ type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome>
 #[derive(Clone)]
 enum Route {
     Method(Method),
-    /// Subscribes. Where there are several topics, the first param names the kind.
+    /// Subscribes. If there are several topics, the first param names the kind.
     Subscribe(Vec<ServedTopic>),
     /// Unsubscribes.
     Unsubscribe,
@@ -79,7 +79,7 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
-    /// [`RawJson`] accepts any params unparsed. A field that may be left out by position needs
+    /// [`RawJson`] accepts any params unparsed. A field that positional params may omit needs
     /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
     ///
     /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`

@@ -120,12 +120,12 @@ fn validate_empty(validator: &Validator, by_name: bool) -> Result<(), ParamsFaul
 /// The maximum depth of the search for an Object in a schema.
 const DEPTH: usize = 8;
 
-/// The keywords of a schema that apply to Objects only.
+/// The keywords of a schema that only apply to Objects.
 const OF_OBJECTS: [&str; 4] =
     ["properties", "additionalProperties", "patternProperties", "required"];
 
-/// Whether a schema allows an Object, perhaps among others. serde also reads a struct from an Array, in
-/// an order of fields that the schema does not contain.
+/// Whether a schema allows an Object, perhaps among other types. serde also reads a struct from an Array,
+/// whose order of fields the schema does not contain.
 fn takes_names(schema: &Value, components: &Components, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {

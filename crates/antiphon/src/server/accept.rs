@@ -52,7 +52,7 @@ impl WireService {
         match listener {
             Listener::Streams(source, protocol) => {
                 let secure = endpoint.is_some_and(|endpoint| endpoint.is_secure());
-                let endpoint = EndpointService::new(self, secure, &source, protocol)?;
+                let endpoint = EndpointService::new(self, secure, &source, &protocol)?;
                 accept_streams(Arc::new(endpoint), source, &name).await;
                 Ok(())
             }

@@ -62,6 +62,11 @@ impl Server {
         let address = listener.local_addr();
         let Source(source) = listener.into_source();
         let protocol = protocol(&endpoint).map_err(|source| failed(&endpoint, source))?;
+        if endpoint.is_secure() && !source.carries_tls() {
+            let reason = "TLS needs a TCP listener; use an endpoint without TLS";
+            let source = io::Error::new(io::ErrorKind::InvalidInput, reason);
+            return Err(failed(&endpoint, source));
+        }
         let endpoint = match address {
             Some(address) => endpoint.at(address),
             None => endpoint,

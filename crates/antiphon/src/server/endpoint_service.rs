@@ -41,18 +41,18 @@ impl EndpointService {
         service: WireService,
         secure: bool,
         source: &SourceKind,
-        protocol: Protocol,
+        protocol: &Protocol,
     ) -> io::Result<Self> {
         #[cfg(feature = "tls")]
         let tls = match secure {
             false => None,
-            true => Some(super::tls::acceptor(&service, source, &protocol)?),
+            true => Some(super::tls::acceptor(&service, protocol)?),
         };
         let protocol = match protocol {
-            Protocol::Framed(framing) => EndpointProtocol::Framed(framing),
+            Protocol::Framed(framing) => EndpointProtocol::Framed(*framing),
             #[cfg(feature = "http")]
             Protocol::Http { path, websocket_only } => {
-                let http = service.http(source.is_loopback(), &path, websocket_only);
+                let http = service.http(source.is_loopback(), path, *websocket_only);
                 let server = HttpServer::new(service.settings.clone());
                 EndpointProtocol::Http(Box::new((http, server)))
             }

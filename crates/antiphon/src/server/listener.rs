@@ -59,6 +59,17 @@ pub(super) enum SourceKind {
     Foreign(Box<dyn AcceptBoxed>),
 }
 
+impl SourceKind {
+    /// Whether TLS can run on the streams. The handshake needs the socket itself, to reply in plain text
+    /// to a client that does not speak TLS.
+    pub(super) fn carries_tls(&self) -> bool {
+        #[cfg(feature = "tcp")]
+        return matches!(self, Self::Tcp(_));
+        #[cfg(not(feature = "tcp"))]
+        false
+    }
+}
+
 #[cfg(feature = "tcp")]
 impl Accept for tokio::net::TcpListener {
     type Stream = tokio::net::TcpStream;
@@ -161,19 +172,19 @@ impl Listener {
     pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
         use std::os::fd::AsFd as _;
         let Self::Streams(source, protocol) = self else { return None };
-        let fd = match source {
+        let copy = |socket: std::os::fd::BorrowedFd<'_>| socket.try_clone_to_owned();
+        match source {
             #[cfg(feature = "tcp")]
-            SourceKind::Tcp(socket) => socket.as_fd(),
+            SourceKind::Tcp(socket) => {
+                Some(copy(socket.as_fd()).map(|fd| SharedListener::Tcp(fd, protocol.clone())))
+            }
             #[cfg(feature = "unix")]
-            SourceKind::Unix(listener) => listener.socket.as_fd(),
-            SourceKind::Foreign(_) => return None,
-        };
-        let open = |fd| match source {
-            #[cfg(feature = "tcp")]
-            SourceKind::Tcp(_) => SharedListener::Tcp(fd, protocol.clone()),
-            _ => SharedListener::Unix(fd, protocol.clone()),
-        };
-        Some(fd.try_clone_to_owned().map(open))
+            SourceKind::Unix(listener) => {
+                let fd = copy(listener.socket.as_fd());
+                Some(fd.map(|fd| SharedListener::Unix(fd, protocol.clone())))
+            }
+            SourceKind::Foreign(_) => None,
+        }
     }
 
     #[cfg(not(unix))]
@@ -185,7 +196,9 @@ impl Listener {
 /// A socket that is moved to another thread, to be registered with the runtime there.
 #[cfg(unix)]
 pub(super) enum SharedListener {
+    #[cfg(feature = "tcp")]
     Tcp(std::os::fd::OwnedFd, Protocol),
+    #[cfg(feature = "unix")]
     Unix(std::os::fd::OwnedFd, Protocol),
 }
 

@@ -23,9 +23,9 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::engine::{OnConnect, Settings};
-use crate::handler::Handler;
 use crate::peer::ConnectionRegistry;
 use crate::per_connection::PerConnection;
+use crate::service::Handler;
 use crate::tap::{Tap, Taps};
 use crate::transport;
 

@@ -6,7 +6,7 @@ use antiphon_core::framing::Framing;
 use antiphon_core::{ErrorObject, Id, encode};
 use bytes::BytesMut;
 
-use super::listener::{Protocol, SourceKind};
+use super::listener::Protocol;
 use super::wire_service::WireService;
 use super::{Endpoint, Server};
 use crate::io::tls::Acceptor;
@@ -30,15 +30,7 @@ fn without_certificate(endpoint: &Endpoint) -> io::Error {
 }
 
 /// The TLS acceptor of an endpoint, which negotiates the HTTP versions that the endpoint serves.
-pub(super) fn acceptor(
-    service: &WireService,
-    source: &SourceKind,
-    protocol: &Protocol,
-) -> io::Result<Acceptor> {
-    if !matches!(source, SourceKind::Tcp(_)) {
-        let reason = "TLS needs a TCP listener; use an endpoint without TLS";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-    }
+pub(super) fn acceptor(service: &WireService, protocol: &Protocol) -> io::Result<Acceptor> {
     let tls =
         service.tls.as_ref().ok_or_else(|| io::Error::other("the server has no certificate"))?;
     let protocols = match protocol {

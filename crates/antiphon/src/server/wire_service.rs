@@ -10,11 +10,11 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::context::Context;
 use crate::engine::{OnConnectPanicked, Settings};
-use crate::handler::Handler;
 use crate::peer::{
     ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
     is_clean_end,
 };
+use crate::service::Handler;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpService;
 use crate::transport::{self, Transport};
@@ -64,7 +64,9 @@ impl WireService {
             })));
             match served.await {
                 Ok(Some(reason)) if !is_clean_end(&reason) => Err(io::Error::other(&*reason)),
-                _ => Ok(()),
+                // The transport or the tap panicked.
+                Err(panic) => Err(io::Error::other(panic)),
+                Ok(_) => Ok(()),
             }
         })
     }

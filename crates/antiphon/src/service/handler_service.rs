@@ -10,11 +10,11 @@ use antiphon_core::{ErrorObject, Outcome, RawJson};
 use tower_layer::Layer;
 use tower_service::Service;
 
+use super::Handler;
 use super::{CallService, IncomingCall, ReadyCall};
 use crate::BoxFuture;
 use crate::call::{Invocation, Peer};
 use crate::context::Context;
-use crate::handler::Handler;
 use crate::log_excerpt::log_excerpt;
 
 /// A handler as a service: the innermost service of a server's layers.
@@ -154,8 +154,7 @@ where
     }
 }
 
-/// The handler of one connection. It travels in the context, through the layers, to the innermost
-/// service.
+/// The handler of one connection. The context carries it through the layers to the innermost service.
 struct ConnectionHandler {
     handler: Arc<dyn Handler>,
     /// The service whose handler it replaces.

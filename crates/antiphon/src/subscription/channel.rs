@@ -83,7 +83,8 @@ impl Drop for Woken {
     }
 }
 
-/// The queue of a subscription has this fraction of the limit of its connection, which serves many.
+/// The divisor of the connection's byte limit that gives the byte limit of one subscription. A connection
+/// serves many subscriptions.
 const SHARE: usize = 16;
 
 impl Channel {
@@ -246,8 +247,8 @@ impl Channel {
         Poll::Ready(())
     }
 
-    /// Accepts no more items; the waiting items still go out. The first reason counts, except that an error
-    /// replaces the normal end: a handler that fails drops its sink first.
+    /// Accepts no more items; the waiting items still go out. The first reason counts. Only an error
+    /// replaces a normal end, because a handler that fails drops its sink before its error is known.
     pub(crate) fn close(&self, closing: Closing) {
         let mut state = self.state();
         if matches!(

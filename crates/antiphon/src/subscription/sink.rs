@@ -54,8 +54,8 @@ impl Sink {
         self.0.0.accept();
     }
 
-    /// Sends an item. If the buffer is full, waits or does what the [`Overflow`](super::Overflow) of the
-    /// topic says. An item that cannot be serialized ends the subscription.
+    /// Sends an item. If the buffer is full, applies the [`Overflow`](super::Overflow) of the topic,
+    /// which may wait. An item that cannot be serialized ends the subscription.
     ///
     /// To send one item to many subscriptions, encode it once as [`RawJson`] and send that.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {

@@ -70,7 +70,7 @@ impl Topic {
     }
 
     /// A topic of an Ethereum node: `eth_subscribe` with this first param, `eth_subscription`,
-    /// `eth_unsubscribe`. The end of the source is not notified, as with Ethereum nodes.
+    /// `eth_unsubscribe`. As with Ethereum nodes, the subscriber is not notified when the source ends.
     pub fn ethereum(kind: &str) -> Self {
         let kind = Some(kind.to_owned());
         let says_end = false;

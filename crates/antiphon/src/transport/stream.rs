@@ -52,7 +52,8 @@ impl<S> FramedStream<S> {
         }
     }
 
-    /// A wire of a socket: after the end of input, the peer may still read what was accepted.
+    /// The wire of a socket. After the end of input, accepted requests still get their responses, because
+    /// the peer may still read.
     pub(crate) fn wire(
         io: S,
         facts: Connection,
@@ -63,7 +64,8 @@ impl<S> FramedStream<S> {
         Self::new(io, framing, limits.longest_frame()).into_wire(facts, at_eof)
     }
 
-    /// A wire that returns whole lines: the connection splits a line that does not decode.
+    /// The wire of this stream. It returns whole lines: the connection splits a line only if it does not
+    /// decode.
     pub(crate) fn into_wire(mut self, facts: Connection, at_eof: AtEof) -> Wire<Self> {
         self.deframer = self.deframer.whole_lines();
         self.lines = LineFrames::undecided();

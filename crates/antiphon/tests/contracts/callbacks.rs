@@ -37,7 +37,7 @@ async fn a_thousand_handlers_notify_and_call_back_on_one_connection() {
         peer.notify("progress", (n,)).await?;
         Ok(doubled + 1)
     });
-    // A small write queue: the handlers' own notifications fill it many times over.
+    // A small write queue: the handlers' notifications fill it many times.
     let limits = Limits { write_queue_bytes: 256, ..Limits::default() };
     let (client, _server) = both((limits.clone(), ours), (limits, theirs));
     let calls = (0..1_000).map(|n| client.call::<u64>("work", (n,)).into_future());

@@ -18,10 +18,10 @@ fn service() -> Router {
     })
 }
 
-const JSON: &str = "content-type: application/json\r\n";
+pub(crate) const JSON: &str = "content-type: application/json\r\n";
 
 /// Sends one HTTP/1.1 request as it is and reads the whole response.
-async fn exchange(address: &str, request: &str) -> String {
+pub(crate) async fn exchange(address: &str, request: &str) -> String {
     let authority = address.split("://").nth(1).unwrap().split('/').next().unwrap();
     let mut stream = TcpStream::connect(authority).await.unwrap();
     stream.write_all(request.replace("{host}", authority).as_bytes()).await.unwrap();
@@ -30,7 +30,7 @@ async fn exchange(address: &str, request: &str) -> String {
     response
 }
 
-fn post(path: &str, headers: &str, body: &str) -> String {
+pub(crate) fn post(path: &str, headers: &str, body: &str) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nhost: {{host}}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n{body}",
         body.len()

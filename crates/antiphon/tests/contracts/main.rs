@@ -26,14 +26,22 @@ mod http;
 mod http_client_connections;
 #[cfg(feature = "http")]
 mod http_client_responses;
+#[cfg(feature = "http")]
+mod http_policy;
 #[cfg(feature = "ws")]
 mod keep_alive;
 mod layers;
+#[cfg(feature = "full")]
+mod listeners;
 mod message_sizes;
 #[cfg(feature = "http")]
 mod mounted_http_service;
 mod order;
 mod panics;
+#[cfg(feature = "full")]
+mod per_connection;
+#[cfg(feature = "full")]
+mod policies;
 mod progress;
 mod rate_limits;
 mod reconnect;
@@ -42,8 +50,14 @@ mod shutdown;
 mod slow_subscribers;
 mod stall_timeouts;
 mod subscriptions;
+#[cfg(feature = "full")]
+mod tap;
 #[cfg(all(feature = "ws", feature = "tls"))]
 mod tls;
+#[cfg(feature = "http")]
+mod tower_http_layers;
 mod traces;
+#[cfg(feature = "full")]
+mod transports;
 #[cfg(feature = "ws")]
 mod websocket;

@@ -47,7 +47,7 @@ fn unmasked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     [&[0x80 | opcode, length.unwrap()], payload].concat()
 }
 
-/// A WebSocket whose handshake is done, for frames of any kind.
+/// A WebSocket after its handshake, for frames of any kind.
 async fn open(address: &str) -> BufReader<TcpStream> {
     let mut stream = dial(address).await;
     let handshake = "GET / HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\n\

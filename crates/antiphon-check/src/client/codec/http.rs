@@ -278,7 +278,7 @@ fn trailers(input: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// What comes of this input, given byte by byte.
+    /// Returns the events of an input that is read byte by byte.
     fn found(input: &str) -> (Vec<ClientEvent>, Vec<&'static str>) {
         let (mut http, mut buffer) = (HttpRequestReader::default(), Vec::new());
         let (mut all, mut faults) = (Vec::new(), Vec::new());

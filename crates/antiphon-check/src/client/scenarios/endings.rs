@@ -1,4 +1,4 @@
-//! Servers that are slow, and servers that go away.
+//! Slow servers, and servers that close the connection.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::super::scenario::{
 };
 
 const LATE: Duration = Duration::from_millis(1500);
-/// How long a call waits for another one behind it.
+/// The time that a call is held for a second one.
 const VERY_LATE: Duration = Duration::from_millis(2000);
 
 pub(super) fn all() -> Vec<Scenario> {
@@ -17,18 +17,19 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn late() -> Vec<Scenario> {
     vec![
-        Scenario::survives("answer-late", "an answer after 1.5 seconds is taken, or was given up")
-            .why("Either is fine; to crash, or never to end, is not.")
-            .acts(|received, _| {
-                vec![late_once(received), ServerAction::Message(received.ordinary())]
-            }),
+        Scenario::survives(
+            "answer-late",
+            "a response after 1.5 seconds is accepted, or the call timed out",
+        )
+        .why("The client may accept it or give up. It must not crash or hang.")
+        .acts(|received, _| vec![late_once(received), ServerAction::Message(received.ordinary())]),
         Scenario::survives(
             "answer-given-up",
-            "a late answer may come before that of the next call",
+            "the response to a delayed call may arrive with that to the next call",
         )
         .over(DUPLEX)
         .needs(Precondition::TwoInFlight)
-        .why("The first call waits until there is a second one; then both are answered.")
+        .why("The server holds the first call until the second arrives, and then responds to both.")
         .script(ServerScript::HoldThenAct(VERY_LATE, |received, _| {
             received.iter().map(|received| ServerAction::Message(received.ordinary())).collect()
         })),
@@ -36,37 +37,37 @@ fn late() -> Vec<Scenario> {
 }
 
 fn gone() -> Vec<Scenario> {
-    let why = "A call that was never answered has failed, and nobody must wait for it.";
+    let why = "A call without a response has failed, and must not hang.";
     vec![
-        Scenario::rejects("closed-at-once", "a server that closes at once has given no result")
+        Scenario::rejects("closed-at-once", "a connection that closes at once gives no result")
             .needs(Precondition::Nothing)
-            .why("Balancers without a server behind them do it. A client that tries again for ever hangs.")
+            .why("Load balancers without a backend do it. A client that retries forever hangs.")
             .script(ServerScript::CloseAtOnce),
-        Scenario::rejects("closed-before-answer", "a server that goes away has given no result")
+        Scenario::rejects("closed-before-answer", "a connection that closes gives no result")
             .why(why)
             .acts(|_, _| vec![ServerAction::Close]),
-        Scenario::rejects("reset-before-answer", "a reset connection has given no result")
+        Scenario::rejects("reset-before-answer", "a connection that is reset gives no result")
             .why(why)
             .acts(|_, _| vec![ServerAction::Reset]),
-        Scenario::rejects("closed-within-answer", "half an answer is no result")
-            .why("The connection ends in the middle: what has come may even look like an answer.")
+        Scenario::rejects("closed-within-answer", "half a response is not a result")
+            .why("The connection closes in the middle. The received part may even look like a response.")
             .acts(|received, _| vec![ServerAction::Truncated(received.ordinary())]),
-        Scenario::rejects("silent-then-closed", "a server that goes away later has given no result")
+        Scenario::rejects("silent-then-closed", "a connection that closes later gives no result")
             .why(why)
             .acts(|received, _| vec![late_once(received), ServerAction::Close]),
-        Scenario::accepts("closed-after-answer", "an answer counts though the server then goes away")
+        Scenario::accepts("closed-after-answer", "a response counts although the connection then closes")
             .over(DUPLEX)
             .expect(ExpectedExit::ResultOfOne)
-            .why("What came before the end was said.")
+            .why("The response arrived before the close.")
             .script(ServerScript::HoldThenAct(GRACE, |received, _| {
                 let answers = received.iter().map(|received| ServerAction::Message(received.ordinary()));
-                // A call that comes now finds nobody: that it was made has to be seen.
+                // A further call fails to connect. The server must see that the client made it.
                 answers.chain([ServerAction::Wait(GRACE), ServerAction::Close]).collect()
             })),
     ]
 }
 
-/// A client with many calls waits once: it must have the time to make them all.
+/// Delays only the first response, so that a client with many calls has the time for all of them.
 fn late_once(received: &ReceivedCalls) -> ServerAction {
     ServerAction::Wait(if received.is_first { LATE } else { Duration::ZERO })
 }

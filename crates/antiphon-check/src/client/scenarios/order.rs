@@ -1,4 +1,4 @@
-//! Which answer belongs to which call?
+//! The matching of responses and calls: order, batches and ids.
 
 use super::super::codec::ClientWire;
 use super::super::received::ReceivedCalls;
@@ -6,81 +6,78 @@ use super::super::scenario::{
     DUPLEX, GRACE, HTTP, Precondition, Scenario, ServerAction, ServerScript,
 };
 
-/// An error that no call has earned.
-const ERROR: &str = r#"{"code":-32000,"message":"this is the answer"}"#;
+/// The error of wrong responses.
+const ERROR: &str = r#"{"code":-32000,"message":"this is the response"}"#;
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"antiphon.note","params":[1]}"#;
 
 pub(super) fn all() -> Vec<Scenario> {
-    [in_flight(), batches(), strangers(), ids()].concat()
+    [in_flight(), batches(), foreign_responses(), ids()].concat()
 }
 
 fn in_flight() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("answers-reversed", "answers come in any order")
+        Scenario::accepts("answers-reversed", "responses arrive in any order")
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
-            .why("The fast call is answered before the slow one; only the id says which is which.")
+            .why("A fast call may finish before a slow one. Only the id connects a response with its call.")
             .script(ServerScript::HoldThenAct(GRACE, |received, _| tell(received.iter().rev()))),
-        Scenario::accepts("answers-joined", "two answers may come in one piece")
+        Scenario::accepts("answers-joined", "two responses may arrive in one read")
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .section("RFC 9293 3.8")
-            .why("A client that takes one read for one answer loses the second.")
+            .why("A client that treats one read as one response loses the second.")
             .script(ServerScript::HoldThenAct(GRACE, |received, wire| {
                 vec![ServerAction::Send(joined(received, wire))]
             })),
-        Scenario::accepts("answers-interleaved", "notifications may come between answers")
+        Scenario::accepts("answers-interleaved", "notifications may arrive between responses")
             .should()
             .over(DUPLEX)
             .needs(Precondition::TwoInFlight)
             .section("4.1")
-            .why("A server that notifies does so at any time.")
+            .why("A server may send notifications at any time.")
             .script(ServerScript::HoldThenAct(GRACE, |received, _| {
                 let note = || ServerAction::Message(NOTE.to_owned());
                 let answers = tell(received.iter().rev());
                 answers.into_iter().flat_map(|answer| [note(), answer, note()]).collect()
             })),
-        Scenario::accepts("answered-twice", "a second answer to the same call changes nothing")
+        Scenario::accepts("answered-twice", "a second response to the same call is ignored")
             .should()
             .over(DUPLEX)
-            .why("A server that sends a message twice must not end a client that has its answer.")
+            .why("A duplicate message must not break a client that already has its response.")
             .acts(|received, _| tell([received, received])),
     ]
 }
 
 fn batches() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("batch-reordered", "the answers to a batch come in any order")
+        Scenario::accepts("batch-reordered", "the responses to a batch arrive in any order")
             .needs(Precondition::Batch)
             .section("6")
-            .why("The Server may process a batch as a set of concurrent tasks.")
+            .why("The server may process a batch as a set of concurrent tasks.")
             .acts(|received, _| {
                 let calls = received.calls.iter().rev().cloned().collect();
                 tell([&ReceivedCalls { calls, ..received.clone() }])
             }),
-        Scenario::rejects(
-            "batch-answer-missing",
-            "a batch without all its answers has not succeeded",
-        )
-        .needs(Precondition::Batch)
-        .section("6")
-        .why("A call whose answer is missing must not wait for ever, or pass for answered.")
-        .acts(|received, _| match received.is_batch {
-            false => tell([received]),
-            true => {
-                let calls = received.calls.iter().skip(1).cloned().collect();
-                let some = ReceivedCalls { calls, ..received.clone() };
-                vec![
-                    ServerAction::Message(some.ordinary()),
-                    ServerAction::Wait(GRACE),
-                    ServerAction::Close,
-                ]
-            }
-        }),
-        Scenario::rejects("batch-one-error", "one error may answer a whole batch")
+        Scenario::rejects("batch-answer-missing", "a batch with a missing response has failed")
             .needs(Precondition::Batch)
             .section("6")
-            .why("So a server refuses a batch that it cannot read, or does not want.")
+            .why("A call without a response must neither hang nor count as a success.")
+            .acts(|received, _| match received.is_batch {
+                false => tell([received]),
+                true => {
+                    let calls = received.calls.iter().skip(1).cloned().collect();
+                    let some = ReceivedCalls { calls, ..received.clone() };
+                    vec![
+                        ServerAction::Message(some.ordinary()),
+                        ServerAction::Wait(GRACE),
+                        ServerAction::Close,
+                    ]
+                }
+            }),
+        Scenario::rejects("batch-one-error", "one error may be the response to a whole batch")
+            .needs(Precondition::Batch)
+            .section("6")
+            .why("A server rejects a batch this way if it cannot read it or does not allow it.")
             .acts(|received, _| match received.is_batch {
                 false => tell([received]),
                 true => {
@@ -95,56 +92,60 @@ fn batches() -> Vec<Scenario> {
     ]
 }
 
-fn strangers() -> Vec<Scenario> {
+fn foreign_responses() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("answer-of-another", "an answer with another id is not the answer")
-            .over(DUPLEX)
-            .why("The first answer has another id; the call itself gets an error behind it.")
-            .script(ServerScript::HoldThenAct(GRACE, |received, _| {
-                let stranger = |received: &ReceivedCalls| {
-                    received.respond(|call| call.with_id(&another(&call.id)).ordinary())
-                };
-                let own =
-                    |received: &ReceivedCalls| received.respond(|call| call.with_error(ERROR));
-                let strangers = received.iter().map(stranger).map(ServerAction::Message);
-                // Who takes a stranger's answer asks on, and gets another stranger's.
-                let owns = received.iter().map(own).map(ServerAction::Deferred);
-                strangers.chain([ServerAction::Wait(GRACE)]).chain(owns).collect()
-            })),
-        Scenario::accepts("stranger-first", "an answer that nobody waits for is passed over")
+        Scenario::rejects(
+            "answer-of-another",
+            "a response with another id belongs to another call",
+        )
+        .over(DUPLEX)
+        .why("The first response has another id. The call itself then gets an error.")
+        .script(ServerScript::HoldThenAct(GRACE, |received, _| {
+            let foreign = |received: &ReceivedCalls| {
+                received.respond(|call| call.with_id(&another(&call.id)).ordinary())
+            };
+            let own = |received: &ReceivedCalls| received.respond(|call| call.with_error(ERROR));
+            let foreigns = received.iter().map(foreign).map(ServerAction::Message);
+            // A client that accepts the foreign response makes its next call, and gets another one.
+            let owns = received.iter().map(own).map(ServerAction::Deferred);
+            foreigns.chain([ServerAction::Wait(GRACE)]).chain(owns).collect()
+        })),
+        Scenario::accepts("stranger-first", "a response without a waiting call is ignored")
             .should()
             .over(DUPLEX)
-            .why("It may be late, for a call that was given up; the next answer is the right one.")
+            .why("It may belong to a call that timed out. The next response is the right one.")
             .acts(|received, _| {
-                let stranger =
+                let foreign =
                     received.respond(|call| call.with_id(&another(&call.id)).with_error(ERROR));
                 vec![
-                    ServerAction::Message(stranger),
+                    ServerAction::Message(foreign),
                     ServerAction::Wait(GRACE),
                     ServerAction::Message(received.ordinary()),
                 ]
             }),
-        Scenario::rejects("wrong-id", "an answer with another id is not the answer")
+        Scenario::rejects("wrong-id", "a response with another id belongs to another call")
             .should()
             .over(HTTP)
-            .why("A cache or a proxy that mixes answers up gives somebody else's.")
+            .why("A cache or a proxy may mix up responses.")
             .responds(|call| call.with_id(&another(&call.id)).ordinary()),
     ]
 }
 
 fn ids() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("id-of-another-type", "1 and \"1\" are two ids")
+        Scenario::rejects("id-of-another-type", "1 and \"1\" are different ids")
             .should()
-            .why("The id must be the same value; a client that converts it finds false answers.")
+            .why(
+                "The id must be the same value. A client that converts it accepts wrong responses.",
+            )
             .responds_wrongly(|call| call.with_id(&retyped(&call.id)).ordinary()),
-        Scenario::rejects("result-id-null", "a result for nobody is not the answer")
+        Scenario::rejects("result-id-null", "a result with a null id is invalid")
             .should()
-            .why("Only an error may have a null id, where the id could not be read.")
+            .why("Only an error may have a null id, if the server could not read the id.")
             .responds_wrongly(|call| call.with_id("null").ordinary()),
-        Scenario::rejects("id-missing", "a Response without an id is not the answer")
+        Scenario::rejects("id-missing", "a Response without an id is invalid")
             .should()
-            .why("The member is required.")
+            .why("The id is a required member.")
             .responds_wrongly(|call| format!(r#"{{"jsonrpc":"2.0","result":{}}}"#, call.result)),
     ]
 }
@@ -157,7 +158,7 @@ fn joined(received: &[ReceivedCalls], wire: ClientWire) -> Vec<u8> {
     received.iter().flat_map(|received| wire.framed(&received.ordinary())).collect()
 }
 
-/// The text of an id that is not this one.
+/// Returns a different id.
 fn another(id: &str) -> String {
     match id.strip_prefix('"') {
         Some(rest) => format!("\"other {rest}"),
@@ -165,7 +166,7 @@ fn another(id: &str) -> String {
     }
 }
 
-/// The text of an id that looks like this one, and has another type.
+/// Returns an id that looks the same but has another type.
 fn retyped(id: &str) -> String {
     match id.strip_prefix('"').and_then(|id| id.strip_suffix('"')) {
         None => format!("\"{id}\""),

@@ -1,12 +1,12 @@
-//! Answers that are in order, in every shape that the specification and JSON allow.
+//! Valid responses, in every form that the specification and JSON allow.
 
 use super::super::codec::ClientWire;
 use super::super::received::ReceivedCall;
 use super::super::scenario::{Scenario, ServerAction};
 
-/// Of a large result.
+/// The size of a large result.
 const LARGE: usize = 1 << 20;
-/// How deep a nested result is.
+/// The depth of a nested result.
 const DEEP: usize = 64;
 
 pub(super) fn all() -> Vec<Scenario> {
@@ -15,25 +15,25 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn shapes() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("members-reordered", "the members of a Response come in any order")
+        Scenario::accepts("members-reordered", "the members of a Response may have any order")
             .section("RFC 8259 4")
-            .why("An Object is unordered; a client that looks for texts at fixed places breaks.")
+            .why("An Object is unordered. A client that expects a fixed order breaks.")
             .responds(|call| {
                 format!(r#"{{"id":{},"result":{},"jsonrpc":"2.0"}}"#, call.id, call.result)
             }),
         Scenario::accepts("white-space", "a Response may hold white space between its tokens")
             .section("RFC 8259 2")
-            .why("Servers pretty-print.")
+            .why("Some servers pretty-print.")
             .acts(|received, wire| {
                 vec![ServerAction::Message(received.respond(|call| spaced(call, wire)))]
             }),
-        Scenario::accepts("escapes", "Strings mean the same however they are escaped")
+        Scenario::accepts("escapes", "escaped and unescaped Strings are equal")
             .section("RFC 8259 7")
-            .why("A client that compares the bytes of names or ids misses its answer.")
+            .why("A client that compares the bytes of names or ids misses its response.")
             .responds(escaped),
         Scenario::accepts("member-unknown", "an unknown member of a Response is ignored")
             .choice()
-            .why("Servers add their own members, such as a trace or the time that was taken.")
+            .why("Servers add members of their own, such as a trace id or a duration.")
             .responds(|call| {
                 let known = call.ordinary();
                 format!(r#"{},"meta":{{"id":0,"error":1}}}}"#, known.trim_end_matches('}'))
@@ -42,7 +42,7 @@ fn shapes() -> Vec<Scenario> {
 }
 
 fn results() -> Vec<Scenario> {
-    let why = "A client that tests whether the result is true takes it for none.";
+    let why = "A client that tests the result for truth treats it as missing.";
     vec![
         Scenario::accepts("result-null", "null is a result")
             .why(why)
@@ -66,36 +66,36 @@ fn results() -> Vec<Scenario> {
             "result-like-an-error",
             "a result may look like an error, or like a Response",
         )
-        .why("Only the members of the Response itself say what it is.")
+        .why("Only the members of the Response itself decide what it is.")
         .responds(|call| call.with_result(r#"{"error":{"code":1,"message":"x"},"id":null}"#)),
         Scenario::accepts("result-text", "a result may hold any character")
             .section("RFC 8259 8.1")
-            .why("Lengths are counted in bytes, and lines end at a newline only.")
+            .why("Lengths count bytes, and only a newline ends a line.")
             .responds(|call| call.with_result("\"é€😀 \u{2028}\u{2029}\u{85} \\u0000\"")),
         Scenario::accepts("result-large-number", "a Number above 2^53 is a result")
             .should()
             .section("RFC 8259 6")
-            .why("Rounding it is one thing, to break is another.")
+            .why("A client may round it, but it must not fail.")
             .responds(|call| call.with_result("18446744073709551616")),
         Scenario::accepts("result-deep", "a result may be nested 64 levels deep")
             .should()
             .section("RFC 8259 9")
-            .why("Trees, such as syntax trees and traces, are that deep.")
+            .why("Syntax trees and traces are that deep.")
             .responds(|call| {
                 call.with_result(&format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP)))
             }),
-        Scenario::accepts("result-large", "a result may have 1 MiB")
+        Scenario::accepts("result-large", "a result may be 1 MiB large")
             .should()
-            .why("Blocks, logs and documents are that large; a client with a small limit breaks.")
+            .why("Blocks, logs and documents are that large. A client with a small limit breaks.")
             .responds(|call| call.with_result(&format!("\"{}\"", "x".repeat(LARGE)))),
     ]
 }
 
 fn pieces() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("byte-by-byte", "an answer may come in as many pieces as it has bytes")
+        Scenario::accepts("byte-by-byte", "a response may arrive byte by byte")
             .section("RFC 9293 3.8")
-            .why("A stream has no messages: what one read gives is not one answer.")
+            .why("A stream has no message boundaries: one read is not one response.")
             .acts(|received, _| {
                 let text = received.respond(|call| call.with_result("\"é€😀\""));
                 vec![ServerAction::ByteByByte(text)]
@@ -103,7 +103,7 @@ fn pieces() -> Vec<Scenario> {
     ]
 }
 
-/// White space everywhere it may be; on a line, without a newline.
+/// Returns a response with white space between all tokens; over lines, without a newline.
 fn spaced(call: &ReceivedCall, wire: ClientWire) -> String {
     let space = if wire == ClientWire::Line { " \t " } else { "\r\n\t " };
     let tokens = ["{", r#""jsonrpc""#, ":", r#""2.0""#, ",", r#""result""#, ":"];

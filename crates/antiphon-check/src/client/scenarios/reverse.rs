@@ -1,4 +1,4 @@
-//! The server speaks unasked, where both sides can.
+//! Notifications and Requests of the server.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use super::super::record::ScenarioRecord;
 use super::super::scenario::{DUPLEX, GRACE, Scenario, ServerAction, ServerScript};
 
 const NOTE: &str = r#"{"jsonrpc":"2.0","method":"antiphon.note","params":{"unasked":true}}"#;
-const ERROR: &str = r#"{"code":-32000,"message":"this is the answer"}"#;
-/// The id of what the server asks.
+const ERROR: &str = r#"{"code":-32000,"message":"this is the response"}"#;
+/// The id of the server's Request.
 const ID: &str = "antiphon-1";
-/// How long a client may take to answer.
+/// The time for a client to respond.
 const ANSWER: Duration = Duration::from_secs(1);
 const MOMENT: Duration = Duration::from_millis(300);
 
@@ -20,11 +20,11 @@ pub(super) fn all() -> Vec<Scenario> {
 
 fn notifications() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("notification-passed-over", "a Notification of the server is no answer")
+        Scenario::accepts("notification-passed-over", "a Notification of the server is not a response")
             .should()
             .over(DUPLEX)
             .section("4.1")
-            .why("Servers tell news at any time; who does not want it passes it over.")
+            .why("Servers may send Notifications at any time. A client ignores those that it does not use.")
             .acts(|received, _| {
                 vec![
                     ServerAction::Message(NOTE.to_owned()),
@@ -32,10 +32,10 @@ fn notifications() -> Vec<Scenario> {
                     ServerAction::Message(received.ordinary()),
                 ]
             }),
-        Scenario::survives("notification-unanswered", "a Notification is never answered")
+        Scenario::survives("notification-unanswered", "a Notification gets no response")
             .over(DUPLEX)
             .section("4.1")
-            .why("Who answers, even with an error, sends what nobody waits for.")
+            .why("The server does not expect a response, not even an error.")
             .acts(|received, _| {
                 vec![
                     ServerAction::Message(NOTE.to_owned()),
@@ -45,7 +45,7 @@ fn notifications() -> Vec<Scenario> {
             })
             .record_check(|record| match record.replies.first() {
                 None => Ok(()),
-                Some(reply) => Err(format!("a Notification was answered with {reply}")),
+                Some(reply) => Err(format!("the client responded to a Notification with {reply}")),
             }),
     ]
 }
@@ -54,12 +54,12 @@ fn requests() -> Vec<Scenario> {
     vec![
         Scenario::accepts(
             "request-survived",
-            "a Request of the server does not end the client's call",
+            "a Request of the server does not end a call of the client",
         )
         .should()
         .over(DUPLEX)
         .section("4")
-        .why("Language servers ask their clients before they answer.")
+        .why("Language servers send Requests to their clients before they respond.")
         .acts(|received, _| {
             vec![
                 ServerAction::Message(request(&quoted())),
@@ -69,12 +69,12 @@ fn requests() -> Vec<Scenario> {
         }),
         Scenario::survives(
             "request-answered",
-            "a Request of the server is answered, if with an error",
+            "a Request of the server gets a response, at least an error",
         )
         .choice()
         .over(DUPLEX)
         .section("5")
-        .why("A server that waits for the answer waits for ever.")
+        .why("Otherwise the server waits forever.")
         .acts(|received, _| {
             vec![
                 ServerAction::Message(request(&quoted())),
@@ -85,11 +85,11 @@ fn requests() -> Vec<Scenario> {
         .record_check(is_answered),
         Scenario::rejects(
             "request-is-no-answer",
-            "a Request with the id of a call is not its answer",
+            "a Request with the id of a call is not its response",
         )
         .over(DUPLEX)
         .section("4")
-        .why("Each side counts its own ids, so they meet: clangd begins with 0, as others do.")
+        .why("Each side numbers its own ids, so they collide: clangd starts at 0, like many clients.")
         .script(ServerScript::HoldThenAct(GRACE, |received, _| {
             let calls = received.iter().flat_map(|received| &received.calls);
             let requests = calls.map(|call| ServerAction::Message(request(&call.id)));
@@ -112,6 +112,6 @@ fn is_answered(record: &ScenarioRecord) -> Result<(), String> {
     let is_ours = |id| is_text(id, ID);
     match record.replies.iter().any(|reply| reply.member("id").is_some_and(is_ours)) {
         true => Ok(()),
-        false => Err("a Request of the server was not answered".to_owned()),
+        false => Err("the client did not respond to a Request of the server".to_owned()),
     }
 }

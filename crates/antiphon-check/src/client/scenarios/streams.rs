@@ -1,4 +1,4 @@
-//! What raw streams allow: ends of lines, and header blocks.
+//! Line ends and header blocks of raw streams.
 
 use super::super::scenario::{HEADER, LINE, Scenario, ServerAction};
 
@@ -8,19 +8,19 @@ pub(super) fn responses() -> Vec<Scenario> {
             .should()
             .over(LINE)
             .section("RFC 8259 2")
-            .why("A carriage return is white space; servers on Windows write it.")
+            .why("A carriage return is white space, and servers on Windows write it.")
             .acts(|received, _| {
                 vec![ServerAction::Send(format!("{}\r\n", received.ordinary()).into_bytes())]
             }),
         Scenario::accepts("header-content-type", "a header block may have a Content-Type")
             .over(HEADER)
             .section("LSP headerPart")
-            .why("It may stand before the length, and behind it.")
+            .why("It may precede or follow the Content-Length.")
             .acts(|received, _| {
                 let kind = "Content-Type: application/vscode-jsonrpc; charset=utf-8";
                 vec![ServerAction::Send(block(&[kind], "Content-Length", &received.ordinary()))]
             }),
-        Scenario::accepts("header-names", "header names are the same in any case")
+        Scenario::accepts("header-names", "header names are case-insensitive")
             .should()
             .over(HEADER)
             .section("LSP headerPart")
@@ -33,18 +33,21 @@ pub(super) fn responses() -> Vec<Scenario> {
 
 pub(super) fn endings() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("header-without-length", "a header block without a length ends it all")
+        Scenario::rejects(
+            "header-without-length",
+            "a header block without a length ends the connection",
+        )
+        .over(HEADER)
+        .section("LSP headerPart")
+        .why("The end of the message is unknown.")
+        .acts(|received, _| {
+            let text = format!("Content-Type: application/json\r\n\r\n{}", received.ordinary());
+            ServerAction::then_close(ServerAction::Send(text.into_bytes()))
+        }),
+        Scenario::rejects("header-length-huge", "an announced length may never arrive")
             .over(HEADER)
             .section("LSP headerPart")
-            .why("Where the message ends cannot be known.")
-            .acts(|received, _| {
-                let text = format!("Content-Type: application/json\r\n\r\n{}", received.ordinary());
-                ServerAction::then_close(ServerAction::Send(text.into_bytes()))
-            }),
-        Scenario::rejects("header-length-huge", "a length that is announced may never come")
-            .over(HEADER)
-            .section("LSP headerPart")
-            .why("A client that makes room for what a server announces can be ended by it.")
+            .why("A client that allocates the announced length can be crashed by a server.")
             .acts(|received, _| {
                 let text =
                     format!("Content-Length: 999999999999999\r\n\r\n{}", received.ordinary());

@@ -1,4 +1,4 @@
-//! Frames as RFC 6455 allows them, and as it does not.
+//! Valid and invalid WebSocket frames and handshakes.
 
 use std::time::Duration;
 
@@ -6,21 +6,21 @@ use super::super::codec::http;
 use super::super::codec::websocket::{BINARY, LAST, PING, PONG, TEXT, frame, masked, switched};
 use super::super::scenario::{Precondition, Scenario, ServerAction, ServerScript, WS};
 
-/// How long a client may take to answer.
+/// The time for a client to respond.
 const ANSWER: Duration = Duration::from_secs(1);
 const PAYLOAD: &[u8] = b"antiphon";
-/// The bit of the first extension.
+/// The first reserved bit.
 const RESERVED: u8 = 0x40;
 
 pub(super) fn responses() -> Vec<Scenario> {
     vec![
         Scenario::accepts(
             "ws-fragments",
-            "a message may come in fragments, with a ping among them",
+            "a message may arrive in fragments, with a ping between them",
         )
         .over(WS)
         .section("RFC 6455 5.4")
-        .why("Proxies split large messages, even within a character.")
+        .why("Proxies split large messages, even inside a character.")
         .acts(|received, _| {
             let text = received.respond(|call| call.with_result("\"é\""));
             let at = text.find('é').map_or(1, |at| at + 1);
@@ -29,11 +29,11 @@ pub(super) fn responses() -> Vec<Scenario> {
                 [frame(TEXT, head), frame(LAST | PING, b""), frame(0, b""), frame(LAST, tail)];
             vec![ServerAction::Send(frames.concat())]
         }),
-        Scenario::accepts("ws-binary", "a message may come in a binary frame")
+        Scenario::accepts("ws-binary", "a message may arrive in a binary frame")
             .choice()
             .over(WS)
             .section("RFC 6455 5.6")
-            .why("Some servers send nothing else.")
+            .why("Some servers send only binary frames.")
             .acts(|received, _| {
                 vec![ServerAction::Send(frame(LAST | BINARY, received.ordinary().as_bytes()))]
             }),
@@ -46,10 +46,10 @@ pub(super) fn endings() -> Vec<Scenario> {
 
 fn closes() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("ws-close", "a close frame ends the calls that wait")
+        Scenario::rejects("ws-close", "a close frame ends the calls in flight")
             .over(WS)
             .section("RFC 6455 7.1.4")
-            .why("A server that shuts down says goodbye; nothing will come behind it.")
+            .why("A server that shuts down sends a close frame, and then no more messages.")
             .acts(|_, _| {
                 vec![
                     ServerAction::CloseFrame(1001),
@@ -57,7 +57,7 @@ fn closes() -> Vec<Scenario> {
                     ServerAction::Close,
                 ]
             }),
-        Scenario::survives("ws-close-answered", "a close frame is answered with one")
+        Scenario::survives("ws-close-answered", "a close frame gets a close frame")
             .over(WS)
             .section("RFC 6455 5.5.1")
             .why("The server waits for it before it closes the connection.")
@@ -70,27 +70,27 @@ fn closes() -> Vec<Scenario> {
             })
             .record_check(|record| match record.has_close_frame {
                 true => Ok(()),
-                false => Err("the close frame was not answered".to_owned()),
+                false => Err("the client sent no close frame".to_owned()),
             }),
     ]
 }
 
 fn handshakes() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("ws-refused", "a handshake may be refused")
+        Scenario::rejects("ws-refused", "a handshake may be rejected")
             .over(WS)
             .needs(Precondition::Nothing)
             .section("RFC 6455 4.1")
-            .why("A server that is busy, or does not let the client in, answers with a status.")
+            .why("A server that is busy or denies access responds with a status.")
             .script(ServerScript::Handshake(|_| {
                 let headers = ["content-length: 0", "connection: close"];
                 http::response("503 Service Unavailable", &headers, "")
             })),
-        Scenario::rejects("ws-unproven", "a handshake without its proof is none")
+        Scenario::rejects("ws-unproven", "a handshake without its proof is invalid")
             .over(WS)
             .needs(Precondition::Nothing)
             .section("RFC 6455 4.1")
-            .why("A cache that repeats an old answer is not the server.")
+            .why("A cache that repeats an old response is not the server.")
             .script(ServerScript::Handshake(|key| switched(&format!("not {key}")))),
     ]
 }
@@ -100,19 +100,21 @@ fn frames() -> Vec<Scenario> {
         Scenario::rejects("ws-masked-answer", "a server must not mask its frames")
             .over(WS)
             .section("RFC 6455 5.1")
-            .why("A client must close the connection when it sees one.")
+            .why("A client must close the connection if a frame is masked.")
             .acts(|received, _| broken(masked(&received.ordinary()))),
-        Scenario::rejects("ws-reserved-bits", "a bit that was not agreed on ends the connection")
+        Scenario::rejects("ws-reserved-bits", "a reserved bit ends the connection")
             .over(WS)
             .section("RFC 6455 5.2")
-            .why("It says that the payload is not what it seems, such as compressed.")
+            .why(
+                "A reserved bit means an extension, such as compression, which was not negotiated.",
+            )
             .acts(|received, _| {
                 broken(frame(LAST | TEXT | RESERVED, received.ordinary().as_bytes()))
             }),
-        Scenario::rejects("ws-not-utf8", "a text that is not UTF-8 ends the connection")
+        Scenario::rejects("ws-not-utf8", "text that is not UTF-8 ends the connection")
             .over(WS)
             .section("RFC 6455 8.1")
-            .why("A client that mends it hands on what was never said.")
+            .why("A client that repairs the text returns data that the server never sent.")
             .acts(|received, _| {
                 let text = received.respond(|call| call.with_result("\"x\""));
                 let mut payload = text.into_bytes();
@@ -126,10 +128,10 @@ fn frames() -> Vec<Scenario> {
 
 pub(super) fn reverse() -> Vec<Scenario> {
     vec![
-        Scenario::accepts("ws-ping", "a ping is answered with a pong that says the same")
+        Scenario::accepts("ws-ping", "a ping gets a pong with the same payload")
             .over(WS)
             .section("RFC 6455 5.5.2")
-            .why("A server takes a client that stays silent for gone, and leaves it.")
+            .why("A server treats a client without a pong as gone, and closes the connection.")
             .acts(|received, _| {
                 let ping = frame(LAST | PING, PAYLOAD);
                 vec![
@@ -140,12 +142,12 @@ pub(super) fn reverse() -> Vec<Scenario> {
             })
             .record_check(|record| match record.pongs.iter().any(|pong| pong == PAYLOAD) {
                 true => Ok(()),
-                false => Err("the ping was not answered with a pong of its payload".to_owned()),
+                false => Err("the client sent no pong with the payload of the ping".to_owned()),
             }),
-        Scenario::accepts("ws-pong-unasked", "a pong that nobody asked for is passed over")
+        Scenario::accepts("ws-pong-unasked", "an unsolicited pong is ignored")
             .over(WS)
             .section("RFC 6455 5.5.3")
-            .why("It is a heartbeat in one direction.")
+            .why("It serves as a one-way heartbeat.")
             .acts(|received, _| {
                 vec![
                     ServerAction::Send(frame(LAST | PONG, PAYLOAD)),
@@ -155,7 +157,7 @@ pub(super) fn reverse() -> Vec<Scenario> {
     ]
 }
 
-/// Sends what breaks the protocol, and leaves after a while.
+/// Sends invalid bytes, and closes the connection after a delay.
 fn broken(bytes: Vec<u8>) -> Vec<ServerAction> {
     ServerAction::then_close(ServerAction::Send(bytes))
 }

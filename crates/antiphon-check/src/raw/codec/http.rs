@@ -203,9 +203,9 @@ fn body(status: u16, headers: &[httparse::Header<'_>]) -> Result<BodyLength, Pro
     if let Some(coding) = named("transfer-encoding") {
         return match coding.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
             true => Ok(BodyLength::Chunks),
-            false => Err(ProtocolViolation(
-                "an HTTP body is coded in a way that was not asked for".into(),
-            )),
+            false => {
+                Err(ProtocolViolation("an HTTP body has an unsupported transfer encoding".into()))
+            }
         };
     }
     let Some(length) = named("content-length") else { return Ok(BodyLength::Rest) };

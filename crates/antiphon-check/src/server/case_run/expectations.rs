@@ -21,9 +21,12 @@ impl CaseRun<'_> {
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
         let begun = Instant::now();
-        let end = begun + self.dialer.patience();
+        let end = begun + self.dialer.reply_timeout();
         // The time of the early probe, until it is sent.
-        let mut probe_at = self.pace().map(|(pace, _)| begun + pace).filter(|at| *at < end);
+        let mut probe_at = self
+            .probe_delays()
+            .map(|(probe_delays, _)| begun + probe_delays)
+            .filter(|at| *at < end);
         let mut deadline = probe_at.unwrap_or(end);
         let mut skipped = 0;
         let mut is_overtaken = false;
@@ -32,7 +35,7 @@ impl CaseRun<'_> {
                 Ok(ServerEvent::Message(message)) if self.is_early_probe(&message) => {
                     self.early_probe = None;
                     is_overtaken = true;
-                    let grace = self.pace().map_or(Duration::ZERO, |(_, grace)| grace);
+                    let grace = self.probe_delays().map_or(Duration::ZERO, |(_, grace)| grace);
                     deadline = end.min(Instant::now() + grace);
                 }
                 Ok(ServerEvent::Message(message)) if is_ours(&message) => {}
@@ -40,7 +43,7 @@ impl CaseRun<'_> {
                     self.record_received(&message);
                     if !self.is_unsolicited(&message, wanted) {
                         if is_overtaken {
-                            self.dialer.came_late(begun.elapsed());
+                            self.dialer.record_overtaken(begun.elapsed());
                         }
                         return Ok(message);
                     }
@@ -64,21 +67,21 @@ impl CaseRun<'_> {
 
     /// Returns the delay before the early probe, and after its reply. A slow method gets the full
     /// timeout: `None`.
-    fn pace(&self) -> Option<(Duration, Duration)> {
+    fn probe_delays(&self) -> Option<(Duration, Duration)> {
         let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.dialer.is_http();
-        self.dialer.pace().filter(|_| is_plain)
+        self.dialer.probe_delays().filter(|_| is_plain)
     }
 
     pub(super) fn silence(&self, begun: Instant) -> Finding {
         let time = begun.elapsed().as_secs_f64();
-        if self.early_probe.is_none() && self.pace().is_some() {
-            self.dialer.dropped();
+        if self.early_probe.is_none() && self.probe_delays().is_some() {
+            self.dialer.record_drop();
             return Finding::new(
                 FailureKind::Silent,
                 "no reply arrived, though a later call got one",
             );
         }
-        self.dialer.hung();
+        self.dialer.record_hang();
         let next = if self.early_probe.is_some() { ", nor to the next call" } else { "" };
         Finding::new(FailureKind::Silent, format!("no reply within {time:.1}s{next}"))
     }
@@ -86,7 +89,8 @@ impl CaseRun<'_> {
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
         let (call, id) = self.dialer.probe(self.methods);
         self.early_probe = Some(id);
-        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
+        let sent =
+            timeout(self.dialer.reply_timeout(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())
     }
 
@@ -118,9 +122,10 @@ impl CaseRun<'_> {
             let answer = self.post(call.as_bytes()).await?;
             return self.probed(&answer.body, &id);
         }
-        let sent = timeout(self.dialer.patience(), self.connection.send(call.as_bytes())).await;
+        let sent =
+            timeout(self.dialer.reply_timeout(), self.connection.send(call.as_bytes())).await;
         sent.map_err(|_| unread())?;
-        let deadline = Instant::now() + self.dialer.full_patience();
+        let deadline = Instant::now() + self.dialer.full_timeout();
         for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case got no reply")

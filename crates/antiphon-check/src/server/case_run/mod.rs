@@ -121,7 +121,7 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let sent = timeout(self.dialer.patience(), self.connection.line(&bytes)).await;
+                let sent = timeout(self.dialer.reply_timeout(), self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -131,10 +131,11 @@ impl<'a> CaseRun<'a> {
                     shortened(&payload)
                 )));
                 let sent =
-                    timeout(self.dialer.patience(), self.connection.frame(*first, &payload)).await;
+                    timeout(self.dialer.reply_timeout(), self.connection.frame(*first, &payload))
+                        .await;
                 sent.map_err(|_| unread())
             }
-            CaseStep::Response(expected) => match self.answer(expected).await {
+            CaseStep::Response(expected) => match self.response(expected).await {
                 Err(finding) => self.allowed(finding, expected.or),
                 answered => answered,
             },
@@ -171,12 +172,12 @@ impl<'a> CaseRun<'a> {
         }
         self.record_sent(message);
         if self.dialer.is_http() {
-            let answer = self.post(message).await?;
-            self.arrived.extend((!answer.body.is_empty()).then(|| answer.body.clone()));
-            self.posted = Some(answer);
+            let response = self.post(message).await?;
+            self.arrived.extend((!response.body.is_empty()).then(|| response.body.clone()));
+            self.posted = Some(response);
             return Ok(());
         }
-        let sent = timeout(self.dialer.patience(), self.connection.send(message)).await;
+        let sent = timeout(self.dialer.reply_timeout(), self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 
@@ -258,8 +259,8 @@ impl<'a> CaseRun<'a> {
             return Err(extra(&event));
         }
         match &self.posted {
-            Some(answer) if !(200..300).contains(&answer.status) => {
-                let what = format!("expected a 2xx status, found {}", answer.status);
+            Some(response) if !(200..300).contains(&response.status) => {
+                let what = format!("expected a 2xx status, found {}", response.status);
                 Err(Finding::new(FailureKind::Wrong, what))
             }
             _ => Ok(()),

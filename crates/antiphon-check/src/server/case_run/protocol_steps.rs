@@ -7,7 +7,7 @@ use super::{CaseRun, MAX_UNSOLICITED, ended, flood};
 use crate::raw::AddressProtocol;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::server::connection::{HttpResponse, ServerEvent};
-use crate::server::dialer::{PACE, is_ours};
+use crate::server::dialer::{PROBE_DELAY, is_ours};
 use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections};
 
 impl CaseRun<'_> {
@@ -26,20 +26,20 @@ impl CaseRun<'_> {
 
     /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
-        let (begun, patience) = (Instant::now(), self.dialer.patience());
-        let posted = timeout(patience, self.dialer.post(self.connection, message)).await;
-        let answer = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
-        self.dialogue.push(dialogue_line(&answer));
-        Ok(answer)
+        let (begun, reply_timeout) = (Instant::now(), self.dialer.reply_timeout());
+        let posted = timeout(reply_timeout, self.dialer.post(self.connection, message)).await;
+        let response = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
+        self.dialogue.push(dialogue_line(&response));
+        Ok(response)
     }
 
     /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
-        let deadline = begun + self.dialer.patience();
+        let deadline = begun + self.dialer.reply_timeout();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {
-            ServerEvent::Response(answer) => self.dialogue.push(dialogue_line(answer)),
+            ServerEvent::Response(response) => self.dialogue.push(dialogue_line(response)),
             ServerEvent::Message(message) => self.record_received(&message.clone()),
             ServerEvent::Control(opcode, payload) => {
                 let line = format!("frame {opcode:#04x} {}", shortened(payload));
@@ -50,21 +50,21 @@ impl CaseRun<'_> {
         Ok(event)
     }
 
-    pub(super) async fn answer(&mut self, expected: &ExpectedResponse) -> Result<(), Finding> {
+    pub(super) async fn response(&mut self, expected: &ExpectedResponse) -> Result<(), Finding> {
         let wrong = |what: String| Finding::new(FailureKind::Wrong, what);
-        if let Some(answer) = self.posted.take() {
-            return head_is(&answer, expected).map_err(wrong);
+        if let Some(response) = self.posted.take() {
+            return head_is(&response, expected).map_err(wrong);
         }
         self.arrived.clear();
         let begun = Instant::now();
         let is_interim = |status: u16| matches!(status, 100 | 102..200);
         let mut passed = 0..MAX_UNSOLICITED;
-        let answer = loop {
+        let response = loop {
             passed.next().ok_or_else(flood)?;
             match self.event(begun).await? {
-                ServerEvent::Response(answer)
-                    if is_interim(answer.status) && !expected.statuses.has(answer.status) => {}
-                ServerEvent::Response(answer) => break answer,
+                ServerEvent::Response(response)
+                    if is_interim(response.status) && !expected.statuses.has(response.status) => {}
+                ServerEvent::Response(response) => break response,
                 ServerEvent::End(end) => {
                     let Finding { fault, reason } = ended(end);
                     let what = format!("{reason}; expected status {}", expected.statuses.0);
@@ -77,8 +77,8 @@ impl CaseRun<'_> {
                 }
             }
         };
-        head_is(&answer, expected).map_err(wrong)?;
-        self.arrived.extend((!answer.body.is_empty()).then_some(answer.body));
+        head_is(&response, expected).map_err(wrong)?;
+        self.arrived.extend((!response.body.is_empty()).then_some(response.body));
         self.ignores_body = true;
         Ok(())
     }
@@ -149,7 +149,7 @@ impl CaseRun<'_> {
         )));
         for _ in 0..crowd.count {
             let Ok(mut connection) = self.dialer.connect(true).await else { continue };
-            let _ = timeout(PACE, connection.raw(&bytes)).await;
+            let _ = timeout(PROBE_DELAY, connection.raw(&bytes)).await;
             if crowd.stays {
                 self.extra_connections.push(connection);
             }
@@ -158,25 +158,25 @@ impl CaseRun<'_> {
 }
 
 /// Returns a response as the dialogue shows it.
-fn dialogue_line(answer: &HttpResponse) -> DialogueLine {
-    let kind = answer.header("content-type").map(|kind| format!(" {kind}"));
-    let text = shortened(&answer.body);
-    let line = format!("HTTP {}{} {text}", answer.status, kind.unwrap_or_default());
+fn dialogue_line(response: &HttpResponse) -> DialogueLine {
+    let kind = response.header("content-type").map(|kind| format!(" {kind}"));
+    let text = shortened(&response.body);
+    let line = format!("HTTP {}{} {text}", response.status, kind.unwrap_or_default());
     DialogueLine::Received(line.trim_end().to_owned())
 }
 
-fn head_is(answer: &HttpResponse, expected: &ExpectedResponse) -> Result<(), String> {
-    if expected.or_statuses.iter().any(|statuses| statuses.has(answer.status)) {
+fn head_is(response: &HttpResponse, expected: &ExpectedResponse) -> Result<(), String> {
+    if expected.or_statuses.iter().any(|statuses| statuses.has(response.status)) {
         return Ok(());
     }
-    if !expected.statuses.has(answer.status) {
-        return Err(format!("expected status {}, found {}", expected.statuses.0, answer.status));
+    if !expected.statuses.has(response.status) {
+        return Err(format!("expected status {}, found {}", expected.statuses.0, response.status));
     }
-    expected.headers.iter().try_for_each(|(name, is)| header_is(answer, name, is))
+    expected.headers.iter().try_for_each(|(name, is)| header_is(response, name, is))
 }
 
-fn header_is(answer: &HttpResponse, name: &str, is: &ExpectedHeader) -> Result<(), String> {
-    match (is, answer.header(name)) {
+fn header_is(response: &HttpResponse, name: &str, is: &ExpectedHeader) -> Result<(), String> {
+    match (is, response.header(name)) {
         (ExpectedHeader::Absent, None) | (ExpectedHeader::Any, Some(_)) => Ok(()),
         (ExpectedHeader::Holding(text), Some(value))
             if value.to_ascii_lowercase().contains(text) =>

@@ -90,19 +90,19 @@ impl HttpResponseReader {
             }
             Err(error) => return Err(format!("not an HTTP response: {error}")),
         };
-        let mut answer = HttpResponse {
+        let mut response = HttpResponse {
             status: response.code.unwrap_or_default(),
             is_http10: response.version == Some(0),
             headers: response.headers.iter().map(text_of).collect(),
             body: Vec::new(),
         };
-        let has_body = !self.is_head && !matches!(answer.status, 100..200 | 204 | 304);
-        let end = if has_body { body(&mut answer, &input[at..], is_end)? } else { Some(0) };
+        let has_body = !self.is_head && !matches!(response.status, 100..200 | 204 | 304);
+        let end = if has_body { body(&mut response, &input[at..], is_end)? } else { Some(0) };
         let Some(length) = end else { return Ok((None, 0)) };
-        if answer.status >= 200 {
+        if response.status >= 200 {
             self.is_head = false;
         }
-        Ok((Some(ServerEvent::Response(answer)), at + length))
+        Ok((Some(ServerEvent::Response(response)), at + length))
     }
 }
 
@@ -117,27 +117,27 @@ fn text_of(header: &httparse::Header<'_>) -> (String, String) {
 }
 
 /// Reads the body. Returns its length on the wire; `None` while it is incomplete.
-fn body(answer: &mut HttpResponse, input: &[u8], is_end: bool) -> Result<Option<usize>, String> {
-    let is_chunked = answer
+fn body(response: &mut HttpResponse, input: &[u8], is_end: bool) -> Result<Option<usize>, String> {
+    let is_chunked = response
         .header("transfer-encoding")
         .is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
     if is_chunked {
-        return chunks(answer, input);
+        return chunks(response, input);
     }
-    let Some(length) = answer.header("content-length") else {
-        answer.body = input.to_vec();
+    let Some(length) = response.header("content-length") else {
+        response.body = input.to_vec();
         return Ok(is_end.then_some(input.len()));
     };
     let length =
         length.parse().map_err(|_| format!("the content-length is {length:?}, not a number"))?;
     match input.get(..length) {
-        Some(body) => answer.body = body.to_vec(),
+        Some(body) => response.body = body.to_vec(),
         None => return Ok(None),
     }
     Ok(Some(length))
 }
 
-fn chunks(answer: &mut HttpResponse, input: &[u8]) -> Result<Option<usize>, String> {
+fn chunks(response: &mut HttpResponse, input: &[u8]) -> Result<Option<usize>, String> {
     let mut at = 0;
     loop {
         let size = httparse::parse_chunk_size(&input[at..]);
@@ -153,7 +153,7 @@ fn chunks(answer: &mut HttpResponse, input: &[u8]) -> Result<Option<usize>, Stri
         }
         let end = start.saturating_add(size);
         match input.get(start..end) {
-            Some(chunk) if input.len() >= end + 2 => answer.body.extend_from_slice(chunk),
+            Some(chunk) if input.len() >= end + 2 => response.body.extend_from_slice(chunk),
             _ => return Ok(None),
         }
         at = end + 2;

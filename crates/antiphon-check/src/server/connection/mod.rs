@@ -190,9 +190,9 @@ impl ServerConnection {
             ConnectionProtocol::Stream(stream) => in_stream(stream, &self.input)?,
         };
         self.input.drain(..used);
-        if let Some(ServerEvent::Response(answer)) = &event {
-            self.is_last = answer.closes();
-            if answer.status == 101 {
+        if let Some(ServerEvent::Response(response)) = &event {
+            self.is_last = response.closes();
+            if response.status == 101 {
                 self.protocol = ConnectionProtocol::Ws(websocket::WsFrameReader::default());
             }
         }

@@ -1,13 +1,13 @@
-//! Whether `antiphon check` tells right from wrong in servers that other people wrote.
+//! `antiphon check` against servers of other projects.
 //!
-//! What each of them does was found out by hand, message by message, and judged by the specification's
-//! text. A fault that is not found fails here, and so does one that is made up.
+//! Their behaviour was examined by hand, message by message, against the text of the specification. A
+//! missed fault fails here, and so does a false one.
 
 use super::{Judged, judged};
 use crate::interop::{Foreign, node, python};
 
-/// Ids beyond 2^53 come back changed, a null id is taken for a Notification, a batch inside a batch is
-/// never answered, and what is no JSON gets a page of text.
+/// It changes ids above 2^53, treats a null id as a Notification, never responds to a batch inside a batch,
+/// and responds to invalid JSON with a text page.
 #[test]
 fn jayson() {
     let Some(mut server) = node("jayson_server.mjs") else { return };
@@ -30,7 +30,7 @@ fn jayson() {
     found(&judged, "passed", "notify-with-result notify-unknown");
 }
 
-/// One invalid entry costs a batch all its answers, and NaN is taken for JSON.
+/// One invalid entry rejects the whole batch, and NaN counts as JSON.
 #[test]
 fn jsonrpcserver() {
     let Some(mut server) = python("jsonrpcserver_http.py") else { return };
@@ -50,7 +50,7 @@ fn jsonrpcserver() {
     found(&judged, "passed", "batch-null-id batch-exact-ids parse-cut-in-object notify-unknown");
 }
 
-/// The groups that the cases above are of: the others would only take time.
+/// The groups of the cases above. The other groups would only take time.
 const GROUPS: [&str; 6] = ["examples", "ids", "envelope", "batch", "parse", "notifications"];
 
 fn check(server: &Foreign) -> Judged {
@@ -60,7 +60,7 @@ fn check(server: &Foreign) -> Judged {
     judged(&args)
 }
 
-/// These cases of a group failed, and no others.
+/// Checks that exactly these cases of a group failed.
 #[track_caller]
 fn failed(judged: &Judged, group: &str, names: &[&str]) {
     let (mut expected, mut found) = (names.to_vec(), judged.names("failed"));
@@ -70,7 +70,7 @@ fn failed(judged: &Judged, group: &str, names: &[&str]) {
     assert_eq!(found, expected, "of {group}: {}", judged.findings());
 }
 
-/// These cases have this verdict.
+/// Checks that these cases have this verdict.
 #[track_caller]
 fn found(judged: &Judged, verdict: &str, names: &str) {
     for name in words(names) {

@@ -1,4 +1,4 @@
-//! An answer that nobody asked for, early on one connection and late on the next: whose fault it is.
+//! An unexpected response, early on one connection and late on the next: which case is blamed.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ const CASES: &str = r#"
 <-- {"jsonrpc":"2.0","result":19,"id":1}
 "#;
 
-/// It is not the fault of the case before, to which every answer had come.
+/// The previous case is not blamed: it had all its responses.
 #[test]
 fn is_the_fault_of_the_case_that_expects_none() {
     let was_early = AtomicBool::new(false);
@@ -36,7 +36,7 @@ fn is_the_fault_of_the_case_that_expects_none() {
     assert_eq!(verdicts, ["passed", "differs", "passed"], "{}", judged.findings());
 }
 
-/// Answers what is quiet, too: the first time at once, and from then on behind the next answer.
+/// Responds to notifications too: the first time at once, and then after the next response.
 fn serve(mut socket: &TcpStream, was_early: &AtomicBool) -> io::Result<()> {
     const UNASKED: &str = "{\"jsonrpc\":\"2.0\",\"result\":0,\"id\":null}\n";
     let mut behind = "";

@@ -1,4 +1,4 @@
-//! `antiphon check` and `antiphon check-client` from outside.
+//! `antiphon check` and `antiphon check-client` as commands.
 
 mod clients;
 mod endless;
@@ -18,7 +18,7 @@ fn check(args: &[&str]) -> Ended {
     run(antiphon().arg("check").args(args), b"")
 }
 
-/// Runs it, and reads its report.
+/// Runs the command, and parses its report.
 fn judged(args: &[&str]) -> Judged {
     let ended = check(&[args, &["--format", "json"]].concat());
     let report = serde_json::from_str(&ended.stdout)
@@ -26,7 +26,7 @@ fn judged(args: &[&str]) -> Judged {
     Judged { report, code: ended.code }
 }
 
-/// A report, and how the process ended that gave it.
+/// A report, and the exit code of its process.
 struct Judged {
     report: Value,
     code: Option<i32>,
@@ -37,7 +37,7 @@ impl Judged {
         self.report["counts"][verdict].as_u64().unwrap()
     }
 
-    /// The verdict on one case.
+    /// Returns the verdict of one case.
     fn verdict(&self, name: &str) -> &str {
         self.case(name)["verdict"].as_str().unwrap()
     }
@@ -48,14 +48,14 @@ impl Judged {
         found.unwrap_or_else(|| panic!("there is no case {name}"))
     }
 
-    /// The names of the cases with this verdict.
+    /// Returns the names of the cases with this verdict.
     fn names(&self, verdict: &str) -> Vec<&str> {
         let cases = self.report["cases"].as_array().unwrap();
         let with = cases.iter().filter(|case| case["verdict"] == verdict);
         with.map(|case| case["name"].as_str().unwrap()).collect()
     }
 
-    /// Every finding, in words.
+    /// Returns every finding as text.
     fn findings(&self) -> String {
         let cases = self.report["cases"].as_array().unwrap();
         let found = |case: &&Value| !matches!(case["verdict"].as_str(), Some("passed" | "not-run"));

@@ -1,5 +1,4 @@
-//! Antiphon's own server, on every wire: no failure, no warning, and no choice but its own. One test a
-//! wire.
+//! Antiphon's own server, on every wire: no failure, no warning, no different choice. One test per wire.
 
 use super::judged;
 use crate::support::{Memory, Scratch, Server};
@@ -55,7 +54,7 @@ fn tcp_values() {
     served("tcp+values://127.0.0.1:0", "tcp+values");
 }
 
-/// The server finds out which framing is spoken.
+/// The server detects the framing.
 #[test]
 fn tcp_detected() {
     let server = Server::start("tcp://127.0.0.1:0", "");
@@ -107,7 +106,7 @@ fn tls() {
     secure("tls://127.0.0.1:0", &["tls+line", "tls+header"]);
 }
 
-/// A server with a certificate of its own, spoken to in these ways.
+/// Checks a server with a self-signed certificate over these schemes.
 fn secure(endpoint: &str, schemes: &[&str]) {
     let scratch = Scratch::new();
     let file = scratch.path("cert.pem").display().to_string();
@@ -121,7 +120,7 @@ fn secure(endpoint: &str, schemes: &[&str]) {
 #[test]
 fn in_process() {
     let memory = Memory::start();
-    // How its socket frames messages is the test's own matter.
+    // The test sets the framing of the socket itself.
     let endpoint = format!("unix+header:{}", memory.path().display());
     over(&endpoint, &["--skip", "streams"]);
 }

@@ -1,4 +1,4 @@
-//! What `antiphon check` starts ends with it, and who cannot be reached holds nobody up.
+//! The processes that `antiphon check` starts, and servers that are unreachable.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ use crate::support::{PATIENCE, Process, Scratch, Server, antiphon};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_antiphon");
 
-/// Waits until it is so.
+/// Waits until the condition holds.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -24,12 +24,12 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A port that nobody listens on.
+/// Returns a port without a listener.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// The socket of a server that was once there, and is no more.
+/// Returns the socket file of a server that has ended.
 fn is_left(path: &Path) -> bool {
     path.exists() && UnixStream::connect(path).is_err()
 }
@@ -38,7 +38,7 @@ fn is_left(path: &Path) -> bool {
 fn a_spawned_server_ends_with_us() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
-    // It listens elsewhere, so that it is waited for; and the shell is not the server.
+    // It listens elsewhere, so the run waits for it; and the shell is not the server.
     let command = format!("sh -c '{BINARY} serve unix:{} & wait'", path.display());
     let endpoint = format!("tcp://127.0.0.1:{}", free_port());
     for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
@@ -55,7 +55,7 @@ fn a_spawned_server_ends_with_us() {
 }
 
 #[test]
-fn what_a_shell_left_behind_ends_too() {
+fn children_of_a_shell_end_with_the_run() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
     let shown = path.display();
@@ -63,12 +63,12 @@ fn what_a_shell_left_behind_ends_too() {
     let endpoint = format!("tcp://127.0.0.1:{}", free_port());
     let ended = check(&[&endpoint, "--spawn", &format!("sh -c '{leave}'")]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("ended before it listened"), "{ended:?}");
+    assert!(ended.stderr.contains("ended before it accepted connections"), "{ended:?}");
     until("the server is gone", || is_left(&path));
 }
 
 #[test]
-fn a_child_of_exec_leaves_nobody_behind() {
+fn children_of_exec_end_with_the_run() {
     let scratch = Scratch::new();
     let path = scratch.path("socket");
     let shown = path.display();
@@ -81,7 +81,7 @@ fn a_child_of_exec_leaves_nobody_behind() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_not_judged_for_another() {
+fn a_taken_port_is_an_error_of_spawn() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let ended = check(&[server.endpoint("tcp"), "--spawn", "sleep 60"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{ended:?}");
@@ -89,7 +89,7 @@ fn a_port_that_is_taken_is_not_judged_for_another() {
 }
 
 #[test]
-fn who_accepts_and_says_nothing_cannot_be_reached() {
+fn a_silent_listener_is_unreachable() {
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = mute.local_addr().unwrap();
     for scheme in ["https", "wss", "tls", "ws"] {
@@ -110,7 +110,7 @@ fn no_time_is_too_long() {
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// Answers every HTTP request with this status.
+/// Responds to every HTTP request with this status.
 fn refuses(status: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -127,7 +127,7 @@ fn refuses(status: &'static str) -> String {
 }
 
 #[test]
-fn who_is_refused_is_told_what_to_try() {
+fn a_rejected_request_gets_a_hint() {
     for (status, scheme, code, hint) in [
         ("404 Not Found", "ws", 3, "check the path"),
         ("401 Unauthorized", "ws", 3, "hint: -H 'Authorization"),
@@ -140,7 +140,7 @@ fn who_is_refused_is_told_what_to_try() {
     }
 }
 
-/// Answers every line with 19, one connection after another, until it is told to die.
+/// Responds to every line with 19, one connection after another, until a line makes it die.
 fn mortal() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -154,7 +154,7 @@ fn mortal() -> String {
     address
 }
 
-/// Serves until the end of the connection. False when it was told to die.
+/// Serves until the end of the connection. Returns false if a line made it die.
 fn serve(mut stream: &TcpStream) -> bool {
     for line in BufReader::new(stream).lines().map_while(Result::ok) {
         if line.contains("\"die\"") {
@@ -168,7 +168,7 @@ fn serve(mut stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn a_server_that_is_gone_is_no_success_whatever_is_known() {
+fn a_server_that_goes_away_fails_despite_a_baseline() {
     let scratch = Scratch::new();
     let (file, known) = (scratch.path("own.wire"), scratch.path("known.txt"));
     let call = |method| format!(r#"--> {{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
@@ -184,5 +184,5 @@ fn a_server_that_is_gone_is_no_success_whatever_is_known() {
     let args = [&*file, "--method", "live", "--timeout", "1s", "--baseline", &known];
     let ended = check(&[&[&*format!("tcp://{}", mortal())], &args[..]].concat());
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("the server was gone before all cases were run"), "{ended:?}");
+    assert!(ended.stderr.contains("the server went away before all cases were run"), "{ended:?}");
 }

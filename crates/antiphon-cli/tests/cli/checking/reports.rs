@@ -1,4 +1,4 @@
-//! What is printed, what is written, and how the process ends.
+//! Reports, baselines, selections and exit codes.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use super::{check, judged};
 use crate::support::{Scratch, Server};
 
-/// A case that Antiphon does not do, and one that it does.
+/// A case that Antiphon fails, and one that it passes.
 const OWN: &str = "\
 # A team's own rules.
 @ section 5
@@ -27,7 +27,7 @@ fn own() -> (Server, Scratch, String) {
 }
 
 #[test]
-fn a_finding_is_told_with_what_was_said_and_where_it_stands() {
+fn a_finding_shows_its_messages_and_its_section() {
     let (server, _scratch, file) = own();
     let ended = check(&[server.endpoint("http"), &file]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
@@ -46,7 +46,7 @@ fn a_finding_is_told_with_what_was_said_and_where_it_stands() {
 }
 
 #[test]
-fn machines_read_it_in_three_ways() {
+fn json_junit_and_tap_have_the_findings() {
     let (server, _scratch, file) = own();
     let endpoint = server.endpoint("http");
     let judged = judged(&[endpoint, &file]);
@@ -74,7 +74,7 @@ fn machines_read_it_in_three_ways() {
 }
 
 #[test]
-fn a_baseline_forgives_what_is_known() {
+fn a_baseline_accepts_known_findings() {
     let (server, scratch, file) = own();
     let endpoint = server.endpoint("http");
     let baseline = scratch.path("known.txt").display().to_string();
@@ -97,7 +97,7 @@ fn a_baseline_forgives_what_is_known() {
 }
 
 #[test]
-fn machines_are_told_what_is_known_worse_and_better() {
+fn ci_formats_show_known_worse_and_better_cases() {
     let (server, scratch, file) = own();
     let endpoint = server.endpoint("http");
     let baseline = scratch.path("known.txt").display().to_string();
@@ -105,7 +105,7 @@ fn machines_are_told_what_is_known_worse_and_better() {
         std::fs::write(&baseline, known).unwrap();
         check(&[endpoint, &file, "--baseline", &baseline, "--format", format])
     };
-    // A byte order mark, as some editors write it, is no part of either file.
+    // Some editors write a byte order mark. It is not part of either file.
     std::fs::write(&file, format!("\u{feff}{OWN}")).unwrap();
     for (known, format, code, parts) in [
         (
@@ -142,7 +142,7 @@ fn machines_are_told_what_is_known_worse_and_better() {
 }
 
 #[test]
-fn names_that_no_case_has_do_not_stay_known() {
+fn unknown_names_leave_the_baseline() {
     let scratch = Scratch::new();
     let baseline = scratch.path("known.txt");
     std::fs::write(&baseline, "failed no-such-case\nfailed id-zero\n").unwrap();
@@ -155,7 +155,7 @@ fn names_that_no_case_has_do_not_stay_known() {
     let some = with(&["--only", "id-null"]);
     assert_eq!((some.code, &*some.stderr), (Some(0), ""), "{some:?}");
     let all = with(&[]);
-    assert!(all.stderr.contains("names no-such-case, and there is no such case"), "{all:?}");
+    assert!(all.stderr.contains("contains no-such-case, but there is no such case"), "{all:?}");
     let known = std::fs::read_to_string(&baseline).unwrap();
     assert!(!known.contains("no-such-case") && !known.contains("id-zero"), "{known}");
 }
@@ -179,25 +179,25 @@ fn cases_are_chosen_and_listed() {
     assert!(listed.stdout.starts_with("own/wrong-answer "), "{listed:?}");
     let alone = check(&[&file]);
     assert_eq!(alone.code, Some(2));
-    assert!(alone.stderr.contains("the endpoint comes first"), "{alone:?}");
+    assert!(alone.stderr.contains("put the endpoint first"), "{alone:?}");
 
     let wrong = check(&[endpoint, "--only", "no-such"]);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("no case is meant by `no-such`"), "{wrong:?}");
+    assert!(wrong.stderr.contains("no case matches `no-such`"), "{wrong:?}");
 }
 
 #[test]
-fn a_transcript_that_makes_no_sense_is_refused_with_its_line() {
+fn an_invalid_transcript_is_rejected_with_its_line() {
     let scratch = Scratch::new();
     let path = scratch.path("bad.wire");
     std::fs::File::create(&path).unwrap().write_all(b"== a: b\n<-- 1\n").unwrap();
     let ended = check(&["tcp://127.0.0.1:1", &path.display().to_string()]);
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("bad.wire:2: a case starts with what is sent"), "{ended:?}");
+    assert!(ended.stderr.contains("bad.wire:2: a case starts with a message to send"), "{ended:?}");
 }
 
 #[test]
-fn where_nobody_listens_nothing_is_judged() {
+fn an_endpoint_without_a_listener_is_unreachable() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let ended = check(&[&format!("http://127.0.0.1:{port}")]);
     assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
@@ -205,7 +205,7 @@ fn where_nobody_listens_nothing_is_judged() {
 }
 
 #[test]
-fn another_machine_is_not_attacked_by_one_word() {
+fn another_machine_is_not_attacked_without_a_second_flag() {
     let ended = check(&["http://192.0.2.1:80", "--hostile"]);
     assert_eq!(ended.code, Some(2));
     assert!(ended.stderr.contains("--allow-remote"), "{ended:?}");

@@ -1,6 +1,6 @@
 //! The head of a WebSocket frame (RFC 6455, section 5.2): opcode, length and mask.
 //!
-//! It never consumes bytes, and never checks the order of frames: the deframer does.
+//! This module never consumes bytes, and never checks the order of frames: the deframer does.
 
 use bytes::{BufMut, BytesMut};
 
@@ -30,7 +30,7 @@ pub enum Opcode {
     Close,
     /// A request for a pong.
     Ping,
-    /// The answer to a ping.
+    /// The reply to a ping.
     Pong,
 }
 
@@ -80,7 +80,7 @@ impl FrameHead {
     }
 }
 
-/// Reads the length, and returns it with the bytes behind it.
+/// Reads the length, and returns it with the bytes after it.
 fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, WebSocketError> {
     let (found, least) = match short {
         IN_TWO_BYTES => {

@@ -1,7 +1,7 @@
 //! WebSocket framing (RFC 6455, section 5): the boundaries of messages, pings and closes.
 //!
-//! It never reads, writes, answers a ping, or creates a mask: the owner of the socket does. It never
-//! allocates for a length that a peer has only announced, and never resumes after a
+//! This module never reads, writes, replies to a ping, or creates a mask: the owner of the socket does.
+//! It never allocates for a length that a peer has only announced, and never resumes after a
 //! [`WebSocketError`]: the start of the next frame is then unknown.
 //!
 //! Invariant: each byte is unmasked once, in the buffer it was read into, in any number of pieces. A
@@ -32,9 +32,9 @@ pub enum Role {
 pub enum Event {
     /// A whole text or binary message, its fragments joined.
     Message(Bytes),
-    /// A ping. The owner answers it with a pong with the same payload.
+    /// A ping. The owner replies with a pong that has the same payload.
     Ping(Bytes),
-    /// A pong. It needs no answer.
+    /// A pong. It needs no reply.
     Pong,
     /// A close. The peer sends nothing after it.
     Close {
@@ -78,7 +78,7 @@ impl WebSocketDeframer {
         Self { role, max_message, frame: None, message: None }
     }
 
-    /// The next event in `buf`; `None` when more bytes are needed. After an error there is none.
+    /// Returns the next event in `buf`; `None` if more bytes are needed, and always after an error.
     ///
     /// Between calls `buf` may only grow at its end.
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, WebSocketError>> {
@@ -212,7 +212,7 @@ fn event(opcode: Opcode, payload: Bytes) -> Result<Event, WebSocketError> {
     }
 }
 
-/// Checks for ASCII first: most messages are, and the check is faster.
+/// Checks for ASCII first. Most messages are ASCII, and the check is faster.
 fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()
 }

@@ -50,7 +50,7 @@ pub struct Reconnect {
 pub enum ConnectionState {
     /// The client is connected.
     Connected,
-    /// The client is not connected, and makes an attempt or waits before it.
+    /// The client is not connected. It makes an attempt, or waits before the next one.
     Reconnecting {
         /// The number of the attempt, starting with 1.
         attempt: u32,

@@ -51,7 +51,7 @@ impl Credentials {
     }
 }
 
-/// Like [`Credentials::is`], so that the time of `==` reveals no more.
+/// Compares like [`Credentials::is`], so that the run time of `==` does not reveal more.
 impl PartialEq for Credentials {
     fn eq(&self, other: &Self) -> bool {
         self.is(other)

@@ -19,104 +19,15 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::http_body::HttpBody;
+use super::server_sent_event::ServerSentEvent;
 use crate::layer::BoxError;
 
+/// The content type of an event stream.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
 /// The period of comments on an idle stream, unless [`EventStream::keep_alive`] sets another.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The stall timeout, unless [`EventStream::with_stall_timeout`] sets another.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// One event of an [`EventStream`].
-///
-/// ```
-/// use antiphon::transport::http::ServerSentEvent;
-///
-/// let event = ServerSentEvent::data("{}").id("7").event("message");
-/// assert_eq!(event.encode(), "event: message\nid: 7\ndata: {}\n\n");
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct ServerSentEvent {
-    comment: Option<String>,
-    event: Option<String>,
-    id: Option<String>,
-    retry: Option<Duration>,
-    data: Option<Bytes>,
-}
-
-impl ServerSentEvent {
-    /// An event with this data. A line break in the data starts another `data:` line, which a client
-    /// joins again; in JSON such a break is white space.
-    pub fn data(data: impl Into<Bytes>) -> Self {
-        Self { data: Some(data.into()), ..Self::default() }
-    }
-
-    /// A comment, which clients ignore.
-    pub fn comment(text: impl Into<String>) -> Self {
-        Self { comment: Some(text.into()), ..Self::default() }
-    }
-
-    /// Sets the id, which a client sends as `last-event-id` when it reconnects.
-    #[must_use]
-    pub fn id(mut self, id: impl Into<String>) -> Self {
-        self.id = Some(id.into());
-        self
-    }
-
-    /// Sets the type of the event. A client reads an event without one as `message`.
-    #[must_use]
-    pub fn event(mut self, name: impl Into<String>) -> Self {
-        self.event = Some(name.into());
-        self
-    }
-
-    /// Sets the time that a client waits before it reconnects.
-    #[must_use]
-    pub fn retry(mut self, delay: Duration) -> Self {
-        self.retry = Some(delay);
-        self
-    }
-
-    /// The bytes of the event on the wire.
-    pub fn encode(&self) -> Bytes {
-        let mut out = BytesMut::with_capacity(self.data.as_ref().map_or(0, Bytes::len) + 32);
-        let texts = [("", &self.comment), ("event", &self.event), ("id", &self.id)];
-        for (field, value) in texts {
-            if let Some(value) = value {
-                // A line break or NUL would end the field: the value ends there.
-                let value = value.split(['\n', '\r', '\0']).next().unwrap_or_default();
-                put_line(field, value.as_bytes(), &mut out);
-            }
-        }
-        if let Some(delay) = self.retry {
-            put_line("retry", delay.as_millis().to_string().as_bytes(), &mut out);
-        }
-        if let Some(data) = &self.data {
-            lines(data).for_each(|line| put_line("data", line, &mut out));
-        }
-        out.extend_from_slice(b"\n");
-        out.freeze()
-    }
-}
-
-fn put_line(field: &str, value: &[u8], out: &mut BytesMut) {
-    for part in [field.as_bytes(), b": ", value, b"\n"] {
-        out.extend_from_slice(part);
-    }
-}
-
-/// The lines of a text that are ended by LF, CR or CR LF.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = Some(text);
-    std::iter::from_fn(move || {
-        let text = rest?;
-        let end = text.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-        rest = end.map(|end| match text[end..].starts_with(b"\r\n") {
-            true => &text[end + 2..],
-            false => &text[end + 1..],
-        });
-        Some(&text[..end.unwrap_or(text.len())])
-    })
-}
 
 /// A stream of server-sent events, as the body of a response.
 ///
@@ -248,7 +159,7 @@ impl EventStream {
     pub fn into_response(self) -> Response<HttpBody> {
         let mut response = Response::new(HttpBody::from(self));
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         let unbuffered = HeaderName::from_static("x-accel-buffering");
         headers.insert(unbuffered, HeaderValue::from_static("no"));
@@ -296,8 +207,11 @@ impl EventStream {
     }
 
     fn restart_keep_alive(&mut self) {
-        if let Some(timer) = &mut self.timer {
-            timer.as_mut().reset(Instant::now() + self.keep_alive);
+        let next = Instant::now().checked_add(self.keep_alive);
+        match (&mut self.timer, next) {
+            (Some(timer), Some(next)) => timer.as_mut().reset(next),
+            // A period that no clock can hold: the next poll starts again, and never fires.
+            (timer, _) => *timer = None,
         }
     }
 }
@@ -348,16 +262,27 @@ impl EventSender {
     /// Sends an event. Waits while the queue is full, for up to the stall timeout: then the stream is
     /// aborted.
     pub async fn send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        let queue = &*self.queue;
-        match timeout(queue.stall_timeout, queue.capacity.acquire()).await {
-            Ok(Ok(permit)) => permit.forget(),
-            Ok(Err(_closed)) => return Err(EventError::Closed),
+        self.reserve().await?;
+        self.send_reserved(event)
+    }
+
+    /// Waits for room for one event, which `send_reserved` must then fill.
+    pub(super) async fn reserve(&self) -> Result<(), EventError> {
+        match timeout(self.queue.stall_timeout, self.queue.capacity.acquire()).await {
+            Ok(Ok(permit)) => {
+                permit.forget();
+                Ok(())
+            }
+            Ok(Err(_closed)) => Err(EventError::Closed),
             Err(_elapsed) => {
-                queue.abort();
-                return Err(EventError::Stalled);
+                self.queue.abort();
+                Err(EventError::Stalled)
             }
         }
-        queue.push(event)
+    }
+
+    pub(super) fn send_reserved(&self, event: &ServerSentEvent) -> Result<(), EventError> {
+        self.queue.push(event)
     }
 
     /// Sends an event if the queue has room.
@@ -429,14 +354,6 @@ mod tests {
 
     fn event(data: &'static str) -> ServerSentEvent {
         ServerSentEvent::data(data)
-    }
-
-    #[test]
-    fn line_breaks_cannot_start_a_field() {
-        let text = |event: ServerSentEvent| String::from_utf8(event.encode().into()).unwrap();
-        assert_eq!(text(event("a\nb\r\nc\rd")), "data: a\ndata: b\ndata: c\ndata: d\n\n");
-        assert_eq!(text(event("").id("1\ndata: x")), "id: 1\ndata: \n\n");
-        assert_eq!(text(ServerSentEvent::comment("a\nid: 1")), ": a\n\n");
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use super::activity::ActiveRequest;
 use super::fast_path_head::{MAX_HEAD, NotOnFastPath, RequestLength, parse_head, read_head};
 use super::fast_path_response::{write_refusal, write_reply};
 use super::refusal::HttpRefusal;
-use super::response::Dispatched;
+use super::response::{Dispatched, tap_reply};
 use super::service::HttpService;
 use crate::BoxFuture;
 use crate::connection::HttpHead;
@@ -30,6 +30,7 @@ use crate::io::linger::Linger;
 use crate::io::read_buffer::ReadBuffer;
 use crate::io::write_buffer::WriteBuffer;
 use crate::io::{Meter, Metered};
+use crate::tap::Direction;
 
 /// The bytes that are read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
@@ -191,6 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if state.dispatcher.settings.complete(&mut connection).is_err() {
             return self.refuse(HttpRefusal::Failed);
         }
+        state.dispatcher.settings.tap.message(Direction::Received, &body, &connection);
         let payload = decode(&body, &state.dispatcher.settings.rules);
         let dispatched = Dispatched::new(connection, &payload);
         let awaited = self.awaited.take().inspect(|_| self.service.activity.resume());
@@ -220,6 +222,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         tail: Option<Box<ReplyTail>>,
         dispatched: &Dispatched,
     ) {
+        let tap = &self.service.state.dispatcher.settings.tap;
+        match &tail {
+            Some(tail) if !tap.is_none() => {
+                let reply =
+                    [reply.as_deref().unwrap_or_default(), &tail.result, &tail.end].concat();
+                tap_reply(tap, Some(&reply.into()), &dispatched.origin);
+            }
+            _ => tap_reply(tap, reply.as_ref(), &dispatched.origin),
+        }
         write_reply(reply, tail, dispatched, self.last, &mut self.outgoing);
         self.over = self.last;
     }

@@ -9,6 +9,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::activity::ActiveRequest;
 use super::event_stream::EventStream;
@@ -48,10 +49,37 @@ impl HttpBody {
         }
     }
 
+    /// Ends the body early when the token is cancelled.
+    pub(super) fn until(self, cancelled: CancellationToken) -> Self {
+        let cancelled = Box::pin(cancelled.cancelled_owned());
+        Self::new(UntilCancelled { body: self, cancelled })
+    }
+
     /// Keeps the connection active until the body is sent, unless it is sent in one piece.
     pub(super) fn hold_active(&mut self, active: ActiveRequest) {
         if let BodyKind::Boxed(_, held) = &mut self.0 {
             *held = Some(active);
+        }
+    }
+}
+
+/// A body that ends early when a token is cancelled.
+struct UntilCancelled {
+    body: HttpBody,
+    cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+impl Body for UntilCancelled {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match Pin::new(&mut self.body).poll_frame(poller) {
+            Poll::Pending => self.cancelled.as_mut().poll(poller).map(|()| None),
+            ready => ready,
         }
     }
 }

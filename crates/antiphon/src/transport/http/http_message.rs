@@ -68,10 +68,10 @@ impl HttpMessage {
     }
 }
 
-type Members<'a> = HashMap<String, &'a RawValue>;
+type MessageMembers<'a> = HashMap<String, &'a RawValue>;
 
 impl MessageEntry {
-    fn new(members: &Members<'_>) -> Self {
+    fn new(members: &MessageMembers<'_>) -> Self {
         let text = |name: &str| members.get(name).map(|value| value.get());
         let version = match (text("jsonrpc"), text("version")) {
             (Some("\"2.0\""), _) => MessageVersion::V2_0,
@@ -92,7 +92,7 @@ pub(super) fn error_codes(reply: &[u8]) -> Vec<Option<i64>> {
     struct ErrorCode {
         code: i64,
     }
-    let code = |members: &Members<'_>| {
+    let code = |members: &MessageMembers<'_>| {
         let error: ErrorCode = serde_json::from_str(members.get("error")?.get()).ok()?;
         Some(error.code)
     };
@@ -100,7 +100,7 @@ pub(super) fn error_codes(reply: &[u8]) -> Vec<Option<i64>> {
 }
 
 /// The Objects of an Array, or the one Object.
-fn objects(text: &[u8]) -> Vec<Members<'_>> {
+fn objects(text: &[u8]) -> Vec<MessageMembers<'_>> {
     if !is_array(text) {
         return serde_json::from_slice(text).into_iter().collect();
     }
@@ -108,7 +108,7 @@ fn objects(text: &[u8]) -> Vec<Members<'_>> {
     values.into_iter().map(members).collect()
 }
 
-fn members(value: &RawValue) -> Members<'_> {
+fn members(value: &RawValue) -> MessageMembers<'_> {
     serde_json::from_str(value.get()).unwrap_or_default()
 }
 

@@ -23,7 +23,7 @@ use super::policy_exchange::GuardedPolicy;
 use super::prefixed_stream::PrefixedStream;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::request_future::Exchange;
+use super::request_future::RequestExchange;
 use super::response::HttpResponse;
 use super::service::{HttpService, HyperService};
 use crate::engine::Settings;
@@ -31,6 +31,10 @@ use crate::io::{Meter, Metered, WakeGated};
 
 /// The longest pause between two requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// The longest timeout that hyper gets. It adds the timeout to the time of day, which must not
+/// overflow: `Duration::MAX` means that there is no timeout.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A byte stream that carries HTTP: a socket, or TLS on one.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
@@ -50,7 +54,7 @@ impl HttpServer {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.handshake_timeout)
+            .header_read_timeout(limits.handshake_timeout.min(LONGEST_TIMEOUT))
             .max_buf_size(64 * 1024);
         builder
             .http2()
@@ -140,7 +144,7 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 fn refuse_request(service: &HttpService, mut request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
     let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
-    let exchange = Exchange { state: service.state.clone(), remote: service.remote.clone() };
+    let exchange = RequestExchange::new(service);
     GuardedPolicy::new(policy).refuse(&exchange.connection(&mut request), refusal)
 }
 
@@ -265,12 +269,12 @@ mod tests {
     use crate::router::Router;
 
     /// Takes whatever is written, and passes it on when it is flushed, as TLS may.
-    struct Keeping {
+    struct FlushedLater {
         stream: DuplexStream,
         kept: BytesMut,
     }
 
-    impl AsyncRead for Keeping {
+    impl AsyncRead for FlushedLater {
         fn poll_read(
             mut self: Pin<&mut Self>,
             cx: &mut Poller<'_>,
@@ -280,7 +284,7 @@ mod tests {
         }
     }
 
-    impl AsyncWrite for Keeping {
+    impl AsyncWrite for FlushedLater {
         fn poll_write(
             mut self: Pin<&mut Self>,
             _: &mut Poller<'_>,
@@ -313,7 +317,7 @@ mod tests {
         let server = HttpServer::new(Arc::new(Settings::new(antiphon_core::Limits::default())));
         for (more, size) in [("", 1), ("", 99_999), ("te: x\r\n", 1), ("te: x\r\n", 99_999)] {
             let (stream, mut client) = duplex(1_000);
-            let stream = Keeping { stream, kept: BytesMut::new() };
+            let stream = FlushedLater { stream, kept: BytesMut::new() };
             let one = service.for_one(Remote::default());
             let serving = tokio::spawn(server.serve(stream, one, CancellationToken::new()));
             let body = format!(r#"{{"jsonrpc":"2.0","method":"text","params":[{size}],"id":1}}"#);

@@ -10,11 +10,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Response};
 
-use super::event_stream::ServerSentEvent;
 use super::http_body::HttpBody;
 use super::http_message::{HttpMessage, error_codes};
 use super::refusal::HttpRefusal;
 use super::response;
+use super::server_sent_event::ServerSentEvent;
 use crate::connection::Connection;
 
 /// Decides how HTTP requests are answered: status, headers, and a body or a stream of events.
@@ -22,8 +22,8 @@ use crate::connection::Connection;
 /// Each method has a default, which is plain JSON-RPC over HTTP. The order for one request is
 /// [`on_head`](Self::on_head), [`on_message`](Self::on_message), the handlers, and
 /// [`respond`](Self::respond). A request that is rejected at any step goes to
-/// [`refuse`](Self::refuse) instead. Host, Origin and path are checked before `on_head`, and WebSocket
-/// upgrades take place before it.
+/// [`refuse`](Self::refuse) instead. Host, Origin and path are checked before `on_head`. A request that
+/// becomes a WebSocket passes `on_head` only.
 ///
 /// A [`Connection`] here is the request: its method, path and headers, the address of the client, and
 /// extensions. An extension that a policy inserts is visible to handlers through
@@ -106,7 +106,9 @@ pub enum HeadDecision {
 pub enum MessageDecision {
     /// Runs the handlers. They cannot notify the caller.
     Dispatch,
-    /// Runs the handlers. They can notify the caller, which makes the response a stream of events.
+    /// Runs the handlers. They can notify the caller, which makes the response a stream of events. The
+    /// extensions of the request hold the [`EventSender`](super::EventSender) of that stream, for
+    /// events that are not notifications.
     Stream(EventStreamOptions),
     /// Responds without running a handler.
     Respond(Response<HttpBody>),
@@ -169,7 +171,9 @@ impl EventStreamOptions {
     }
 
     /// Sets whether handlers are cancelled when the client disconnects. Otherwise they run to their
-    /// end, and each message still passes [`event`](Self::event).
+    /// end, and each message still passes [`event`](Self::event). Limit their number with a
+    /// [`Concurrency`](crate::layer::Concurrency) layer: the limit of connections does not hold for
+    /// clients that are gone.
     #[must_use]
     pub fn cancel_on_disconnect(mut self, cancel: bool) -> Self {
         self.cancel_on_disconnect = cancel;

@@ -1,6 +1,5 @@
 //! One request that an [`HttpPolicy`] decides.
 
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,22 +8,24 @@ use std::task::Poll;
 use antiphon_core::{Payload, decode};
 use bytes::Bytes;
 use http::Request;
-use http::header::EXPECT;
+use http::header::{CONTENT_TYPE, EXPECT, UPGRADE};
 use http_body::Body;
 
 use super::activity::RequestActivity;
+use super::event_stream::EVENT_STREAM;
 use super::http_message::HttpMessage;
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
 use super::request_body;
-use super::request_future::{DISCARDED, Exchange};
-use super::response::{Dispatched, HttpResponse};
+use super::request_future::{DISCARDED, RequestExchange};
+use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules;
 use super::service::Route;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::tap::Direction;
 
 /// A policy whose panics become status 500.
 #[derive(Clone)]
@@ -69,34 +70,28 @@ fn failed() -> HttpResponse {
     HttpRefusal::Failed.into_response()
 }
 
-impl Exchange {
+impl RequestExchange {
     /// Serves a request by the policy of the service.
     pub(super) async fn serve_by_policy<B>(
         self,
         mut request: Request<B>,
-        mut route: Route,
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
         let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
             return failed();
         };
-        // The fallback needs the whole request.
-        let mut connection = match &self.state.http.fallback {
-            Some(_) => self.connection(&mut copy_head(&request)),
-            None => self.connection(&mut request),
+        let mut route = self.state.route(&request, &self.remote);
+        // The fallback and a WebSocket need the whole request.
+        let is_kept = self.state.http.fallback.is_some() || request.headers().contains_key(UPGRADE);
+        let mut connection = match is_kept {
+            true => self.connection(&mut copy_head(&request)),
+            false => self.connection(&mut request),
         };
         if let Route::Message = route {
-            route = match policy.on_head(&mut connection) {
-                HeadDecision::Continue => {
-                    let method = connection.http_method().cloned().unwrap_or_default();
-                    self.state.check_message(&method, connection.headers())
-                }
-                HeadDecision::ReadBody => Route::Message,
-                HeadDecision::Respond(response) => Route::Respond(Box::new(response)),
-            };
+            route = self.route_by_policy(&policy, &mut connection, &mut request);
         }
         let expects_continue = connection.headers().contains_key(EXPECT);
         let limits = &self.state.dispatcher.settings.limits;
@@ -113,7 +108,7 @@ impl Exchange {
             if !expects_continue {
                 request_body::discard(request.body_mut(), DISCARDED).await;
             }
-            return response;
+            return self.until_stopped(response);
         }
         let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
         let body = match body.await {
@@ -123,13 +118,50 @@ impl Exchange {
         if self.state.dispatcher.settings.complete(&mut connection).is_err() {
             return policy.refuse(&connection, HttpRefusal::Failed);
         }
+        let tap = &self.state.dispatcher.settings.tap;
+        tap.message(Direction::Received, &body, &connection);
         let message = HttpMessage::new(body);
         match policy.on_message(&mut connection, &message) {
             MessageDecision::Dispatch => self.dispatch(policy, connection, message).await,
             MessageDecision::Stream(options) => {
                 self.stream(policy, connection, message, options).await
             }
-            MessageDecision::Respond(response) => response,
+            MessageDecision::Respond(response) => self.until_stopped(response),
+        }
+    }
+
+    /// Decides on a head, with the policy before every rule that it can replace.
+    fn route_by_policy<B>(
+        &self,
+        policy: &GuardedPolicy,
+        connection: &mut Connection,
+        request: &mut Request<B>,
+    ) -> Route {
+        let decision = policy.on_head(connection);
+        if let HeadDecision::Respond(response) = decision {
+            return Route::Respond(Box::new(response));
+        }
+        if request.headers().contains_key(UPGRADE) {
+            *request.extensions_mut() = connection.extensions.clone();
+        }
+        match (self.state.upgrade(request, &self.remote), decision) {
+            (Route::Message, HeadDecision::Continue) => {
+                let method = connection.http_method().cloned().unwrap_or_default();
+                self.state.check_message(&method, connection.headers())
+            }
+            (route, _) => route,
+        }
+    }
+
+    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
+    /// it, and a shutdown would wait for it in vain.
+    fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
+        let content_type = response.headers().get(CONTENT_TYPE);
+        match &self.state.peers {
+            Some(peers) if content_type.is_some_and(|value| value == EVENT_STREAM) => {
+                response.map(|body| body.until(peers.stopping()))
+            }
+            _ => response,
         }
     }
 
@@ -153,6 +185,7 @@ impl Exchange {
                 }
             },
         };
+        tap_reply(&self.state.dispatcher.settings.tap, reply.as_ref(), &dispatched.origin);
         policy.respond(request, &message, HttpOutcome::new(reply, dispatched.challenge()))
     }
 
@@ -170,6 +203,25 @@ impl Exchange {
             Poll::Ready(started.or_drive())
         })
         .await
+    }
+}
+
+/// The response to a request that fails outside the service, in a layer or in the fallback.
+pub(super) struct FailedResponse(Option<(GuardedPolicy, Connection)>);
+
+impl FailedResponse {
+    /// Keeps the head of a request where a policy needs it.
+    pub(super) fn new<B>(exchange: &RequestExchange, request: &Request<B>) -> Self {
+        Self(exchange.state.http.policy.as_ref().map(|policy| {
+            (GuardedPolicy::new(policy), exchange.connection(&mut copy_head(request)))
+        }))
+    }
+
+    pub(super) fn into_response(self) -> HttpResponse {
+        match self.0 {
+            Some((policy, request)) => policy.refuse(&request, HttpRefusal::Failed),
+            None => failed(),
+        }
     }
 }
 

@@ -32,6 +32,8 @@ pub enum HttpRefusal {
     UnsupportedWebSocketVersion,
     /// The body is longer than the limit (413). Holds the limit in bytes.
     BodyTooLarge(usize),
+    /// The body is longer than the limit of a layer (413).
+    BodyOverLayerLimit,
     /// The rest of the body did not arrive within the stall timeout (408).
     BodyTimedOut,
     /// The body ended early (400).
@@ -58,7 +60,7 @@ impl HttpRefusal {
             Self::UpgradeRequired | Self::UnsupportedWebSocketVersion => {
                 StatusCode::UPGRADE_REQUIRED
             }
-            Self::BodyTooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge(_) | Self::BodyOverLayerLimit => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimedOut => StatusCode::REQUEST_TIMEOUT,
             Self::TooManyConnections | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
@@ -88,7 +90,7 @@ impl HttpRefusal {
             Self::UnsupportedMediaType => "set content-type to application/json\n",
             Self::UpgradeRequired => "this endpoint speaks WebSocket only\n",
             Self::UnsupportedWebSocketVersion => "use version 13 of the WebSocket protocol\n",
-            Self::BodyTooLarge(_) => "the body is too large\n",
+            Self::BodyTooLarge(_) | Self::BodyOverLayerLimit => "the body is too large\n",
             Self::BodyTimedOut => "the body never came\n",
             Self::BodyIncomplete => "the body broke off\n",
             Self::TooManyConnections => "too many connections\n",

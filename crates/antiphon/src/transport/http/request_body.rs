@@ -1,6 +1,6 @@
 //! Reading the body of a request, within the limits of size and time.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
@@ -9,12 +9,13 @@ use std::time::Duration;
 use antiphon_core::Limits;
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, LengthLimitError};
 use tokio::time::{sleep, timeout};
 
 use super::activity::RequestActivity;
 use super::refusal::HttpRefusal;
 use super::rules;
+use crate::layer::BoxError;
 
 /// The longest pause between two chunks of a body that is discarded.
 const DISCARD_PAUSE: Duration = Duration::from_secs(1);
@@ -30,16 +31,21 @@ pub(super) fn known_length(body: &impl Body) -> usize {
 /// The next chunk of a body.
 pub(super) fn poll_chunk<B>(body: &mut B, poller: &mut Poller<'_>) -> Poll<BodyChunk>
 where
-    B: Body<Data = Bytes, Error: Display> + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     Pin::new(body).poll_frame(poller).map(|frame| match frame {
         None => Ok(None),
         Some(Ok(frame)) => Ok(Some(frame.into_data().unwrap_or_default())),
-        Some(Err(error)) => {
-            tracing::debug!(%error, "a body ended early");
-            Err(HttpRefusal::BodyIncomplete)
-        }
+        Some(Err(error)) => Err(refusal(&*error.into())),
     })
+}
+
+fn refusal(error: &(dyn Error + Send + Sync + 'static)) -> HttpRefusal {
+    tracing::debug!(%error, "a body ended early");
+    match error.is::<LengthLimitError>() {
+        true => HttpRefusal::BodyOverLayerLimit,
+        false => HttpRefusal::BodyIncomplete,
+    }
 }
 
 /// Reads a body to its end, beginning with `first_poll`, a poll that took place before. A body of one
@@ -51,7 +57,7 @@ pub(super) async fn read<B>(
     watch: Option<&RequestActivity>,
 ) -> Result<Bytes, HttpRefusal>
 where
-    B: Body<Data = Bytes, Error: Display> + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     let read = read_within(body, first_poll, limits, watch).await;
     if let Err(HttpRefusal::BodyTooLarge(limit)) = read {
@@ -67,7 +73,7 @@ async fn read_within<B>(
     watch: Option<&RequestActivity>,
 ) -> Result<Bytes, HttpRefusal>
 where
-    B: Body<Data = Bytes, Error: Display> + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
@@ -96,7 +102,7 @@ where
 /// reports that, and otherwise a timer.
 async fn next<B>(body: &mut B, limit: Duration, watch: Option<&RequestActivity>) -> BodyChunk
 where
-    B: Body<Data = Bytes, Error: Display> + Unpin,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
     // Created on first use: most bodies have arrived.
     let mut timer = None;

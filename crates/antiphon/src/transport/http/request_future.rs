@@ -5,7 +5,6 @@
 //! one, which is boxed for each call, stays as small as a request.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
 use super::http_body::HttpBody;
+use super::policy_exchange::FailedResponse;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::request_body::{self, BodyChunk};
@@ -30,13 +30,14 @@ use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::tap::Direction;
 
 /// The bytes of a refused body that are read and dropped.
 pub(super) const DISCARDED: usize = 64 * 1024;
 
 /// A request in flight.
 pub(super) struct RequestFuture<B> {
-    exchange: Exchange,
+    exchange: RequestExchange,
     /// Until the response is there.
     active: Option<ActiveRequest>,
     /// Until the first poll, or until the rest takes it.
@@ -46,14 +47,14 @@ pub(super) struct RequestFuture<B> {
 }
 
 /// A request whose handlers were entered.
-enum Entered {
+enum StartedRequest {
     Done(HttpResponse),
     Running(Drive, Dispatched),
 }
 
 /// The service of a request, and its client.
 #[derive(Clone)]
-pub(super) struct Exchange {
+pub(super) struct RequestExchange {
     pub(super) state: Arc<ServiceState>,
     pub(super) remote: Remote,
 }
@@ -61,7 +62,7 @@ pub(super) struct Exchange {
 impl<B> RequestFuture<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
         Self {
-            exchange: Exchange { state: service.state.clone(), remote: service.remote.clone() },
+            exchange: RequestExchange::new(service),
             active: Some(service.activity.begin()),
             request: Some(request),
             rest: None,
@@ -71,7 +72,7 @@ impl<B> RequestFuture<B> {
 
 impl<B> Future for RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Output = Result<HttpResponse, Infallible>;
 
@@ -91,47 +92,44 @@ where
 
 impl<B> RequestFuture<B>
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     /// Responds at once, or starts the rest.
     fn begin(&mut self, poller: &mut Poller<'_>) -> Poll<HttpResponse> {
         let Self { exchange, request: Some(request), active, .. } = self else {
             return Poll::Pending;
         };
-        let Exchange { state, remote } = &*exchange;
-        let cors = state.http.guard.cors(request.headers());
-        let mut route = state.route(request, remote);
-        if state.http.policy.is_some() {
+        let cors = exchange.state.http.guard.cors(request.headers());
+        if exchange.state.http.policy.is_some() {
             let watch = watch(active.as_ref(), request.version());
             return self.wait(poller, |exchange, request| async move {
-                with(cors, exchange.serve_by_policy(request, route, watch).await)
+                with(cors, exchange.serve_by_policy(request, watch).await)
             });
         }
-        if let Route::Message = route {
-            route = state.check_message(request.method(), request.headers());
+        match exchange.route(request) {
+            Route::Message => self.begin_message(cors, poller),
+            Route::Fallback => self.wait(poller, RequestExchange::fall_back),
+            Route::Respond(response) => self.respond_early(*response, cors, poller),
+            Route::Refuse(refusal) => self.respond_early(refusal.into_response(), cors, poller),
         }
-        let known_length = request_body::known_length(request.body());
-        let limits = &state.dispatcher.settings.limits;
-        if let Route::Message = route
-            && expects_continue(request)
-            && let Err(refusal) = rules::fits(known_length, limits)
-        {
-            return Poll::Ready(with(cors, refusal.into_response()));
-        }
-        match route {
-            Route::Message => {}
-            Route::Fallback => {
-                return self.wait(poller, Exchange::fall_back);
-            }
-            Route::Respond(response) => return self.respond_early(*response, cors, poller),
-            Route::Refuse(refusal) => {
-                return self.respond_early(refusal.into_response(), cors, poller);
-            }
-        }
+    }
+
+    /// Enters the handlers if the whole body has arrived, and otherwise starts the rest.
+    fn begin_message(
+        &mut self,
+        cors: Option<HeaderMap>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<HttpResponse> {
+        let Self { exchange, request: Some(request), active, .. } = self else {
+            return Poll::Pending;
+        };
+        let limits = &exchange.state.dispatcher.settings.limits;
         let exact = request.body().size_hint().exact();
-        let fits = rules::fits(known_length, limits);
-        let first_poll = match fits {
+        let first_poll = match rules::fits(request_body::known_length(request.body()), limits) {
             Ok(()) => request_body::poll_chunk(request.body_mut(), poller),
+            Err(refusal) if expects_continue(request) => {
+                return Poll::Ready(with(cors, refusal.into_response()));
+            }
             Err(refusal) => Poll::Ready(Err(refusal)),
         };
         if let Poll::Ready(Ok(Some(body))) = &first_poll
@@ -139,8 +137,8 @@ where
             && rules::fits(body.len(), limits).is_ok()
         {
             return match exchange.start(request, body, poller) {
-                Entered::Done(response) => Poll::Ready(with(cors, response)),
-                Entered::Running(drive, dispatched) => self
+                StartedRequest::Done(response) => Poll::Ready(with(cors, response)),
+                StartedRequest::Running(drive, dispatched) => self
                     .wait(poller, |exchange, _| async move {
                         with(cors, exchange.finish(drive, dispatched).await)
                     }),
@@ -176,7 +174,7 @@ where
     fn wait<F>(
         &mut self,
         poller: &mut Poller<'_>,
-        rest: impl FnOnce(Exchange, Request<B>) -> F,
+        rest: impl FnOnce(RequestExchange, Request<B>) -> F,
     ) -> Poll<HttpResponse>
     where
         F: Future<Output = HttpResponse> + Send + 'static,
@@ -187,7 +185,24 @@ where
     }
 }
 
-impl Exchange {
+impl RequestExchange {
+    pub(super) fn new(service: &HttpService) -> Self {
+        Self { state: service.state.clone(), remote: service.remote.clone() }
+    }
+
+    /// Decides by the head which part of the service takes a request.
+    fn route<B>(&self, request: &mut Request<B>) -> Route {
+        let Self { state, remote } = self;
+        let mut route = state.route(request, remote);
+        if let Route::Message = route {
+            route = state.upgrade(request, remote);
+        }
+        if let Route::Message = route {
+            route = state.check_message(request.method(), request.headers());
+        }
+        route
+    }
+
     /// Reads the body and serves the message.
     async fn serve<B>(
         self,
@@ -196,7 +211,7 @@ impl Exchange {
         watch: Option<Arc<RequestActivity>>,
     ) -> HttpResponse
     where
-        B: Body<Data = Bytes, Error: Display> + Send + Unpin,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
     {
         let limits = &self.state.dispatcher.settings.limits;
         let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
@@ -206,8 +221,8 @@ impl Exchange {
         };
         let entered = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
         match entered.await {
-            Entered::Done(response) => response,
-            Entered::Running(drive, dispatched) => self.finish(drive, dispatched).await,
+            StartedRequest::Done(response) => response,
+            StartedRequest::Running(drive, dispatched) => self.finish(drive, dispatched).await,
         }
     }
 
@@ -223,18 +238,28 @@ impl Exchange {
     }
 
     /// Enters the handlers.
-    fn start<B>(&self, request: &mut Request<B>, body: &Bytes, poller: &mut Poller<'_>) -> Entered {
+    fn start<B>(
+        &self,
+        request: &mut Request<B>,
+        body: &Bytes,
+        poller: &mut Poller<'_>,
+    ) -> StartedRequest {
         let dispatcher = &self.state.dispatcher;
         let payload = decode(body, &dispatcher.settings.rules);
         let mut connection = self.connection(request);
         if dispatcher.settings.complete(&mut connection).is_err() {
-            return Entered::Done(HttpRefusal::Failed.into_response());
+            return StartedRequest::Done(HttpRefusal::Failed.into_response());
         }
+        let tap = &dispatcher.settings.tap;
+        tap.message(Direction::Received, body, &connection);
         let dispatched = Dispatched::new(connection, &payload);
         let out = &mut ReplyBuffer::single();
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
-            Ok(reply) => Entered::Done(response::reply(reply, dispatched.challenge())),
-            Err(drive) => Entered::Running(drive, dispatched),
+            Ok(reply) => {
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                StartedRequest::Done(response::reply(reply, dispatched.challenge()))
+            }
+            Err(drive) => StartedRequest::Running(drive, dispatched),
         }
     }
 
@@ -243,7 +268,11 @@ impl Exchange {
         let run = poll_fn(move |poller| drive.poll(poller));
         tokio::select! {
             biased;
-            reply = run => response::reply(reply, dispatched.challenge()),
+            reply = run => {
+                let tap = &self.state.dispatcher.settings.tap;
+                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+                response::reply(reply, dispatched.challenge())
+            }
             () = self.state.expired() => HttpRefusal::ShuttingDown.into_response(),
         }
     }
@@ -256,10 +285,11 @@ impl Exchange {
         let Some(fallback) = &self.state.http.fallback else {
             return HttpRefusal::NotFound.into_response();
         };
+        let failed = FailedResponse::new(&self, &request);
         let responding = fallback.call(request.map(HttpBody::new));
         responding.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the fallback failed an HTTP request");
-            HttpRefusal::Failed.into_response()
+            failed.into_response()
         })
     }
 }

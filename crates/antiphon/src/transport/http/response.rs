@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use super::http_body::HttpBody;
 use crate::connection::Connection;
 use crate::context::Origin;
+use crate::tap::{Direction, Taps};
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -34,6 +35,14 @@ impl Dispatched {
     #[inline]
     pub(super) fn challenge(&self) -> Option<&'static str> {
         self.origin.connection().is_unauthorized(self.calls).then_some(CHALLENGE)
+    }
+}
+
+/// Shows the reply to the tap of the server.
+#[inline]
+pub(super) fn tap_reply(tap: &Taps, reply: Option<&Bytes>, origin: &Origin) {
+    if let Some(reply) = reply {
+        tap.message(Direction::Sent, reply, origin.connection());
     }
 }
 

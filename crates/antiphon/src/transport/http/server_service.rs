@@ -11,8 +11,8 @@ use tower_service::Service;
 
 use super::boxed_service::BoxedService;
 use super::http_body::HttpBody;
-use super::refusal::HttpRefusal;
-use super::request_future::RequestFuture;
+use super::policy_exchange::FailedResponse;
+use super::request_future::{RequestExchange, RequestFuture};
 use super::response::HttpResponse;
 use super::service::HttpService;
 use crate::BoxFuture;
@@ -55,13 +55,14 @@ impl HttpServerService {
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
+        let failed = FailedResponse::new(&RequestExchange::new(service), &request);
         request.extensions_mut().insert(ConnectionService(service.clone()));
         let responding = self.0.call(request.map(HttpBody::new));
         async move {
             responding.await.unwrap_or_else(|error| {
                 // The reason is for the log only.
                 tracing::warn!(%error, "a layer failed an HTTP request");
-                HttpRefusal::Failed.into_response()
+                failed.into_response()
             })
         }
     }

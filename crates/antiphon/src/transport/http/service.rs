@@ -4,7 +4,6 @@
 //! hyper drops that future, and that cancels the handler.
 
 use std::convert::Infallible;
-use std::fmt::Display;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
@@ -30,9 +29,9 @@ use super::settings::{HttpSettings, TextPage};
 use crate::BoxFuture;
 use crate::dialect::Dialect;
 use crate::engine::{Dispatcher, Settings};
-use crate::handler::Handler;
 use crate::layer::BoxError;
 use crate::peer::ConnectionRegistry;
+use crate::service::Handler;
 
 /// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
 ///
@@ -71,7 +70,7 @@ pub(super) struct ServiceState {
 
 /// The part of the service that takes a request, by its head.
 pub(super) enum Route {
-    /// A refusal or a response that needs no body.
+    /// A response that needs no body.
     Respond(Box<HttpResponse>),
     Refuse(HttpRefusal),
     /// The request is not for the service.
@@ -193,8 +192,8 @@ impl HttpService {
 }
 
 impl ServiceState {
-    /// Checks the head of a request up to the rules that a policy can replace.
-    pub(super) fn route<B>(self: &Arc<Self>, request: &mut Request<B>, remote: &Remote) -> Route {
+    /// Checks Host, Origin and path.
+    pub(super) fn route<B>(&self, request: &Request<B>, remote: &Remote) -> Route {
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
         if let Err(refusal) = rules::one_host(request, is_required)
             .and_then(|()| self.http.guard.check(request.uri(), request.headers()))
@@ -205,12 +204,16 @@ impl ServiceState {
             let page = response::page(page.content_type.clone(), (page.text)());
             return Route::Respond(Box::new(page));
         }
-        if !self.serves_path(request.uri().path()) {
-            return match self.http.fallback {
-                Some(_) => Route::Fallback,
-                None => Route::Refuse(HttpRefusal::NotFound),
-            };
+        match self.serves_path(request.uri().path()) {
+            true => Route::Message,
+            false if self.http.fallback.is_some() => Route::Fallback,
+            false => Route::Refuse(HttpRefusal::NotFound),
         }
+    }
+
+    /// Accepts a WebSocket, where the request asks for one.
+    #[cfg_attr(not(feature = "ws"), allow(clippy::unused_self))]
+    pub(super) fn upgrade<B>(self: &Arc<Self>, request: &mut Request<B>, remote: &Remote) -> Route {
         #[cfg(feature = "ws")]
         if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {
             return super::upgrade::accept(request, self, remote)
@@ -276,7 +279,7 @@ impl ServiceState {
 
 impl<B> Service<Request<B>> for HttpService
 where
-    B: Body<Data = Bytes, Error: Display + Into<BoxError>> + Send + Unpin + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
 {
     type Response = HttpResponse;
     type Error = Infallible;

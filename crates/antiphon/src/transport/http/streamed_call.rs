@@ -5,32 +5,36 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
 use antiphon_core::decode;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
-use super::event_stream::{EventSender, EventStream, ServerSentEvent};
+use super::event_stream::{EventSender, EventStream};
 use super::http_message::HttpMessage;
 use super::policy::{EventStreamOptions, HttpOutcome};
 use super::policy_exchange::GuardedPolicy;
 use super::refusal::HttpRefusal;
-use super::request_future::Exchange;
-use super::response::{Dispatched, HttpResponse, calls};
+use super::request_future::RequestExchange;
+use super::response::{Dispatched, HttpResponse, calls, tap_reply};
+use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
 use crate::engine::{Drive, Settings};
+use crate::tap::Direction;
 
 /// The way back of a call through the event stream of its response.
 struct EventWayBack {
     sender: EventSender,
     event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
     settings: Arc<Settings>,
+    /// Held while a message becomes an event and is queued, so that both happen in one order.
+    order: Mutex<()>,
 }
 
 impl WayBack for EventWayBack {
@@ -38,19 +42,27 @@ impl WayBack for EventWayBack {
         self.settings.dialect.as_ref()
     }
 
-    fn send(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
-        let event = (self.event)(message);
+    fn send<'a>(
+        &'a self,
+        message: Bytes,
+        request: &'a Connection,
+    ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
-            let sent = self.sender.send(&event).await;
+            let reserved = self.sender.reserve().await;
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            self.settings.tap.message(Direction::Sent, &message, request);
+            // Where the client is gone, the policy may still keep the event.
+            let event = (self.event)(message);
+            let sent = reserved.and_then(|()| self.sender.send_reserved(&event));
             sent.map_err(|error| CallError::closed(error.to_string()))
         })
     }
 }
 
 /// The reply of a call, or the reason why it has none.
-type Ended = Result<Option<Bytes>, HttpRefusal>;
+type StreamedReply = Result<Option<Bytes>, HttpRefusal>;
 
-impl Exchange {
+impl RequestExchange {
     /// Runs the handlers of a message, with a stream of events as their way back.
     pub(super) async fn stream(
         self,
@@ -72,13 +84,17 @@ impl Exchange {
             sender: sender.clone(),
             event: options.event.clone(),
             settings: settings.clone(),
+            order: Mutex::new(()),
         };
         let calls = calls(&payload);
         let origin = Origin::with_way_back(connection, way_back);
         let dispatched = Dispatched { origin, calls };
         let ended = match self.enter(payload, &dispatched.origin).await {
-            Ok(reply) => Some(Ok(reply)),
-            Err(drive) => self.drive(drive, &sender, &stream, &options).await,
+            Ok(reply) => {
+                tap_reply(&settings.tap, reply.as_ref(), &dispatched.origin);
+                Some(Ok(reply))
+            }
+            Err(drive) => self.drive(drive, &dispatched.origin, &sender, &stream, &options).await,
         };
         let request = dispatched.origin.connection();
         let is_stream = options.is_immediate || stream.has_events();
@@ -104,13 +120,16 @@ impl Exchange {
     async fn drive(
         &self,
         drive: Drive,
+        origin: &Origin,
         sender: &EventSender,
         stream: &EventStream,
         options: &EventStreamOptions,
-    ) -> Option<Ended> {
+    ) -> Option<StreamedReply> {
         let (reply, mut replied) = oneshot::channel();
-        let task =
-            drive_in_task(drive, sender.clone(), options.clone(), self.state.expired(), reply);
+        let (tap, origin) = (self.state.dispatcher.settings.clone(), origin.clone());
+        let show = move |reply: Option<&Bytes>| tap_reply(&tap.tap, reply, &origin);
+        let expired = self.state.expired();
+        let task = drive_in_task(drive, show, sender.clone(), options.clone(), expired, reply);
         match &self.state.peers {
             Some(peers) => drop(peers.spawn(Box::pin(task))),
             None => drop(tokio::spawn(task)),
@@ -133,10 +152,11 @@ impl Exchange {
 
 async fn drive_in_task(
     mut drive: Drive,
+    show: impl FnOnce(Option<&Bytes>) + Send,
     sender: EventSender,
     options: EventStreamOptions,
     expired: impl Future<Output = ()> + Send,
-    reply: oneshot::Sender<Ended>,
+    reply: oneshot::Sender<StreamedReply>,
 ) {
     let ended = tokio::select! {
         biased;
@@ -144,13 +164,16 @@ async fn drive_in_task(
         () = sender.closed(), if options.cancel_on_disconnect => return,
         () = expired => Err(HttpRefusal::ShuttingDown),
     };
+    if let Ok(reply) = &ended {
+        show(reply.as_ref());
+    }
     if let Err(ended) = reply.send(ended) {
         finish(&sender, ended, &options);
     }
 }
 
 /// Sends the reply as the last event. A policy that panics ends the stream without it.
-fn finish(sender: &EventSender, ended: Ended, options: &EventStreamOptions) {
+fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
     let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
     sender.finish_with(last.unwrap_or_else(|_| {

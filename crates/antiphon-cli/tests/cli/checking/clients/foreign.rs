@@ -1,12 +1,11 @@
-//! Other people's clients: what is found is what they do, and nothing else. Each finding below was
-//! looked at by hand.
+//! Clients of other projects. Each finding below was verified by hand.
 //!
-//! They are in `interop/`. A part that is missing fails in CI, and is named elsewhere.
+//! They are in `interop/`. A missing part fails in CI, and is only reported elsewhere.
 
 use super::judged;
 use crate::interop::{node, python};
 
-/// The findings of one client: failures, warnings, and choices that are not ours.
+/// The findings of one client: failures, warnings, and different choices.
 #[track_caller]
 fn finds(flags: &[&str], client: &[&str], expected: [&[&str]; 3]) {
     let client: Vec<String> = client.iter().map(|word| (*word).to_owned()).collect();
@@ -16,7 +15,7 @@ fn finds(flags: &[&str], client: &[&str], expected: [&[&str]; 3]) {
     assert!(judged.count("passed") > 50, "only {} are run", judged.count("passed"));
 }
 
-/// Answers without a result, or without an id, or of another call, count as results with it.
+/// It accepts responses without a result, without an id, or to another call.
 #[test]
 fn jayson_over_http() {
     let Some(script) = node("jayson_client.mjs") else { return };
@@ -33,8 +32,7 @@ fn jayson_over_http() {
     finds(&[], &["node", &path(&script), "{endpoint}"], [&failed, &warned, &differs]);
 }
 
-/// It looks at ids and shapes here. A Request of the server it leaves unanswered, and what is no JSON it
-/// passes over.
+/// It checks ids and members. It does not respond to a Request of the server, and ignores invalid JSON.
 #[test]
 fn jayson_over_websocket() {
     let Some(script) = node("jayson_client.mjs") else { return };
@@ -42,7 +40,7 @@ fn jayson_over_websocket() {
     finds(&["--over", "ws"], &client, [&[], &[], &["not-json-alone", "request-answered"]]);
 }
 
-/// The first thing that comes is the answer, and a connection that ends without one is no error.
+/// It treats the first message as the response, and a closed connection as a success.
 #[test]
 fn jayson_over_tcp() {
     let Some(script) = node("jayson_client.mjs") else { return };
@@ -71,7 +69,7 @@ fn jayson_over_tcp() {
     finds(&["--over", "tcp"], &client, [&failed, &warned, &differs]);
 }
 
-/// It hands on whatever has a `result`; its users look at the ids.
+/// It accepts every message with a `result`; its users check the ids.
 #[test]
 fn jsonrpcclient_of_python() {
     let Some(script) = python("jsonrpcclient_http.py") else { return };
@@ -89,7 +87,7 @@ fn jsonrpcclient_of_python() {
     finds(&[], &[&program, &path(&script), "{endpoint}"], [&[], &warned, &differs]);
 }
 
-/// It does not look at `jsonrpc`; all else is in order.
+/// It does not check `jsonrpc`; everything else passes.
 #[test]
 fn vscode_jsonrpc_on_stdio() {
     let Some(script) = node("vscode_stdio_client.mjs") else { return };
@@ -99,7 +97,7 @@ fn vscode_jsonrpc_on_stdio() {
     finds(&flags, &["node", &path(&script)], [&[], &warned, &differs]);
 }
 
-/// The script of a command that would run it.
+/// Returns the script of a command that runs it.
 fn path(command: &std::process::Command) -> String {
     command.get_args().next().unwrap().to_string_lossy().into_owned()
 }

@@ -1,7 +1,7 @@
-//! `antiphon check-client` from outside.
+//! `antiphon check-client` as a command.
 //!
-//! This program is its own client under test: a test that is ignored is one, and check-client starts
-//! it. So the clients need no program beside this one.
+//! This test binary is its own client under test: each client is an ignored test, which check-client starts.
+//! So the clients need no other program.
 
 mod foreign;
 mod mutant;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::Judged;
 use crate::support::{Ended, antiphon, run_within};
 
-/// A client that hangs everywhere is waited for in every scenario.
+/// A short timeout, because a hanging client uses it up in every scenario.
 const LONG: Duration = Duration::from_secs(300);
 
 /// Runs `antiphon check-client` with these flags for this client.
@@ -25,7 +25,7 @@ fn check_client(flags: &[&str], client: &[String]) -> Ended {
     run_within(&mut command, b"", LONG)
 }
 
-/// Runs it, and reads its report.
+/// Runs the command, and parses its report.
 fn judged(flags: &[&str], client: &[String]) -> Judged {
     let ended = check_client(&[flags, &["--format", "json"]].concat(), client);
     let report = serde_json::from_str(&ended.stdout)
@@ -33,7 +33,7 @@ fn judged(flags: &[&str], client: &[String]) -> Judged {
     Judged { report, code: ended.code }
 }
 
-/// The ignored test of this name as a client.
+/// Returns the command of the ignored test with this name.
 fn client(name: &str) -> Vec<String> {
     let this = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let name = format!("checking::clients::{name}");
@@ -41,12 +41,12 @@ fn client(name: &str) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
-/// What stands for the endpoint on the command line of a client.
+/// Returns the endpoint on the command line of a client.
 fn endpoint() -> Option<String> {
     std::env::args().find(|word| word.contains("://") || word.starts_with("unix:"))
 }
 
-/// Our own binary as a client.
+/// Returns the command of `antiphon call`.
 fn antiphon_call(words: &[&str]) -> Vec<String> {
     let program = antiphon().get_program().to_string_lossy().into_owned();
     std::iter::once(program).chain(words.iter().map(|word| (*word).to_owned())).collect()

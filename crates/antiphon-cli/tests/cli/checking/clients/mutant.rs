@@ -1,6 +1,6 @@
-//! A small client that is in order, but for the fault that it is told to have.
+//! A small, correct client with one optional fault.
 //!
-//! Two calls in flight, on a raw stream. Written by hand on sockets that block.
+//! It has two calls in flight on a raw stream, and uses blocking sockets.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::endpoint;
 
-/// Names the fault.
+/// The environment variable with the name of the fault.
 pub(super) const FAULT: &str = "ANTIPHON_MUTANT";
 
 #[test]
@@ -39,7 +39,7 @@ struct Mutant<'a> {
     socket: TcpStream,
     has_headers: bool,
     buffer: Vec<u8>,
-    /// The ids of the calls that wait.
+    /// The ids of the calls in flight.
     waiting: Vec<Value>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Mutant<'a> {
         match self.fault {
             "members-twice" => text.replacen('{', "{\"id\":0,", 1).into_bytes(),
             "latin-1" => {
-                // Sent first, so that the call itself can still be made.
+                // Sent first, so that the client can still make the call itself.
                 let mut broken = b"{\"jsonrpc\":\"2.0\",\"method\":\"\xe9\"}\n".to_vec();
                 broken.extend_from_slice(text.as_bytes());
                 broken
@@ -116,7 +116,7 @@ impl<'a> Mutant<'a> {
         }
         self.socket.write_all(&framed).map_err(|error| error.to_string())?;
         if self.has("no-newline") {
-            // Or the two calls could not be told apart at all.
+            // Otherwise the two calls would be indistinguishable.
             sleep(Duration::from_millis(350));
         }
         Ok(())
@@ -150,7 +150,7 @@ impl<'a> Mutant<'a> {
         Err("the server is gone".to_owned())
     }
 
-    /// The first message in the buffer.
+    /// Returns the first message in the buffer.
     fn message(&mut self) -> Outcome<Option<Vec<u8>>> {
         if self.has("one-read") && !self.buffer.is_empty() {
             return Ok(Some(std::mem::take(&mut self.buffer)));
@@ -199,7 +199,7 @@ impl<'a> Mutant<'a> {
         self.answered(&message)
     }
 
-    /// The server asks or tells something.
+    /// Handles a Request or a Notification of the server.
     fn asked(&mut self, message: &Value) -> Outcome<()> {
         let id = message.get("id");
         if self.has("requests-are-answers") && id.is_some_and(|id| self.waiting.contains(id)) {
@@ -240,7 +240,7 @@ impl<'a> Mutant<'a> {
         self.outcome(message)
     }
 
-    /// Which call it answers.
+    /// Returns the call of a response.
     fn place(&self, id: &Value) -> Option<usize> {
         let plain = |id: &Value| id.to_string().replace('"', "");
         self.waiting.iter().position(|waiting| match self.fault {

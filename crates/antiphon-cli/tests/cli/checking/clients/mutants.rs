@@ -1,10 +1,10 @@
-//! Clients with one fault each: every one is caught by the scenario that names its fault.
+//! Clients with one fault each. The scenario for that fault finds it.
 
 use super::mutant::FAULT;
 use super::{LONG, client, judged};
 use crate::support::{antiphon, run_within};
 
-/// A fault, what it is served on, the scenario that names it, and the verdict.
+/// The fault, the transport, the scenario for it, and the verdict.
 const MUTANTS: [(&str, &str, &str, &str); 38] = [
     ("no-jsonrpc", "tcp", "request-jsonrpc", "failed"),
     ("version-1", "tcp", "request-jsonrpc", "failed"),
@@ -46,7 +46,7 @@ const MUTANTS: [(&str, &str, &str, &str); 38] = [
     ("in-order", "tcp+header", "answers-reversed", "failed"),
 ];
 
-/// The same, of the client for HTTP and WebSocket.
+/// Like [`FAULTS`], for the HTTP and WebSocket clients.
 const OF_THE_WEB: [(&str, &str, &str, &str); 16] = [
     ("no-type", "http", "http-content-type", "warned"),
     ("no-host", "http", "http-host", "failed"),
@@ -66,7 +66,7 @@ const OF_THE_WEB: [(&str, &str, &str, &str); 16] = [
     ("no-goodbye", "ws", "ws-close-answered", "failed"),
 ];
 
-/// Those that hang, and those that die: the kind of the fault tells which.
+/// Clients that hang or crash, by the kind of the finding.
 const ENDINGS: [(&str, &str, &str, &str); 5] = [
     ("waits-for-ever", "tcp", "closed-before-answer", "silent"),
     ("tries-for-ever", "tcp", "closed-at-once", "silent"),
@@ -75,7 +75,7 @@ const ENDINGS: [(&str, &str, &str, &str); 5] = [
     ("makes-room", "tcp+header", "header-length-huge", "crashed"),
 ];
 
-/// Without a fault it is in order, so that what is found is the fault.
+/// The client without a fault passes, so a finding is the fault.
 #[test]
 fn the_clients_themselves_are_in_order() {
     for over in ["tcp", "tcp+header", "http", "ws"] {
@@ -89,7 +89,7 @@ fn the_clients_themselves_are_in_order() {
 #[test]
 fn every_mutant_is_caught_by_the_scenario_that_names_its_fault() {
     for (fault, over, scenario, verdict) in MUTANTS.into_iter().chain(OF_THE_WEB) {
-        // What is looked at all the while needs the scenario in which it shows.
+        // A message check needs the scenario in which the fault shows.
         let shows = if scenario == "reply-shape" { "request-answered" } else { scenario };
         let case = mutant(fault, over, &["--only", scenario, "--only", shows], scenario);
         assert_eq!(case["verdict"], verdict, "{fault}: {case:#}");
@@ -97,7 +97,7 @@ fn every_mutant_is_caught_by_the_scenario_that_names_its_fault() {
 }
 
 #[test]
-fn a_client_that_hangs_or_dies_is_told_from_one_that_is_wrong() {
+fn hangs_and_crashes_have_their_own_kind() {
     for (fault, over, scenario, kind) in ENDINGS {
         let case = mutant(fault, over, &["--only", scenario, "--timeout", "2s"], scenario);
         assert_eq!(
@@ -108,12 +108,12 @@ fn a_client_that_hangs_or_dies_is_told_from_one_that_is_wrong() {
     }
 }
 
-/// The client for this wire.
+/// Returns the client for this wire.
 fn kind(over: &str) -> &'static str {
     if over.starts_with("tcp") { "mutant::client" } else { "web::client" }
 }
 
-/// Runs a client with this fault; gives what was found in that scenario.
+/// Runs a client with this fault. Returns the result of that scenario.
 fn mutant(fault: &str, over: &str, flags: &[&str], scenario: &str) -> serde_json::Value {
     let mut command = antiphon();
     command.args(["check-client", "--format", "json", "--over", over]).args(flags).arg("--");

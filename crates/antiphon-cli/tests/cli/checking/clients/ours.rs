@@ -1,4 +1,4 @@
-//! Antiphon's own clients, on every wire: no failure, no warning, and no choice but its own.
+//! Antiphon's own clients, on every wire: no failure, no warning, no different choice.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 
 use super::{antiphon_call, client, endpoint, judged};
 
-/// As many scenarios as every wire has.
+/// The number of scenarios that every wire has at least.
 const LEAST: u64 = 70;
 
 #[track_caller]
@@ -22,7 +22,7 @@ fn passes(flags: &[&str], client: &[String]) {
     assert!(judged.count("passed") >= LEAST, "only {} scenarios are run", judged.count("passed"));
 }
 
-/// `antiphon call` has one call in flight, the client below two, and a batch.
+/// `antiphon call` has one call in flight; the client below has two, and a batch.
 #[track_caller]
 fn both_pass(over: &str) {
     passes(
@@ -32,7 +32,7 @@ fn both_pass(over: &str) {
     all_pass(&["-j8", "--over", over], &client("ours::two_calls"));
 }
 
-/// The same; and nothing is left out for want of calls.
+/// Like `passes`, and no scenario is skipped because of missing calls.
 #[track_caller]
 fn all_pass(flags: &[&str], client: &[String]) {
     let judged = judged(flags, client);
@@ -82,7 +82,8 @@ fn stdio_headers() {
     all_pass(&["-j8", "--over", "stdio", "--framing", "header"], &on_stdio(Framing::Header));
 }
 
-/// What this program itself prints must not come onto the wire: it goes to stderr, and the wire is 3.
+/// The test harness prints to stdout, which must not reach the wire. So stdout goes to stderr, and the wire
+/// is file descriptor 3.
 fn on_stdio(framing: Framing) -> Vec<String> {
     let name = if framing == Framing::Line { "ours::line_on_3" } else { "ours::header_on_3" };
     let shell = ["sh", "-c", "exec \"$@\" 3>&1 1>&2", "sh"].map(str::to_owned);
@@ -125,7 +126,7 @@ fn piped(framing: Framing) -> ExitCode {
     })
 }
 
-/// Does not return where the harness would print something more.
+/// Exits, so that the harness prints nothing more.
 fn ended(work: impl Future<Output = Result<(), String>>) -> ! {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let code = match runtime.block_on(work) {
@@ -138,7 +139,7 @@ fn ended(work: impl Future<Output = Result<(), String>>) -> ! {
     std::process::exit(code)
 }
 
-/// Two calls at once, then a batch.
+/// Makes two calls at once, and then a batch.
 async fn calls(client: Client) -> Result<(), CallError> {
     let (one, two) = futures_util::future::try_join(
         client.call::<serde_json::Value>("one", [1]).into_future(),

@@ -1,4 +1,4 @@
-//! Small clients for HTTP and WebSocket, in order but for the fault that they are told to have.
+//! Small, correct clients for HTTP and WebSocket with one optional fault.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -43,7 +43,7 @@ fn judge(answer: &[u8]) -> Outcome<()> {
     if is_ours && is_result { Ok(()) } else { Err(format!("no result: {answer}")) }
 }
 
-/// Not of the server's own accord, and of no other call.
+/// Reports whether it is the response to this call, and not an unsolicited message.
 fn is_for_us(message: &[u8]) -> bool {
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
     message.get("method").is_none() && (message["id"] == 1 || message["id"].is_null())
@@ -64,7 +64,7 @@ impl Wire<'_> {
         self.socket.write_all(bytes).map_err(|error| error.to_string())
     }
 
-    /// Reads more; false at the end.
+    /// Reads more bytes. Returns false at the end.
     fn more(&mut self) -> Outcome<bool> {
         let mut piece = [0; 4096];
         let read = self.socket.read(&mut piece).map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ impl Wire<'_> {
         Ok(read > 0)
     }
 
-    /// So many bytes.
+    /// Reads this many bytes.
     fn take(&mut self, count: usize) -> Outcome<Vec<u8>> {
         while self.buffer.len() < count {
             if !self.more()? {
@@ -82,7 +82,7 @@ impl Wire<'_> {
         Ok(self.buffer.drain(..count).collect())
     }
 
-    /// Everything up to this, with it.
+    /// Reads up to this text, and includes it.
     fn until(&mut self, end: &[u8]) -> Outcome<String> {
         loop {
             let found = self.buffer.windows(end.len()).position(|part| part == end);

@@ -1,4 +1,4 @@
-//! What it says, and how it ends.
+//! Messages and exit codes of `antiphon check-client`.
 
 use super::{antiphon_call, check_client, client, judged};
 
@@ -27,14 +27,14 @@ fn a_framing_is_for_raw_streams() {
 }
 
 #[test]
-fn a_command_that_does_not_start_is_told() {
+fn a_command_that_does_not_start_is_an_error() {
     let ended = check_client(&[], &words(&["no-such-client", "{endpoint}"]));
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("`no-such-client` does not start"), "{ended:?}");
 }
 
 #[test]
-fn a_client_without_a_call_cannot_be_judged() {
+fn a_client_without_a_call_is_an_error() {
     if !crate::interop::runs("curl") {
         return crate::support::missing("curl", "install curl");
     }
@@ -50,7 +50,7 @@ fn a_client_without_a_call_cannot_be_judged() {
     }
 }
 
-/// It is killed with everything that it started.
+/// A hanging client is killed with all its children.
 #[test]
 fn a_client_that_never_ends_is_ended() {
     let command = words(&["sh", "-c", "sleep 1000 & sleep 1000", "{endpoint}"]);
@@ -60,7 +60,7 @@ fn a_client_that_never_ends_is_ended() {
 }
 
 #[test]
-fn what_is_wanted_is_run_and_the_rest_is_not() {
+fn only_and_skip_choose_scenarios() {
     let call = antiphon_call(&["call", "{endpoint}", "a"]);
     let judged = judged(&["--only", "error-*", "--skip", "error-data*", "--skip", "choice"], &call);
     let cases = judged.report["cases"].as_array().unwrap();
@@ -87,7 +87,7 @@ fn they_can_be_listed() {
 }
 
 #[test]
-fn a_baseline_forgives_what_is_known() {
+fn a_baseline_accepts_known_findings() {
     let scratch = crate::support::Scratch::new();
     let path = scratch.path("known.txt").display().to_string();
     let only = ["--over", "tcp", "--only", "error-plain"];
@@ -102,9 +102,9 @@ fn a_baseline_forgives_what_is_known() {
     assert_eq!(mutant(&["--baseline", &path]).code, Some(0));
 }
 
-/// Each way to print it has the finding in it.
+/// Each report format contains the finding.
 #[test]
-fn it_is_told_in_four_ways() {
+fn every_format_has_the_finding() {
     for (format, sign) in [
         ("text", "failed error-plain"),
         ("json", "\"verdict\": \"failed\""),

@@ -1,4 +1,4 @@
-//! Servers that die: on every message, on some, and again after each start.
+//! Servers that crash: on every message, on some, and again after each start.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,7 +26,7 @@ fn one_that_closes_on_every_message() {
     finds_nobody(&peer.endpoint("tcp+line"));
 }
 
-/// It closes on each message from here on, and still takes connections.
+/// From here on, it closes the connection on each message, but accepts new connections.
 #[test]
 fn one_that_closes_on_every_message_from_some_on() {
     let peer = Peer::start(right_until(60, |_| Ok(())));
@@ -41,7 +41,7 @@ fn a_process_that_dies_on_every_message() {
     }
 }
 
-/// A process is started again for the next case, which it meets.
+/// The next case gets a new process, and passes.
 #[test]
 fn a_process_that_dies_on_one_message() {
     let script = r#"while read -r line; do case "$line" in
@@ -65,7 +65,7 @@ fn a_process_that_dies_on_one_message() {
     assert_eq!(judged.case("deadly")["fault"], "crashed");
 }
 
-/// What a message kills is started again, and the cases behind it are met.
+/// A server that a message kills is restarted, and the following cases pass.
 #[test]
 fn a_spawned_server_that_dies_on_some_messages() {
     let judged = tells(&spawned("depth", &["--hostile", "--only", "bomb-*"]), "exit status: 3");
@@ -86,14 +86,14 @@ fn a_spawned_server_that_dies_on_every_message() {
     assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
 }
 
-/// It answers what finds out about it, and dies of each case: when the time is up, there is a report.
+/// It replies to the first calls, and then crashes on each case. When the time is up, there is a report.
 #[test]
 fn a_spawned_server_that_dies_again_and_again() {
     let judged = tells(&spawned("cases", &[]), "exit status: 3");
     assert!(judged.count("not_run") > 0, "{}", judged.report["counts"]);
 }
 
-/// A shell between us and the server is no reason to leave the server behind.
+/// The server ends with the run, even if a shell started it.
 #[test]
 fn a_spawned_server_is_gone_in_the_end() {
     let address = free();
@@ -108,7 +108,7 @@ fn a_spawned_server_is_gone_in_the_end() {
     }
 }
 
-/// Runs `antiphon check --spawn` with [`mortal`] for a server.
+/// Runs `antiphon check --spawn` with [`mortal`] as the server.
 fn spawned(of: &str, flags: &[&str]) -> Ended {
     spawned_by(&mortal_command(), free(), of, flags)
 }
@@ -120,7 +120,7 @@ fn spawned_by(command: &str, address: SocketAddr, of: &str, flags: &[&str]) -> E
     ends(antiphon.args(["--timeout", "1s", "--budget", "5s", "--format", "json"]).args(flags))
 }
 
-/// Where nobody listens.
+/// An endpoint without a listener.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -133,7 +133,7 @@ fn mortal_command() -> String {
 const DIES_OF: &str = "ANTIPHON_TEST_DIES_OF";
 const LISTENS_ON: &str = "ANTIPHON_TEST_LISTENS_ON";
 
-/// No test, but a server in a process of its own that messages kill.
+/// Not a test, but a server process that messages kill.
 #[test]
 fn mortal() {
     let (Ok(of), Ok(address)) = (std::env::var(DIES_OF), std::env::var(LISTENS_ON)) else { return };

@@ -1,4 +1,4 @@
-//! Servers that say too much.
+//! Servers that flood.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use crate::checking::mutants::reference::Reference;
 
 const NEWS: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"news\"}\n";
 
-/// Says this, and then that for ever.
+/// Sends the first text once, and the second forever.
 fn says(
     begin: &'static [u8],
     endless: &'static [u8],
@@ -86,7 +86,7 @@ fn an_endless_answer_to_the_handshake() {
     finds_no_way(&peer.endpoint("ws"));
 }
 
-/// Calls are answered, each behind more news than anybody reads.
+/// Each response follows thousands of notifications.
 #[test]
 fn much_news_before_each_answer() {
     let reference = Reference::new(None);
@@ -102,7 +102,7 @@ fn much_news_before_each_answer() {
     tells(&check(&peer.endpoint("tcp+line"), &[]), "the server floods");
 }
 
-/// It was right for a while, so that the flood is a finding.
+/// It is right for a while, so the flood is a finding.
 #[test]
 fn a_flood_from_some_message_on() {
     let peer = Peer::start(right_until(60, |socket| flood(socket, NEWS)));

@@ -1,5 +1,5 @@
-//! Servers that never come to an end: `antiphon check` does, with a code that says how, and without
-//! ever holding more than a message.
+//! Servers that never finish. `antiphon check` ends with an exit code, and never holds more than one
+//! message in memory.
 
 mod deaths;
 mod floods;
@@ -21,32 +21,32 @@ use super::Judged;
 use super::mutants::reference::Reference;
 use crate::support::{Ended, PATIENCE, PROOF, Process, antiphon};
 
-/// What `antiphon check` may hold at most: the longest message that it reads, and itself.
+/// The memory limit of `antiphon check`: the largest message, and the process itself.
 const MEMORY: usize = 256 << 20;
 
-/// Runs `antiphon check` to its own end, in less time than people have.
+/// Runs `antiphon check` to its end, with a short timeout.
 fn check(endpoint: &str, flags: &[&str]) -> Ended {
     let mut command = antiphon();
     command.args(["check", endpoint, "--timeout", "1s", "--budget", "5s", "--format", "json"]);
     ends(command.args(flags))
 }
 
-/// There is no WebSocket without its handshake.
+/// The server completes no WebSocket handshake.
 fn finds_no_way(endpoint: &str) {
     let ended = ends(antiphon().args(["check", endpoint, "--timeout", "200ms", "--budget", "5s"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(3), ""), "{ended:?}");
     assert!(ended.stderr.contains("cannot connect"), "{ended:?}");
 }
 
-/// It ends because nothing can be judged, and says so. Nothing ever comes, so that little patience is enough.
+/// It ends with exit code 5. No response ever arrives, so a short timeout is enough.
 fn finds_nobody(endpoint: &str) {
     let mut command = antiphon();
     let ended = ends(command.args(["check", endpoint, "--timeout", "200ms", "--budget", "5s"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(5), ""), "{ended:?}");
-    assert!(ended.stderr.contains("answers no ordinary call"), "{ended:?}");
+    assert!(ended.stderr.contains("replies to no ordinary call"), "{ended:?}");
 }
 
-/// Waits for the end of a command, and looks at its memory meanwhile.
+/// Waits for the end of a command, and checks its memory.
 fn ends(command: &mut Command) -> Ended {
     let shown = format!("{command:?}");
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -74,10 +74,10 @@ fn ends(command: &mut Command) -> Ended {
     panic!("{shown} does not end");
 }
 
-/// How often the memory is looked at.
+/// The interval of the memory checks.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// It ended with a report that has this text in a finding.
+/// Returns the report, which must have this text in a finding.
 fn tells(ended: &Ended, text: &str) -> Judged {
     let report: Value = serde_json::from_str(&ended.stdout)
         .unwrap_or_else(|error| panic!("there is no report ({error}): {ended:?}"));
@@ -88,7 +88,7 @@ fn tells(ended: &Ended, text: &str) -> Judged {
     judged
 }
 
-/// A listener that does with each connection what it is told to.
+/// A listener that runs a function on each connection.
 pub(super) struct Peer {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -126,12 +126,12 @@ impl Drop for Peer {
     }
 }
 
-/// Reads until the other side leaves, and says nothing.
+/// Reads until the peer closes the connection, and sends nothing.
 fn listen(mut socket: &TcpStream) -> io::Result<()> {
     io::copy(&mut socket, &mut io::sink()).map(drop)
 }
 
-/// Writes the same again and again, until the other side leaves.
+/// Writes the same bytes until the peer closes the connection.
 fn flood(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     let many = bytes.repeat((64 << 10) / bytes.len());
     loop {
@@ -139,7 +139,7 @@ fn flood(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Reads what is sent until a line is empty: the head of an HTTP request.
+/// Reads the head of an HTTP request, up to an empty line.
 fn head(socket: &TcpStream) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(1, socket);
     let mut line = String::new();
@@ -152,7 +152,7 @@ fn head(socket: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// The handshake of a WebSocket.
+/// Performs a WebSocket handshake.
 fn upgrade(mut socket: &TcpStream) -> io::Result<()> {
     head(socket)?;
     let upgraded = format!(
@@ -162,7 +162,7 @@ fn upgrade(mut socket: &TcpStream) -> io::Result<()> {
     socket.write_all(upgraded.as_bytes())
 }
 
-/// Answers lines as it should, as often as this; then does something else with the connection.
+/// Responds correctly to this many lines, and then runs a function on the connection.
 fn right_until(
     count: usize,
     then: impl Fn(&TcpStream) -> io::Result<()> + Send + Sync + 'static,

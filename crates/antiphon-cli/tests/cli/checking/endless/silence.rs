@@ -1,4 +1,4 @@
-//! Servers that accept, and then say nothing, or next to nothing.
+//! Servers that accept connections and send nothing, or almost nothing.
 
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use crate::checking::mutants::fault::Fault;
 use crate::checking::mutants::served::{MutantServer, Wire};
 
 #[test]
-fn one_that_accepts_and_says_nothing() {
+fn a_server_that_accepts_and_sends_nothing() {
     for scheme in ["http", "tcp+line", "tcp+header", "tcp+values"] {
         let peer = Peer::start(listen);
         finds_nobody(&peer.endpoint(scheme));
@@ -19,7 +19,7 @@ fn one_that_accepts_and_says_nothing() {
     finds_no_way(&peer.endpoint("ws"));
 }
 
-/// The handshake of TLS is waited for no longer than an answer.
+/// The timeout of a response limits the TLS handshake too.
 #[test]
 fn one_that_accepts_and_never_speaks_tls() {
     for scheme in ["https", "wss", "tls+line"] {
@@ -31,12 +31,12 @@ fn one_that_accepts_and_never_speaks_tls() {
 }
 
 #[test]
-fn a_websocket_that_says_nothing_after_the_handshake() {
+fn a_websocket_that_sends_nothing_after_the_handshake() {
     let peer = Peer::start(|socket| upgrade(socket).and_then(|()| listen(socket)));
     finds_nobody(&peer.endpoint("ws"));
 }
 
-/// What it says is what it was told: no answer is in it.
+/// It echoes every message, which is not a response.
 #[test]
 fn a_process_that_answers_nothing() {
     for command in ["sleep 100", "cat"] {
@@ -44,11 +44,11 @@ fn a_process_that_answers_nothing() {
     }
 }
 
-/// It does not even read, so that what is sent piles up.
+/// It does not read, so the requests pile up.
 #[test]
 fn one_that_stops_reading() {
     let hold = |_: &TcpStream| -> io::Result<()> {
-        // Longer than any run: the other side is gone before.
+        // Longer than any run.
         thread::sleep(Duration::from_secs(60));
         Ok(())
     };
@@ -68,7 +68,7 @@ fn one_that_hangs_from_some_message_on() {
     }
 }
 
-/// Each answer is right, and takes longer than an answer may.
+/// Each response is right, but arrives after the timeout.
 #[test]
 fn one_that_answers_drop_by_drop() {
     let drip = |mut socket: &TcpStream| {

@@ -1,33 +1,33 @@
-//! The one thing that is wrong with a server: faults that servers of this world have.
+//! The faults of the mutants, all found in real servers.
 
 /// A deliberate fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Ids are kept as doubles.
+    /// Stores ids as doubles.
     IdsAreDoubles,
-    /// Ids are kept as `i64`; one that does not fit is none.
+    /// Stores ids as `i64`; an id that does not fit counts as missing.
     IdsAreSigned,
-    /// Ids are kept as `u64`; one that does not fit is none.
+    /// Stores ids as `u64`; an id that does not fit counts as missing.
     IdsAreUnsigned,
-    /// A null id is taken for none.
+    /// A null id counts as missing.
     NullIdIsNone,
-    /// Ids are tested for truth: 0 and "" are none.
+    /// Tests ids for truth: 0 and "" count as missing.
     FalseIdIsNone,
-    /// A String of digits comes back as a Number.
+    /// Returns a String of digits as a Number.
     DigitsBecomeNumbers,
-    /// An id that is an Array or an Object is given back.
+    /// Accepts an Array or an Object as an id.
     AnyIdIsTaken,
-    /// The id is kept by the connection and not by the call.
+    /// Stores one id per connection instead of one per call.
     IdOfTheConnection,
 
     NotificationsAreAnswered,
-    /// Only their errors are.
+    /// Responds to Notifications with errors only.
     NotificationErrorsAreReported,
 
     BatchOfOneIsUnwrapped,
     EmptyBatchGivesEmptyArray,
     BatchIsLostByOneEntry,
-    /// A batch of Notifications is answered with `[]`.
+    /// Responds to a batch of Notifications with `[]`.
     SilentBatchGivesEmptyArray,
     /// The second of two Requests with one id overwrites the first.
     BatchIsKeyedById,
@@ -52,29 +52,29 @@ pub(crate) enum Fault {
     VersionIsNotChecked,
     MethodCaseIsIgnored,
     MethodIsTrimmed,
-    /// Whatever stands behind the first value of a message is not looked at.
+    /// Ignores everything after the first value of a message.
     TextBehindIsIgnored,
-    /// Bytes that are no UTF-8 are replaced.
+    /// Replaces bytes that are not UTF-8.
     BadTextIsRepaired,
 
     BadJsonClosesConnection,
-    /// Deep nesting ends the whole server.
+    /// Crashes on deep nesting.
     DepthKills,
-    /// After a while no message is answered any more.
+    /// Stops responding after a while.
     HangsAfterAWhile,
     AnswersTwice,
-    /// A word follows each answer.
+    /// Sends a stray word after each response.
     StrayText,
-    /// What arrives with a message and behind it is lost.
+    /// Drops the rest of a read after the first message.
     OneMessageAPacket,
-    /// What one read gives is taken for a message.
+    /// Treats one read as one message.
     PacketIsMessage,
 
     HttpPutIsPost,
     HttpGetIsAnswered,
     HttpTypeIsText,
     HttpSilenceIsNull,
-    /// A 204 has a body, which HTTP does not know of.
+    /// Sends a body with status 204, which HTTP does not allow.
     HttpSilenceHasBody,
     HttpAllowsNothing,
     HttpHeadHasBody,

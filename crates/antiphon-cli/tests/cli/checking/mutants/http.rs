@@ -1,5 +1,5 @@
-//! HTTP/1.1, the server's side, as strict as RFC 9112 asks: where it is unclear where a request ends,
-//! the connection does.
+//! HTTP/1.1, server side, as strict as RFC 9112 requires: if the end of a request is ambiguous, the
+//! connection closes.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,20 +14,20 @@ const MAX_HEAD: u64 = 64 << 10;
 pub(crate) struct Head {
     pub(crate) verb: String,
     is_old: bool,
-    /// The names are in lower case.
+    /// Names in lower case, and values.
     headers: Vec<(String, String)>,
 }
 
-/// What refuses a request, and the connection with it.
+/// A status that rejects a request and closes the connection.
 struct Refused(&'static str);
 
 impl Head {
-    /// The values of a header, in the order in which they came.
+    /// Returns the values of a header, in their order.
     pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.headers.iter().filter(move |(found, _)| found == name).map(|(_, value)| &**value)
     }
 
-    /// Whether a header lists this word, in any case.
+    /// Reports whether a header lists this word, case-insensitively.
     pub(crate) fn lists(&self, name: &str, word: &str) -> bool {
         let mut words = self.all(name).flat_map(|value| value.split(','));
         words.any(|found| found.trim().eq_ignore_ascii_case(word))
@@ -44,7 +44,7 @@ impl Head {
     }
 }
 
-/// One request after the other, until one is unclear or the last.
+/// Serves one request after the other, until one is ambiguous or the last.
 pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
     let mut reader = BufReader::new(socket);
     loop {
@@ -73,7 +73,7 @@ pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Resul
     }
 }
 
-/// The next head; nothing, where it is none.
+/// Returns the next head; `None` if it is malformed.
 pub(crate) fn head(reader: &mut impl BufRead) -> io::Result<Option<Head>> {
     let mut lines = Vec::new();
     let mut limited = reader.take(MAX_HEAD);
@@ -136,7 +136,7 @@ fn body(
     exactly(reader, first.parse().unwrap_or(u64::MAX), MAX_MESSAGE)
 }
 
-/// So many bytes, if there is room for them.
+/// Reads this many bytes, up to the size limit.
 fn exactly(reader: &mut impl Read, length: u64, room: u64) -> io::Result<Result<Vec<u8>, Refused>> {
     if length > room {
         return Ok(Err(Refused("413 Content Too Large")));

@@ -1,5 +1,4 @@
-//! Servers with one fault each: the case that names the fault finds it, and no case finds one that is
-//! not there.
+//! Servers with one fault each. The case for that fault finds it, and no other case reports a finding.
 
 pub(crate) mod fault;
 mod http;
@@ -13,13 +12,13 @@ use self::fault::Fault;
 use self::served::{MutantServer, Wire};
 use super::{Judged, judged};
 
-/// The whole suite, or what of it `flags` choose.
+/// Runs the suite, or the part that `flags` choose.
 fn checked(wire: Wire, fault: Option<Fault>, flags: &[&str]) -> Judged {
     let served = MutantServer::start(wire, fault);
     judged(&[&[&*served.endpoint()], flags].concat())
 }
 
-/// The server without a fault: every case that can be run is met.
+/// The server without a fault passes every case that can be run.
 fn right(wire: Wire) {
     let judged = checked(wire, None, &[]);
     let found = ["failed", "warned"].map(|verdict| judged.count(verdict));
@@ -42,18 +41,18 @@ fn reference_over_websocket() {
     right(Wire::Ws);
 }
 
-/// A server with one fault, and what is found.
+/// A server with one fault, and the expected findings.
 struct Mutant {
     fault: Fault,
     wire: Wire,
-    /// The cases that name the fault: each must find it.
+    /// The cases for the fault: each must find it.
     named: &'static str,
-    /// Other cases that the fault explains: groups, or names that may end in `*`.
+    /// Other cases that may fail because of it: groups, or names with an optional `*` at the end.
     explained: &'static str,
 }
 
 impl Mutant {
-    /// The whole suite finds the fault where it is named, and nothing that it does not explain.
+    /// Checks that the cases for the fault find it, and that no unrelated case reports a finding.
     fn is_caught(&self, flags: &[&str]) {
         let Self { fault, wire, .. } = *self;
         let judged = checked(wire, Some(fault), flags);
@@ -79,8 +78,8 @@ impl Mutant {
     }
 }
 
-/// Each is a test: the fault, the wire, the cases that name it, the cases that it explains as well, and
-/// what of the suite is run where all of it would take long.
+/// Each line is a test: the fault, the wire, the cases for it, the other cases that may fail, and the part
+/// of the suite to run if the whole suite would take long.
 macro_rules! mutants {
     ($($test:ident: $fault:ident, $wire:ident, $named:literal, $explained:literal
        $(, only $($only:literal)*)?;)*) => {
@@ -201,16 +200,16 @@ mutants! {
     ws_text_is_not_checked: WsTextIsNotChecked, Ws, "ws-bad-utf-8", "";
 }
 
-/// What the specification leaves open is told, and not held against the server.
+/// A choice is reported, not scored.
 #[test]
-fn a_choice_is_told_and_not_judged() {
+fn a_choice_is_reported_not_scored() {
     let judged = checked(Wire::Http, Some(Fault::HttpGetIsAnswered), &["--only", "http"]);
     assert_eq!(judged.verdict("http-get"), "differs");
     let found = [judged.count("failed"), judged.count("warned")];
     assert_eq!(found, [0, 0], "{}", judged.findings());
 }
 
-/// A server that is gone is a failure, whatever was asked of it; what is left is not run.
+/// A server that goes away is a failure, and the remaining cases are not run.
 #[test]
 fn depth_kills() {
     let fault = Some(Fault::DepthKills);
@@ -227,12 +226,12 @@ fn depth_kills() {
     assert!(left["reason"].as_str().unwrap().contains("--spawn"), "{left:#}");
 }
 
-/// Where no call is answered as one, nothing can be judged; nor where there is no WebSocket.
+/// Without a correct reply, or without a WebSocket handshake, no case can be run.
 #[test]
-fn nothing_is_judged_where_nothing_works() {
+fn no_case_runs_without_an_ordinary_reply() {
     for (fault, wire, code, words) in [
-        (Fault::AnswerIsArray, Wire::Lines, 5, "answers no ordinary call"),
-        (Fault::WsProofIsWrong, Wire::Ws, 3, "is not proven"),
+        (Fault::AnswerIsArray, Wire::Lines, 5, "replies to no ordinary call"),
+        (Fault::WsProofIsWrong, Wire::Ws, 3, "no valid Sec-WebSocket-Accept"),
     ] {
         let served = MutantServer::start(wire, Some(fault));
         let ended = super::check(&[&served.endpoint()]);

@@ -1,8 +1,7 @@
-//! A small JSON-RPC 2.0 server that is right in every case, and what mutants are made of: with a
-//! [`Fault`], it is wrong in that alone.
+//! A small JSON-RPC 2.0 server that passes every case. With a [`Fault`], it is a mutant with that fault
+//! alone.
 //!
-//! It shares no code with the library, nor with the checker: what all three agree on is the
-//! specification.
+//! It shares no code with the library or the checker. All three agree only on the specification.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -22,14 +21,14 @@ const INVALID_REQUEST: Error = (-32600, "Invalid Request");
 const METHOD_NOT_FOUND: Error = (-32601, "Method not found");
 const INVALID_PARAMS: Error = (-32602, "Invalid params");
 
-/// How long a call is under way whose answer takes the id of a later one.
+/// The duration of a call whose response takes the id of a later one.
 const UNDER_WAY: Duration = Duration::from_millis(200);
-/// How many messages a server is right that is wrong only after a while.
+/// The number of correct responses of a server that fails only later.
 const A_WHILE: usize = 60;
-/// What a recursive parser has room for.
+/// The depth limit of a recursive parser.
 const STACK: usize = 10_000;
 
-/// What one message ends.
+/// The effect of one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Connection,
@@ -39,13 +38,13 @@ pub(crate) enum End {
 /// The server behind every wire.
 pub(crate) struct Reference {
     fault: Option<Fault>,
-    /// The last id, for whoever keeps only one.
+    /// The last id, for a fault that keeps only one.
     last_id: Mutex<String>,
-    /// How many messages came.
+    /// The number of received messages.
     heard: AtomicUsize,
 }
 
-/// A Request or a Notification that is well formed.
+/// A well-formed Request or Notification.
 struct Call {
     method: String,
     params: Option<String>,
@@ -61,7 +60,7 @@ impl Reference {
         self.fault == Some(fault)
     }
 
-    /// What is sent in answer to a message.
+    /// Returns the responses to a message.
     pub(crate) fn answers(&self, message: &[u8]) -> Result<Vec<String>, End> {
         if self.has(Fault::DepthKills) && depth(message) > STACK {
             return Err(End::Server);
@@ -161,7 +160,7 @@ impl Reference {
         self.call(&text).ok().and_then(|call| self.called(&call))
     }
 
-    /// Reads a call; `Err` is the id that an Invalid Request is answered with.
+    /// Parses a call. `Err` is the id of the Invalid Request response.
     fn call(&self, text: &str) -> Result<Call, String> {
         let members: Members<'_> = serde_json::from_str(text).map_err(|_| "null".to_owned())?;
         let member = |name: &str| members.get(name).map(|value| value.get());
@@ -180,7 +179,7 @@ impl Reference {
         Ok(Call { method, params, id })
     }
 
-    /// The id, if it is one.
+    /// Returns the id, if it is valid.
     fn id(&self, text: Option<&str>) -> Result<Option<String>, String> {
         let Some(text) = text else { return Ok(None) };
         let is_number = text.starts_with(|first: char| first == '-' || first.is_ascii_digit());
@@ -287,7 +286,7 @@ impl Reference {
         if self.has(Fault::NoVersionInAnswer) { "" } else { r#""jsonrpc":"2.0","# }
     }
 
-    /// An answer as it is sent.
+    /// Returns a response as it is sent.
     fn spoken(&self, answer: String) -> Vec<String> {
         match self.fault {
             Some(Fault::AnswersTwice) => vec![answer.clone(), answer],
@@ -298,7 +297,7 @@ impl Reference {
     }
 }
 
-/// The text of a JSON String.
+/// Returns the text of a JSON String.
 fn string(json: &str) -> Option<String> {
     serde_json::from_str(json).ok()
 }
@@ -318,7 +317,7 @@ fn subtract(params: &str) -> Option<i64> {
     Some(named.get("minuend")? - named.get("subtrahend")?)
 }
 
-/// A Number as whoever keeps doubles writes it.
+/// Returns a Number as a server with doubles writes it.
 fn double(text: &str) -> String {
     let number: f64 = text.parse().unwrap_or(f64::INFINITY);
     if number.is_finite() { number.to_string() } else { "null".to_owned() }

@@ -1,4 +1,4 @@
-//! The reference server on a port of its own, until it is dropped or a message kills it.
+//! The reference server on its own port, until it is dropped or a message kills it.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use super::fault::Fault;
 use super::reference::{End, Reference};
 use super::{http, ws};
 
-/// The longest message that is read.
+/// The size limit of a message.
 pub(crate) const MAX_MESSAGE: u64 = 16 << 20;
 
-/// What is spoken.
+/// The wire of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wire {
     Lines,
@@ -21,7 +21,7 @@ pub(crate) enum Wire {
     Ws,
 }
 
-/// A server that listens.
+/// A listening server.
 pub(crate) struct MutantServer {
     address: SocketAddr,
     wire: Wire,
@@ -77,13 +77,13 @@ fn accept(listener: &TcpListener, wire: Wire, reference: &Arc<Reference>, over: 
     }
 }
 
-/// Ends the listener, which waits for one more connection.
+/// Ends the listener, which blocks in `accept`, with one more connection.
 fn stop(is_over: &AtomicBool, address: SocketAddr) {
     is_over.store(true, Ordering::SeqCst);
     drop(TcpStream::connect(address));
 }
 
-/// A message a line, until the client leaves.
+/// Serves one message per line, until the client closes the connection.
 fn lines(socket: &TcpStream, reference: &Arc<Reference>) -> io::Result<End> {
     if reference.has(Fault::PacketIsMessage) || reference.has(Fault::OneMessageAPacket) {
         return packets(socket, reference);
@@ -118,7 +118,7 @@ fn answer(mut socket: &TcpStream, reference: &Reference, line: &[u8]) -> io::Res
     }
 }
 
-/// Takes what one read gives for whole messages, or looks for no second one in it.
+/// Treats one read as one message, or ignores the rest of a read.
 fn packets(mut socket: &TcpStream, reference: &Reference) -> io::Result<End> {
     let mut room = vec![0; 64 << 10];
     let mut input = Vec::new();

@@ -1,4 +1,4 @@
-//! WebSocket, the server's side (RFC 6455). What breaks a rule is answered with the code for it.
+//! WebSocket, server side (RFC 6455). A violation closes the connection with its code.
 
 use std::io::{self, BufReader, Read};
 use std::net::TcpStream;
@@ -9,17 +9,17 @@ use super::reference::{End, Reference};
 use super::served::MAX_MESSAGE;
 use crate::support::{KEY, PROOF};
 
-/// A frame of the client's.
+/// A frame of the client.
 struct Frame {
     is_last: bool,
     kind: u8,
     payload: Vec<u8>,
 }
 
-/// Why the connection is closed: the code that says so.
+/// The close code.
 struct Closed(u16);
 
-/// A connection: the handshake, and one message after the other.
+/// Serves a connection: the handshake, and then one message after the other.
 pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Result<End> {
     let mut reader = BufReader::new(socket);
     let Some(head) = head(&mut reader)? else { return Ok(End::Connection) };
@@ -29,7 +29,7 @@ pub(crate) fn connection(socket: &TcpStream, reference: &Reference) -> io::Resul
         send(socket, versions)?;
         return Ok(End::Connection);
     }
-    // The checker always sends the key of the RFC's example: there is no need for SHA-1.
+    // The checker always sends the key of the RFC's example, so SHA-1 is not needed.
     if head.all("sec-websocket-key").next() != Some(KEY) {
         let no_key = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
         send(socket, no_key)?;
@@ -49,7 +49,7 @@ fn messages(
     reader: &mut BufReader<&TcpStream>,
     reference: &Reference,
 ) -> io::Result<End> {
-    // What came of a message so far, and its kind.
+    // The received part of a message, and its opcode.
     let mut begun: Option<(u8, Vec<u8>)> = None;
     loop {
         let took = match frame(reader, reference)? {
@@ -73,7 +73,7 @@ fn messages(
     }
 }
 
-/// Takes a frame; gives the message that it ends.
+/// Takes a frame. Returns the message that it completes.
 fn take(
     socket: &TcpStream,
     frame: Frame,
@@ -106,7 +106,7 @@ fn take(
     Ok(Ok(Some(message)))
 }
 
-/// The code that a close is answered with.
+/// Returns the code of the close frame in response to a close frame.
 fn close_code(payload: &[u8]) -> u16 {
     let [high, low, reason @ ..] = payload else {
         return if payload.is_empty() { 1000 } else { 1002 };
@@ -123,7 +123,7 @@ fn close_code(payload: &[u8]) -> u16 {
     }
 }
 
-/// Reads a frame, and looks at its head before its payload has come.
+/// Reads a frame, and checks its head before it reads the payload.
 fn frame(reader: &mut impl Read, reference: &Reference) -> io::Result<Result<Frame, Closed>> {
     let [first, second] = bytes(reader)?;
     let (kind, is_last) = (first & 0x0F, first & 0x80 != 0);

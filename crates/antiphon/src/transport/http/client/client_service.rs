@@ -1,4 +1,4 @@
-//! Layers around one HTTP request of a client, whichever version it is sent by.
+//! Layers around each HTTP request of a client, in every version of HTTP.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -20,10 +20,10 @@ use crate::error::BoxError;
 
 type ResponseFuture = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
 
-/// A layer that was put around each request.
+/// A layer around each request, with its type erased.
 pub(crate) type HttpClientLayer = Arc<dyn Fn(HttpClientService) -> HttpClientService + Send + Sync>;
 
-/// Keeps a layer until there is something to put it around.
+/// Erases the type of a layer.
 pub(crate) fn boxed_layer<L>(layer: L) -> HttpClientLayer
 where
     L: Layer<HttpClientService, Service: HttpRequestService> + Send + Sync + 'static,
@@ -31,22 +31,23 @@ where
     Arc::new(move |inner| HttpClientService::through(layer.layer(inner)))
 }
 
-/// What the requests of a client go through, where there are layers.
+/// Returns the service of all layers around the wire, if there are layers.
 pub(super) fn layered(
     layers: &[HttpClientLayer],
     wire: &Arc<HttpWire>,
 ) -> Option<HttpClientService> {
-    let posting = |wire: Arc<HttpWire>| {
+    let innermost = |wire: Arc<HttpWire>| {
         HttpClientService(Arc::new(move |request| {
             let wire = wire.clone();
             Box::pin(async move { wire.exchange(request).await })
         }))
     };
     let (first, rest) = layers.split_first()?;
-    Some(rest.iter().fold(first(posting(wire.clone())), |inner, layer| layer(inner)))
+    Some(rest.iter().fold(first(innermost(wire.clone())), |inner, layer| layer(inner)))
 }
 
-/// What may stand around the HTTP requests of a client: any service of this shape.
+/// A service that sends the HTTP requests of a client: the bound of
+/// [`ClientBuilder::http_layer`](crate::ClientBuilder::http_layer). Every service of this shape is one.
 pub trait HttpRequestService:
     Service<
         Request<Bytes>,
@@ -73,7 +74,7 @@ impl<S> HttpRequestService for S where
 {
 }
 
-/// The HTTP requests of a client as a service: the innermost of all layers around them.
+/// The `tower` service that sends the HTTP requests of a client, inside all layers.
 #[derive(Clone)]
 pub struct HttpClientService(Arc<dyn Fn(Request<Bytes>) -> ResponseFuture + Send + Sync>);
 
@@ -82,8 +83,8 @@ impl HttpClientService {
         Self(Arc::new(move |request| {
             let mut service = service.clone();
             Box::pin(async move {
-                poll_fn(|poller| service.poll_ready(poller)).await.map_err(adopted)?;
-                service.call(request).await.map_err(adopted)
+                poll_fn(|poller| service.poll_ready(poller)).await.map_err(call_error)?;
+                service.call(request).await.map_err(call_error)
             })
         }))
     }
@@ -93,7 +94,7 @@ impl HttpClientService {
     }
 }
 
-fn adopted<E: Into<BoxError>>(error: E) -> CallError {
+fn call_error<E: Into<BoxError>>(error: E) -> CallError {
     error.into().downcast().map_or_else(CallError::Layer, |error| *error)
 }
 
@@ -118,26 +119,26 @@ impl fmt::Debug for HttpClientService {
 }
 
 impl HttpWire {
-    /// A request as layers see it: all that it will say.
-    pub(super) fn request(&self, mut draft: RequestBuffer) -> Request<Bytes> {
-        let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
+    /// Returns the complete request, as layers see it.
+    pub(super) fn request(&self, mut buffer: RequestBuffer) -> Request<Bytes> {
+        let own = buffer.overrides.take().map(|own| merged(&self.headers, &own.headers));
         let headers = own.unwrap_or_else(|| self.headers.clone());
-        let mut request = Request::new(draft.into_message());
+        let mut request = Request::new(buffer.into_message());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.uri.clone();
         *request.headers_mut() = headers;
         request
     }
 
-    /// Sends a request that has passed all layers. They may change its path, its headers and its
-    /// body; where it goes and that it is a POST they may not.
+    /// Sends a request that has passed all layers. They may change its path, its headers and its body,
+    /// but not its method and its server.
     async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
         *request.uri_mut() = self.uri_for(request.uri());
         let exchanged = match &self.version {
             HttpVersion::Http1(http) => http.post_whole(&request).await,
             HttpVersion::Http2(http) => {
                 if !self.has_host {
-                    // There it is a part of the address.
+                    // HTTP/2 has the host in the address.
                     request.headers_mut().remove(HOST);
                 }
                 Box::pin(http.post_whole(request)).await
@@ -155,8 +156,8 @@ impl HttpWire {
     }
 }
 
-/// A response as layers see it, in memory of its own.
-pub(super) fn whole(mut response: response::Response) -> Response<Bytes> {
+/// Returns the response as layers see it, in memory of its own.
+pub(super) fn whole(mut response: response::ReceivedResponse) -> Response<Bytes> {
     let mut whole = Response::new(Bytes::copy_from_slice(&response.body));
     *whole.status_mut() = response.status;
     *whole.headers_mut() =

@@ -1,8 +1,7 @@
-//! One connection to a server, and one exchange after another on it.
+//! One HTTP/1.1 connection, with one exchange after another on it.
 //!
-//! An exchange is driven by whoever called, in their own future: no task stands between a call and
-//! its socket. Dropped in the middle, it drops the connection with it. The stream is anything that
-//! reads and writes.
+//! The future of the call drives the exchange, so that no task stands between a call and its socket. An
+//! exchange that is dropped early drops its connection too.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,7 +15,7 @@ use tokio::task::coop::unconstrained;
 use tokio::time::{Sleep, sleep};
 
 use super::error::ExchangeError;
-use super::response::{ReadProgress, Response, ResponseReader};
+use super::response::{ReadProgress, ReceivedResponse, ResponseReader};
 use crate::io::Meter;
 use crate::io::buffer_pool::PooledBuffer;
 use crate::io::read_buffer::ReadBuffer;
@@ -26,7 +25,7 @@ pub(super) struct Http1Connection<S> {
     stream: S,
     incoming: ReadBuffer,
     meter: Meter,
-    /// An exchange has ended well on it.
+    /// Whether an exchange has completed on it.
     is_used: bool,
 }
 
@@ -35,25 +34,26 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Connection<S> {
         Self { stream, incoming: ReadBuffer::new(&[]), meter: Meter::default(), is_used: false }
     }
 
-    /// Whether it can carry another exchange: it is open, and the server has said nothing unasked.
+    /// Whether it can carry another exchange: it is open, and the server has sent nothing unasked.
     pub(super) async fn is_reusable(&mut self) -> bool {
         let look = poll_fn(|cx| {
             let mut byte = [0];
             let read = Pin::new(&mut self.stream).poll_read(cx, &mut ReadBuf::new(&mut byte));
             Poll::Ready(read.is_pending())
         });
-        // A budget that is spent would look like silence.
+        // A read that the spent budget of the task refuses would look like an idle connection.
         unconstrained(look).await
     }
 
-    /// Sends a request and reads the response, and of either nothing may stand still for so long. With it comes whether the connection can be used again. A request
-    /// of which nothing could be sent is still there.
+    /// Sends a request and reads the response; fails after `stall` without progress in either. Returns the
+    /// response, and whether the connection can be used again. A request of which nothing could be sent is
+    /// left in `request`.
     pub(super) async fn exchange(
         &mut self,
         request: &mut PooledBuffer,
         reader: ResponseReader,
         stall: Duration,
-    ) -> Result<(Response, bool), ExchangeError> {
+    ) -> Result<(ReceivedResponse, bool), ExchangeError> {
         let mut exchange = Http1Exchange {
             connection: self,
             request,
@@ -61,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Connection<S> {
             reader,
             wanted: 0,
             stall,
-            still: None,
+            stalled_since: None,
         };
         poll_fn(|cx| exchange.poll(cx)).await
     }
@@ -69,33 +69,36 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Connection<S> {
 
 struct Http1Exchange<'a, S> {
     connection: &'a mut Http1Connection<S>,
-    /// What of the request is still to be sent.
+    /// The bytes of the request that are not sent yet.
     request: &'a mut PooledBuffer,
     sending: SendState,
     reader: ResponseReader,
-    /// What the next read is to bring.
+    /// The number of bytes that the next read makes room for.
     wanted: usize,
-    /// How long a message may stand still.
+    /// The longest time without progress in the request or the response.
     stall: Duration,
-    /// What had moved when one was last seen to wait, and when that will have been for too long.
-    still: Option<(u64, Pin<Box<Sleep>>)>,
+    /// The bytes transferred at the last poll that made no progress, and the stall timer.
+    stalled_since: Option<(u64, Pin<Box<Sleep>>)>,
 }
 
-/// How far the request has gone.
+/// The progress of sending the request.
 enum SendState {
     Writing {
         begun: bool,
     },
     Flushing,
     Sent,
-    /// The server takes no more. It may have answered before.
+    /// The server accepts no more bytes. It may have responded before.
     Broken(Option<io::Error>),
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
-    /// A server may answer before it has read all, and stop reading: so both are done at once, and a
-    /// request that cannot be sent is no reason not to read the answer.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Response, bool), ExchangeError>> {
+    /// Sends and reads at once: a server may respond before it has read the whole request, and stop
+    /// reading. A request that cannot be sent completely may still have a response.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(ReceivedResponse, bool), ExchangeError>> {
         self.poll_send(cx)?;
         loop {
             let Http1Connection { stream, incoming, meter, .. } = &mut *self.connection;
@@ -105,12 +108,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
                     return self.poll_stalled(cx).map(Err);
                 }
                 Poll::Ready(Ok(read)) => read == 0,
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.broken(error))),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.read_error(error))),
             };
             match self.reader.read(&mut incoming.buf, ended) {
                 Ok(ReadProgress::Partial(wanted)) => self.wanted = wanted,
-                Ok(ReadProgress::Whole(response, keeps_alive)) => {
-                    return Poll::Ready(Ok(self.end(response, keeps_alive)));
+                Ok(ReadProgress::Complete(response, keeps_alive)) => {
+                    return Poll::Ready(Ok(self.finish(response, keeps_alive)));
                 }
                 Err(ExchangeError::Unanswered(None)) => {
                     return Poll::Ready(Err(self.unanswered(None)));
@@ -120,8 +123,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
         }
     }
 
-    /// Sends what can be sent. Fails where nothing was, on a connection that served before: the
-    /// server has closed it, and no answer to this is to be expected.
+    /// Sends as much as the stream accepts. Fails if a reused connection accepts nothing: the server has
+    /// closed it, and will not respond to this request.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), ExchangeError> {
         while let SendState::Writing { begun } = self.sending {
             let Http1Connection { stream, meter, is_used, .. } = &mut *self.connection;
@@ -156,17 +159,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
         Ok(())
     }
 
-    /// Ready when a message is under way, in or out, and has not moved for too long. While an answer is
-    /// waited for none is, and no timer runs.
+    /// Ready when a message that has begun, in or out, makes no progress for `stall`. Between the request
+    /// and the first byte of the response no timer runs.
     fn poll_stalled(&mut self, cx: &mut Context<'_>) -> Poll<ExchangeError> {
         let is_sent = matches!(self.sending, SendState::Sent | SendState::Broken(_));
-        let is_answering = self.reader.is_amid() || !self.connection.incoming.buf.is_empty();
+        let is_answering = self.reader.is_in_body() || !self.connection.incoming.buf.is_empty();
         if is_sent && !is_answering {
-            self.still = None;
+            self.stalled_since = None;
             return Poll::Pending;
         }
         let (moved, stall) = (self.connection.meter.moved(), self.stall);
-        let (before, timer) = self.still.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
+        let (before, timer) =
+            self.stalled_since.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
         if *before != moved {
             *before = moved;
             timer.set(sleep(stall));
@@ -174,7 +178,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
         timer.as_mut().poll(cx).map(|()| ExchangeError::Stalled { stall, is_answering })
     }
 
-    fn end(&mut self, response: Response, keeps_alive: bool) -> (Response, bool) {
+    fn finish(
+        &mut self,
+        response: ReceivedResponse,
+        keeps_alive: bool,
+    ) -> (ReceivedResponse, bool) {
         let is_sent = matches!(self.sending, SendState::Sent);
         let buf = std::mem::take(&mut self.connection.incoming.buf);
         let is_reusable = keeps_alive && is_sent && buf.is_empty();
@@ -182,15 +190,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
         (response.in_buffer(buf), is_reusable)
     }
 
-    /// The connection failed while it was read.
-    fn broken(&mut self, error: io::Error) -> ExchangeError {
+    /// The error of a failed read.
+    fn read_error(&mut self, error: io::Error) -> ExchangeError {
         if self.reader.has_begun() || !self.connection.incoming.buf.is_empty() {
             return ExchangeError::BrokeOff(error.to_string().into());
         }
         self.unanswered(Some(error))
     }
 
-    /// Nothing came. Why the request could not be sent says more than how the reading ended.
+    /// The error of an exchange without a response. A failure to send is the more specific cause.
     fn unanswered(&mut self, error: Option<io::Error>) -> ExchangeError {
         match &mut self.sending {
             SendState::Broken(first) => ExchangeError::Unanswered(first.take().or(error)),
@@ -237,7 +245,11 @@ mod tests {
             for _ in 0..3 {
                 let (body, is_reusable) = exchange(&mut connection, "request").await.unwrap();
                 assert_eq!((&body[..], is_reusable), (&b"hello"[..], true), "{room} at a time");
-                assert_eq!(connection.incoming.buf.capacity(), 0, "a rest holds no buffer");
+                assert_eq!(
+                    connection.incoming.buf.capacity(),
+                    0,
+                    "an idle connection holds no buffer"
+                );
             }
             let far = server.await.unwrap();
             assert!(connection.is_reusable().await);
@@ -247,7 +259,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_not_asked_for_is_noise() {
+    async fn unasked_bytes_end_the_reuse() {
         let (near, mut far) = duplex(1_000);
         let mut connection = Http1Connection::new(near);
         far.write_all(format!("{PLAIN}HTTP/1.1 408").as_bytes()).await.unwrap();
@@ -262,7 +274,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_may_answer_before_it_has_read_all() {
-        // It goes, or keeps_alive and reads no more; the answer is the same.
+        // It closes the connection, or keeps it and reads no more; the response is the same.
         for goes in [true, false] {
             let (near, mut far) = duplex(100);
             let mut connection = Http1Connection::new(near);
@@ -290,7 +302,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_request_that_may_have_been_read_is_unanswered() {
-        // On a new connection the first write failing proves nothing to the contrary either.
+        // On a new connection, a failed first write does not prove that nothing was read.
         for room in [3, 1_000] {
             let (near, mut far) = duplex(room);
             let server = tokio::spawn(async move { far.read_u8().await.unwrap() });
@@ -313,9 +325,9 @@ mod tests {
         }
     }
 
-    /// The clock stands still, and jumps when everything waits.
+    /// The clock is paused, and advances when every task waits.
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_stands_still_is_given_up() {
+    async fn a_message_without_progress_fails() {
         for said in ["H", "HTTP/1.1 200 OK\r\n", &PLAIN[..PLAIN.len() - 1], &CHUNKED[..60]] {
             let (near, mut far) = duplex(1_000);
             far.write_all(said.as_bytes()).await.unwrap();
@@ -332,7 +344,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_moves_and_an_answer_that_is_waited_for_are_not() {
+    async fn slow_progress_and_a_late_response_do_not_fail() {
         let (near, mut far) = duplex(1_000);
         let server = tokio::spawn(async move {
             for head in ["", "HTTP/1.1 102 Processing\r\n\r\n"] {

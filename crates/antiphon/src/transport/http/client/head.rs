@@ -1,7 +1,7 @@
-//! The head of a response: its status, how far its body goes, and whether the connection keeps_alive.
+//! The head of a response: its status, the length of its body, and whether the connection stays open.
 //!
-//! The rules are those of RFC 9112, section 6.3. Where a head can be read in two ways it is refused,
-//! but for the one case that the section itself decides: chunks beside a length.
+//! The rules are those of RFC 9112, section 6.3. An ambiguous head is rejected, except for the one case
+//! that the section itself decides: chunks beside a length.
 
 use std::mem::MaybeUninit;
 
@@ -10,36 +10,36 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use super::error::ExchangeError;
 use crate::transport::http::fields::{is, members, number};
 
-/// A head of more headers is refused.
+/// The largest number of headers, and of trailers.
 pub(super) const MAX_HEADERS: usize = 100;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseHead {
     pub(super) status: StatusCode,
-    /// How long the head is.
+    /// The size of the head in bytes.
     pub(super) len: usize,
     pub(super) body: BodyLength,
-    /// Whether the server keeps the connection.
+    /// Whether the server keeps the connection open.
     pub(super) keeps_alive: bool,
 }
 
-/// How far a body goes.
+/// The length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyLength {
     Length(u64),
     Chunked,
-    /// To the end of the connection.
-    Rest,
+    /// The body ends where the connection ends.
+    UntilClose,
 }
 
-/// The head at the front of this, if it is all there.
+/// Returns the head at the front of `buf`, if it is complete.
 pub(super) fn read_head(buf: &[u8]) -> Result<Option<ResponseHead>, ExchangeError> {
     let mut headers = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut []);
     let parser = httparse::ParserConfig::default();
     match parser.parse_response_with_uninit_headers(&mut response, buf, &mut headers) {
         Ok(httparse::Status::Partial) => Ok(None),
-        Ok(httparse::Status::Complete(len)) => understand(&response, len).map(Some),
+        Ok(httparse::Status::Complete(len)) => interpret(&response, len).map(Some),
         Err(httparse::Error::TooManyHeaders) => {
             Err(ExchangeError::Malformed(format!("it has more than {MAX_HEADERS} headers").into()))
         }
@@ -47,7 +47,7 @@ pub(super) fn read_head(buf: &[u8]) -> Result<Option<ResponseHead>, ExchangeErro
     }
 }
 
-/// The headers of a head that was read before.
+/// Returns the headers of a head that [`read_head`] has accepted.
 pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
@@ -65,38 +65,40 @@ pub(super) fn read_headers(head: &[u8]) -> HeaderMap {
     map
 }
 
-fn understand(
+fn interpret(
     response: &httparse::Response<'_, '_>,
     len: usize,
 ) -> Result<ResponseHead, ExchangeError> {
     let code = response.code.unwrap_or_default();
     let status = StatusCode::from_u16(code)
         .map_err(|_| ExchangeError::Malformed(format!("its status is {code}").into()))?;
-    let is_old = response.version == Some(0);
-    let mut said = FramingHeaders::default();
+    let is_http10 = response.version == Some(0);
+    let mut framing = FramingHeaders::default();
     for header in response.headers.iter() {
-        said.hear(header.name, header.value)?;
+        framing.read(header.name, header.value)?;
     }
-    let (body, keeps_alive) = match (status.as_u16(), said.chunked, said.length) {
-        // A protocol that was not asked for follows.
+    let (body, keeps_alive) = match (status.as_u16(), framing.chunked, framing.length) {
+        // The bytes of another protocol follow.
         (101, ..) => (BodyLength::Length(0), false),
-        // These have no body, whatever they say; who says otherwise may send one.
+        // These have no body, whatever their headers announce. After one that announces a body the
+        // connection is not reused, since the server may send it.
         (100..200 | 204 | 304, chunked, length) => {
             (BodyLength::Length(0), !chunked && length.unwrap_or_default() == 0)
         }
-        (_, true, _) if is_old => {
+        (_, true, _) if is_http10 => {
             return Err(ExchangeError::Malformed("HTTP/1.0 has no chunks".into()));
         }
-        // Who writes both may be a smuggler: section 6.1 has the connection closed after it.
+        // A response with both may be an attempt at smuggling: section 6.1 requires to close the
+        // connection after it.
         (_, true, length) => (BodyLength::Chunked, length.is_none()),
         (_, false, Some(length)) => (BodyLength::Length(length), true),
-        (_, false, None) => (BodyLength::Rest, false),
+        (_, false, None) => (BodyLength::UntilClose, false),
     };
-    let keeps_alive = keeps_alive && !said.close && (!is_old || said.keep_alive);
+    let keeps_alive = keeps_alive && !framing.close && (!is_http10 || framing.keep_alive);
     Ok(ResponseHead { status, len, body, keeps_alive })
 }
 
-/// What the headers say about the body and the connection.
+/// The headers that frame the body, or decide about the connection.
 #[derive(Default)]
 struct FramingHeaders {
     length: Option<u64>,
@@ -106,8 +108,8 @@ struct FramingHeaders {
 }
 
 impl FramingHeaders {
-    fn hear(&mut self, name: &str, value: &[u8]) -> Result<(), ExchangeError> {
-        // Most headers have another length, which is looked at first.
+    fn read(&mut self, name: &str, value: &[u8]) -> Result<(), ExchangeError> {
+        // The length of the name rules out most headers without a comparison.
         match name.len() {
             10 if name.eq_ignore_ascii_case("connection") => {
                 for member in members(value) {
@@ -115,15 +117,15 @@ impl FramingHeaders {
                     self.keep_alive |= is(member, "keep-alive");
                 }
             }
-            14 if name.eq_ignore_ascii_case("content-length") => self.hear_length(value)?,
-            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.hear_coding(value)?,
+            14 if name.eq_ignore_ascii_case("content-length") => self.read_length(value)?,
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => self.read_coding(value)?,
             _ => {}
         }
         Ok(())
     }
 
-    /// A length that is said again must be the same.
-    fn hear_length(&mut self, value: &[u8]) -> Result<(), ExchangeError> {
+    /// A repeated length must be the same.
+    fn read_length(&mut self, value: &[u8]) -> Result<(), ExchangeError> {
         for part in value.split(|&byte| byte == b',') {
             let length = number(part.trim_ascii())
                 .ok_or(ExchangeError::Malformed("its Content-Length is not a number".into()))?;
@@ -134,8 +136,8 @@ impl FramingHeaders {
         Ok(())
     }
 
-    /// Chunks, once, and nothing below them: no other coding was asked for.
-    fn hear_coding(&mut self, value: &[u8]) -> Result<(), ExchangeError> {
+    /// Accepts `chunked` once and nothing else: the request asks for no other coding.
+    fn read_coding(&mut self, value: &[u8]) -> Result<(), ExchangeError> {
         for coding in members(value) {
             if !is(coding, "chunked") || self.chunked {
                 let coding = String::from_utf8_lossy(coding);
@@ -176,8 +178,8 @@ mod tests {
     }
 
     #[test]
-    fn a_head_says_how_far_the_body_goes_and_whether_the_connection_stays() {
-        use BodyLength::{Chunked, Length, Rest};
+    fn a_head_has_the_length_of_the_body_and_the_fate_of_the_connection() {
+        use BodyLength::{Chunked, Length, UntilClose};
         for (lines, body, keeps_alive) in [
             ("HTTP/1.1 200 OK|Content-Length: 5", Length(5), true),
             ("HTTP/1.1 200|content-length:5", Length(5), true),
@@ -191,15 +193,15 @@ mod tests {
                 Length(5),
                 false,
             ),
-            ("HTTP/1.1 200 OK", Rest, false),
-            ("HTTP/1.1 200 OK|connection: keep-alive", Rest, false),
+            ("HTTP/1.1 200 OK", UntilClose, false),
+            ("HTTP/1.1 200 OK|connection: keep-alive", UntilClose, false),
             ("HTTP/1.1 200 OK|transfer-encoding: chunked", Chunked, true),
             ("HTTP/1.1 200 OK|Transfer-Encoding: , Chunked ,", Chunked, true),
             ("HTTP/1.1 200 OK|transfer-encoding: chunked|content-length: 5", Chunked, false),
             ("HTTP/1.1 200 OK|content-length: 5|transfer-encoding: chunked", Chunked, false),
             ("HTTP/1.0 200 OK|content-length: 5", Length(5), false),
             ("HTTP/1.0 200 OK|content-length: 5|connection: Keep-Alive", Length(5), true),
-            ("HTTP/1.0 200 OK", Rest, false),
+            ("HTTP/1.0 200 OK", UntilClose, false),
             ("HTTP/1.1 204 No Content", Length(0), true),
             ("HTTP/1.1 204 No Content|content-length: 5", Length(0), false),
             ("HTTP/1.1 304 Not Modified|content-length: 5", Length(0), false),
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_read_in_two_ways_is_refused() {
+    fn an_ambiguous_head_is_rejected() {
         for (lines, reason) in [
             ("HTTP/1.1 200 OK|content-length: 5|content-length: 6", "two lengths"),
             ("HTTP/1.1 200 OK|content-length: 5, 6", "two lengths"),

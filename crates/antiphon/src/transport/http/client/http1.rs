@@ -23,7 +23,7 @@ use super::connector::StreamConnector;
 use super::error::ExchangeError;
 use super::pool::ConnectionPool;
 use super::request::{RequestBuffer, RequestHead};
-use super::response::{Response, ResponseReader};
+use super::response::{ReceivedResponse, ResponseReader};
 use crate::call::CallError;
 use crate::transport::http::listener::KEEP_ALIVE;
 
@@ -50,33 +50,36 @@ impl<C: StreamConnector> Http1<C> {
         }
     }
 
-    pub(super) fn draft(&self, message: usize) -> RequestBuffer {
-        self.head.draft(message)
+    pub(super) fn buffer(&self, message: usize) -> RequestBuffer {
+        self.head.buffer(message)
     }
 
-    pub(super) async fn post(&self, draft: RequestBuffer) -> Result<Response, ExchangeError> {
-        self.exchange(draft, || ResponseReader::new(self.limit)).await
+    pub(super) async fn post(
+        &self,
+        buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        self.exchange(buffer, || ResponseReader::new(self.limit)).await
     }
 
     /// Like `post`, for a complete request. The response has its headers.
     pub(super) async fn post_whole(
         &self,
         request: &Request<Bytes>,
-    ) -> Result<Response, ExchangeError> {
+    ) -> Result<ReceivedResponse, ExchangeError> {
         let head = RequestHead::new(request.uri(), request.headers());
-        let mut draft = head.buffer_with(request.body().len(), &HeaderMap::new());
-        draft.text.extend_from_slice(request.body());
-        self.exchange(draft, || ResponseReader::new(self.limit).with_headers()).await
+        let mut buffer = head.buffer_with(request.body().len(), &HeaderMap::new());
+        buffer.bytes.extend_from_slice(request.body());
+        self.exchange(buffer, || ResponseReader::new(self.limit).with_headers()).await
     }
 
     async fn exchange(
         &self,
-        mut draft: RequestBuffer,
+        mut buffer: RequestBuffer,
         reader: impl Fn() -> ResponseReader,
-    ) -> Result<Response, ExchangeError> {
-        let own = draft.own.take();
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        let own = buffer.overrides.take();
         let head = own.as_ref().and_then(|own| own.head.as_ref()).unwrap_or(&self.head);
-        let mut request = head.finish(draft);
+        let mut request = head.finish(buffer);
         loop {
             let mut connection = match self.reusable().await {
                 Some(connection) => connection,
@@ -123,10 +126,10 @@ pub async fn exchange_over(
     limits: &Limits,
 ) -> Result<http::Response<Bytes>, CallError> {
     let head = RequestHead::new(request.uri(), request.headers());
-    let mut draft = head.draft(request.body().len());
-    draft.text.extend_from_slice(request.body());
+    let mut buffer = head.buffer(request.body().len());
+    buffer.bytes.extend_from_slice(request.body());
     let reader = ResponseReader::new(limits.longest_frame()).with_headers();
-    let mut request_bytes = head.finish(draft);
+    let mut request_bytes = head.finish(buffer);
     let mut connection = Http1Connection::new(stream);
     let exchanged = connection.exchange(&mut request_bytes, reader, limits.stall_timeout).await;
     exchanged.map(|(response, _)| whole(response)).map_err(|fault| fault.at(request.uri()))

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::error::ExchangeError;
 use super::request::{RequestBuffer, merged};
-use super::response::Response;
+use super::response::ReceivedResponse;
 
 pub(super) struct Http2<C> {
     client: Client<C, Full<Bytes>>,
@@ -31,9 +31,12 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         Self { client, uri, headers: headers.clone(), limit, stall }
     }
 
-    pub(super) async fn post(&self, mut draft: RequestBuffer) -> Result<Response, ExchangeError> {
-        let own = draft.own.take().map(|own| merged(&self.headers, &own.headers));
-        let mut request = Request::new(draft.into_message());
+    pub(super) async fn post(
+        &self,
+        mut buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
+        let own = buffer.overrides.take().map(|own| merged(&self.headers, &own.headers));
+        let mut request = Request::new(buffer.into_message());
         *request.uri_mut() = self.uri.clone();
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -46,7 +49,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
     pub(super) async fn post_whole(
         &self,
         request: Request<Bytes>,
-    ) -> Result<Response, ExchangeError> {
+    ) -> Result<ReceivedResponse, ExchangeError> {
         let mut request = request.map(Full::new);
         // HTTP/2 has a length of its own.
         request.headers_mut().remove(CONTENT_LENGTH);
@@ -69,7 +72,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
             }
             whole.extend_from_slice(&piece);
         }
-        Ok(Response::new(parts.status, whole.freeze()).with_headers(parts.headers))
+        Ok(ReceivedResponse::new(parts.status, whole.freeze()).with_headers(parts.headers))
     }
 
     /// Waits for the next part of a response, for at most `stall`.

@@ -24,7 +24,7 @@ use super::error::ExchangeError;
 use super::http1::Http1;
 use super::http2::Http2;
 use super::request::RequestBuffer;
-use super::response::Response;
+use super::response::ReceivedResponse;
 use crate::BoxFuture;
 use crate::endpoint::Authority;
 use crate::transport::tls::{Connector, HTTP, HTTP1, HTTP2, TlsClient, TlsStream};
@@ -65,14 +65,17 @@ impl Https {
         })
     }
 
-    pub(super) fn draft(&self, message: usize) -> RequestBuffer {
-        self.http1.draft(message)
+    pub(super) fn buffer(&self, message: usize) -> RequestBuffer {
+        self.http1.buffer(message)
     }
 
-    pub(super) async fn post(&self, draft: RequestBuffer) -> Result<Response, ExchangeError> {
+    pub(super) async fn post(
+        &self,
+        buffer: RequestBuffer,
+    ) -> Result<ReceivedResponse, ExchangeError> {
         match self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
-            true => self.http2.post(draft).await,
-            false => self.http1.post(draft).await,
+            true => self.http2.post(buffer).await,
+            false => self.http1.post(buffer).await,
         }
     }
 
@@ -82,7 +85,7 @@ impl Https {
         &self,
         mut request: Request<Bytes>,
         has_host: bool,
-    ) -> Result<Response, ExchangeError> {
+    ) -> Result<ReceivedResponse, ExchangeError> {
         if !*self.speaks_http2.get_or_try_init(|| self.negotiate()).await? {
             return self.http1.post_whole(&request).await;
         }

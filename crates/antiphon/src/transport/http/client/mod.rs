@@ -1,6 +1,7 @@
-//! The calling side: one POST a message.
+//! The calling side of HTTP: one POST per message.
 //!
-//! Here is what a POST means to JSON-RPC. What it is on the wire is [`Http1`]'s or [`Http2`]'s.
+//! This module gives a POST and its response their meaning in JSON-RPC. [`Http1`] and [`Http2`] carry
+//! them, and never look at the message.
 
 mod chunked;
 mod client_service;
@@ -49,24 +50,24 @@ use crate::trace;
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 
-/// How to call.
+/// The settings of an HTTP client.
 #[derive(Clone, Copy)]
 pub(crate) struct HttpClientSettings<'a> {
     pub(crate) headers: &'a HeaderMap,
     pub(crate) limits: &'a Limits,
-    /// By HTTP/2 and not otherwise.
+    /// Whether to use HTTP/2 only.
     pub(crate) http2: bool,
-    /// By TLS.
+    /// The settings of TLS, for `https`.
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<&'a TlsClient>,
-    /// What stands around each request.
+    /// The layers around each request, the innermost first.
     pub(crate) layers: &'a [HttpClientLayer],
 }
 
-/// A server that is called by POST.
+/// Calls a server by POST.
 pub(crate) struct HttpCaller {
     wire: Arc<HttpWire>,
-    /// Where layers stand around each request.
+    /// The layers around each request, if there are any.
     layered: Option<HttpClientService>,
     rules: Rules,
     ids: RequestIds,
@@ -75,28 +76,28 @@ pub(crate) struct HttpCaller {
     facts: Connection,
 }
 
-/// The way there.
+/// The address of a server, and the HTTP version to reach it by.
 struct HttpWire {
     version: HttpVersion,
     uri: Uri,
-    /// What every request says, for who sees each as a whole.
+    /// The headers of every request, for layers, which see complete requests.
     headers: HeaderMap,
-    /// The Host among them is not ours.
+    /// Whether the user has set the Host header.
     has_host: bool,
 }
 
-/// What is spoken with it.
+/// The version of HTTP.
 enum HttpVersion {
     Http1(Http1<TcpConnector>),
-    /// Without asking: over cleartext there is no way to ask.
+    /// With prior knowledge: cleartext has no negotiation.
     Http2(Box<Http2<HttpConnector>>),
-    /// What the server picks.
+    /// The version that the server picks.
     #[cfg(feature = "tls")]
     Https(Box<Https>),
 }
 
 impl HttpCaller {
-    /// Connects to nothing yet: the first call does.
+    /// Creates a caller. The first call connects.
     pub(crate) fn new(
         authority: &Authority,
         path: &str,
@@ -138,17 +139,20 @@ impl HttpCaller {
         Ok(new(version, uri))
     }
 
+    /// Shows a message to the tap. An empty reply is not a message.
     fn see(&self, direction: Direction, message: &[u8]) {
-        self.tap.message(direction, message, &self.facts);
+        if !message.is_empty() {
+            self.tap.message(direction, message, &self.facts);
+        }
     }
 
-    /// A draft of a request, with headers of its own where these are some.
-    fn draft(&self, message: usize, headers: Option<&HeaderMap>) -> RequestBuffer {
+    /// Starts a request, with headers of its own where there are any.
+    fn buffer(&self, message: usize, headers: Option<&HeaderMap>) -> RequestBuffer {
         match (&self.wire.version, headers) {
             (_, headers) if self.layered.is_some() => RequestBuffer::with(message, headers),
-            (HttpVersion::Http1(http), None) => http.draft(message),
+            (HttpVersion::Http1(http), None) => http.buffer(message),
             #[cfg(feature = "tls")]
-            (HttpVersion::Https(http), None) => http.draft(message),
+            (HttpVersion::Https(http), None) => http.buffer(message),
             (HttpVersion::Http2(_), headers) => RequestBuffer::with(message, headers),
             (_, Some(own)) => {
                 let headers = merged(&self.wire.headers, own);
@@ -158,49 +162,52 @@ impl HttpCaller {
     }
 
     /// Starts the request of one call: its head, and the message up to its id. The trace of the call
-    /// is sent as headers, so that the message keeps_alive as it is.
-    fn draft_call(&self, call: &Invocation) -> RequestBuffer {
-        let mut draft = match call.trace() {
-            None => self.draft(call.about_len(), call.headers()),
+    /// is sent as headers, so that the message is sent unchanged.
+    fn call_buffer(&self, call: &Invocation) -> RequestBuffer {
+        let mut buffer = match call.trace() {
+            None => self.buffer(call.about_len(), call.headers()),
             Some(trace) => {
                 let mut headers = call.headers().cloned().unwrap_or_default();
                 trace::write_headers(trace, &mut headers);
-                self.draft(call.about_len(), Some(&headers))
+                self.buffer(call.about_len(), Some(&headers))
             }
         };
-        encode::call_head(&call.method, call.params.as_ref(), &mut draft.text);
-        draft
+        encode::call_head(&call.method, call.params.as_ref(), &mut buffer.bytes);
+        buffer
     }
 
-    /// One POST: the status, and the body within its limit.
-    async fn post_message(&self, draft: RequestBuffer) -> Result<response::Response, CallError> {
-        self.see(Direction::Sent, draft.message());
+    /// Sends one POST. Returns its response, whose body is within the limit.
+    async fn post_message(
+        &self,
+        buffer: RequestBuffer,
+    ) -> Result<response::ReceivedResponse, CallError> {
+        self.see(Direction::Sent, buffer.message());
         let posted = match (&self.layered, &self.wire.version) {
-            (Some(layered), _) => return self.post_layered(layered, draft).await,
-            (None, HttpVersion::Http1(http)) => http.post(draft).await,
-            (None, HttpVersion::Http2(http)) => Box::pin(http.post(draft)).await,
+            (Some(layered), _) => return self.post_layered(layered, buffer).await,
+            (None, HttpVersion::Http1(http)) => http.post(buffer).await,
+            (None, HttpVersion::Http2(http)) => Box::pin(http.post(buffer)).await,
             #[cfg(feature = "tls")]
-            (None, HttpVersion::Https(http)) => Box::pin(http.post(draft)).await,
+            (None, HttpVersion::Https(http)) => Box::pin(http.post(buffer)).await,
         };
         let response = posted.map_err(|fault| fault.at(&self.wire.uri))?;
         self.see(Direction::Received, &response.body);
         Ok(response)
     }
 
-    /// The same through the layers.
+    /// Like `post_message`, through the layers.
     async fn post_layered(
         &self,
         layered: &HttpClientService,
-        draft: RequestBuffer,
-    ) -> Result<response::Response, CallError> {
-        let response = layered.post(self.wire.request(draft)).await?;
+        buffer: RequestBuffer,
+    ) -> Result<response::ReceivedResponse, CallError> {
+        let response = layered.post(self.wire.request(buffer)).await?;
         self.see(Direction::Received, response.body());
-        Ok(response::Response::new(response.status(), response.into_body()))
+        Ok(response::ReceivedResponse::new(response.status(), response.into_body()))
     }
 
-    /// What a body that answers a call holds; other statuses may carry JSON-RPC too.
-    async fn exchange(&self, draft: RequestBuffer) -> Result<Payload, CallError> {
-        let response = self.post_message(draft).await?;
+    /// Sends one POST that expects a reply, and decodes it. A status of failure may carry JSON-RPC too.
+    async fn exchange(&self, buffer: RequestBuffer) -> Result<Payload, CallError> {
+        let response = self.post_message(buffer).await?;
         let (status, body) = (response.status, &response.body);
         if status == StatusCode::NO_CONTENT || (status.is_success() && body.is_empty()) {
             return Err(no_reply(&format!(" (HTTP {status})")));
@@ -212,7 +219,7 @@ impl HttpCaller {
         Ok(payload)
     }
 
-    /// A status that says no, and what the body says to it.
+    /// The error of a status without JSON-RPC, with the beginning of the body.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
         let uri = error::named(&self.wire.uri);
@@ -225,9 +232,9 @@ impl Caller for HttpCaller {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let id = self.ids.for_call(&call);
-            let mut draft = self.draft_call(&call);
-            encode_id(&id, &mut draft.text);
-            match_call(&id, self.exchange(draft).await?)
+            let mut buffer = self.call_buffer(&call);
+            encode_id(&id, &mut buffer.bytes);
+            match_call(&id, self.exchange(buffer).await?)
         })
     }
 
@@ -241,9 +248,9 @@ impl Caller for HttpCaller {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let mut draft = self.draft_call(&notification);
-            draft.text.put_u8(b'}');
-            let response = self.post_message(draft).await?;
+            let mut buffer = self.call_buffer(&notification);
+            buffer.bytes.put_u8(b'}');
+            let response = self.post_message(buffer).await?;
             let (status, body) = (response.status, &response.body);
             if status.is_success() && body.is_empty() {
                 return Ok(());
@@ -266,19 +273,19 @@ impl Caller for HttpCaller {
         Box::pin(async move {
             let headers = all_headers(&entries);
             let len = entries.iter().map(|entry| entry.invocation().about_len()).sum();
-            let mut draft = self.draft(len, headers.as_ref());
+            let mut buffer = self.buffer(len, headers.as_ref());
             let ids = self.ids.for_batch(&entries);
-            encode_batch(&entries, ids.clone(), &mut draft.text);
+            encode_batch(&entries, ids.clone(), &mut buffer.bytes);
             if ids.is_empty() {
-                self.post_message(draft).await?;
+                self.post_message(buffer).await?;
                 return Ok(Vec::new());
             }
-            match_batch(ids, self.exchange(draft).await?)
+            match_batch(ids, self.exchange(buffer).await?)
         })
     }
 }
 
-/// The headers of all entries; of one name, those of the last entry that has it.
+/// Returns the headers of all entries. Of one name, those of the last entry count.
 fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
     let headers = entries.iter().filter_map(|entry| entry.invocation().headers());
     headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))

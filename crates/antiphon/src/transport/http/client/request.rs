@@ -1,8 +1,8 @@
-//! A request as it leaves: its head, written once, and a message behind it in the same buffer.
+//! A request: a head that is encoded once, and a message behind it in the same buffer.
 //!
-//! The head says how long the message is and stands before it. So a draft begins with room for the
-//! head, the message is encoded behind it, and the head is put in last, against the message: both
-//! leave in one write, and nothing is copied twice.
+//! The head has the length of the message. So a buffer begins with room for the head, the message is
+//! encoded behind the room, and the head is written last, directly before the message. Both leave in one
+//! write, and nothing is copied twice.
 
 use std::io::Write as _;
 
@@ -15,15 +15,15 @@ use crate::endpoint::web_port;
 use crate::io::buffer_pool::{self, PooledBuffer};
 use crate::transport::http::fields::lists;
 
-/// The digits of the largest length there is, and the empty line.
+/// The digits of the largest length, and the empty line.
 const LENGTH_ROOM: usize = 20 + 4;
 
-/// What every request to one address begins with.
+/// The head of every request to one address.
 #[derive(Debug)]
 pub(super) struct RequestHead {
-    /// All of it up to the length of the message.
+    /// The head up to the length of the message.
     text: Vec<u8>,
-    /// The headers ask for the connection to be closed.
+    /// Whether the headers ask the server to close the connection.
     pub(super) closes: bool,
 }
 
@@ -38,86 +38,86 @@ impl RequestHead {
         Self { text, closes: lists(headers, &CONNECTION, "close") }
     }
 
-    /// A draft without a message yet, which will have about this many bytes.
-    pub(super) fn draft(&self, message: usize) -> RequestBuffer {
-        let mut text = PooledBuffer::default();
+    /// Returns a buffer for a message of about this many bytes.
+    pub(super) fn buffer(&self, message: usize) -> RequestBuffer {
+        let mut bytes = PooledBuffer::default();
         let room = self.text.len() + LENGTH_ROOM;
         let whole = room + message;
-        let out = if whole > buffer_pool::SIZE { text.large(whole) } else { text.small() };
+        let out = if whole > buffer_pool::SIZE { bytes.large(whole) } else { bytes.small() };
         out.resize(room, 0);
-        RequestBuffer { text, room, own: None }
+        RequestBuffer { bytes, room, overrides: None }
     }
 
-    /// The same of which this is the head alone.
+    /// Like `buffer`, for one request with this head and these headers of its own.
     pub(super) fn buffer_with(self, message: usize, headers: &HeaderMap) -> RequestBuffer {
-        let draft = self.draft(message);
-        let own = RequestOverrides { head: Some(self), headers: headers.clone() };
-        RequestBuffer { own: Some(Box::new(own)), ..draft }
+        let buffer = self.buffer(message);
+        let overrides = RequestOverrides { head: Some(self), headers: headers.clone() };
+        RequestBuffer { overrides: Some(Box::new(overrides)), ..buffer }
     }
 
-    /// The request with its message, ready to be written.
-    pub(super) fn finish(&self, mut draft: RequestBuffer) -> PooledBuffer {
+    /// Writes the head before the message. Returns the complete request.
+    pub(super) fn finish(&self, mut buffer: RequestBuffer) -> PooledBuffer {
         let mut digits = [0; 20];
         let mut free = &mut digits[..];
-        // Twenty digits are the most that a length has.
-        let _ = write!(free, "{}", draft.message().len());
+        // A length has at most twenty digits, so writing it cannot fail.
+        let _ = write!(free, "{}", buffer.message().len());
         let left = free.len();
         let digits = &digits[..20 - left];
-        let start = draft.room - self.text.len() - digits.len() - 4;
-        let (head, rest) = draft.text[start..draft.room].split_at_mut(self.text.len());
+        let start = buffer.room - self.text.len() - digits.len() - 4;
+        let (head, rest) = buffer.bytes[start..buffer.room].split_at_mut(self.text.len());
         head.copy_from_slice(&self.text);
         rest[..digits.len()].copy_from_slice(digits);
         rest[digits.len()..].copy_from_slice(b"\r\n\r\n");
-        draft.text.advance(start);
-        draft.text
+        buffer.bytes.advance(start);
+        buffer.bytes
     }
 }
 
-/// A message, with room before it.
+/// A message, with room for a head before it.
 #[derive(Debug)]
 pub(super) struct RequestBuffer {
-    /// The message is appended here.
-    pub(super) text: PooledBuffer,
+    /// The room, and the message so far: the message is appended here.
+    pub(super) bytes: PooledBuffer,
     room: usize,
-    /// What it says beside the message, where that is not what every request says.
-    pub(super) own: Option<Box<RequestOverrides>>,
+    /// The head and headers of this request, where they differ from those of all requests.
+    pub(super) overrides: Option<Box<RequestOverrides>>,
 }
 
-/// What one request says beside its message.
+/// The head and headers of one request.
 #[derive(Debug)]
 pub(super) struct RequestOverrides {
-    /// By HTTP/1.1, with all that is said by every request.
+    /// For HTTP/1.1: the whole head, with the headers of all requests.
     pub(super) head: Option<RequestHead>,
-    /// By HTTP/2.
+    /// For HTTP/2 and for layers: the headers of this request alone.
     pub(super) headers: HeaderMap,
 }
 
 impl RequestBuffer {
-    /// Without room for a head, which is another's matter, and with these headers.
+    /// Creates a buffer without room for a head, with these headers.
     pub(super) fn with(message: usize, headers: Option<&HeaderMap>) -> Self {
-        let own = headers
+        let overrides = headers
             .map(|headers| Box::new(RequestOverrides { head: None, headers: headers.clone() }));
-        Self { own, ..Self::bare(message) }
+        Self { overrides, ..Self::bare(message) }
     }
 
-    /// Without room for a head, and in a buffer that is the message's alone.
+    /// Creates a buffer without room for a head.
     fn bare(message: usize) -> Self {
-        let mut text = PooledBuffer::default();
-        text.reserve(message);
-        Self { text, room: 0, own: None }
+        let mut bytes = PooledBuffer::default();
+        bytes.reserve(message);
+        Self { bytes, room: 0, overrides: None }
     }
 
     pub(super) fn message(&self) -> &[u8] {
-        &self.text[self.room..]
+        &self.bytes[self.room..]
     }
 
     pub(super) fn into_message(mut self) -> Bytes {
-        self.text.advance(self.room);
-        self.text.split().freeze()
+        self.bytes.advance(self.room);
+        self.bytes.split().freeze()
     }
 }
 
-/// Headers of one request beside those of all; of one name, those of the one count.
+/// Returns the headers of all requests with those of one. A header of the one replaces those of its name.
 pub(super) fn merged(all: &HeaderMap, one: &HeaderMap) -> HeaderMap {
     let mut merged = all.clone();
     one.keys().for_each(|name| drop(merged.remove(name)));
@@ -127,8 +127,8 @@ pub(super) fn merged(all: &HeaderMap, one: &HeaderMap) -> HeaderMap {
     merged
 }
 
-/// What is sent beside the message: what the user set replaces what is usual. Where the message
-/// ends is not theirs to say.
+/// Returns the headers of a request: those of the user replace the defaults. The user cannot set the
+/// framing of the body.
 pub(super) fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
     let mut all = HeaderMap::new();
     if let Ok(host) = HeaderValue::from_str(&host(uri)) {
@@ -142,7 +142,7 @@ pub(super) fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
     all
 }
 
-/// The host, and the port where it is not the usual one (RFC 9110, section 4.2.3).
+/// Returns the host, and the port where it is not the default (RFC 9110, section 4.2.3).
 fn host(uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default();
     let usual = web_port(uri.scheme() == Some(&Scheme::HTTPS));
@@ -163,10 +163,10 @@ mod tests {
             map.append(*name, HeaderValue::from_static(value));
         }
         let head = RequestHead::new(&uri.parse().unwrap(), &map);
-        let mut draft = head.draft(message.len());
-        draft.text.extend_from_slice(message.as_bytes());
-        assert_eq!(draft.message(), message.as_bytes());
-        String::from_utf8(head.finish(draft).to_vec()).unwrap()
+        let mut buffer = head.buffer(message.len());
+        buffer.bytes.extend_from_slice(message.as_bytes());
+        assert_eq!(buffer.message(), message.as_bytes());
+        String::from_utf8(head.finish(buffer).to_vec()).unwrap()
     }
 
     #[test]

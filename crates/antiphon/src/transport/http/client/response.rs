@@ -1,7 +1,6 @@
-//! A response as it comes in, piece by piece: where its head ends, and where its body.
+//! Reads a response from bytes that arrive in any pieces. It never touches a socket.
 //!
-//! No socket here: bytes go in, and a response comes out or what is wrong with it. What the response
-//! announces makes no buffer large; what has come does, up to the limit.
+//! An announced length reserves no memory: a buffer grows with the bytes received, up to the limit.
 
 use antiphon_core::framing::reserve_hint;
 use bytes::{Buf as _, Bytes, BytesMut};
@@ -12,22 +11,22 @@ use super::error::ExchangeError;
 use super::head::{BodyLength, ResponseHead, read_head, read_headers};
 use crate::io::buffer_pool::PooledBuffer;
 
-/// The most bytes of heads: of the one that counts, and of those that say to wait for it.
+/// The largest sum of the final head and the informational heads before it, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 
-/// A response that is whole.
+/// A complete response.
 #[derive(Debug)]
-pub(super) struct Response {
+pub(super) struct ReceivedResponse {
     pub(super) status: StatusCode,
-    /// Dropped before the buffer that it may be a part of.
+    /// May be a part of `_buf`, and is dropped before it.
     pub(super) body: Bytes,
-    /// Its headers, where they are wanted.
+    /// The headers, if they were asked for.
     pub(super) headers: Option<Box<HeaderMap>>,
     _buf: BodyBuffer,
 }
 
-impl Response {
-    /// In a buffer of its own.
+impl ReceivedResponse {
+    /// Creates a response whose body has a buffer of its own.
     pub(super) fn new(status: StatusCode, body: Bytes) -> Self {
         Self { status, body, headers: None, _buf: BodyBuffer::default() }
     }
@@ -36,13 +35,13 @@ impl Response {
         Self { headers: Some(Box::new(headers)), ..self }
     }
 
-    /// Which this buffer is lent to.
+    /// Keeps the pooled buffer of the body until the response is dropped.
     pub(super) fn in_buffer(self, buf: PooledBuffer) -> Self {
         Self { _buf: BodyBuffer(buf), ..self }
     }
 }
 
-/// A buffer that goes back.
+/// Returns its buffer to the pool on drop.
 #[derive(Debug, Default)]
 struct BodyBuffer(PooledBuffer);
 
@@ -53,12 +52,12 @@ impl Drop for BodyBuffer {
     }
 }
 
-/// How far a response has come.
+/// The result of reading the bytes received so far.
 #[derive(Debug)]
 pub(super) enum ReadProgress {
-    /// All of it, and whether the server keeps the connection.
-    Whole(Response, bool),
-    /// This much more is worth a read.
+    /// The response, and whether the server keeps the connection open.
+    Complete(ReceivedResponse, bool),
+    /// The response is incomplete; the next read should make room for this many bytes.
     Partial(usize),
 }
 
@@ -66,14 +65,14 @@ pub(super) enum ReadProgress {
 #[derive(Debug)]
 pub(super) struct ResponseReader {
     limit: usize,
-    /// Bytes of heads that said to wait.
+    /// Bytes of informational heads.
     heads: usize,
-    /// Bytes of a head that were searched for its end.
+    /// Bytes of the current head that were searched for its end.
     searched: usize,
-    /// Bytes of it that were parsed, and are not all of it.
+    /// Bytes of the current head at the last parse, which found it incomplete.
     parsed: usize,
     body: Option<(ResponseHead, BodyReader)>,
-    /// The headers of the head that counts, where they are wanted.
+    /// The headers of the last head, if they were asked for.
     headers: Option<Box<HeaderMap>>,
 }
 
@@ -81,32 +80,32 @@ pub(super) struct ResponseReader {
 enum BodyReader {
     Length(usize),
     Chunked(Box<ChunkedDecoder>),
-    Rest,
+    UntilClose,
 }
 
 impl ResponseReader {
-    /// For a body of so many bytes at most.
+    /// Creates a reader for a body of at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, heads: 0, searched: 0, parsed: 0, body: None, headers: None }
     }
 
-    /// Keeps the headers too.
+    /// Keeps the headers of the response.
     pub(super) fn with_headers(mut self) -> Self {
         self.headers = Some(Box::default());
         self
     }
 
-    /// Whether anything has come that this buffer no longer holds.
+    /// Whether a part of the response was taken out of the buffer.
     pub(super) fn has_begun(&self) -> bool {
         self.heads > 0 || self.body.is_some()
     }
 
-    /// Whether its head has come and its body has not.
-    pub(super) fn is_amid(&self) -> bool {
+    /// Whether the head is complete and the body is not.
+    pub(super) fn is_in_body(&self) -> bool {
         self.body.is_some()
     }
 
-    /// Takes in what has come, and whether the connection `ended` after it.
+    /// Reads from the bytes received. `ended` tells whether the connection ended after them.
     pub(super) fn read(
         &mut self,
         buf: &mut BytesMut,
@@ -117,8 +116,11 @@ impl ResponseReader {
                 return match body.read(buf, self.limit, ended)? {
                     Some(body) => {
                         let headers = self.headers.take();
-                        let response = Response { headers, ..Response::new(head.status, body) };
-                        Ok(ReadProgress::Whole(response, head.keeps_alive))
+                        let response = ReceivedResponse {
+                            headers,
+                            ..ReceivedResponse::new(head.status, body)
+                        };
+                        Ok(ReadProgress::Complete(response, head.keeps_alive))
                     }
                     None if ended => Err(broke_off()),
                     None => Ok(ReadProgress::Partial(body.wanted(buf.len()))),
@@ -135,8 +137,8 @@ impl ResponseReader {
         }
     }
 
-    /// The head of the response, once it is whole. A head that dribbles in is not parsed anew for
-    /// each of its bytes: only when its end is there, or when it has doubled.
+    /// Returns the head once it is complete. A head that arrives byte by byte is not parsed for each of
+    /// them, but when its end is there, or when it has doubled in size.
     fn read_head(&mut self, buf: &[u8]) -> Result<Option<ResponseHead>, ExchangeError> {
         let is_known = buf.len() < 2 * self.parsed;
         let head = if is_known && !holds_end(&buf[self.searched.saturating_sub(2)..]) {
@@ -155,7 +157,7 @@ impl ResponseReader {
         Ok(head)
     }
 
-    /// Goes on to the body, or to the next head after one that says to wait (RFC 9110, section 15.2).
+    /// Continues with the body, or with the next head after an informational one (RFC 9110, section 15.2).
     fn begin(&mut self, head: ResponseHead, buf: &mut BytesMut) -> Result<(), ExchangeError> {
         if let Some(headers) = &mut self.headers {
             **headers = read_headers(&buf[..head.len]);
@@ -168,7 +170,7 @@ impl ResponseReader {
         }
         let body = match head.body {
             BodyLength::Chunked => BodyReader::Chunked(Box::new(ChunkedDecoder::new(self.limit))),
-            BodyLength::Rest => BodyReader::Rest,
+            BodyLength::UntilClose => BodyReader::UntilClose,
             BodyLength::Length(length) => match usize::try_from(length) {
                 Ok(length) if length <= self.limit => BodyReader::Length(length),
                 _ => return Err(ExchangeError::TooLarge(self.limit)),
@@ -180,7 +182,7 @@ impl ResponseReader {
 }
 
 impl BodyReader {
-    /// The body, once it is whole.
+    /// Returns the body once it is complete.
     fn read(
         &mut self,
         buf: &mut BytesMut,
@@ -192,21 +194,21 @@ impl BodyReader {
             Self::Length(length) if *length > buf.len() => Ok(None),
             Self::Length(length) => Ok(Some(buf.split_to(*length).freeze())),
             Self::Chunked(chunked) => chunked.decode(buf),
-            Self::Rest if buf.len() > limit => Err(ExchangeError::TooLarge(limit)),
-            Self::Rest => Ok(ended.then(|| buf.split().freeze())),
+            Self::UntilClose if buf.len() > limit => Err(ExchangeError::TooLarge(limit)),
+            Self::UntilClose => Ok(ended.then(|| buf.split().freeze())),
         }
     }
 
-    /// How much more is worth a read, when so much is there.
+    /// Returns how many bytes the next read should make room for, when `there` bytes are received.
     fn wanted(&self, there: usize) -> usize {
         match self {
             Self::Length(length) => reserve_hint(length.saturating_sub(there), there),
-            Self::Chunked(_) | Self::Rest => 0,
+            Self::Chunked(_) | Self::UntilClose => 0,
         }
     }
 }
 
-/// Whether a line ends here and an empty one follows; httparse takes a line feed alone for an end.
+/// Whether `buf` holds an empty line. httparse accepts a line feed alone as a line end.
 fn holds_end(buf: &[u8]) -> bool {
     let after = |at: usize| buf[at + 1..].strip_prefix(b"\r").unwrap_or(&buf[at + 1..]);
     (0..buf.len()).any(|at| buf[at] == b'\n' && after(at).first() == Some(&b'\n'))
@@ -222,14 +224,14 @@ mod tests {
 
     const LIMIT: usize = 1_000;
 
-    /// What these pieces are, one read each, and what follows it.
+    /// Reads these pieces one by one. Returns the response and the bytes after it.
     fn read(pieces: &[&[u8]]) -> Result<(u16, Bytes, bool, Vec<u8>), ExchangeError> {
         let mut reader = ResponseReader::new(LIMIT);
         let mut buf = BytesMut::new();
         for (n, piece) in pieces.iter().enumerate() {
             buf.extend_from_slice(piece);
             match reader.read(&mut buf, false)? {
-                ReadProgress::Whole(response, keeps_alive) => {
+                ReadProgress::Complete(response, keeps_alive) => {
                     let rest = [&buf[..], &pieces[n + 1..].concat()].concat();
                     return Ok((
                         response.status.as_u16(),
@@ -242,7 +244,7 @@ mod tests {
             }
         }
         match reader.read(&mut buf, true)? {
-            ReadProgress::Whole(response, keeps_alive) => {
+            ReadProgress::Complete(response, keeps_alive) => {
                 Ok((response.status.as_u16(), response.body.clone(), keeps_alive, vec![]))
             }
             ReadProgress::Partial(_) => panic!("there is no more"),
@@ -291,7 +293,7 @@ mod tests {
         for (text, status, _, keeps_alive) in RESPONSES {
             let text = text.as_bytes();
             for at in 0..text.len() {
-                // What goes to the end of the connection has no other end.
+                // A body without a length ends where the connection ends.
                 let whole = read(&[&text[..at]]);
                 match whole {
                     Ok(_) => assert!(!keeps_alive && status == 200, "{at} of {text:?}"),
