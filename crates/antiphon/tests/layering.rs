@@ -1,6 +1,6 @@
-//! The layers of the library, in one order: a module uses only what is to its left.
+//! Checks the order of the layers: a module uses only modules to its left.
 //!
-//! Reads the sources, so that a step back fails here and not in a review.
+//! The test reads the `use crate::` paths of the sources. A path to a module on the right is a step back.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
