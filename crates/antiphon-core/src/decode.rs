@@ -111,7 +111,7 @@ fn batch(
     let mut items = Vec::new();
     loop {
         let limit = match items.first() {
-            Some(first) if ScannedEntry::is_answer(first) => rules.batch_answers,
+            Some(first) if ScannedEntry::is_response(first) => rules.batch_answers,
             _ => rules.batch_entries,
         };
         if items.len() >= limit {
@@ -123,7 +123,7 @@ fn batch(
         if scanner.peek(at) == Some(b'{') {
             let mut envelope = Envelope::of(frame);
             at = envelope.read(scanner, at, 1)?;
-            items.push(envelope.to_item(rules));
+            items.push(envelope.to_scanned_entry(rules));
         } else {
             at = scanner.value(at, 1)?;
             items.push(ScannedEntry::Other(Box::new(not_an_object(frame, start))));

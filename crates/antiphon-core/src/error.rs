@@ -131,7 +131,7 @@ impl ErrorObject {
             .with_data(&format_args!("the limit is {limit} bytes"))
     }
 
-    /// Server is busy, -32009; `data` has the reason.
+    /// Server busy, -32009; `data` has the reason.
     pub fn server_busy(reason: &'static str) -> Self {
         Self::of(Code::SERVER_BUSY, "Server busy").with_data(reason)
     }

@@ -1,7 +1,7 @@
 //! The calls in flight on one connection, in both directions.
 //!
 //! Outgoing calls and requests of the peer are in two tables, because both sides choose their ids
-//! independently and the same id may occur in both. For example, clangd also starts with id 0. The
+//! independently and the same id may occur in both. For example, clangd also calls with id 0. The
 //! session is a pure state machine: it never reads a clock, locks or wakes. Its owner does.
 //!
 //! Invariant: every waiter that is added is returned exactly once: by its response, by `abandon`, or by

@@ -179,7 +179,7 @@ enum Mode {
 enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
-    Starved,
+    NeedMoreBytes,
 }
 
 impl Deframer {
@@ -234,7 +234,7 @@ impl Deframer {
             match self.step(buf) {
                 DeframeStep::Emit(frame) => return Some(frame),
                 DeframeStep::Continue => {}
-                DeframeStep::Starved => return None,
+                DeframeStep::NeedMoreBytes => return None,
             }
         }
     }
@@ -243,9 +243,9 @@ impl Deframer {
     pub fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.next(buf).or_else(|| match &mut self.mode {
             Mode::Detecting => None,
-            Mode::Line(line) => line.rest(buf),
-            Mode::Header(header) => header.rest(buf),
-            Mode::Values(values) => values.rest(buf),
+            Mode::Line(line) => line.finish(buf),
+            Mode::Header(header) => header.finish(buf),
+            Mode::Values(values) => values.finish(buf),
         })
     }
 
@@ -279,7 +279,7 @@ impl Deframer {
 
     fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return DeframeStep::Starved,
+            None => return DeframeStep::NeedMoreBytes,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };

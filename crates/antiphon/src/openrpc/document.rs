@@ -141,7 +141,7 @@ impl Document {
     /// Parses a document. References to its own components are resolved, except inside schemas.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
-        references::follow(&mut value).map_err(DocumentError::Reference)?;
+        references::resolve_all(&mut value).map_err(DocumentError::Reference)?;
         serde_json::from_value(value).map_err(DocumentError::Shape)
     }
 

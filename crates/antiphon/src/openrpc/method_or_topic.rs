@@ -38,7 +38,7 @@ impl MethodOrTopic {
     }
 
     /// Whether both are the same method or topic. Topics of different kinds share their methods.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let kind = |called: &Self| called.topic().and_then(|topic| topic.kind.clone());
         self.name() == other.name() && kind(self) == kind(other)
     }

@@ -25,7 +25,7 @@ pub struct Topic {
     pub(crate) buffer: usize,
     pub(crate) overflow: Overflow,
     /// Whether the subscriber is notified when the source ends.
-    pub(crate) says_end: bool,
+    pub(crate) notifies_end: bool,
 }
 
 /// The reaction to a full buffer.
@@ -65,7 +65,7 @@ impl Topic {
             kind: None,
             buffer: Self::BUFFER,
             overflow: Overflow::Wait,
-            says_end: true,
+            notifies_end: true,
         }
     }
 
@@ -73,8 +73,12 @@ impl Topic {
     /// `eth_unsubscribe`. As with Ethereum nodes, the subscriber is not notified when the source ends.
     pub fn ethereum(kind: &str) -> Self {
         let kind = Some(kind.to_owned());
-        let says_end = false;
-        Self { kind, says_end, ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe") }
+        let notifies_end = false;
+        Self {
+            kind,
+            notifies_end,
+            ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe")
+        }
     }
 
     /// Sets the size of the buffer in items, at least one. The default is 256. The bytes are limited

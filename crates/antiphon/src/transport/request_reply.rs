@@ -75,14 +75,14 @@ pub(crate) struct RequestReplyCaller<W> {
     max_reply: usize,
     tap: Taps,
     /// The connection that taps are shown.
-    facts: Connection,
+    connection: Connection,
 }
 
 impl<W: RequestReply> RequestReplyCaller<W> {
     pub(crate) fn new(wire: W, limits: &Limits, tap: Taps) -> Self {
-        let facts = Connection::new(wire.name());
+        let connection = Connection::new(wire.name());
         let (rules, max_reply) = (limits.rules(), limits.longest_frame());
-        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, facts }
+        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, connection }
     }
 
     /// Checks that the transport can send the headers of these calls, and merges them. If two calls have
@@ -106,7 +106,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
 
     /// Sends a message. Returns its reply decoded, or `None` if there is none.
     async fn exchange(&self, message: RequestMessage) -> Result<Option<Payload>, CallError> {
-        self.see(Direction::Sent, &message.payload);
+        self.tap(Direction::Sent, &message.payload);
         let Some(reply) = self.wire.exchange(message).await? else { return Ok(None) };
         if reply.len() > self.max_reply {
             let (len, limit) = (reply.len(), self.max_reply);
@@ -114,7 +114,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
                 "the reply has {len} bytes, over the limit of {limit}; raise the frame limit"
             )));
         }
-        self.see(Direction::Received, &reply);
+        self.tap(Direction::Received, &reply);
         Ok((!reply.is_empty()).then(|| decode(&reply, &self.rules)))
     }
 
@@ -131,8 +131,8 @@ impl<W: RequestReply> RequestReplyCaller<W> {
         self.exchange(message).await?.map_or(Ok(()), match_notification)
     }
 
-    fn see(&self, direction: Direction, message: &[u8]) {
-        self.tap.message(direction, message, &self.facts);
+    fn tap(&self, direction: Direction, message: &[u8]) {
+        self.tap.message(direction, message, &self.connection);
     }
 }
 

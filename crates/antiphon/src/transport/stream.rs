@@ -101,7 +101,7 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
                 wanted => wanted,
             };
             let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {
-                meter.whole(deframer.is_under_way(buffered));
+                meter.record_boundary(deframer.is_under_way(buffered));
                 incoming.rest();
                 outgoing.rest();
                 return Poll::Pending;

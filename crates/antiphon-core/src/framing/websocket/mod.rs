@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{FrameHead, ParsedHead};
+use self::head::{FrameHead, SizedFrameHead};
 use super::reserve_hint;
 
 /// The role of this end of the connection. A client masks the frames it sends, a server does not (5.1).
@@ -115,7 +115,7 @@ impl WebSocketDeframer {
 
     /// Takes the head of the next frame if it is complete.
     fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
-        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+        let Some(SizedFrameHead { head, size }) = FrameHead::read(buf, self.role)? else {
             return Ok(None);
         };
         let FrameHead { opcode, is_last, length, mask } = head;
