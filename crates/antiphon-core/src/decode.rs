@@ -18,6 +18,15 @@ use crate::message::{Entry, Intent, Invalid, Payload};
 use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// Limits of the decoder, and the deviations from the specification that it accepts.
+///
+/// ```
+/// use antiphon_core::{Payload, Rules, decode};
+///
+/// let frame = br#"{"jsonrpc":"2.0","method":"ping","params":null,"id":1}"#[..].into();
+/// assert!(matches!(decode(&frame, &Rules::default()), Payload::One(Err(_))));
+/// let lenient = Rules { null_params: true, ..Rules::default() };
+/// assert!(matches!(decode(&frame, &lenient), Payload::One(Ok(_))));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The maximum nesting of Arrays and Objects.

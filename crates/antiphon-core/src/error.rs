@@ -14,6 +14,13 @@ use serde::Serialize;
 use crate::json::RawJson;
 
 /// The code of an error (section 5.1): any integer.
+///
+/// ```
+/// use antiphon_core::{Code, ErrorObject};
+///
+/// assert_eq!(ErrorObject::invalid_params().code, Code::INVALID_PARAMS);
+/// assert_eq!(ErrorObject::new(7, "out of tea").code, Code(7));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub i64);
 

@@ -19,6 +19,17 @@ use crate::id::Id;
 const MAX_ID: u64 = 1 << 63;
 
 /// The table of one connection: waiters `W` for our own calls, and tokens `T` for the peer's requests.
+///
+/// ```
+/// use antiphon_core::{Answered, Session};
+///
+/// let mut session: Session<&str, ()> = Session::new(16);
+/// let id = session.call("the waiter of a call")?;
+/// assert_eq!(session.pending(), 1);
+/// assert_eq!(session.answer(&id.into()), Answered::Waiter("the waiter of a call"));
+/// assert_eq!(session.answer(&id.into()), Answered::Late);
+/// # Ok::<(), antiphon_core::Refused>(())
+/// ```
 #[derive(Debug)]
 pub struct Session<W, T> {
     next: u64,

@@ -33,6 +33,16 @@ const LARGE_MESSAGE: usize = 1 << 20;
 const MAX_OVERHEAD: usize = 40;
 
 /// The separation of messages on a byte stream.
+///
+/// ```
+/// use antiphon_core::framing::Framing;
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Framing::Header.encode(b"{}", &mut out);
+/// assert_eq!(out, "Content-Length: 2\r\n\r\n{}");
+/// assert_eq!("line".parse(), Ok(Framing::Line));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
@@ -139,6 +149,12 @@ pub enum FrameError {
 }
 
 /// Splits one line into its texts, like a [`Deframer`] without `whole_lines`.
+///
+/// ```
+/// use antiphon_core::framing::texts;
+///
+/// assert!(texts(b"[1] [2]").eq(["[1]", "[2]"]));
+/// ```
 pub fn texts(line: &[u8]) -> Texts {
     Texts { deframer: Deframer::new(Framing::Line, usize::MAX), rest: BytesMut::from(line) }
 }
@@ -159,6 +175,18 @@ impl Iterator for Texts {
 }
 
 /// Takes frames from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::{Deframer, Framing};
+/// use bytes::BytesMut;
+///
+/// let mut deframer = Deframer::new(Framing::Line, 1024);
+/// let mut received = BytesMut::from("[1]\n[2");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[1]".into())));
+/// assert_eq!(deframer.next(&mut received), None);
+/// received.extend_from_slice(b"]\n");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[2]".into())));
+/// ```
 #[derive(Debug)]
 pub struct Deframer {
     max_frame: usize,

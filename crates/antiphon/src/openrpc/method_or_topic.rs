@@ -3,6 +3,8 @@
 use crate::subscription::Topic;
 
 /// A method by its name, or a subscription by its topic.
+///
+/// A name or a [`Topic`] converts into it; see [`Router::describe`](crate::Router::describe).
 #[derive(Clone, Debug)]
 pub struct MethodOrTopic(MethodOrTopicKind);
 

@@ -29,6 +29,13 @@ pub struct Topic {
 }
 
 /// The reaction to a full buffer.
+///
+/// ```
+/// use antiphon::{Overflow, Topic};
+///
+/// let prices = Topic::of("prices").buffer(16).overflow(Overflow::DropOldest);
+/// # drop(prices);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// Backpressure: the sender waits, and no item is lost while the connection is open. If a subscriber

@@ -25,6 +25,31 @@ use crate::tap::{Direction, Taps};
 ///
 /// Exchanges run concurrently. The caller drops the future of an exchange that it abandons, for example
 /// after its timeout.
+///
+/// ```
+/// use antiphon::transport::{RequestMessage, RequestReply};
+/// use antiphon::{BoxFuture, CallError, Client, Context, Responder, Router};
+/// use bytes::Bytes;
+///
+/// /// Sends each message to a service in the same process.
+/// struct InProcess(Responder);
+///
+/// impl RequestReply for InProcess {
+///     fn exchange(&self, message: RequestMessage) -> BoxFuture<'_, Result<Option<Bytes>, CallError>> {
+///         Box::pin(async move { Ok(self.0.answer(message.payload).await) })
+///     }
+///
+///     fn name(&self) -> &'static str {
+///         "the in-process transport"
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), CallError> {
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let client = Client::builder().over_request_reply(InProcess(Responder::new(router)));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 pub trait RequestReply: Send + Sync + 'static {
     /// Sends a message and returns the reply; `None` if no reply is expected or none has arrived.
     ///

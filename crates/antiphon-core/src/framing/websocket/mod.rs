@@ -46,6 +46,16 @@ pub enum Event {
 }
 
 /// Takes events from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::websocket::{Event, Opcode, Role, WebSocketDeframer};
+/// use bytes::BytesMut;
+///
+/// let mut wire = BytesMut::new();
+/// Opcode::Text.encode(b"[1]", Some([1, 2, 3, 4]), &mut wire);
+/// let mut deframer = WebSocketDeframer::new(Role::Server, 1024);
+/// assert_eq!(deframer.next(&mut wire), Some(Ok(Event::Message("[1]".into()))));
+/// ```
 #[derive(Debug)]
 pub struct WebSocketDeframer {
     role: Role,
