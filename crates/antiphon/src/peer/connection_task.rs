@@ -90,7 +90,7 @@ fn for_connection(handler: Arc<dyn Handler>, peer: &Peer) -> Arc<dyn Handler> {
         Ok(own) => own.unwrap_or(handler),
         Err(panic) => {
             end_panic(panic, |text| {
-                tracing::error!(panic = text, "creating the handler of a connection panicked")
+                tracing::error!(panic = text, "creating the handler of a connection panicked");
             });
             peer.stop(Stop::Now);
             Arc::new(Router::new())

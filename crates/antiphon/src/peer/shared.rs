@@ -207,7 +207,7 @@ impl Shared {
             Answered::Late => match self.subscriptions.take_abandoned(&response.id) {
                 Some(asked) => asked.answered(response.outcome.map_err(CallError::Rpc)),
                 None => {
-                    tracing::debug!(id = %response.id, "a response arrived after its call was abandoned")
+                    tracing::debug!(id = %response.id, "a response arrived after its call was abandoned");
                 }
             },
             Answered::Unknown => self.answer_without_id(&response),
