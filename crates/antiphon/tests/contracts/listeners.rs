@@ -269,7 +269,7 @@ fn whole(error: &dyn std::error::Error) -> String {
 #[tokio::test]
 async fn an_endpoint_that_a_listener_cannot_serve_is_an_error() {
     for (endpoint, reason) in [
-        ("exec:cat", "exec: can only be called"),
+        ("exec:cat", "exec: is for clients only"),
         ("stdio:", "stdio: has no listener"),
         ("memory:x", "memory: has no listener"),
         ("http://localhost/rpc?q=1", "a server has no query"),
