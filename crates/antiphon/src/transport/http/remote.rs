@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 
-use crate::connection::{Connection, HttpHead};
+use crate::connection::{Connection, ConnectionId, HttpHead};
 #[cfg(feature = "tls")]
 use crate::io::tls::PeerCertificates;
 
@@ -36,13 +36,14 @@ impl Remote {
     }
 
     /// The facts of a request.
+    #[inline]
     pub(super) fn connection(
         &self,
         [plain, _secure]: [&'static str; 2],
         head: HttpHead,
         extensions: Extensions,
     ) -> Connection {
-        let (remote, id, session) = (self.remote, OnceLock::new(), OnceLock::new());
+        let (remote, id, session) = (self.remote, ConnectionId::default(), OnceLock::new());
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
