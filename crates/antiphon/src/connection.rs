@@ -21,8 +21,7 @@ pub struct Connection {
     /// Values that the application has attached.
     pub extensions: Extensions,
     pub(crate) head: HttpHead,
-    /// Assigned on first use, so that a request whose number is not used does not pay for it.
-    pub(crate) id: OnceLock<u64>,
+    pub(crate) id: ConnectionId,
     /// The state of the layer that authenticates callers. Created on first use.
     pub(crate) session: OnceLock<Arc<dyn AuthState>>,
 }
@@ -31,14 +30,13 @@ impl Connection {
     /// Creates the facts of a connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
         let head = HttpHead::Absent;
-        let (id, session) = (OnceLock::new(), OnceLock::new());
+        let (id, session) = (ConnectionId::default(), OnceLock::new());
         Self { transport, remote: None, extensions: Extensions::new(), head, id, session }
     }
 
     /// Returns a number that no other connection of this process has. An HTTP request has one of its own.
     pub fn id(&self) -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        *self.id.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed))
+        self.id.get()
     }
 
     /// The headers of the HTTP request, or of the one that opened the WebSocket; empty for other
@@ -80,6 +78,42 @@ impl Connection {
     pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
+    }
+}
+
+/// The number of a connection. Assigned on first use, so that a request whose number is not read does
+/// not pay for it.
+///
+/// One word, because the facts of a request are moved for each call: with a `OnceLock` they would be
+/// longer than the 256 bytes that one step of `memcpy` moves.
+#[derive(Default)]
+pub(crate) struct ConnectionId(AtomicU64);
+
+impl ConnectionId {
+    fn get(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        match self.0.load(Ordering::Relaxed) {
+            0 => {
+                let next = NEXT.fetch_add(1, Ordering::Relaxed);
+                // Of two threads, the first one assigns the number.
+                let assigned =
+                    self.0.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+                assigned.map_or_else(|first| first, |_| next)
+            }
+            assigned => assigned,
+        }
+    }
+}
+
+impl Clone for ConnectionId {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) trait WayBack: Send + Sync {
 
 impl Origin {
     /// A request without a way back.
+    #[inline]
     pub(crate) fn request(connection: Connection) -> Self {
         Self::Request(Arc::new(RequestOrigin { connection, way_back: None }))
     }

@@ -11,6 +11,7 @@ mod catch_unwind;
 mod client;
 mod connection;
 mod context;
+mod decimal;
 mod dialect;
 mod endpoint;
 mod engine;

@@ -5,7 +5,6 @@
 //! connection has the replies of many messages in flight, so its `Session` matches them. Nothing here
 //! reads or writes a socket.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +12,7 @@ use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
 use bytes::{BufMut, BytesMut};
 
 use super::{BatchEntry, CallError, Invocation};
+use crate::decimal::Decimal;
 
 /// The results of the calls of a batch, in the order of the calls.
 pub(crate) type BatchResults = Vec<Result<RawJson, CallError>>;
@@ -77,8 +77,7 @@ pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
 /// Like [`encode_id`], for a counted id, without the creation of an [`Id`].
 pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
-    // A `BytesMut` grows as needed, so writing to it cannot fail.
-    let _ = write!(out, "{id}");
+    out.extend_from_slice(Decimal::new(id).as_bytes());
     out.put_u8(b'}');
 }
 

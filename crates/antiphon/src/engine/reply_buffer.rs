@@ -147,6 +147,7 @@ impl ReplyTail {
 
 /// Encodes a response. If it exceeds the limit, it is replaced by an error, so that each request keeps
 /// exactly one response. Returns true in that case.
+#[inline]
 fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();
     encode::response(id, outcome, out);

@@ -47,11 +47,20 @@ impl Settings {
     }
 
     /// Runs `on_connect` of the application on the facts of a connection or request.
+    #[inline]
     pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
-        let Some(complete) = &self.on_connect else { return Ok(()) };
-        catch_unwind(AssertUnwindSafe(|| complete(facts))).map_err(|panic| {
-            end_panic(panic, |text| tracing::error!(panic = text, "`on_connect` panicked"));
-            OnConnectPanicked
-        })
+        match &self.on_connect {
+            Some(on_connect) => complete(on_connect, facts),
+            None => Ok(()),
+        }
     }
+}
+
+/// Apart, so that a request without `on_connect` does not pay for it.
+#[inline(never)]
+fn complete(on_connect: &OnConnect, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
+    catch_unwind(AssertUnwindSafe(|| on_connect(facts))).map_err(|panic| {
+        end_panic(panic, |text| tracing::error!(panic = text, "`on_connect` panicked"));
+        OnConnectPanicked
+    })
 }

@@ -23,6 +23,7 @@ use super::response::{Dispatched, tap_reply};
 use super::service::HttpService;
 use crate::BoxFuture;
 use crate::connection::HttpHead;
+use crate::context::Origin;
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer, ReplyTail};
 use crate::io::WakeGated;
@@ -30,7 +31,7 @@ use crate::io::linger::Linger;
 use crate::io::read_buffer::ReadBuffer;
 use crate::io::write_buffer::WriteBuffer;
 use crate::io::{Meter, Metered};
-use crate::tap::Direction;
+use crate::tap::{Direction, Taps};
 
 /// The bytes that are read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
@@ -223,13 +224,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         dispatched: &Dispatched,
     ) {
         let tap = &self.service.state.dispatcher.settings.tap;
-        match &tail {
-            Some(tail) if !tap.is_none() => {
-                let reply =
-                    [reply.as_deref().unwrap_or_default(), &tail.result, &tail.end].concat();
-                tap_reply(tap, Some(&reply.into()), &dispatched.origin);
-            }
-            _ => tap_reply(tap, reply.as_ref(), &dispatched.origin),
+        if !tap.is_none() {
+            tap_whole_reply(tap, reply.as_ref(), tail.as_deref(), &dispatched.origin);
         }
         write_reply(reply, tail, dispatched, self.last, &mut self.outgoing);
         self.over = self.last;
@@ -318,5 +314,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         }
         let linger = self.linger.get_or_insert_with(Linger::new);
         linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(FastPathEnd::Closed))
+    }
+}
+
+/// Shows a reply to the tap as one message, also where its result is a separate tail.
+#[cold]
+fn tap_whole_reply(tap: &Taps, reply: Option<&Bytes>, tail: Option<&ReplyTail>, origin: &Origin) {
+    match tail {
+        None => tap_reply(tap, reply, origin),
+        Some(ReplyTail { result, end }) => {
+            let reply = [reply.map_or(&[][..], |reply| reply), result, end].concat();
+            tap_reply(tap, Some(&reply.into()), origin);
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 
-use crate::connection::{Connection, HttpHead};
+use crate::connection::{Connection, ConnectionId, HttpHead};
 #[cfg(feature = "tls")]
 use crate::io::tls::PeerCertificates;
 
@@ -46,6 +46,7 @@ impl Remote {
     }
 
     /// The facts of a request.
+    #[inline]
     pub(super) fn connection(
         &self,
         [plain, _secure]: [&'static str; 2],
@@ -56,7 +57,7 @@ impl Remote {
             RequestSource::Program => None,
             RequestSource::Listener(remote) => remote,
         };
-        let (id, session) = (OnceLock::new(), OnceLock::new());
+        let (id, session) = (ConnectionId::default(), OnceLock::new());
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
