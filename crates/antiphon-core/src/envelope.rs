@@ -99,7 +99,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Like `to_entry`, for a batch: of a valid call or result only the spans are kept.
+    /// Like `to_entry`, for a batch: keeps only the spans of a valid call or result.
     #[inline(always)]
     pub(crate) fn to_scanned_entry(&self, rules: &Rules) -> ScannedEntry {
         if self.is_response() {
@@ -227,7 +227,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Why an Object is not a valid message.
+/// The reason why an Object is not a valid message.
 enum EnvelopeError {
     Missing(usize),
     Twice(usize),

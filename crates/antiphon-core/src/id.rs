@@ -84,7 +84,7 @@ impl Id {
 
     /// The value of a Number that is a whole number below 2^64.
     ///
-    /// `7.0` counts as 7: a peer that stores numbers as floats may write it so.
+    /// `7.0` counts as 7, because a peer that stores numbers as floats may write `7.0`.
     pub fn as_u64(&self) -> Option<u64> {
         let Self::Number(NumberId(text)) = self else {
             return None;

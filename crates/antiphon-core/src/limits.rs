@@ -32,7 +32,7 @@ pub struct Limits {
     pub depth: usize,
     /// The maximum number of requests of one connection in flight. Enforced by the dispatcher.
     pub in_flight: usize,
-    /// The maximum number of our own calls on one connection that wait for a response. Enforced by
+    /// The maximum number of outgoing calls on one connection that wait for a response. Enforced by
     /// `session`.
     pub pending_calls: usize,
     /// The maximum number of subscriptions of one connection. Enforced by the connection.

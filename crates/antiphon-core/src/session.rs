@@ -18,7 +18,7 @@ use crate::id::Id;
 /// not run out.
 const MAX_ID: u64 = 1 << 63;
 
-/// The table of one connection: waiters `W` for our own calls, and tokens `T` for the peer's requests.
+/// The table of one connection: waiters `W` for outgoing calls, and tokens `T` for the peer's requests.
 ///
 /// ```
 /// use antiphon_core::{Answered, Session};
@@ -72,7 +72,7 @@ struct PendingEntry<W> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// Why a call was refused before it was sent.
+/// The reason why a call was refused before it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The connection has ended.
@@ -83,7 +83,7 @@ pub enum Refused {
         "{0} calls are pending already; raise the limit of pending calls or make fewer calls at once"
     )]
     TooMany(usize),
-    /// A call with this id is pending, or the id is in the range of our own ids.
+    /// A call with this id is pending, or the id is 2^63 or more.
     #[error("a call with this id is pending, or the id is 2^63 or more; choose another id")]
     IdInUse,
 }

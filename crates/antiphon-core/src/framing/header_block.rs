@@ -15,7 +15,7 @@ const MAX_BLOCK: usize = 8 * 1024;
 const MAX_EXCERPT: usize = 40;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 
-/// Why a header block is malformed.
+/// The reason why a header block is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// A line is not a header.

@@ -128,7 +128,7 @@ pub struct UnknownFraming {
     pub name: String,
 }
 
-/// Why a frame could not be taken from the stream. The stream stays usable after each error.
+/// The reason why a frame could not be taken from the stream. The stream stays usable after each error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The frame is over the limit. The error is reported once, and the frame is skipped.

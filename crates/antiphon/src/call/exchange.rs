@@ -1,9 +1,9 @@
 //! One exchange: an outgoing message and its reply, which are matched by id.
 //!
 //! Every transport encodes calls and batches in the same way. This module matches the replies of
-//! transports that carry one reply per message (HTTP and [`RequestReply`](crate::RequestReply)). A duplex
-//! connection has the replies of many messages in flight, so its `Session` matches them. Nothing here
-//! reads or writes a socket.
+//! transports that carry one reply per message (HTTP and `RequestReply`). A duplex connection has the
+//! replies of many messages in flight, so its `Session` matches them. Nothing here reads or writes a
+//! socket.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};

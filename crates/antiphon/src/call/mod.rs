@@ -1,6 +1,6 @@
 //! Outgoing calls.
 //!
-//! A [`Caller`] sends calls, for example a [`Peer`](crate::Peer) or an HTTP client. [`Call`] and [`Batch`]
+//! A [`Caller`] sends calls, for example a [`Peer`] or an HTTP client. [`Call`] and [`Batch`]
 //! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;

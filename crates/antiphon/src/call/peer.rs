@@ -32,7 +32,7 @@ pub struct Peer {
     link: Arc<dyn Link>,
 }
 
-/// How a connection ends.
+/// The way in which a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
     /// Refuse new requests, finish running handlers, send queued messages.
@@ -41,7 +41,7 @@ pub(crate) enum Stop {
     Now,
 }
 
-/// A connection as its handles see it.
+/// The interface of a connection to its handles.
 pub(crate) trait Link: Send + Sync {
     fn connection(&self) -> &Connection;
 

@@ -50,7 +50,8 @@ pub enum CallError {
     /// The peer violated the protocol.
     #[error("the peer violated the protocol: {0}")]
     Protocol(String),
-    /// This transport cannot call the peer back.
+    /// The transport cannot carry calls from the server to the client. Subscriptions and progress need
+    /// such calls.
     #[error("{0} cannot call back; connect by WebSocket or a stream")]
     NoWayBack(&'static str),
     /// The transport failed, or the response is not JSON-RPC.
@@ -59,7 +60,7 @@ pub enum CallError {
     /// The connection does not support this feature.
     #[error("this connection has no {0}")]
     Unsupported(&'static str),
-    /// Too many calls are pending.
+    /// The call was refused before it was sent, for example because too many calls are pending.
     #[error(transparent)]
     Refused(Refused),
     /// This transport cannot send headers with a call.

@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_live_message_keeps_its_buffer_out_of_the_pool() {
-        // Half of the buffer: the rest is as large as a smaller buffer.
+        // The message uses half of the buffer. The other half is as large as a smaller buffer.
         let (mut pooled, memory) = large(128 << 10);
         pooled.put_bytes(b'x', 64 << 10);
         let message = pooled.split().freeze();

@@ -76,8 +76,8 @@ impl ReadBuffer {
     #[inline]
     fn make_room(&mut self, wanted: usize) -> usize {
         if wanted > 0 && self.buf.len() + wanted > buffer_pool::SIZE {
-            // One byte more than needed: a read that does not fill the room has taken everything, so
-            // no second read is needed to find out.
+            // One byte more than needed: if a read does not fill the room, the stream has no more
+            // bytes, and no second read is needed to find that out.
             self.buf.large(wanted + 1);
             return wanted + 1;
         }

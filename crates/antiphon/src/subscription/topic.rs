@@ -20,7 +20,7 @@ pub struct Topic {
     pub(crate) subscribe: String,
     pub(crate) item: String,
     pub(crate) unsubscribe: String,
-    /// The first param of `subscribe`, where several topics share one method.
+    /// The first param of `subscribe`, if several topics share one method.
     pub(crate) kind: Option<String>,
     pub(crate) buffer: usize,
     pub(crate) overflow: Overflow,

@@ -99,7 +99,7 @@ pub(crate) struct RequestReplyCaller<W> {
     /// The largest reply, in bytes.
     max_reply: usize,
     tap: Taps,
-    /// The connection that taps are shown.
+    /// The connection that taps receive with each message.
     connection: Connection,
 }
 

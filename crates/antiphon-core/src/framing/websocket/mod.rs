@@ -139,7 +139,7 @@ impl WebSocketDeframer {
         Ok(Some(Frame { opcode, is_last, length, mask, unmasked: 0 }))
     }
 
-    /// Checks the limit. It is for whole messages, so the fragments received before count.
+    /// Checks the limit, which applies to a whole message. So the fragments received before count too.
     fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, WebSocketError> {
         let before = match &self.message {
             Some(message) if opcode == Opcode::Continuation => message.payload.len(),

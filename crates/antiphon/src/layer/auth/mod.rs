@@ -93,7 +93,7 @@ impl Auth {
         self
     }
 
-    /// Returns the rules for a change, with a new mark.
+    /// Gives the rules a new mark, and returns them mutably.
     fn rules(&mut self) -> &mut AuthRules {
         let rules = Arc::make_mut(&mut self.0);
         rules.mark = NEXT_MARK.fetch_add(1, Ordering::Relaxed);
