@@ -138,7 +138,7 @@ impl ClientRunner {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(ClientWire::name).collect();
-        Some(format!("applies only to {}", names.join(" and ")))
+        Some(format!("applies only to {}", names.join(", ")))
     }
 }
 

@@ -108,7 +108,7 @@ impl SuiteRun {
                 [] => "cannot be expressed over this transport".to_owned(),
                 only => {
                     let names: Vec<String> = only.iter().map(ToString::to_string).collect();
-                    format!("applies only to {}", names.join(" and "))
+                    format!("applies only to {}", names.join(", "))
                 }
             });
         }

@@ -92,7 +92,7 @@ pub enum Profile {
     Plain,
     /// Language servers: no batches, `initialize` first
     Lsp,
-    /// Bitcoin Core: 1.0 beside 2.0
+    /// Bitcoin Core: JSON-RPC 1.0 and 2.0
     Bitcoin,
     /// Ethereum nodes: params by position
     Ethereum,
