@@ -85,7 +85,7 @@ const ENDING: &[Ending] = &[
     (
         "fallback",
         cfg!(feature = "http"),
-        &["40 + 2 = 42", "/fallback.rs: 200 //! Files beside the service", "/missing.rs: 404"],
+        &["40 + 2 = 42", "/fallback.rs: 200 //! A service and static files", "/missing.rs: 404"],
     ),
     (
         "tls",
