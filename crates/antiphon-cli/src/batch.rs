@@ -34,9 +34,10 @@ const EXAMPLES: &str = r#"Examples:
       antiphon batch http://127.0.0.1:8650 | jq .result
 
 Input: one message per line, or one Array of messages.
-  {"method":"sum","params":[1,2]}            a call; its position is its id
+  {"method":"sum","params":[1,2]}            a call; its id is its position
   {"method":"sum","params":[1,2],"id":"s"}   a call with an id
-  {"jsonrpc":"2.0","method":"update"}        a notification: with jsonrpc, no id
+  {"jsonrpc":"2.0","method":"update"}        a notification
+A message without an id is a notification only if it has the member jsonrpc.
 
 Output: one response per line, with your ids, in the order of the calls. On the
 wire the batch uses other ids. The exit code is 1 if any response is an error."#;

@@ -22,18 +22,18 @@ use crate::{connect, endpoint, output};
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CheckArgs {
-    /// The server's endpoint, such as http://127.0.0.1:8650, unix:/run/app.sock, exec:my-server
+    /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
     #[arg(value_name = "ENDPOINT", value_parser = first, required_unless_present = "list")]
     first: Option<First>,
-    /// Transcripts to run instead of the built-in suite
+    /// Run these transcripts instead of the built-in suite
     files: Vec<PathBuf>,
-    /// A harmless method of the server, for cases that need one [default: found automatically]
+    /// Call this harmless method in cases that need one [default: found automatically]
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Valid params of that method, as JSON
+    /// Pass these params to --method: a JSON Array or Object
     #[arg(long, value_name = "JSON", requires = "method", default_value = "[]")]
     params: RawParams,
-    /// The dialect of the server, if it deviates from JSON-RPC 2.0 on purpose
+    /// Expect this dialect, if the server deviates from JSON-RPC 2.0 on purpose
     #[arg(long, value_enum, default_value_t = Profile::Plain)]
     profile: Profile,
     /// Start the server with this command, restart it after a crash, and kill it at the end
@@ -49,13 +49,13 @@ pub(crate) struct CheckArgs {
     allow_remote: bool,
     #[command(flatten)]
     reporting: ReportArgs,
-    /// The time limit of one response
+    /// Wait this long for each response
     #[arg(long, value_name = "TIME", default_value_t = Span(ServerCheck::TIMEOUT))]
     timeout: Span,
-    /// The time limit of the whole run; 0 or none for no limit [default: 25s, 5m with --hostile]
+    /// Stop the run after this long; 0 or none disables it [default: 25s, or 5m with --hostile]
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
-    /// A header to send, as in 'Authorization: Bearer ...'; may be repeated
+    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
     #[command(flatten)]
@@ -86,7 +86,8 @@ impl std::str::FromStr for RawParams {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let json = RawJson::parse(text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
+        let json = RawJson::parse(text.as_bytes().to_vec())
+            .map_err(|error| format!("not JSON: {error}"))?;
         match json.as_str().trim_start().as_bytes().first() {
             Some(b'[' | b'{') => Ok(Self(json.as_str().to_owned())),
             _ => {
@@ -103,24 +104,24 @@ Examples:
   antiphon check http://127.0.0.1:8545 --method eth_chainId
   antiphon check tcp://127.0.0.1:4000 --method get_user --params '{\"id\":1}'
   antiphon check exec+header:clangd --profile lsp
-  antiphon check http://127.0.0.1:3000 --spawn 'node server.js'    starts and restarts it
+  antiphon check http://127.0.0.1:3000 --spawn 'node server.js'    # starts and restarts it
   antiphon check http://127.0.0.1:3000 --only batch --only ids -v
   antiphon check http://127.0.0.1:3000 --baseline known.txt --update-baseline
   antiphon check http://127.0.0.1:3000 --format junit > report.xml
-  antiphon check http://127.0.0.1:3000 my/*.wire                   runs your own transcripts
+  antiphon check http://127.0.0.1:3000 my/*.wire                   # your own transcripts
   antiphon check --list
   antiphon check --list my/*.wire
 
-An unmet MUST of the specification is a failure, and an unmet SHOULD is a warning. Where the
-specification leaves a choice, the behaviour is reported, not scored. A crash is always a failure.
+A violated MUST is a failure, and a violated SHOULD is a warning. Where the specification leaves a
+choice, the behavior is reported, not scored. A crash is always a failure.
 
 Exit codes:
     0  no failure; with --baseline, no case is worse
-    1  a failure; with --baseline, a case is worse; or the server went away during the run
+    1  a failure; with --baseline, a case is worse; or the server became unreachable
     2  invalid command line or transcript, or another process listens on the port of --spawn
     3  the server is unreachable, or the report cannot be written
-    4  the time was up before all cases were run, and none failed
-    5  the server replies to no call, so no case can be run
+    4  --budget ended the run before all cases were run, and none failed
+    5  no ordinary call succeeds, so no case can be run
   130  Ctrl-C, SIGTERM or SIGHUP; a server that --spawn started is killed too";
 
 pub(crate) async fn run(mut args: CheckArgs) -> Result<Exit, CommandError> {
@@ -195,13 +196,13 @@ impl CheckArgs {
         ];
         let exit = self.reporting.report(baseline, facts, start.elapsed(), run.results)?;
         if run.is_gone {
-            let what = "the server went away before all cases were run";
+            let what = "the server became unreachable before all cases were run";
             return Err(CommandError::new(Exit::PeerError, what));
         }
         if run.is_late && exit == Exit::Success {
             return Err(CommandError::new(
                 Exit::Timeout,
-                "the time was up before all cases were run",
+                "the time limit was reached before all cases were run",
             )
             .hint("--budget 2m allows more time"));
         }

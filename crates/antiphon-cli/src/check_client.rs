@@ -16,30 +16,30 @@ use crate::quantity::{Count, MaybeSpan, Span};
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub(crate) struct CheckClientArgs {
-    /// The client's command, run once per scenario; {endpoint} is replaced with the server's endpoint,
-    /// {address} with its host and port or its path, {port} with its port
+    /// Start the client with this command, once per scenario. In it, {endpoint} stands for the endpoint
+    /// of the server, {address} for its host and port or its path, and {port} for its port
     #[arg(last = true, required_unless_present = "list", value_name = "COMMAND")]
     command: Vec<String>,
-    /// The transport of the scenarios
+    /// Serve the scenarios over this transport
     #[arg(long, value_enum, default_value_t = ClientTransport::Http)]
     over: ClientTransport,
-    /// The framing of a raw stream (tcp, unix or stdio) [default: line]
+    /// Use this framing for tcp, unix or stdio [default: line]
     #[arg(long, value_enum)]
     framing: Option<ClientFraming>,
-    /// The result of ordinary calls, for clients that check it [default: the params of the call]
+    /// Return this result to ordinary calls [default: the params of the call]
     #[arg(long, value_name = "JSON", value_parser = json)]
     result: Option<String>,
     #[command(flatten)]
     selection: SelectionArgs,
     #[command(flatten)]
     reporting: ReportArgs,
-    /// The number of clients to run at once
+    /// Run this many clients at once
     #[arg(short, long, value_name = "COUNT", default_value_t = Count(1))]
     jobs: Count,
-    /// The time limit of one scenario
+    /// Kill a client that runs longer than this
     #[arg(long, value_name = "TIME", default_value_t = Span(ClientCheck::TIMEOUT))]
     timeout: Span,
-    /// The time limit of the whole run; 0 or none for no limit
+    /// Stop the run after this long; 0 or none disables it
     #[arg(long, value_name = "TIME", default_value_t = ClientCheck::BUDGET.into())]
     budget: MaybeSpan,
 }
@@ -60,17 +60,17 @@ Examples:
   antiphon check-client --format junit -- ./client {endpoint} > report.xml
   antiphon check-client --list
 
-In a report, --> marks messages of the server and <-- messages of the client. To treat an error as a
-result, to lose a result, to crash or to hang is a failure. To accept an invalid response is a
-warning. Where the specification leaves a choice, the behaviour is reported, not scored.
+In a report, --> marks messages of the server and <-- messages of the client. A client fails if it
+treats an error as a result, loses a result, crashes or hangs. It gets a warning if it accepts an
+invalid response. Where the specification leaves a choice, the behavior is reported, not scored.
 
 Exit codes:
     0  no failure; with --baseline, no case is worse
     1  a failure; with --baseline, a case is worse
     2  invalid command line
     3  the client does not start
-    4  the time was up before all scenarios were run, and none failed
-    5  the client makes no call, or fails although it gets a result, so no scenario can be run
+    4  --budget ended the run before all scenarios were run, and none failed
+    5  no ordinary call succeeds: the client makes no call, or fails although it gets a result
   130  Ctrl-C, SIGTERM or SIGHUP; running clients are killed too";
 
 fn json(text: &str) -> Result<String, String> {
@@ -108,7 +108,7 @@ pub(crate) async fn run(args: CheckClientArgs) -> Result<Exit, CommandError> {
     if run.is_late && exit == Exit::Success {
         return Err(CommandError::new(
             Exit::Timeout,
-            "the time was up before all scenarios were run",
+            "the time limit was reached before all scenarios were run",
         )
         .hint("--budget 10m allows more time"));
     }

@@ -16,13 +16,13 @@ use crate::output;
 /// The flags that choose cases.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SelectionArgs {
-    /// Run only these: a group, a case, a prefix such as id-*, or a level; may be repeated
+    /// Run only these cases: a group, a name, a prefix such as id-*, or a level [repeatable]
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     only: Vec<String>,
-    /// Skip these; may be repeated
+    /// Skip these cases: patterns as for --only [repeatable]
     #[arg(long, value_name = "PATTERN", help_heading = "Cases")]
     skip: Vec<String>,
-    /// List the cases, and run none
+    /// List the cases and exit
     #[arg(long, help_heading = "Cases")]
     pub(crate) list: bool,
 }
@@ -44,10 +44,10 @@ pub(crate) fn list<'a>(cases: impl Iterator<Item = CaseSummary<'a>>) -> Result<E
 /// The flags of the report.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The format of the report
+    /// Print the report in this format
     #[arg(long, value_enum, default_value_t = ReportFormat::Text, help_heading = "Report")]
     format: ReportFormat,
-    /// A file of known findings: fail only if a case is worse, and list those that are better
+    /// Read known findings from this file, and fail only if a case is worse
     #[arg(long, value_name = "FILE", help_heading = "Report")]
     baseline: Option<PathBuf>,
     /// Write the findings of this run to the --baseline file

@@ -30,7 +30,7 @@ pub(crate) struct MiddlewareArgs {
     /// [repeatable]
     #[arg(long, env = "ANTIPHON_RATE_LIMIT", value_name = "[METHOD=]RATE", value_delimiter = ',')]
     rate_limit: Vec<Rate>,
-    /// Limit the calls that run at once, over all connections; as many more may wait in a queue
+    /// Limit the calls that run at once over all connections; the queue holds as many calls again
     #[arg(long, env = "ANTIPHON_MAX_CONCURRENCY", value_name = "COUNT")]
     max_concurrency: Option<Count>,
     /// Serve only methods that match, such as echo or 'db.*' [repeatable]
@@ -112,7 +112,9 @@ impl MiddlewareArgs {
         }
         for line in lines(&self.auth_basic)? {
             let (user, password) = line.split_once(':').ok_or_else(|| {
-                CommandError::usage("--auth-basic needs a user and a password, such as ada:secret")
+                CommandError::usage(
+                    "--auth-basic requires a user and a password, such as ada:secret",
+                )
             })?;
             auth = auth.basic(user, password);
         }

@@ -100,8 +100,8 @@ fn object(params: &[TypedParam<'_>]) -> Result<String, CommandError> {
 }
 
 fn mixed(name: &str) -> CommandError {
-    CommandError::usage(format!("param `{name}` is by name, but others are by position"))
-        .hint(format!("give all by position or all by name; '\"{name}=...\"' is a String"))
+    CommandError::usage(format!("params cannot be mixed: `{name}` has a name, but others do not"))
+        .hint(format!("name all params or none; to send text with a `=` by position, quote it: '\"{name}=...\"'"))
 }
 
 fn param(text: &str) -> Result<TypedParam<'_>, CommandError> {

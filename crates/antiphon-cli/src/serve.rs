@@ -33,7 +33,8 @@ pub(crate) struct ServeArgs {
     /// Allow web pages of this origin, such as https://app.example, or * for any [repeatable]
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Accept this Host header; a loopback address otherwise accepts only local names [repeatable]
+    /// Accept this Host header too; by default, a loopback address accepts only loopback hosts
+    /// [repeatable]
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
     /// Serve from this many threads [default: one per core]

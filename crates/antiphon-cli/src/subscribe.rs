@@ -22,9 +22,9 @@ pub(crate) struct SubscribeArgs {
     #[command(flatten)]
     params: ParamArgs,
     /// Stop after this many items
-    #[arg(long, short = 'n', value_name = "COUNT")]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = item_count)]
     count: Option<u64>,
-    /// Method that ends the subscription [default: METHOD with `unsubscribe` for `subscribe`]
+    /// Method that ends the subscription [default: METHOD, with `subscribe` replaced by `unsubscribe`]
     #[arg(long, value_name = "NAME")]
     unsubscribe: Option<String>,
     /// Reconnect and subscribe again after the connection is lost
@@ -42,6 +42,10 @@ Examples:
 Each item is one line of JSON on stdout. --timeout applies to the connection
 and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
 items are reported on stderr. HTTP has no subscriptions: use ws:// instead.";
+
+fn item_count(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a count; use a whole number such as 5"))
+}
 
 pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     let topic = Topic::new(&args.method, "", &args.unsubscribe_method()?);

@@ -63,7 +63,7 @@ impl ScannedEntry {
     }
 
     /// Whether it is a valid Response.
-    pub(crate) fn is_answer(&self) -> bool {
+    pub(crate) fn is_response(&self) -> bool {
         match self {
             Self::Call(_) => false,
             Self::Result { .. } => true,
@@ -72,13 +72,13 @@ impl ScannedEntry {
     }
 
     /// Whether it is a Response, valid or not.
-    fn is_any_answer(&self) -> bool {
+    fn is_any_response(&self) -> bool {
         match self {
             Self::Other(entry) => match &**entry {
                 Ok(message) => matches!(message, Message::Response(_)),
                 Err(invalid) => invalid.intent == Intent::Response,
             },
-            item => item.is_answer(),
+            item => item.is_response(),
         }
     }
 }
@@ -169,7 +169,7 @@ impl Entries {
     /// Removes and returns the remaining Responses, invalid ones included.
     pub fn take_answers(&mut self) -> Vec<Entry> {
         let items = std::mem::take(&mut self.items);
-        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_answer);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_response);
         self.items = rest.into_iter();
         answers.into_iter().map(|item| entry(item, &self.frame)).collect()
     }

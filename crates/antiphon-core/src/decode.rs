@@ -18,6 +18,15 @@ use crate::message::{Entry, Intent, Invalid, Payload};
 use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// Limits of the decoder, and the deviations from the specification that it accepts.
+///
+/// ```
+/// use antiphon_core::{Payload, Rules, decode};
+///
+/// let frame = br#"{"jsonrpc":"2.0","method":"ping","params":null,"id":1}"#[..].into();
+/// assert!(matches!(decode(&frame, &Rules::default()), Payload::One(Err(_))));
+/// let lenient = Rules { null_params: true, ..Rules::default() };
+/// assert!(matches!(decode(&frame, &lenient), Payload::One(Ok(_))));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The maximum nesting of Arrays and Objects.
@@ -111,7 +120,7 @@ fn batch(
     let mut items = Vec::new();
     loop {
         let limit = match items.first() {
-            Some(first) if ScannedEntry::is_answer(first) => rules.batch_answers,
+            Some(first) if ScannedEntry::is_response(first) => rules.batch_answers,
             _ => rules.batch_entries,
         };
         if items.len() >= limit {
@@ -123,7 +132,7 @@ fn batch(
         if scanner.peek(at) == Some(b'{') {
             let mut envelope = Envelope::of(frame);
             at = envelope.read(scanner, at, 1)?;
-            items.push(envelope.to_item(rules));
+            items.push(envelope.to_scanned_entry(rules));
         } else {
             at = scanner.value(at, 1)?;
             items.push(ScannedEntry::Other(Box::new(not_an_object(frame, start))));

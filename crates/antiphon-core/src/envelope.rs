@@ -89,7 +89,7 @@ impl<'a> Envelope<'a> {
     /// Builds the entry.
     #[inline]
     pub(crate) fn to_entry(&self, rules: &Rules) -> Entry {
-        if self.is_answer() {
+        if self.is_response() {
             return self.to_response();
         }
         match self.call(rules) {
@@ -101,8 +101,8 @@ impl<'a> Envelope<'a> {
 
     /// Like `to_entry`, for a batch: of a valid call or result only the spans are kept.
     #[inline(always)]
-    pub(crate) fn to_item(&self, rules: &Rules) -> ScannedEntry {
-        if self.is_answer() {
+    pub(crate) fn to_scanned_entry(&self, rules: &Rules) -> ScannedEntry {
+        if self.is_response() {
             if let Ok(true) = self.holds_result() {
                 return ScannedEntry::Result { id: self.span(ID), result: self.span(RESULT) };
             }
@@ -133,7 +133,7 @@ impl<'a> Envelope<'a> {
         message
     }
 
-    fn is_answer(&self) -> bool {
+    fn is_response(&self) -> bool {
         !self.has(METHOD) && (self.has(RESULT) || self.has(ERROR))
     }
 

@@ -14,6 +14,13 @@ use serde::Serialize;
 use crate::json::RawJson;
 
 /// The code of an error (section 5.1): any integer.
+///
+/// ```
+/// use antiphon_core::{Code, ErrorObject};
+///
+/// assert_eq!(ErrorObject::invalid_params().code, Code::INVALID_PARAMS);
+/// assert_eq!(ErrorObject::new(7, "out of tea").code, Code(7));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub i64);
 
@@ -131,7 +138,7 @@ impl ErrorObject {
             .with_data(&format_args!("the limit is {limit} bytes"))
     }
 
-    /// Server is busy, -32009; `data` has the reason.
+    /// Server busy, -32009; `data` has the reason.
     pub fn server_busy(reason: &'static str) -> Self {
         Self::of(Code::SERVER_BUSY, "Server busy").with_data(reason)
     }

@@ -69,11 +69,11 @@ impl InlineText {
 }
 
 /// The largest buffer that is kept for the next value.
-const KEPT: usize = 64 * 1024;
+const MAX_REUSED: usize = 64 * 1024;
 
 thread_local! {
     /// The buffer that values are serialized into. It is reused, so most values need no allocation.
-    static SERIALIZED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static ENCODE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl RawJson {
@@ -91,10 +91,10 @@ impl RawJson {
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         // The buffer is taken out of the cell. If serializing this value serializes another value, that
         // one finds an empty buffer.
-        let mut text = SERIALIZED.take();
+        let mut text = ENCODE_BUFFER.take();
         text.clear();
         serde_json::to_writer(&mut text, value)?;
-        if text.len() > KEPT {
+        if text.len() > MAX_REUSED {
             return Ok(Self(Repr::Shared(text.into())));
         }
         let len = text.len();
@@ -106,7 +106,7 @@ impl RawJson {
             let bytes = text.first_chunk().copied().unwrap_or_default();
             Self(Repr::Inline(InlineText::of(bytes, len)))
         };
-        SERIALIZED.set(text);
+        ENCODE_BUFFER.set(text);
         Ok(json)
     }
 
@@ -260,8 +260,8 @@ mod tests {
             INLINE_CAPACITY - 2,
             INLINE_CAPACITY - 1,
             INLINE_CAPACITY,
-            KEPT,
-            KEPT + 1,
+            MAX_REUSED,
+            MAX_REUSED + 1,
         ] {
             let text = format!("\"{}\"", "x".repeat(len));
             let parsed = RawJson::parse(text.clone()).unwrap();

@@ -21,6 +21,18 @@ use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace::TraceContext;
 
 /// A call that expects a response (section 4).
+///
+/// ```
+/// use antiphon_core::{Method, Params, Request};
+/// use bytes::BytesMut;
+///
+/// let params = Some(Params::parse("[42,23]")?);
+/// let request = Request { id: 1.into(), method: Method::new("subtract"), params, trace: None };
+/// let mut out = BytesMut::new();
+/// request.encode(&mut out);
+/// assert_eq!(out, r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#);
+/// # Ok::<(), antiphon_core::ParamsError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The id, which the Response repeats.
@@ -34,6 +46,15 @@ pub struct Request {
 }
 
 /// A call without a response (section 4.1).
+///
+/// ```
+/// use antiphon_core::{Method, Notification};
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Notification { method: Method::new("update"), params: None, trace: None }.encode(&mut out);
+/// assert_eq!(out, r#"{"jsonrpc":"2.0","method":"update"}"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The method to call.
@@ -45,6 +66,15 @@ pub struct Notification {
 }
 
 /// The response to a Request (section 5).
+///
+/// ```
+/// use antiphon_core::{ErrorObject, Response};
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Response { id: 1.into(), outcome: Err(ErrorObject::method_not_found()) }.encode(&mut out);
+/// assert!(out.starts_with(br#"{"jsonrpc":"2.0","error":{"code":-32601"#));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The id of the Request.
@@ -111,6 +141,14 @@ pub enum Intent {
 }
 
 /// The name of a method, both as it was received and unescaped.
+///
+/// ```
+/// use antiphon_core::{Method, RawJson};
+///
+/// let escaped = Method::from_json(RawJson::parse(r#""textDocument\/hover""#)?);
+/// assert_eq!(escaped, Some(Method::new("textDocument/hover")));
+/// # Ok::<(), antiphon_core::SyntaxError>(())
+/// ```
 #[derive(Clone)]
 pub struct Method {
     quoted: RawJson,
@@ -202,6 +240,16 @@ impl fmt::Display for Method {
 }
 
 /// The parameters of a call: an Array or an Object, never anything else (section 4.2).
+///
+/// ```
+/// use antiphon_core::Params;
+///
+/// let by_position = Params::encode(&(42, 23))?.expect("two params");
+/// assert_eq!(by_position.as_json().as_str(), "[42,23]");
+/// assert!(Params::encode(&())?.is_none());
+/// assert!(Params::parse("42").is_err());
+/// # Ok::<(), antiphon_core::ParamsError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Params(RawJson);
 

@@ -1,7 +1,7 @@
 //! The calls in flight on one connection, in both directions.
 //!
 //! Outgoing calls and requests of the peer are in two tables, because both sides choose their ids
-//! independently and the same id may occur in both. For example, clangd also starts with id 0. The
+//! independently and the same id may occur in both. For example, clangd also calls with id 0. The
 //! session is a pure state machine: it never reads a clock, locks or wakes. Its owner does.
 //!
 //! Invariant: every waiter that is added is returned exactly once: by its response, by `abandon`, or by
@@ -19,6 +19,17 @@ use crate::id::Id;
 const MAX_ID: u64 = 1 << 63;
 
 /// The table of one connection: waiters `W` for our own calls, and tokens `T` for the peer's requests.
+///
+/// ```
+/// use antiphon_core::{Answered, Session};
+///
+/// let mut session: Session<&str, ()> = Session::new(16);
+/// let id = session.call("the waiter of a call")?;
+/// assert_eq!(session.pending(), 1);
+/// assert_eq!(session.answer(&id.into()), Answered::Waiter("the waiter of a call"));
+/// assert_eq!(session.answer(&id.into()), Answered::Late);
+/// # Ok::<(), antiphon_core::Refused>(())
+/// ```
 #[derive(Debug)]
 pub struct Session<W, T> {
     next: u64,

@@ -88,6 +88,14 @@ pub enum Endpoint {
 }
 
 /// A host and an optional port.
+///
+/// ```
+/// use antiphon::{Authority, Endpoint};
+///
+/// let authority = Authority { host: "::1".to_owned(), port: Some(4000) };
+/// let endpoint = Endpoint::Tcp { authority, framing: None, secure: false };
+/// assert_eq!(endpoint.to_string(), "tcp://[::1]:4000");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// A name or an IP address; an IPv6 address without brackets.

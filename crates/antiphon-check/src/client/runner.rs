@@ -117,7 +117,7 @@ impl ClientRunner {
             (_, EntryState::Ordinary) => Some(ordinary.clone()),
             (_, EntryState::NotRun(reason)) => Some(not_run(reason)),
             (_, EntryState::Late) => {
-                Some(not_run("the time was up; --budget allows more".to_owned()))
+                Some(not_run("the time limit was reached; --budget sets a longer one".to_owned()))
             }
             (SuiteEntry::Scenario(scenario), EntryState::Seen(observation)) => {
                 observed.add(scenario.about.name, &observation.record);
@@ -138,7 +138,7 @@ impl ClientRunner {
             return None;
         }
         let names: Vec<&str> = about.wires.iter().copied().map(ClientWire::name).collect();
-        Some(format!("only for {}", names.join(", ")))
+        Some(format!("applies only to {}", names.join(" and ")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The report for people: by group; each finding with its messages, the expected behaviour, the reason
+//! The report for people: by group; each finding with its messages, the expected behavior, the reason
 //! for the requirement, and the section of the specification.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,8 @@ use crate::spec_links;
 
 pub(super) fn report(report: &CheckReport, is_coloured: bool) -> String {
     let page = TextStyle { is_coloured, is_verbose: report.is_verbose };
-    let facts: Vec<&str> = report.facts.iter().map(|(_, value)| &**value).collect();
+    let facts: Vec<String> =
+        report.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let mut out = format!("{}\n\n", page.bold(&facts.join(" · ")));
     for group in report.groups() {
         let before = out.lines().count();
@@ -181,8 +182,11 @@ impl TextStyle {
             .filter(|status| report.count(*status) > 0)
             .map(|status| format!("{} {}", report.count(status), self.status(status)))
             .collect();
-        let total = report.results.len();
-        let _ = writeln!(out, "\n{total} cases in {:.1}s: {}", report.seconds, counts.join(", "));
+        let total = match report.results.len() {
+            1 => "1 case".to_owned(),
+            count => format!("{count} cases"),
+        };
+        let _ = writeln!(out, "\n{total} in {:.1}s: {}", report.seconds, counts.join(", "));
     }
 }
 

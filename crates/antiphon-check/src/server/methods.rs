@@ -136,7 +136,7 @@ impl ServerMethods {
         let first = first.ok_or("no call was made")?;
         if is_named && first.member("result").is_none() {
             let error = first.member("error").unwrap_or(&first);
-            return Err(format!("{method} returns no result but {error}"));
+            return Err(format!("`{method}` returns the error {error}"));
         }
         // The result of any other method may change at any time.
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
@@ -175,23 +175,27 @@ impl ServerMethods {
         }
     }
 
-    /// Returns a method that the case needs and the server lacks.
+    /// Describes a method that the case needs and the server does not have.
     pub(crate) fn lacks(&self, case: &TranscriptCase) -> Option<String> {
         let texts = || case.steps.iter().filter_map(sent);
         if !self.has_method && texts().any(|text| text.contains("\"<method>\"")) {
-            return Some("a known method: name one with --method".to_owned());
+            return Some("a method that returns a result; name one with --method".to_owned());
         }
         let is_meant = |name: &str| self.allows_name && name == self.method;
         let missing = |name: &str| !self.has.contains(name) && !is_meant(name);
         if let Some(needs) = &case.facts.needs {
-            return needs.iter().find(|name| missing(name)).map(|name| format!("`{name}`"));
+            return needs.iter().find(|name| missing(name)).map(|name| of_test_service(name));
         }
         if !case.steps.iter().any(asks_for_work) {
             return None;
         }
         let names = texts().flat_map(methods_in);
-        names.into_iter().find(|name| missing(name)).map(|name| format!("`{name}`"))
+        names.into_iter().find(|name| missing(name)).map(of_test_service)
     }
+}
+
+fn of_test_service(name: &str) -> String {
+    format!("the method `{name}` of the test service")
 }
 
 /// Checks that `echo` also returns named params, and null without params: a method of this name may do
@@ -368,7 +372,7 @@ mod tests {
             methods(has).lacks(case)
         };
         let echo = "--> {\"method\" : \"echo\",\"id\":1}\n<-- {\"result\":1}";
-        assert_eq!(lacks(&[], echo), Some("`echo`".into()));
+        assert_eq!(lacks(&[], echo), Some("the method `echo` of the test service".into()));
         assert_eq!(lacks(&["echo"], echo), None);
         assert_eq!(lacks(&[], "--> {\"method\":\"echo\"}\n<-!"), None);
         assert_eq!(
@@ -376,7 +380,10 @@ mod tests {
             None
         );
         assert_eq!(lacks(&[], "--> {\"params\":[\"echo\"]}\n<-- {\"result\":1}"), None);
-        assert_eq!(lacks(&[], "@ needs sum\n--> 1\n<-!"), Some("`sum`".into()));
+        assert_eq!(
+            lacks(&[], "@ needs sum\n--> 1\n<-!"),
+            Some("the method `sum` of the test service".into())
+        );
         assert_eq!(
             lacks(&[], "@ needs nothing\n--> {\"method\":\"sum\"}\n<-- {\"result\":1}"),
             None

@@ -23,7 +23,7 @@ const COMEBACK: Duration = Duration::from_secs(2);
 const STEP: Duration = Duration::from_millis(50);
 /// The time for a server to crash after a wrong reply.
 const CRASH_DELAY: Duration = Duration::from_millis(25);
-const TIME_UP: &str = "the time was up; --budget allows more";
+const TIME_UP: &str = "the time limit was reached; --budget sets a longer one";
 
 /// A running suite.
 pub(super) struct SuiteRun {
@@ -105,32 +105,32 @@ impl SuiteRun {
         let (facts, profile) = (&case.facts, self.dialer.profile);
         if !facts.fits(self.wire) {
             return Some(match &facts.only[..] {
-                [] => "not expressible over this wire".to_owned(),
+                [] => "cannot be expressed over this transport".to_owned(),
                 only => {
                     let names: Vec<String> = only.iter().map(ToString::to_string).collect();
-                    format!("only for {}", names.join(", "))
+                    format!("applies only to {}", names.join(" and "))
                 }
             });
         }
         if !facts.profiles.is_empty() && !facts.profiles.contains(&profile) {
             let names: Vec<String> = facts.profiles.iter().map(ToString::to_string).collect();
-            return Some(format!("only for --profile {}", names.join(", ")));
+            return Some(format!("applies only to --profile {}", names.join(" and ")));
         }
         if facts.unless.contains(&profile) {
-            return Some(format!("{profile} deviates here on purpose"));
+            return Some(format!("the profile {profile} deviates here on purpose"));
         }
         if facts.is_hostile && !self.is_hostile {
-            return Some("an attack; --hostile runs it".to_owned());
+            return Some("is an attack; --hostile runs it".to_owned());
         }
         if self.wire == WireKind::Values && !case.steps.iter().all(is_value) {
-            return Some("the values framing cannot carry invalid JSON".to_owned());
+            return Some("the framing `values` cannot carry invalid JSON".to_owned());
         }
         let crowds = |step: &CaseStep| matches!(step, CaseStep::Connect(_));
         if self.is_child() && case.steps.iter().any(crowds) {
-            return Some("needs a server that accepts many connections".to_owned());
+            return Some("requires a server that accepts many connections".to_owned());
         }
         if let Some(lacking) = self.methods.lacks(case) {
-            return Some(format!("the server lacks {lacking}"));
+            return Some(format!("requires {lacking}"));
         }
         if self.is_time_up() { Some(TIME_UP.to_owned()) } else { self.stop_reason.clone() }
     }
@@ -181,7 +181,7 @@ impl SuiteRun {
             FailureKind::Wrong => {
                 let last = before.get(last).map_or_else(String::new, |result| result.name.clone());
                 let how = format!(
-                    "only on a connection that an earlier case used, the last one {last}; correct on a new connection"
+                    "the server fails only on a connection that earlier cases used (the last one: {last}); on a new connection it is correct"
                 );
                 return result_of_finding(case, finding.because(&how), dialogue);
             }
@@ -337,7 +337,8 @@ impl SuiteRun {
             }
         }
         self.is_gone = true;
-        self.stop_reason = Some("the server was gone; --spawn restarts it".to_owned());
+        self.stop_reason =
+            Some("the server no longer accepts connections; --spawn restarts it".to_owned());
         Err(format!("the server is gone: {fault}"))
     }
 

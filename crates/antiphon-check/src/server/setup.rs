@@ -33,7 +33,7 @@ impl ServerCheck {
             }
             error
                 .with_kind(CheckErrorKind::TimedOut)
-                .about("the time was up before the first case")
+                .about("the time limit was reached before the first case")
                 .hint("--budget 2m allows more time")
         })
     }
@@ -89,7 +89,7 @@ impl ServerCheck {
         dialer.adapt_to(methods.took);
         if !methods.has_method {
             on_event(RunEvent::Note(
-                "no known method returns a result; --method NAME runs more cases",
+                "no known method returns a result; name one with --method to run more cases",
             ));
         }
         Ok(SuiteRun::new(dialer, methods, wire, server, self.hostile))
@@ -127,17 +127,14 @@ fn no_reply(fault: &str, wire: WireKind) -> CheckError {
             "the server may use another framing: try +header or +values, as in tcp+header://"
         }
         WireKind::Http | WireKind::Ws => {
-            "--method NAME --params JSON names a method that works; -H adds a required header"
+            "name a method that returns a result: --method NAME --params JSON; -H adds a required header"
         }
         WireKind::Header | WireKind::Values => {
-            "--method NAME --params JSON names a method that works"
+            "name a method that returns a result: --method NAME --params JSON"
         }
     };
-    CheckError::new(
-        CheckErrorKind::Protocol,
-        format!("the server replies to no ordinary call: {fault}"),
-    )
-    .hint(hint)
+    CheckError::new(CheckErrorKind::Protocol, format!("no ordinary call succeeds: {fault}"))
+        .hint(hint)
 }
 
 fn wire(speech: &AddressProtocol) -> WireKind {

@@ -73,7 +73,7 @@ impl SpawnedServer {
             if let Ok(Some(status)) = self.child.try_wait() {
                 let what = format!("`{command}` ended before it accepted connections: {status}");
                 return Err(CheckError::new(CheckErrorKind::Unreachable, what)
-                    .hint("run it by hand to see its output"));
+                    .hint("run the command yourself to see its output"));
             }
             let Err(fault) = connected else { return Ok(()) };
             if Instant::now() > deadline {
@@ -109,7 +109,7 @@ fn spawn(words: &[String]) -> Result<(ProcessGroup, Child), CheckError> {
                 CheckErrorKind::Unreachable,
                 format!("`{program}` does not start: {error}"),
             )
-            .hint("quote the command and its arguments as one word: --spawn 'node server.js'")
+            .hint("quote the command and its arguments together: --spawn 'node server.js'")
         })?;
     Ok((ProcessGroup::of(&child), child))
 }

@@ -90,8 +90,10 @@ fn of_files(files: &[PathBuf]) -> Result<Vec<TranscriptCase>, CheckError> {
         let name = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| CheckError::usage(format!("cannot read {name}: {error}")))?;
-        let found = parse(&group_of(path), without_mark(&text)).map_err(|fault| {
-            CheckError::usage(format!("{name}: {fault}"))
+        let group = group_of(path);
+        let found = parse(&group, without_mark(&text)).map_err(|fault| {
+            let rest = fault.strip_prefix(&format!("{group}.wire")).unwrap_or(&fault);
+            CheckError::usage(format!("{name}{rest}"))
                 .hint("Antiphon's testdata/wire/README.md describes the format")
         })?;
         if found.is_empty() {

@@ -103,7 +103,8 @@ fn special(inner: &str) -> Result<TextPiece<'_>, String> {
 }
 
 fn hex(text: &str) -> Result<Vec<u8>, String> {
-    let fault = || format!("{text:?} is neither bytes in hex (`7B FF`) nor a repetition (`[ x 9`)");
+    let fault =
+        || format!("{text:?} must be bytes in hex, as in `7B FF`, or a repetition, as in `[ x 9`");
     let byte = |pair: &str| match pair.len() {
         2 => u8::from_str_radix(pair, 16).ok(),
         _ => None,

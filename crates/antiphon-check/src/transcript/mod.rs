@@ -143,13 +143,13 @@ impl WireClass {
 impl fmt::Display for WireClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Duplex => "duplex",
-            Self::Stream => "stream",
-            Self::One(WireKind::Http) => "http",
-            Self::One(WireKind::Ws) => "ws",
-            Self::One(WireKind::Line) => "line",
-            Self::One(WireKind::Header) => "header",
-            Self::One(WireKind::Values) => "values",
+            Self::Duplex => "duplex transports (all except HTTP)",
+            Self::Stream => "raw streams (tcp, tls, unix, exec)",
+            Self::One(WireKind::Http) => "HTTP",
+            Self::One(WireKind::Ws) => "WebSocket",
+            Self::One(WireKind::Line) => "the framing `line`",
+            Self::One(WireKind::Header) => "the framing `header`",
+            Self::One(WireKind::Values) => "the framing `values`",
         })
     }
 }

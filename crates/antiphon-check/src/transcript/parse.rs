@@ -71,7 +71,7 @@ impl Transcript<'_> {
             return Err(format!("case name {name:?} must be kebab-case: a-z, 0-9 and -"));
         }
         if self.cases.iter().any(|case| case.name == name) {
-            return Err(format!("the case {name:?} is there twice"));
+            return Err(format!("the case name {name:?} is used twice"));
         }
         self.cases.push(TranscriptCase {
             group: self.group.to_owned(),
@@ -91,7 +91,7 @@ impl Transcript<'_> {
             return self.defaults.set(name, text);
         };
         if !case.steps.is_empty() {
-            return Err(format!("`@ {name}` must stand before the first step of its case"));
+            return Err(format!("`@ {name}` must be before the first step of its case"));
         }
         if name == "why" {
             case.why = Some(text.to_owned());
@@ -165,13 +165,13 @@ impl Transcript<'_> {
         let fault = |case: &TranscriptCase, fault| Err(format!("case {:?} {fault}", case.name));
         for case in &self.cases {
             if case.facts.section.is_empty() {
-                return fault(case, "has no section: add `@ section`");
+                return fault(case, "has no section: add `@ section TEXT`");
             }
             if !case.steps.iter().any(is_expectation) {
-                return fault(case, "must have an expectation, or `<-!`");
+                return fault(case, "must have an expectation, such as `<--` or `<-!`");
             }
             if matches!(case.steps.last(), Some(CaseStep::Send(_))) {
-                return fault(case, "must end with an expectation, or with `<-!`");
+                return fault(case, "must end with an expectation, such as `<--` or `<-!`");
             }
         }
         Ok(())

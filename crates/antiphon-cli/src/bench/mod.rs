@@ -60,8 +60,8 @@ pub(crate) struct BenchArgs {
     /// Open this many connections; with exec:, start this many child processes
     #[arg(short, long, value_name = "N", default_value_t = Count(16))]
     connections: Count,
-    /// Keep this many messages in flight on each connection; HTTP requests are pipelined [default: 1;
-    /// with --rate 1024, over HTTP 1]
+    /// Keep this many messages in flight on each connection; HTTP requests are pipelined [default: 1,
+    /// or 1024 with --rate on a transport other than HTTP]
     #[arg(short = 'f', long, value_name = "N")]
     in_flight: Option<Count>,
     /// Send batches of this many calls
@@ -134,11 +134,11 @@ Load:
   Without --rate, each connection keeps --in-flight messages in flight and sends
   the next one after a reply. This measures the maximum throughput.
 
-  With --rate, calls are sent at fixed times, and latency counts from the time a
-  call is due. This measures how long clients wait. A connection has at most
-  1024 messages in flight (HTTP: 1) unless -f sets another limit. A call that is
-  due but not sent before the end is an error of kind `late`. To be on time, the
-  load generator keeps its core busy.
+  With --rate, calls have a fixed schedule, and latency is measured from the
+  scheduled time. This measures how long clients wait. A connection has at most
+  1024 messages in flight (HTTP: 1) unless -f sets another limit. A scheduled
+  call that is not sent before the end is an error of kind `late`. The load
+  generator polls, so it keeps its core busy.
 
   https:// endpoints use HTTP/1.1.
 
@@ -153,10 +153,11 @@ Errors:
     error CODE              an error response                     exit code 1
     http STATUS             an HTTP status other than success     exit code 3
     lost, connect           a connection ended or failed to open  exit code 3
-    unsent                  --count not reached: server is gone   exit code 3
+    unsent                  server gone before --count calls      exit code 3
     timeout                 no reply within --timeout             exit code 4
     late                    not sent in time (--rate)             exit code 4
-    wrong id, wrong result  a reply to no open call; not --expect exit code 5
+    wrong id                no call in flight has the reply's id  exit code 5
+    wrong result            the result differs from --expect      exit code 5
     protocol                invalid response or framing           exit code 5
   The exit code is the highest of these, or 0 without errors. A connection that
   ends is opened again. If the first connections fail, the command stops. Ctrl-C
@@ -258,7 +259,7 @@ impl BenchArgs {
         let remote = match self.allow_remote {
             true => RemoteHosts::Allowed,
             false => RemoteHosts::Refused(
-                "send load only to servers that you may test: --allow-remote permits it",
+                "send load only to servers that you may test; --allow-remote allows other machines",
             ),
         };
         let mut targets = Vec::new();

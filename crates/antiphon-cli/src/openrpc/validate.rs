@@ -40,7 +40,7 @@ pub(crate) fn check_call(
 /// The error for a method that the document does not contain, with similar names.
 pub(crate) fn unknown_method(document: &Document, method: &str) -> CommandError {
     let similar = similar_methods(document, method);
-    CommandError::usage(format!("the server's document has no method `{method}`"))
+    CommandError::usage(format!("the server's OpenRPC document has no method `{method}`"))
         .hint(similar.unwrap_or_else(|| "`antiphon list` prints its methods".to_owned()))
 }
 

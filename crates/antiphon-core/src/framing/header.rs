@@ -14,7 +14,7 @@ use super::{DeframeStep, FrameError};
 
 /// The bytes that end a resynchronisation. The first byte occurs only once in them, so a failed match can
 /// be discarded as a whole.
-const LANDMARK: &[u8] = b"content-length:";
+const RESYNC_MARKER: &[u8] = b"content-length:";
 
 /// Takes the bodies that `Content-Length` announces.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ enum HeaderState {
         left: u64,
     },
     /// After a malformed block that has been reported. Searches for the next `Content-Length:`.
-    Lost,
+    Resynchronising,
 }
 
 impl HeaderDeframer {
@@ -45,14 +45,14 @@ impl HeaderDeframer {
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.state {
             HeaderState::Block(block) => match block.read(buf) {
-                Ok(None) => DeframeStep::Starved,
+                Ok(None) => DeframeStep::NeedMoreBytes,
                 Ok(Some(length)) => self.open_body(length),
                 Err(reason) => {
-                    self.state = HeaderState::Lost;
+                    self.state = HeaderState::Resynchronising;
                     DeframeStep::Emit(Err(FrameError::Header { reason }))
                 }
             },
-            HeaderState::Body { length } if *length > buf.len() => DeframeStep::Starved,
+            HeaderState::Body { length } if *length > buf.len() => DeframeStep::NeedMoreBytes,
             HeaderState::Body { length } => {
                 let body = buf.split_to(*length).freeze();
                 self.open_block();
@@ -60,10 +60,10 @@ impl HeaderDeframer {
             }
             HeaderState::Skipping { left } => {
                 skip(left, buf);
-                if *left == 0 { self.open_block() } else { DeframeStep::Starved }
+                if *left == 0 { self.open_block() } else { DeframeStep::NeedMoreBytes }
             }
-            HeaderState::Lost if resynchronise(buf) => self.open_block(),
-            HeaderState::Lost => DeframeStep::Starved,
+            HeaderState::Resynchronising if resynchronise(buf) => self.open_block(),
+            HeaderState::Resynchronising => DeframeStep::NeedMoreBytes,
         }
     }
 
@@ -71,11 +71,11 @@ impl HeaderDeframer {
         match &self.state {
             HeaderState::Block(block) => block.has_begun() || buffered > 0,
             HeaderState::Body { .. } | HeaderState::Skipping { .. } => true,
-            HeaderState::Lost => false,
+            HeaderState::Resynchronising => false,
         }
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         let inside_frame = self.is_under_way(buf.len());
         buf.clear();
         self.open_block();
@@ -86,7 +86,7 @@ impl HeaderDeframer {
         match self.state {
             HeaderState::Body { length } => length.saturating_sub(buffered),
             HeaderState::Skipping { left } => usize::try_from(left).unwrap_or(usize::MAX),
-            HeaderState::Block(_) | HeaderState::Lost => 0,
+            HeaderState::Block(_) | HeaderState::Resynchronising => 0,
         }
     }
 
@@ -120,11 +120,13 @@ fn skip(left: &mut u64, buf: &mut BytesMut) {
 fn resynchronise(buf: &mut BytesMut) -> bool {
     while let Some(at) = memchr2(b'c', b'C', buf) {
         buf.advance(at);
-        let common =
-            buf.iter().zip(LANDMARK).take_while(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
+        let common = buf
+            .iter()
+            .zip(RESYNC_MARKER)
+            .take_while(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
         let matched = common.count();
-        if matched == LANDMARK.len() || matched == buf.len() {
-            return matched == LANDMARK.len();
+        if matched == RESYNC_MARKER.len() || matched == buf.len() {
+            return matched == RESYNC_MARKER.len();
         }
         buf.advance(matched);
     }
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_landmark_is_found_behind_a_partial_match() {
+    fn the_marker_is_found_behind_a_partial_match() {
         let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
         let reason = HeaderError::NotAHeader { line: "?".into() };
         expect(Header, 64, input, &[fault(reason), ok(b"[]")]);

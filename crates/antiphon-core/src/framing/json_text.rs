@@ -68,7 +68,7 @@ impl PartialText {
     }
 
     /// Returns the unfinished text at the end of the stream. A text over the limit was reported before.
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         *self = Self::new(self.max_frame);
         let rest = buf.split();
         (!rest.is_empty()).then(|| Ok(rest.freeze()))
@@ -87,12 +87,12 @@ impl PartialText {
     fn suspend(&mut self, buf: &mut BytesMut) -> DeframeStep {
         self.scanned = buf.len();
         if !self.dropping && self.scanned <= self.max_frame {
-            return DeframeStep::Starved;
+            return DeframeStep::NeedMoreBytes;
         }
         buf.clear();
         self.scanned = 0;
         let reported = std::mem::replace(&mut self.dropping, true);
-        if reported { DeframeStep::Starved } else { self.too_large() }
+        if reported { DeframeStep::NeedMoreBytes } else { self.too_large() }
     }
 
     fn too_large(&self) -> DeframeStep {

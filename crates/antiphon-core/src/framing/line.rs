@@ -44,7 +44,7 @@ impl LineDeframer {
         let first = skip(buf, |byte| is_space(byte) && byte != b'\n');
         self.forget(before - buf.len());
         match first {
-            None => DeframeStep::Starved,
+            None => DeframeStep::NeedMoreBytes,
             Some(b'\n') => self.end_line(buf),
             Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
@@ -76,10 +76,10 @@ impl LineDeframer {
         self.text.is_under_way()
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.line_has_text = false;
         self.searched = 0;
-        self.text.rest(buf)
+        self.text.finish(buf)
     }
 
     /// Ends a line. A line without a text is an empty message, and gets the response of an empty message.

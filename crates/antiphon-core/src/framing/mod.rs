@@ -33,6 +33,16 @@ const LARGE_MESSAGE: usize = 1 << 20;
 const MAX_OVERHEAD: usize = 40;
 
 /// The separation of messages on a byte stream.
+///
+/// ```
+/// use antiphon_core::framing::Framing;
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Framing::Header.encode(b"{}", &mut out);
+/// assert_eq!(out, "Content-Length: 2\r\n\r\n{}");
+/// assert_eq!("line".parse(), Ok(Framing::Line));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
@@ -139,6 +149,12 @@ pub enum FrameError {
 }
 
 /// Splits one line into its texts, like a [`Deframer`] without `whole_lines`.
+///
+/// ```
+/// use antiphon_core::framing::texts;
+///
+/// assert!(texts(b"[1] [2]").eq(["[1]", "[2]"]));
+/// ```
 pub fn texts(line: &[u8]) -> Texts {
     Texts { deframer: Deframer::new(Framing::Line, usize::MAX), rest: BytesMut::from(line) }
 }
@@ -159,6 +175,18 @@ impl Iterator for Texts {
 }
 
 /// Takes frames from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::{Deframer, Framing};
+/// use bytes::BytesMut;
+///
+/// let mut deframer = Deframer::new(Framing::Line, 1024);
+/// let mut received = BytesMut::from("[1]\n[2");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[1]".into())));
+/// assert_eq!(deframer.next(&mut received), None);
+/// received.extend_from_slice(b"]\n");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[2]".into())));
+/// ```
 #[derive(Debug)]
 pub struct Deframer {
     max_frame: usize,
@@ -179,7 +207,7 @@ enum Mode {
 enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
-    Starved,
+    NeedMoreBytes,
 }
 
 impl Deframer {
@@ -234,7 +262,7 @@ impl Deframer {
             match self.step(buf) {
                 DeframeStep::Emit(frame) => return Some(frame),
                 DeframeStep::Continue => {}
-                DeframeStep::Starved => return None,
+                DeframeStep::NeedMoreBytes => return None,
             }
         }
     }
@@ -243,9 +271,9 @@ impl Deframer {
     pub fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.next(buf).or_else(|| match &mut self.mode {
             Mode::Detecting => None,
-            Mode::Line(line) => line.rest(buf),
-            Mode::Header(header) => header.rest(buf),
-            Mode::Values(values) => values.rest(buf),
+            Mode::Line(line) => line.finish(buf),
+            Mode::Header(header) => header.finish(buf),
+            Mode::Values(values) => values.finish(buf),
         })
     }
 
@@ -279,7 +307,7 @@ impl Deframer {
 
     fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return DeframeStep::Starved,
+            None => return DeframeStep::NeedMoreBytes,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };

@@ -26,7 +26,7 @@ impl ValuesDeframer {
             return self.text.step(buf);
         }
         let Some(first) = skip(buf, is_space) else {
-            return DeframeStep::Starved;
+            return DeframeStep::NeedMoreBytes;
         };
         self.text.begin(match first {
             b'{' | b'[' | b'"' => Delimiter::Enclosed(BracketCounter::new(false)),
@@ -39,8 +39,8 @@ impl ValuesDeframer {
         self.text.is_under_way()
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
-        self.text.rest(buf)
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        self.text.finish(buf)
     }
 }
 

@@ -112,7 +112,7 @@ fn item_of(returned: &Type) -> Result<Type> {
     };
     let item = stream.bounds.iter().find_map(item_in);
     match item {
-        Some(item) if lasts(stream) => Ok(item),
+        Some(item) if is_send_and_static(stream) => Ok(item),
         Some(_) => Err(Error::new_spanned(
             stream,
             "the stream outlives the call, on any thread: add `+ Send + 'static`",
@@ -132,7 +132,7 @@ fn item_in(bound: &TypeParamBound) -> Option<Type> {
     })
 }
 
-fn lasts(stream: &TypeImplTrait) -> bool {
+fn is_send_and_static(stream: &TypeImplTrait) -> bool {
     let has = |name: &str| {
         stream.bounds.iter().any(|bound| match bound {
             TypeParamBound::Trait(bound) => {

@@ -148,7 +148,7 @@ fn is_same(ours: &Id, theirs: &Id) -> bool {
 /// with two replies fails, because neither is known to be the right one.
 fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
     let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.clone().map(|_| None).collect();
-    let place = |id: &Id| {
+    let position = |id: &Id| {
         let id = id.as_u64().filter(|id| ids.contains(id))?;
         usize::try_from(id - ids.start).ok()
     };
@@ -160,16 +160,16 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
             Ok(_) => continue,
             Err(invalid) => (invalid.id.clone(), Err(CallError::unreadable(&invalid))),
         };
-        match place(&id).and_then(|place| found.get_mut(place)) {
+        match position(&id).and_then(|position| found.get_mut(position)) {
             Some(slot @ None) => *slot = Some(result),
-            Some(doubled) => *doubled = Some(Err(doubled_reply(&id))),
+            Some(duplicate) => *duplicate = Some(Err(duplicate_reply(&id))),
             None => tracing::warn!(%id, "a reply in the batch belongs to no call"),
         }
     }
     found.into_iter().map(|result| result.unwrap_or_else(|| Err(missing_reply()))).collect()
 }
 
-fn doubled_reply(id: &Id) -> CallError {
+fn duplicate_reply(id: &Id) -> CallError {
     CallError::Protocol(format!("the reply to the batch has two responses for id {id}"))
 }
 

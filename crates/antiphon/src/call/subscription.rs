@@ -19,6 +19,28 @@ use crate::same_type::same_type;
 use crate::subscription::{Ended, Feed, FeedEvent, Follower, Notice, Overflow, Topic};
 
 /// A request for a subscription, which is sent when it is awaited.
+///
+/// ```
+/// use antiphon::{Client, Overflow, SubscriptionError};
+/// use futures_util::StreamExt;
+/// use std::time::Duration;
+///
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ticks = client
+///     .subscribe::<u64>("ticks", (7,))
+///     .buffer(16)
+///     .overflow(Overflow::DropOldest)
+///     .timeout(Duration::from_secs(5))
+///     .await?;
+/// while let Some(tick) = ticks.next().await {
+///     match tick {
+///         Ok(tick) => println!("{tick}"),
+///         Err(SubscriptionError::Lost(items)) => println!("{items} items were lost"),
+///         Err(error) => return Err(error.into()),
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "the request is sent when it is awaited"]
 pub struct Subscribe<T> {
     caller: Arc<dyn Caller>,

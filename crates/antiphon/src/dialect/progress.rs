@@ -6,6 +6,16 @@ use antiphon_core::{Id, JsonKind, Method, Params, RawJson, encode};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// The notification that reports the progress of a call, and how it identifies the call.
+///
+/// ```
+/// use antiphon::{Dialect, ProgressStyle};
+///
+/// // A call asks for progress with the param `{"meta": {"progressToken": ..}}`, and gets
+/// // `{"method": "progress", "params": {"progressToken": .., "value": ..}}`.
+/// let style = ProgressStyle::by_param("progress", "progressToken", &["meta", "progressToken"]);
+/// let dialect = Dialect::plain().progress(style.under("value"));
+/// # drop(dialect);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressStyle {
     method: Method,

@@ -8,6 +8,19 @@ use antiphon_core::{ErrorObject, Invalid, ParamsError, Refused};
 use super::BoxError;
 
 /// The error of a call: an error response of the peer, or a failure on this side.
+///
+/// ```
+/// use antiphon::{CallError, Client};
+///
+/// # async fn example(client: Client) {
+/// match client.call::<i64>("subtract", (42, 23)).await {
+///     Ok(difference) => println!("{difference}"),
+///     Err(CallError::Rpc(error)) => println!("the server replied with {error}"),
+///     Err(CallError::TimedOut(limit)) => println!("no reply within {limit:?}"),
+///     Err(other) => println!("{other}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {

@@ -8,7 +8,7 @@
 //! Large buffers serve large messages only: a small message that a handler keeps would keep the whole
 //! buffer alive. For the same reason the pool never returns a buffer many times larger than requested.
 //!
-//! Invariant: a thread keeps at most [`MAX_SPARES`] small buffers and [`MAX_KEPT`] bytes of large
+//! Invariant: a thread keeps at most [`MAX_SMALL_KEPT`] small buffers and [`MAX_LARGE_KEPT`] bytes of large
 //! buffers, and never one that a live message still uses.
 
 use std::cell::RefCell;
@@ -22,12 +22,12 @@ pub(crate) const SIZE: usize = 8 * 1024;
 /// the whole buffer alive.
 const MAX_SIZE: usize = 2 * SIZE;
 /// The number of small buffers that a thread keeps: one for reads, one for replies, one for writes.
-const MAX_SPARES: usize = 3;
+const MAX_SMALL_KEPT: usize = 3;
 
 /// A large buffer that is larger than this is freed.
 pub(crate) const MAX_LARGE: usize = 2 << 20;
 /// The total capacity of the large buffers that a thread keeps: 36 of 112 KiB, or two of the largest.
-const MAX_KEPT: usize = 4 << 20;
+const MAX_LARGE_KEPT: usize = 4 << 20;
 /// The pool returns no large buffer with more than this many times the requested capacity.
 const MAX_WASTE: usize = 4;
 
@@ -135,9 +135,9 @@ fn put_back(buf: BytesMut, large: usize) {
 
 fn put_back_small(mut buf: BytesMut) {
     if buf.try_reclaim(SIZE) && buf.capacity() <= MAX_SIZE {
-        SMALL.with_borrow_mut(|spares| {
-            if spares.len() < MAX_SPARES {
-                spares.push(buf);
+        SMALL.with_borrow_mut(|kept| {
+            if kept.len() < MAX_SMALL_KEPT {
+                kept.push(buf);
             }
         });
     }
@@ -151,13 +151,13 @@ fn step(len: usize) -> usize {
 /// Takes a large buffer. A new one is slightly larger than requested, so that messages of about the
 /// same size can reuse it.
 fn take_large(len: usize) -> BytesMut {
-    let fits = |spare: &BytesMut| (len..=MAX_WASTE * len).contains(&spare.capacity());
-    let spare = LARGE.with_borrow_mut(|spares| {
-        let index = spares.iter().rposition(fits)?;
-        Some(spares.remove(index))
+    let fits = |kept: &BytesMut| (len..=MAX_WASTE * len).contains(&kept.capacity());
+    let found = LARGE.with_borrow_mut(|kept| {
+        let index = kept.iter().rposition(fits)?;
+        Some(kept.remove(index))
     });
     let size = || if len > MAX_LARGE { len } else { len.next_multiple_of(step(len)) };
-    spare.unwrap_or_else(|| BytesMut::with_capacity(size()))
+    found.unwrap_or_else(|| BytesMut::with_capacity(size()))
 }
 
 /// Returns a large buffer, and frees the oldest ones while the pool holds too much.
@@ -165,11 +165,11 @@ fn put_back_large(mut buf: BytesMut, size: usize) {
     if size > MAX_LARGE || !buf.try_reclaim(size) {
         return;
     }
-    LARGE.with_borrow_mut(|spares| {
-        spares.push(buf);
-        let mut kept: usize = spares.iter().map(BytesMut::capacity).sum();
-        while kept > MAX_KEPT {
-            kept -= spares.remove(0).capacity();
+    LARGE.with_borrow_mut(|kept| {
+        kept.push(buf);
+        let mut bytes: usize = kept.iter().map(BytesMut::capacity).sum();
+        while bytes > MAX_LARGE_KEPT {
+            bytes -= kept.remove(0).capacity();
         }
     });
 }
@@ -257,17 +257,17 @@ mod tests {
     fn the_pool_of_a_thread_is_bounded() {
         let pooled: Vec<_> = (0..100).map(|_| large(100_000).0).collect();
         pooled.into_iter().for_each(|mut pooled| pooled.release());
-        assert_eq!(kept(), [112 << 10; MAX_KEPT / (112 << 10)]);
+        assert_eq!(kept(), [112 << 10; MAX_LARGE_KEPT / (112 << 10)]);
         // The pool frees the oldest.
         large(MAX_LARGE).0.release();
-        assert!(kept().iter().sum::<usize>() <= MAX_KEPT);
+        assert!(kept().iter().sum::<usize>() <= MAX_LARGE_KEPT);
         assert_eq!(kept().last(), Some(&MAX_LARGE));
         large(MAX_LARGE + 1).0.release();
         assert_eq!(kept().last(), Some(&MAX_LARGE));
         let pooled: Vec<_> =
             (0..10).map(|_| PooledBuffer { buf: take_small(), large: 0 }).collect();
         pooled.into_iter().for_each(|mut pooled| pooled.release());
-        assert_eq!(SMALL.with_borrow(Vec::len), MAX_SPARES);
+        assert_eq!(SMALL.with_borrow(Vec::len), MAX_SMALL_KEPT);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::Error as Plain;
+use serde::de::value::Error as PlainError;
 use serde::de::{
     DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
 };
@@ -35,7 +35,7 @@ pub trait Arguments: Default {
 }
 
 /// The params of a method.
-pub struct Given<A: Arguments>(pub A::Values);
+pub struct MethodParams<A: Arguments>(pub A::Values);
 
 /// Returns the arguments. A missing one gets its default, or `None` if its type is an `Option`.
 fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
@@ -47,7 +47,7 @@ fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
     arguments.finish().ok_or_else(|| E::custom("missing params"))
 }
 
-impl<'de, A: Arguments> Deserialize<'de> for Given<A> {
+impl<'de, A: Arguments> Deserialize<'de> for MethodParams<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer
             .deserialize_struct("params", A::NAMES, ArgumentsVisitor::<A>(PhantomData))
@@ -174,13 +174,13 @@ pub(super) fn is_optional<'de, T: Deserialize<'de>>() -> bool {
 struct AbsentArgument;
 
 impl<'de> Deserializer<'de> for AbsentArgument {
-    type Error = Plain;
+    type Error = PlainError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         Err(Error::invalid_type(Unexpected::Unit, &visitor))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         visitor.visit_none()
     }
 

@@ -196,7 +196,12 @@ impl Server {
         let ended = async {
             let mut outcome = Ok(());
             while let Some(ended) = acceptors.join_next().await {
-                outcome = outcome.and(ended.unwrap_or_else(|panic| Err(io::Error::other(panic))));
+                let ended = ended.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+                // The error is returned when the others have ended, which may be never.
+                if let (Err(error), false) = (&ended, acceptors.is_empty()) {
+                    tracing::error!(%error, "an endpoint has failed; the others go on");
+                }
+                outcome = outcome.and(ended);
             }
             outcome
         };

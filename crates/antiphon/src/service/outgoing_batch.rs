@@ -19,6 +19,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::call::exchange::missing_reply;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 
 type Reply = Result<RawJson, CallError>;
@@ -135,10 +136,6 @@ async fn send_group(group: Vec<ArrivedEntry>, caller: &dyn Caller) -> Result<(),
             Err(error)
         }
     }
-}
-
-fn missing_reply() -> CallError {
-    CallError::Protocol("the response to the batch lacks this call".to_owned())
 }
 
 /// An entry that has passed its layers.

@@ -31,7 +31,7 @@ impl std::fmt::Debug for Follower {
 pub(crate) struct Feed {
     pub(crate) topic: Topic,
     /// The client subscribes again after a lost connection, so the feed does not end with it.
-    survives: AtomicBool,
+    resubscribes: AtomicBool,
     state: Mutex<FeedState>,
 }
 
@@ -121,7 +121,7 @@ impl Feed {
             reader: None,
             waiting: Vec::new(),
         };
-        Self { topic, survives: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { topic, resubscribes: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, FeedState> {
@@ -140,12 +140,12 @@ impl Feed {
     }
 
     /// Keeps the feed open when its connection ends.
-    pub(crate) fn survive(&self) {
-        self.survives.store(true, Ordering::Release);
+    pub(crate) fn set_resubscribes(&self) {
+        self.resubscribes.store(true, Ordering::Release);
     }
 
-    fn survives(&self) -> bool {
-        self.survives.load(Ordering::Acquire)
+    fn resubscribes(&self) -> bool {
+        self.resubscribes.load(Ordering::Acquire)
     }
 
     pub(crate) fn attached(&self) -> Option<Attached> {
@@ -164,7 +164,7 @@ impl Feed {
             (Some(error), _) => self.end(Ended::Failed(error.into())),
             // A client that reconnects subscribes again after a restart of the server, as after a
             // crash. So the feed does not end.
-            (None, Some(reason)) if reason == SHUTTING_DOWN && self.survives() => {
+            (None, Some(reason)) if reason == SHUTTING_DOWN && self.resubscribes() => {
                 self.disconnect(&reason.into());
             }
             (None, Some(reason)) => self.end(Ended::Over(reason)),
@@ -268,7 +268,7 @@ impl Feed {
 
     /// The connection has ended; the client may reconnect.
     pub(crate) fn disconnect(&self, reason: &Arc<str>) {
-        if self.survives() {
+        if self.resubscribes() {
             self.state().attached = None;
         } else {
             self.end(Ended::Disconnected(reason.clone()));
@@ -310,7 +310,7 @@ impl FeedState {
     }
 
     fn push(&mut self, item: RawJson) {
-        self.taken += self.queue.push_over(item);
+        self.taken += self.queue.push_dropping_oldest(item);
         self.received += 1;
         self.merge_notices();
     }

@@ -16,6 +16,20 @@ use crate::same_type::same_type;
 ///
 /// The first item, or [`accept`](Self::accept), accepts the subscription. The reply with the id is
 /// always sent before any item.
+///
+/// ```
+/// use antiphon::{Context, ErrorObject, Router, Sink};
+///
+/// async fn countdown((from,): (u64,), sink: Sink, _cx: Context) -> Result<(), ErrorObject> {
+///     for n in (0..from).rev() {
+///         sink.send(n).await?;
+///     }
+///     Ok(())
+/// }
+///
+/// let router = Router::new().subscription_with("countdown", countdown);
+/// # drop(router);
+/// ```
 #[derive(Clone)]
 pub struct Sink(Arc<Handle>);
 

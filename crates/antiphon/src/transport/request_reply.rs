@@ -25,6 +25,31 @@ use crate::tap::{Direction, Taps};
 ///
 /// Exchanges run concurrently. The caller drops the future of an exchange that it abandons, for example
 /// after its timeout.
+///
+/// ```
+/// use antiphon::transport::{RequestMessage, RequestReply};
+/// use antiphon::{BoxFuture, CallError, Client, Context, Responder, Router};
+/// use bytes::Bytes;
+///
+/// /// Sends each message to a service in the same process.
+/// struct InProcess(Responder);
+///
+/// impl RequestReply for InProcess {
+///     fn exchange(&self, message: RequestMessage) -> BoxFuture<'_, Result<Option<Bytes>, CallError>> {
+///         Box::pin(async move { Ok(self.0.answer(message.payload).await) })
+///     }
+///
+///     fn name(&self) -> &'static str {
+///         "the in-process transport"
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), CallError> {
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let client = Client::builder().over_request_reply(InProcess(Responder::new(router)));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 pub trait RequestReply: Send + Sync + 'static {
     /// Sends a message and returns the reply; `None` if no reply is expected or none has arrived.
     ///
@@ -75,14 +100,14 @@ pub(crate) struct RequestReplyCaller<W> {
     max_reply: usize,
     tap: Taps,
     /// The connection that taps are shown.
-    facts: Connection,
+    connection: Connection,
 }
 
 impl<W: RequestReply> RequestReplyCaller<W> {
     pub(crate) fn new(wire: W, limits: &Limits, tap: Taps) -> Self {
-        let facts = Connection::new(wire.name());
+        let connection = Connection::new(wire.name());
         let (rules, max_reply) = (limits.rules(), limits.longest_frame());
-        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, facts }
+        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, connection }
     }
 
     /// Checks that the transport can send the headers of these calls, and merges them. If two calls have
@@ -106,7 +131,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
 
     /// Sends a message. Returns its reply decoded, or `None` if there is none.
     async fn exchange(&self, message: RequestMessage) -> Result<Option<Payload>, CallError> {
-        self.see(Direction::Sent, &message.payload);
+        self.tap(Direction::Sent, &message.payload);
         let Some(reply) = self.wire.exchange(message).await? else { return Ok(None) };
         if reply.len() > self.max_reply {
             let (len, limit) = (reply.len(), self.max_reply);
@@ -114,7 +139,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
                 "the reply has {len} bytes, over the limit of {limit}; raise the frame limit"
             )));
         }
-        self.see(Direction::Received, &reply);
+        self.tap(Direction::Received, &reply);
         Ok((!reply.is_empty()).then(|| decode(&reply, &self.rules)))
     }
 
@@ -132,9 +157,9 @@ impl<W: RequestReply> RequestReplyCaller<W> {
     }
 
     /// Shows a message to the tap. An empty reply is not a message.
-    fn see(&self, direction: Direction, message: &[u8]) {
+    fn tap(&self, direction: Direction, message: &[u8]) {
         if !message.is_empty() {
-            self.tap.message(direction, message, &self.facts);
+            self.tap.message(direction, message, &self.connection);
         }
     }
 }

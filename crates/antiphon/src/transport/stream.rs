@@ -23,6 +23,20 @@ use crate::io::write_buffer::{LARGE, WriteBuffer};
 use crate::peer::{AtEof, LineFrames, Wire};
 
 /// Frames over a byte stream.
+///
+/// ```
+/// use antiphon::transport::stream::FramedStream;
+/// use antiphon::{Client, Context, Framing, Limits, Router};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+/// let (ours, theirs) = tokio::io::duplex(1024);
+/// let max_frame = Limits::default().longest_frame();
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let _server = Client::builder().handler(router).over(FramedStream::new(theirs, None, max_frame));
+/// let client = Client::over(FramedStream::new(ours, Some(Framing::Header), max_frame));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct FramedStream<S> {
     io: S,
@@ -101,7 +115,7 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
                 wanted => wanted,
             };
             let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {
-                meter.whole(deframer.is_under_way(buffered));
+                meter.record_boundary(deframer.is_under_way(buffered));
                 incoming.release();
                 outgoing.release();
                 return Poll::Pending;

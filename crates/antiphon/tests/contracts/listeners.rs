@@ -406,6 +406,14 @@ async fn a_listener_that_panics_ends_the_server_with_an_error() {
 
     let server = Server::from_listener(Panics, "tcp://localhost:1").unwrap();
     assert!(within(server.serve(ping())).await.is_err());
+
+    // The other endpoints go on.
+    let server = bound("tcp://127.0.0.1:0").await;
+    let address = server.endpoints()[0].to_string();
+    let server = server.and_listener(Panics, "tcp://localhost:1").unwrap();
+    tokio::spawn(server.serve(ping()));
+    let client = connect(&address).await;
+    assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
 }
 
 /// A stream that panics when it is polled.
@@ -625,5 +633,21 @@ async fn endless_limits_serve_on_every_wire() {
         let (server, way, _file) = listening("foreign", protocol).await;
         tokio::spawn(server.limits(limits.clone()).serve(ping()));
         assert!(ask(protocol, &mut way.dial().await).await.contains("pong"), "{protocol}");
+    }
+}
+
+/// RFC 9112, section 3.2. A Unix socket and a foreign listener have no address, and the rule holds.
+#[tokio::test]
+async fn a_request_without_a_host_is_refused_on_every_listener() {
+    for kind in LISTENERS {
+        let (server, way, _file) = listening(kind, "http").await;
+        tokio::spawn(server.serve(ping()));
+        let mut stream = way.dial().await;
+        let call = request(1, "ping", "[]");
+        let head = "POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length";
+        let text = format!("{head}: {}\r\n\r\n{call}", call.len());
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let reply = within(message(&mut stream)).await;
+        assert!(reply.starts_with("HTTP/1.1 400"), "{kind}: {reply}");
     }
 }

@@ -16,7 +16,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 
-use crate::support::{bound, client, connect, dial, line, rest, wires, within};
+use crate::support::{bound, client, connect, dial, line, rest, wires, wires_and_http, within};
 
 /// One thing that a tap has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -456,5 +456,26 @@ async fn a_tap_that_panics_over_http_ends_only_its_connection() {
             let reply = exchange(&address, more, &call).await;
             assert!(reply.contains("\"result\":2"), "{event} {more:?}: {reply}");
         }
+    }
+}
+
+/// `on_connect`, the tap and the handler see one number.
+#[tokio::test]
+async fn the_id_of_a_connection_is_the_same_everywhere() {
+    for wire in wires_and_http() {
+        let (tap, _) = Recorder::new();
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = bound(wire).await.tap(tap.clone());
+        let server = server.on_connect(move |connection| tell.send(connection.id()).unwrap());
+        let address = server.endpoints()[0].to_string();
+        let id = |(): (), cx: Context| async move { Ok(cx.connection().id()) };
+        tokio::spawn(server.serve(Router::new().method("id", id)));
+        let client = connect(&address).await;
+        let id = within(client.call::<u64>("id", ()).into_future()).await.unwrap();
+        assert_eq!(within(told.recv()).await, Some(id), "{wire}");
+        let seen: Vec<u64> = tap.by_connection().into_keys().collect();
+        assert_eq!(seen, [id], "{wire}");
+        let again = within(client.call::<u64>("id", ()).into_future()).await.unwrap();
+        assert_eq!(again == id, !wire.starts_with("http"), "{wire}");
     }
 }

@@ -50,10 +50,10 @@ pub(super) enum ClientReader {
 impl ClientWire {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Http => "http",
-            Self::Ws => "ws",
-            Self::Line => "line",
-            Self::Header => "header",
+            Self::Http => "HTTP",
+            Self::Ws => "WebSocket",
+            Self::Line => "the framing `line`",
+            Self::Header => "the framing `header`",
         }
     }
 

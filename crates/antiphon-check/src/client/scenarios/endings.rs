@@ -25,7 +25,7 @@ fn late() -> Vec<Scenario> {
         .acts(|received, _| vec![late_once(received), ServerAction::Message(received.ordinary())]),
         Scenario::survives(
             "answer-given-up",
-            "the response to a delayed call may arrive with that to the next call",
+            "the responses to a delayed call and to the next call may arrive together",
         )
         .over(DUPLEX)
         .needs(Precondition::TwoInFlight)
@@ -39,9 +39,9 @@ fn late() -> Vec<Scenario> {
 fn gone() -> Vec<Scenario> {
     let why = "A call without a response has failed, and must not hang.";
     vec![
-        Scenario::rejects("closed-at-once", "a connection that closes at once gives no result")
+        Scenario::rejects("closed-at-once", "a connection that closes at once does not give a result")
             .needs(Precondition::Nothing)
-            .why("Load balancers without a backend do it. A client that retries forever hangs.")
+            .why("Load balancers without a backend do this. A client that retries forever hangs.")
             .script(ServerScript::CloseAtOnce),
         Scenario::rejects("closed-before-answer", "a connection that closes gives no result")
             .why(why)

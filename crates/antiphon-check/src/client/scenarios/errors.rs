@@ -36,11 +36,11 @@ fn errors() -> Vec<Scenario> {
             .responds(|call| call.with_error(r#"{"code":42,"message":"out of tea"}"#)),
         Scenario::rejects("error-code-zero", "an error with code 0 is an error")
             .section("5.1")
-            .why("A client that tests the code for truth treats it as a success.")
+            .why("A client that tests the code for truthiness treats it as a success.")
             .responds(|call| call.with_error(r#"{"code":0,"message":"out of tea"}"#)),
         Scenario::rejects("error-message-empty", "an error with an empty message is an error")
             .section("5.1")
-            .why("A client that tests the message for truth treats it as a success.")
+            .why("A client that tests the message for truthiness treats it as a success.")
             .responds(|call| call.with_error(r#"{"code":-32000,"message":""}"#)),
         Scenario::rejects("error-id-null", "an error with a null id is an error")
             .why("A server responds this way to a message that it could not read. Only one call is in flight.")
@@ -77,7 +77,7 @@ fn malformed() -> Vec<Scenario> {
             "a Response with a result and an error is not a result",
         )
         .should()
-        .why("The error member must not exist without an error, so there was an error.")
+        .why("The member `error` exists only if there was an error.")
         .responds_wrongly(|call| {
             let error = r#"{"code":-32000,"message":"out of tea"}"#;
             let (id, result) = (&call.id, &call.result);
@@ -85,7 +85,7 @@ fn malformed() -> Vec<Scenario> {
         }),
         Scenario::rejects("result-null-and-error", "an error with a null result is an error")
             .should()
-            .why("JSON-RPC 1.0 servers do it.")
+            .why("JSON-RPC 1.0 servers send this.")
             .responds_wrongly(|call| {
                 let error = r#"{"code":-32000,"message":"out of tea"}"#;
                 format!(r#"{{"jsonrpc":"2.0","result":null,"error":{error},"id":{}}}"#, call.id)
@@ -95,7 +95,7 @@ fn malformed() -> Vec<Scenario> {
             "a result with a null error is not a valid Response",
         )
         .choice()
-        .why("JSON-RPC 1.0 servers do it. In 2.0, both members must not be present.")
+        .why("JSON-RPC 1.0 servers send this. In 2.0, a Response must not have both members.")
         .responds_wrongly(|call| {
             let (id, result) = (&call.id, &call.result);
             format!(r#"{{"jsonrpc":"2.0","result":{result},"error":null,"id":{id}}}"#)
@@ -137,7 +137,7 @@ fn texts() -> Vec<Scenario> {
     vec![
         Scenario::rejects("not-json", "a text that is not JSON is not a result")
             .section("RFC 8259 2")
-            .why("Proxies and start scripts print texts of their own.")
+            .why("Proxies and start scripts send or print other text.")
             .acts(|_, _| lie("upstream not available")),
         Scenario::rejects("not-json-alone", "a text that is not JSON ends the only call in flight")
             .choice()

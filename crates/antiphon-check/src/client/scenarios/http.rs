@@ -21,7 +21,7 @@ fn bodies() -> Vec<Scenario> {
         Scenario::accepts("http-until-close", "a body may end with the connection")
             .over(HTTP)
             .section("RFC 9112 6.3")
-            .why("HTTP/1.0 servers and scripts do it.")
+            .why("HTTP/1.0 servers and scripts do this.")
             .acts(|received, _| {
                 let headers = ["content-type: application/json", "connection: close"];
                 vec![
@@ -143,7 +143,7 @@ fn refusals() -> Vec<Scenario> {
             .choice()
             .over(HTTP)
             .section("RFC 9110 15.6.1")
-            .why("HTTP reports a failure, JSON-RPC a result. No specification decides.")
+            .why("HTTP reports a failure, and JSON-RPC reports a result. No specification defines which one counts.")
             .acts(|received, _| {
                 vec![ServerAction::Send(whole(
                     "500 Internal Server Error",
@@ -174,7 +174,7 @@ fn nothing() -> Vec<Scenario> {
 
 fn broken() -> Vec<Scenario> {
     vec![
-        Scenario::rejects("http-length-huge", "an announced length may never arrive")
+        Scenario::rejects("http-length-huge", "the announced bytes may never arrive")
             .over(HTTP)
             .section("RFC 9112 6.3")
             .why("A client that allocates the announced length can be crashed by a server.")
@@ -198,7 +198,7 @@ fn broken() -> Vec<Scenario> {
         )
         .over(HTTP)
         .section("RFC 9112 8")
-        .why("The text may be complete by chance, but the server did not finish it.")
+        .why("The JSON may look complete, but the server did not finish the body.")
         .acts(|received, _| {
             let whole = chunked(&received.ordinary());
             let unended = whole[..whole.len() - b"0\r\n\r\n".len()].to_vec();

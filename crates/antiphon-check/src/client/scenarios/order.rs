@@ -74,7 +74,7 @@ fn batches() -> Vec<Scenario> {
                     ]
                 }
             }),
-        Scenario::rejects("batch-one-error", "one error may be the response to a whole batch")
+        Scenario::rejects("batch-one-error", "a single error may be the response to a whole batch")
             .needs(Precondition::Batch)
             .section("6")
             .why("A server rejects a batch this way if it cannot read it or does not allow it.")

@@ -42,7 +42,7 @@ fn shapes() -> Vec<Scenario> {
 }
 
 fn results() -> Vec<Scenario> {
-    let why = "A client that tests the result for truth treats it as missing.";
+    let why = "A client that tests the result for truthiness treats it as missing.";
     vec![
         Scenario::accepts("result-null", "null is a result")
             .why(why)

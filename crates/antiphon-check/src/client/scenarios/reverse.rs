@@ -74,7 +74,7 @@ fn requests() -> Vec<Scenario> {
         .choice()
         .over(DUPLEX)
         .section("5")
-        .why("Otherwise the server waits forever.")
+        .why("Without a response the server waits forever.")
         .acts(|received, _| {
             vec![
                 ServerAction::Message(request(&quoted())),

@@ -44,7 +44,7 @@ pub(super) fn endings() -> Vec<Scenario> {
             let text = format!("Content-Type: application/json\r\n\r\n{}", received.ordinary());
             ServerAction::then_close(ServerAction::Send(text.into_bytes()))
         }),
-        Scenario::rejects("header-length-huge", "an announced length may never arrive")
+        Scenario::rejects("header-length-huge", "the announced bytes may never arrive")
             .over(HEADER)
             .section("LSP headerPart")
             .why("A client that allocates the announced length can be crashed by a server.")

@@ -86,12 +86,15 @@ fn handshakes() -> Vec<Scenario> {
                 let headers = ["content-length: 0", "connection: close"];
                 http::response("503 Service Unavailable", &headers, "")
             })),
-        Scenario::rejects("ws-unproven", "a handshake without its proof is invalid")
-            .over(WS)
-            .needs(Precondition::Nothing)
-            .section("RFC 6455 4.1")
-            .why("A cache that repeats an old response is not the server.")
-            .script(ServerScript::Handshake(|key| switched(&format!("not {key}")))),
+        Scenario::rejects(
+            "ws-unproven",
+            "a handshake with a wrong Sec-WebSocket-Accept is invalid",
+        )
+        .over(WS)
+        .needs(Precondition::Nothing)
+        .section("RFC 6455 4.1")
+        .why("The header proves that the response is for this handshake and not from a cache.")
+        .script(ServerScript::Handshake(|key| switched(&format!("not {key}")))),
     ]
 }
 
@@ -106,7 +109,7 @@ fn frames() -> Vec<Scenario> {
             .over(WS)
             .section("RFC 6455 5.2")
             .why(
-                "A reserved bit means an extension, such as compression, which was not negotiated.",
+                "A reserved bit belongs to an extension, such as compression, and none was negotiated.",
             )
             .acts(|received, _| {
                 broken(frame(LAST | TEXT | RESERVED, received.ordinary().as_bytes()))
@@ -131,7 +134,7 @@ pub(super) fn reverse() -> Vec<Scenario> {
         Scenario::accepts("ws-ping", "a ping gets a pong with the same payload")
             .over(WS)
             .section("RFC 6455 5.5.2")
-            .why("A server treats a client without a pong as gone, and closes the connection.")
+            .why("A server that gets no pong closes the connection.")
             .acts(|received, _| {
                 let ping = frame(LAST | PING, PAYLOAD);
                 vec![
@@ -147,7 +150,7 @@ pub(super) fn reverse() -> Vec<Scenario> {
         Scenario::accepts("ws-pong-unasked", "an unsolicited pong is ignored")
             .over(WS)
             .section("RFC 6455 5.5.3")
-            .why("It serves as a one-way heartbeat.")
+            .why("Servers use it as a one-way heartbeat.")
             .acts(|received, _| {
                 vec![
                     ServerAction::Send(frame(LAST | PONG, PAYLOAD)),

@@ -112,7 +112,7 @@ impl CaseRun<'_> {
                     ServerEvent::Message(_) | ServerEvent::Control(..) | ServerEvent::Response(_),
                     _,
                 ) => {
-                    let what = "something else arrived";
+                    let what = "another message or frame arrived";
                     return Err(expected_frame(&Finding::new(FailureKind::Wrong, what), expected));
                 }
             }

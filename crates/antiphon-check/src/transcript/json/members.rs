@@ -19,7 +19,7 @@ impl JsonMembers {
         sorted.sort_unstable_by(|one, two| list[*one].0.words().cmp(list[*two].0.words()));
         let twice = sorted.windows(2).find(|pair| list[pair[0]].0.is_same(&list[pair[1]].0));
         if let Some(pair) = twice {
-            return Err(format!("the member {:?} is there twice", list[pair[0]].0.lossy()));
+            return Err(format!("the member {:?} is duplicated", list[pair[0]].0.lossy()));
         }
         Ok(Self { list, sorted })
     }

@@ -268,6 +268,6 @@ mod tests {
         assert!(one != object(&mut (0..200_000).rev(), "1"));
         assert!((0..200_000).all(|at| one.member(&format!("name-{at}")).is_some()));
         let twice = object(&mut (0..200_000), "0").text().replace("name-7\"", "name-8\"");
-        assert!(Json::parse(&twice).unwrap_err().contains("\"name-8\" is there twice"));
+        assert!(Json::parse(&twice).unwrap_err().contains("\"name-8\" is duplicated"));
     }
 }

@@ -245,7 +245,7 @@ fn object(
             Some(member) if !absent => value(json, member, &at, bindings)?,
             Some(member) => return Err(unwanted(&at, member)),
             None if absent => {}
-            None => return Err(format!("at `{at}`: expected {json}, found no such member")),
+            None => return Err(format!("at `{at}`: expected {json}, but the member is absent")),
         }
     }
     let mut others = members.written().filter(|(name, _)| is_compared(&name.lossy()));
@@ -256,7 +256,7 @@ fn object(
 }
 
 fn unwanted(at: &str, member: &Json) -> String {
-    format!("at `{at}`: expected no such member, found {member}")
+    format!("at `{at}`: the member must be absent, found {member}")
 }
 
 /// Reports whether it is `"0x0"`, or hex digits without leading zeros.

@@ -44,14 +44,14 @@ pub(super) struct FrameHead {
 }
 
 /// A head and its size in bytes.
-pub(super) struct ParsedHead {
+pub(super) struct SizedFrameHead {
     pub(super) head: FrameHead,
     pub(super) size: usize,
 }
 
 impl FrameHead {
     /// Reads the head at the front of these bytes; `None` if it is not complete.
-    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<ParsedHead>, WebSocketError> {
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<SizedFrameHead>, WebSocketError> {
         let [first, second, rest @ ..] = buf else { return Ok(None) };
         if first & RESERVED != 0 {
             return Err(WebSocketError::ReservedBits);
@@ -76,7 +76,7 @@ impl FrameHead {
             },
         };
         let head = Self { opcode, is_last, length, mask };
-        Ok(Some(ParsedHead { head, size: buf.len() - rest.len() }))
+        Ok(Some(SizedFrameHead { head, size: buf.len() - rest.len() }))
     }
 }
 

@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{FrameHead, ParsedHead};
+use self::head::{FrameHead, SizedFrameHead};
 use super::reserve_hint;
 
 /// The role of this end of the connection. A client masks the frames it sends, a server does not (5.1).
@@ -46,6 +46,16 @@ pub enum Event {
 }
 
 /// Takes events from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::websocket::{Event, Opcode, Role, WebSocketDeframer};
+/// use bytes::BytesMut;
+///
+/// let mut wire = BytesMut::new();
+/// Opcode::Text.encode(b"[1]", Some([1, 2, 3, 4]), &mut wire);
+/// let mut deframer = WebSocketDeframer::new(Role::Server, 1024);
+/// assert_eq!(deframer.next(&mut wire), Some(Ok(Event::Message("[1]".into()))));
+/// ```
 #[derive(Debug)]
 pub struct WebSocketDeframer {
     role: Role,
@@ -115,7 +125,7 @@ impl WebSocketDeframer {
 
     /// Takes the head of the next frame if it is complete.
     fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
-        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+        let Some(SizedFrameHead { head, size }) = FrameHead::read(buf, self.role)? else {
             return Ok(None);
         };
         let FrameHead { opcode, is_last, length, mask } = head;

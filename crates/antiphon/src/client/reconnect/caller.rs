@@ -136,7 +136,7 @@ impl Caller for Arc<ReconnectingCaller> {
     ) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let feed = follower.0;
-            feed.survive();
+            feed.set_resubscribes();
             let (subscribe, to) = (call.clone(), feed.clone());
             // Safe to repeat: the first subscription ended with its connection.
             self.with_retries(true, move |peer| {

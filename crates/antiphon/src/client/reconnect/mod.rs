@@ -45,6 +45,16 @@ pub struct Reconnect {
 }
 
 /// The state of a client that reconnects.
+///
+/// ```
+/// use antiphon::{Client, ConnectionState};
+///
+/// # async fn example(client: Client) {
+/// let mut states = client.states().expect("the client reconnects");
+/// let connected = states.wait_for(|state| *state == ConnectionState::Connected).await;
+/// # drop(connected);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionState {

@@ -23,12 +23,12 @@ use super::policy_exchange::GuardedPolicy;
 use super::prefixed_stream::PrefixedStream;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::request_future::RequestExchange;
+use super::request_future::{DISCARDED, RequestExchange};
 use super::response::HttpResponse;
 use super::service::{HttpService, HyperService};
 use crate::engine::Settings;
 use crate::io::stall::{StallClock, StallWhile, check_interval};
-use crate::io::{Meter, Metered, WakeGated};
+use crate::io::{Meter, Metered, WakeGated, linger};
 
 /// The longest pause between two requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -160,8 +160,7 @@ async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
     let mut response = BytesMut::new();
     write_refusal(HttpRefusal::TooManyConnections, &mut response);
     stream.write_all(&response).await?;
-    stream.shutdown().await?;
-    while stream.read(&mut [0; 4096]).await? > 0 {}
+    linger::close(stream, DISCARDED).await;
     Ok(())
 }
 

@@ -229,7 +229,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
             }
             Poll::Ready(read) => Poll::Ready(read.map(drop)),
             Poll::Pending => {
-                meter.whole(under_way);
+                meter.record_boundary(under_way);
                 self.poll_keep_alive(cx)?;
                 self.try_flush(cx)?;
                 self.incoming.release();

@@ -75,7 +75,7 @@ fn a_budget_ends_the_run() {
     let call = antiphon_call(&["call", "{endpoint}", "a"]);
     let ended = check_client(&["--budget", "1ms"], &call);
     assert_eq!(ended.code, Some(4), "{ended:?}");
-    assert!(ended.stdout.contains("the time was up"), "{ended:?}");
+    assert!(ended.stdout.contains("the time limit was reached"), "{ended:?}");
 }
 
 #[test]

@@ -230,7 +230,7 @@ fn depth_kills() {
 #[test]
 fn no_case_runs_without_an_ordinary_reply() {
     for (fault, wire, code, words) in [
-        (Fault::AnswerIsArray, Wire::Lines, 5, "replies to no ordinary call"),
+        (Fault::AnswerIsArray, Wire::Lines, 5, "no ordinary call succeeds"),
         (Fault::WsProofIsWrong, Wire::Ws, 3, "no valid Sec-WebSocket-Accept"),
     ] {
         let served = MutantServer::start(wire, Some(fault));
