@@ -137,7 +137,7 @@ struct CallState {
     origin: Origin,
     /// Created on first use: most handlers finish before they could be cancelled.
     cancel: OnceLock<CancellationToken>,
-    /// What must follow the reply of this call.
+    /// Waits for the reply of this call, and follows it.
     after_reply: OnceLock<Arc<dyn AfterReply>>,
     /// The params of the call, if they may hold a progress token.
     params: OnceLock<Params>,

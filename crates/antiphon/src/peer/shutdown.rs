@@ -35,7 +35,7 @@ pub(super) enum Phase {
     Stopping,
     /// The input has ended: accepted requests are finished.
     Draining,
-    /// The time limit is over: running calls were told to answer now.
+    /// The time limit is over: running calls must answer now.
     Expiring,
     /// The transport is being closed.
     Closing(Arc<str>),

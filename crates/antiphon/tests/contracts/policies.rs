@@ -482,7 +482,7 @@ async fn a_deadline_that_has_passed_is_answered_by_every_decision() {
     }
 }
 
-/// What the fallback saw.
+/// A fallback that replies with the request that it received.
 async fn fallback(request: Request<HttpBody>) -> Result<Response<Full<Bytes>>, std::io::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(std::io::Error::other)?.to_bytes();

@@ -44,7 +44,7 @@ impl Recorder {
         self.seen.lock().unwrap().push((connection.id(), seen));
     }
 
-    /// What was seen of each connection.
+    /// The recorded messages of each connection.
     fn by_connection(&self) -> HashMap<u64, Vec<Seen>> {
         let mut all = HashMap::<u64, Vec<Seen>>::new();
         for (id, seen) in &*self.seen.lock().unwrap() {
@@ -53,7 +53,7 @@ impl Recorder {
         all
     }
 
-    /// What was seen of the only connection.
+    /// The recorded messages of the only connection.
     fn only(&self) -> Vec<Seen> {
         let mut all = self.by_connection();
         assert_eq!(all.len(), 1, "{all:?}");
@@ -112,7 +112,7 @@ fn service() -> Router {
         .notification("note", |(_,): (u64,), _cx: Context| async {})
 }
 
-/// What one side has sent is what the other has received, in order, for each connection.
+/// On each connection, one side receives the messages that the other has sent, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_see_each_message_once_and_in_order() {
     for wire in wires() {
