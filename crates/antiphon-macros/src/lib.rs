@@ -5,11 +5,11 @@
 //! The run-time behaviour is in `antiphon`: the generated code only contains the names and types of a
 //! contract.
 
-mod arguments;
 mod attribute;
 mod client;
 mod contract;
 mod describe;
+mod deserialize;
 mod rpc_error;
 mod serialize;
 mod server;

@@ -5,11 +5,11 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
-use crate::arguments;
 use crate::contract::{
     Argument, Contract, ContractMethod, MethodKind, Options, SubscriptionMethod,
 };
 use crate::describe;
+use crate::deserialize;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
     if !contract.options.server {
@@ -69,7 +69,7 @@ fn function(method: &ContractMethod) -> TokenStream {
 fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenStream {
     let krate = &options.krate;
     let conditions = method.conditions();
-    let (read, params, values) = arguments::read(method, options);
+    let (read, params, values) = deserialize::read(method, options);
     let call = call(method, contract);
     let (register, sink, response) = match &method.kind {
         MethodKind::Method(result) => {

@@ -10,7 +10,7 @@ use antiphon_core::framing::reserve_hint;
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
-use super::fields::number;
+use super::header_values::number;
 use super::rules;
 use super::service::ServiceState;
 use crate::connection::HttpRequestHead;

@@ -16,7 +16,7 @@ use hyper_util::server::conn::auto::upgrade::{Parts, downcast};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::fields::lists;
+use super::header_values::lists;
 use super::prefixed_stream::PrefixedStream;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;

@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::error::ExchangeError;
-use crate::transport::http::fields::{is, members, number};
+use crate::transport::http::header_values::{is, members, number};
 
 /// The largest number of headers, and of trailers.
 pub(super) const MAX_HEADERS: usize = 100;

@@ -9,8 +9,8 @@ mod connection;
 mod connector;
 mod error;
 mod head;
-mod http1;
-mod http2;
+mod http1_client;
+mod http2_client;
 #[cfg(feature = "tls")]
 mod https;
 mod pool;
@@ -29,10 +29,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 pub(crate) use self::client_service::{HttpClientLayer, boxed_layer};
 pub use self::client_service::{HttpClientService, HttpRequestService};
 use self::connector::TcpConnector;
-use self::http1::Http1;
+use self::http1_client::Http1;
 #[doc(hidden)]
-pub use self::http1::exchange_over;
-use self::http2::Http2;
+pub use self::http1_client::exchange_over;
+use self::http2_client::Http2;
 #[cfg(feature = "tls")]
 use self::https::Https;
 use self::request::{RequestBuffer, RequestHead, merged, with_defaults};

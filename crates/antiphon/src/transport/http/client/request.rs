@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Uri};
 use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::endpoint::web_port;
 use crate::io::buffer_pool::{self, PooledBuffer};
-use crate::transport::http::fields::lists;
+use crate::transport::http::header_values::lists;
 
 /// The digits of the largest length, and the empty line.
 const LENGTH_ROOM: usize = MAX_DIGITS + 4;
