@@ -19,7 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::endpoint::Authority;
-use crate::transport::http::fields::lists;
+use crate::transport::http::header_values::lists;
 
 /// The GUID that RFC 6455 appends to a key to compute the accept key.
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
