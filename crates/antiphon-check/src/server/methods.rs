@@ -190,7 +190,7 @@ impl ServerMethods {
             return None;
         }
         let names = texts().flat_map(methods_in);
-        names.into_iter().find(|name| missing(name)).map(|name| of_test_service(name))
+        names.into_iter().find(|name| missing(name)).map(of_test_service)
     }
 }
 
