@@ -1,8 +1,9 @@
-//! The entries of a batch, built one by one as they are taken.
+//! The entries of a batch. Each entry is built when it is taken.
 //!
-//! It never runs anything: no entry may run before the whole Array has been scanned, since a text that
-//! is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected: a list
-//! of finished entries, each three times as large, written and moved before it is used.
+//! This module does not run entries. No entry may run before the whole Array is scanned, because a text
+//! that is not JSON is one Parse error. Until then only the spans of each entry are kept. Rejected
+//! alternative: a list of finished entries, each three times as large, written and moved before it is
+//! used.
 //!
 //! Invariant: entries keep the order of the Array (section 6).
 
@@ -62,7 +63,7 @@ impl ScannedEntry {
     }
 
     /// Whether it is a valid Response.
-    pub(crate) fn is_answer(&self) -> bool {
+    pub(crate) fn is_response(&self) -> bool {
         match self {
             Self::Call(_) => false,
             Self::Result { .. } => true,
@@ -71,13 +72,13 @@ impl ScannedEntry {
     }
 
     /// Whether it is a Response, valid or not.
-    fn is_any_answer(&self) -> bool {
+    fn is_any_response(&self) -> bool {
         match self {
             Self::Other(entry) => match &**entry {
                 Ok(message) => matches!(message, Message::Response(_)),
                 Err(invalid) => invalid.intent == Intent::Response,
             },
-            item => item.is_answer(),
+            item => item.is_response(),
         }
     }
 }
@@ -168,7 +169,7 @@ impl Entries {
     /// Removes and returns the remaining Responses, invalid ones included.
     pub fn take_answers(&mut self) -> Vec<Entry> {
         let items = std::mem::take(&mut self.items);
-        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_answer);
+        let (answers, rest): (Vec<_>, Vec<_>) = items.partition(ScannedEntry::is_any_response);
         self.items = rest.into_iter();
         answers.into_iter().map(|item| entry(item, &self.frame)).collect()
     }

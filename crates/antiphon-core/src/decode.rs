@@ -1,8 +1,9 @@
 //! Decoding of one frame into messages, in one pass.
 //!
-//! It never fails: an entry that is not a message becomes an [`Invalid`] with the error that its
-//! sender should receive. It never parses the same bytes twice, and uses no derived `Deserialize`: a
-//! derived struct would accept an Array as an Object, and would read `"id": null` as absent.
+//! Decoding never fails: an entry that is not a message becomes an [`Invalid`] with the error that its
+//! sender should receive. The decoder never parses the same bytes twice. It uses no derived
+//! `Deserialize`: a derived struct would accept an Array as an Object, and would read `"id": null` as
+//! absent.
 //!
 //! Invariant: a frame that is not JSON is exactly one Parse error, also when it is a batch.
 
@@ -17,15 +18,24 @@ use crate::message::{Entry, Intent, Invalid, Payload};
 use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// Limits of the decoder, and the deviations from the specification that it accepts.
+///
+/// ```
+/// use antiphon_core::{Payload, Rules, decode};
+///
+/// let frame = br#"{"jsonrpc":"2.0","method":"ping","params":null,"id":1}"#[..].into();
+/// assert!(matches!(decode(&frame, &Rules::default()), Payload::One(Err(_))));
+/// let lenient = Rules { null_params: true, ..Rules::default() };
+/// assert!(matches!(decode(&frame, &lenient), Payload::One(Ok(_))));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The maximum nesting of Arrays and Objects.
     pub depth: usize,
     /// The maximum number of entries in a batch.
     pub batch_entries: usize,
-    /// The maximum number of entries in a batch of Responses, which answers a batch of our own.
+    /// The maximum number of entries in a batch of Responses, which is the reply to an outgoing batch.
     pub batch_answers: usize,
-    /// Reads `"params": null` as absent. Some clients write it so.
+    /// Whether `"params": null` counts as absent. Some clients send it.
     pub null_params: bool,
 }
 
@@ -64,8 +74,8 @@ pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     }
 }
 
-/// Fails for a message that spans cannot address. `Limits::longest_frame` keeps transports from
-/// reading a longer one.
+/// Fails for a message that is too long for spans. `Limits::longest_frame` prevents transports from
+/// reading such a message.
 fn check_length(len: usize) -> Result<(), SyntaxError> {
     match len {
         0..=ValueSpan::MAX => Ok(()),
@@ -110,18 +120,19 @@ fn batch(
     let mut items = Vec::new();
     loop {
         let limit = match items.first() {
-            Some(first) if ScannedEntry::is_answer(first) => rules.batch_answers,
+            Some(first) if ScannedEntry::is_response(first) => rules.batch_answers,
             _ => rules.batch_entries,
         };
         if items.len() >= limit {
-            // The rest is still checked: a text that is not JSON is a Parse error of any length.
+            // The rest is still checked: a text that is not JSON is a Parse error, even over the limit
+            // of entries.
             return skip_rest(scanner, at, limit);
         }
         let start = at;
         if scanner.peek(at) == Some(b'{') {
             let mut envelope = Envelope::of(frame);
             at = envelope.read(scanner, at, 1)?;
-            items.push(envelope.to_item(rules));
+            items.push(envelope.to_scanned_entry(rules));
         } else {
             at = scanner.value(at, 1)?;
             items.push(ScannedEntry::Other(Box::new(not_an_object(frame, start))));

@@ -1,6 +1,6 @@
 //! Encoding of messages as JSON text.
 //!
-//! It never frames a message: [`framing`](crate::framing) does.
+//! This module does not frame messages: see [`framing`](crate::framing).
 //!
 //! Invariant: raw members are copied byte for byte, white space included.
 
@@ -70,7 +70,7 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
 /// The bytes before the result of a Response, for writers that do not copy the result.
 pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 
-/// Appends the end of a Response: everything behind its result or error.
+/// Appends the end of a Response: everything after its result or error.
 #[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");

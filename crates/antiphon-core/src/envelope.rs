@@ -1,6 +1,7 @@
 //! Classification of one JSON Object as a Request, a Notification, a Response, or an invalid message.
 //!
-//! It never scans bytes itself, and never copies a value before the message is known to be valid.
+//! This module does not scan bytes itself, and does not copy a value before the message is known to be
+//! valid.
 //!
 //! Invariant: an Object with `result` or `error` and without `method` is a Response, valid or not, and
 //! is never answered. Everything else that is invalid is answered with an error.
@@ -20,8 +21,8 @@ use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Req
 use crate::scan::{JsonKind, Scanner};
 use crate::trace::TraceContext;
 
-/// The members of JSON-RPC. `id` comes first: of several duplicates the first is reported, and with two
-/// ids the error must not carry either of them.
+/// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
+/// the error for a message with two ids must not carry either of them.
 const ENVELOPE: MemberNames<6> =
     MemberNames::new(["id", "jsonrpc", "method", "params", "result", "error"]);
 const ID: usize = 0;
@@ -31,7 +32,7 @@ const PARAMS: usize = 3;
 const RESULT: usize = 4;
 const ERROR: usize = 5;
 
-/// The bytes that most messages have behind the opening brace. They are recognised without a scan.
+/// The bytes that follow the opening brace in most messages. They are recognised without a scan.
 const COMMON_PREFIX: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 
 /// The members of one message.
@@ -88,7 +89,7 @@ impl<'a> Envelope<'a> {
     /// Builds the entry.
     #[inline]
     pub(crate) fn to_entry(&self, rules: &Rules) -> Entry {
-        if self.is_answer() {
+        if self.is_response() {
             return self.to_response();
         }
         match self.call(rules) {
@@ -98,10 +99,10 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Like `to_entry`, for a batch: of a valid call or result only the spans are kept.
+    /// Like `to_entry`, for a batch: keeps only the spans of a valid call or result.
     #[inline(always)]
-    pub(crate) fn to_item(&self, rules: &Rules) -> ScannedEntry {
-        if self.is_answer() {
+    pub(crate) fn to_scanned_entry(&self, rules: &Rules) -> ScannedEntry {
+        if self.is_response() {
             if let Ok(true) = self.holds_result() {
                 return ScannedEntry::Result { id: self.span(ID), result: self.span(RESULT) };
             }
@@ -132,7 +133,7 @@ impl<'a> Envelope<'a> {
         message
     }
 
-    fn is_answer(&self) -> bool {
+    fn is_response(&self) -> bool {
         !self.has(METHOD) && (self.has(RESULT) || self.has(ERROR))
     }
 
@@ -226,7 +227,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Why an Object is not a valid message.
+/// The reason why an Object is not a valid message.
 enum EnvelopeError {
     Missing(usize),
     Twice(usize),

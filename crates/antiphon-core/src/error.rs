@@ -1,6 +1,6 @@
 //! Error objects and their codes, as section 5.1 defines them.
 //!
-//! It never decides when an error is sent.
+//! This module does not decide when an error is sent.
 //!
 //! Invariant: every code that this project sends is defined here. The server codes from -32005 to
 //! -32010 are those of jsonrpsee.
@@ -14,6 +14,13 @@ use serde::Serialize;
 use crate::json::RawJson;
 
 /// The code of an error (section 5.1): any integer.
+///
+/// ```
+/// use antiphon_core::{Code, ErrorObject};
+///
+/// assert_eq!(ErrorObject::invalid_params().code, Code::INVALID_PARAMS);
+/// assert_eq!(ErrorObject::new(7, "out of tea").code, Code(7));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Code(pub i64);
 
@@ -42,8 +49,8 @@ impl Code {
     pub const BATCH_TOO_LARGE: Self = Self(-32010);
     /// The handler did not finish in time.
     pub const TIMED_OUT: Self = Self(-32012);
-    /// The call has no credentials, or invalid ones. Not -32001, which others use for this: LSP and
-    /// jsonrpsee read it as an unknown error, and MCP as a timeout.
+    /// The call has no credentials, or invalid ones. Other libraries use -32001 for this, which is not
+    /// used here: LSP and jsonrpsee read it as an unknown error, and MCP as a timeout.
     pub const UNAUTHORIZED: Self = Self(-32013);
     /// The caller is over its rate limit; `data` has the time until the next try.
     pub const RATE_LIMITED: Self = Self(-32014);
@@ -88,71 +95,71 @@ impl ErrorObject {
         self
     }
 
-    /// -32700
+    /// Parse error, -32700: the bytes are not JSON.
     pub fn parse_error() -> Self {
         Self::of(Code::PARSE_ERROR, "Parse error")
     }
 
-    /// -32600
+    /// Invalid Request, -32600: the JSON is not a Request.
     pub fn invalid_request() -> Self {
         Self::of(Code::INVALID_REQUEST, "Invalid Request")
     }
 
-    /// -32601
+    /// Method not found, -32601.
     pub fn method_not_found() -> Self {
         Self::of(Code::METHOD_NOT_FOUND, "Method not found")
     }
 
-    /// -32602
+    /// Invalid params, -32602.
     pub fn invalid_params() -> Self {
         Self::of(Code::INVALID_PARAMS, "Invalid params")
     }
 
-    /// -32603
+    /// Internal error, -32603: the server failed.
     pub fn internal_error() -> Self {
         Self::of(Code::INTERNAL_ERROR, "Internal error")
     }
 
-    /// -32006
+    /// Too many subscriptions, -32006; `data` has the limit.
     pub fn too_many_subscriptions(limit: usize) -> Self {
         Self::of(Code::TOO_MANY_SUBSCRIPTIONS, "Too many subscriptions")
             .with_data(&format_args!("the limit is {limit} per connection"))
     }
 
-    /// -32007
+    /// Request too large, -32007; `data` has the limit.
     pub fn request_too_large(limit: usize) -> Self {
         Self::of(Code::REQUEST_TOO_LARGE, "Request too large")
             .with_data(&format_args!("the limit is {limit} bytes"))
     }
 
-    /// -32008
+    /// Response too large, -32008; `data` has the limit.
     pub fn response_too_large(limit: usize) -> Self {
         Self::of(Code::RESPONSE_TOO_LARGE, "Response too large")
             .with_data(&format_args!("the limit is {limit} bytes"))
     }
 
-    /// -32009
+    /// Server busy, -32009; `data` has the reason.
     pub fn server_busy(reason: &'static str) -> Self {
         Self::of(Code::SERVER_BUSY, "Server busy").with_data(reason)
     }
 
-    /// -32010
+    /// Batch too large, -32010; `data` has the limit.
     pub fn batch_too_large(limit: usize) -> Self {
         Self::of(Code::BATCH_TOO_LARGE, "Batch too large")
             .with_data(&format_args!("the limit is {limit} entries"))
     }
 
-    /// -32012
+    /// Request timed out, -32012: the handler did not finish in time.
     pub fn timed_out() -> Self {
         Self::of(Code::TIMED_OUT, "Request timed out")
     }
 
-    /// -32013
+    /// Unauthorized, -32013: the credentials are missing or invalid.
     pub fn unauthorized() -> Self {
         Self::of(Code::UNAUTHORIZED, "Unauthorized")
     }
 
-    /// -32014; `wait` is the time until the next try.
+    /// Rate limit exceeded, -32014; `wait` is the time until the next try.
     pub fn rate_limited(wait: Duration) -> Self {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]

@@ -1,6 +1,6 @@
 //! The value of a JSON String: its text without quotes and escapes.
 //!
-//! It never validates: the scanner has passed the String before.
+//! This module does not validate: the scanner has already checked the String.
 //!
 //! Invariant: two Strings have the same value only if they unescape to the same bytes.
 
@@ -25,7 +25,7 @@ pub(crate) fn unescape(quoted: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// Appends the character of the escape after a backslash, and returns the bytes behind it.
+/// Appends the character of the escape after a backslash, and returns the bytes after the escape.
 fn unescape_one<'a>(escape: &'a [u8], text: &mut Vec<u8>) -> &'a [u8] {
     let Some((&letter, rest)) = escape.split_first() else {
         return escape;

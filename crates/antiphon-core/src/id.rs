@@ -1,9 +1,9 @@
 //! Request ids, kept byte for byte.
 //!
-//! It never converts an id to a float.
+//! This module never converts an id to a float.
 //!
-//! Invariant: an id is sent back as it was received: `1.50`, `1e3` and 2^64 as the same bytes, a
-//! String with its escapes.
+//! Invariant: an id is sent back with the bytes that were received, such as `1.50`, `1e3`, 2^64, or a
+//! String with escapes.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -84,7 +84,7 @@ impl Id {
 
     /// The value of a Number that is a whole number below 2^64.
     ///
-    /// `7.0` counts as 7: a peer that stores numbers as floats may write it so.
+    /// `7.0` counts as 7, because a peer that stores numbers as floats may write `7.0`.
     pub fn as_u64(&self) -> Option<u64> {
         let Self::Number(NumberId(text)) = self else {
             return None;

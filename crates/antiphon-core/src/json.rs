@@ -37,9 +37,8 @@ enum Repr {
     Shared(Bytes),
 }
 
-/// A text of at most 23 bytes, with its length in the last byte. Together with the tag of `Repr` it is
-/// as large as a `Bytes`. It is built and moved as whole words, and the bytes behind the text are never
-/// read.
+/// A text of at most 23 bytes, with its length in the last byte. Together with the tag of `Repr` it is as
+/// large as a `Bytes`. It is built and moved as whole words. The bytes after the text are never read.
 #[derive(Clone, Copy)]
 struct InlineText([u8; INLINE_CAPACITY + 1]);
 
@@ -70,11 +69,11 @@ impl InlineText {
 }
 
 /// The largest buffer that is kept for the next value.
-const KEPT: usize = 64 * 1024;
+const MAX_REUSED: usize = 64 * 1024;
 
 thread_local! {
     /// The buffer that values are serialized into. It is reused, so most values need no allocation.
-    static SERIALIZED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    static ENCODE_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
 impl RawJson {
@@ -90,11 +89,12 @@ impl RawJson {
 
     /// Serializes a value.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
-        // Taken out: a value whose serialization serializes another value finds an empty buffer.
-        let mut text = SERIALIZED.take();
+        // The buffer is taken out of the cell. If serializing this value serializes another value, that
+        // one finds an empty buffer.
+        let mut text = ENCODE_BUFFER.take();
         text.clear();
         serde_json::to_writer(&mut text, value)?;
-        if text.len() > KEPT {
+        if text.len() > MAX_REUSED {
             return Ok(Self(Repr::Shared(text.into())));
         }
         let len = text.len();
@@ -106,7 +106,7 @@ impl RawJson {
             let bytes = text.first_chunk().copied().unwrap_or_default();
             Self(Repr::Inline(InlineText::of(bytes, len)))
         };
-        SERIALIZED.set(text);
+        ENCODE_BUFFER.set(text);
         Ok(json)
     }
 
@@ -141,7 +141,7 @@ impl RawJson {
         JsonKind::of(self.as_bytes().first())
     }
 
-    /// Takes a range of a frame that a scanner has passed.
+    /// Takes a range of a frame that a scanner has checked.
     #[inline(always)]
     pub(crate) fn sliced(frame: &Bytes, at: Range<usize>) -> Self {
         let len = at.end - at.start;
@@ -157,7 +157,7 @@ impl RawJson {
         }
     }
 
-    /// Copies text that a scanner has passed or a serializer has written.
+    /// Copies text that a scanner has checked or a serializer has written.
     pub(crate) fn copied(text: &[u8]) -> Self {
         match InlineText::copied(text) {
             Some(short) => Self(Repr::Inline(short)),
@@ -166,12 +166,13 @@ impl RawJson {
     }
 }
 
-/// Takes a range that is long, or near the end of the frame. It does not return a `RawJson`: a value
-/// with two origins would be built in memory and moved from there.
+/// Takes a range that is long, or near the end of the frame. It returns the parts and not a `RawJson`,
+/// because the compiler would build a `RawJson` with two variants in memory and then move it.
 #[inline(never)]
 fn long_or_last(frame: &Bytes, at: Range<usize>) -> Result<InlineText, Bytes> {
     let len = at.end - at.start;
-    // The last value of a frame is mostly an id, and there are bytes before it to load a word from.
+    // The last value of a frame is mostly an id. There are bytes before it, so a whole word can be
+    // loaded.
     if len <= 16
         && let Some(bytes) = frame.get(..at.end).and_then(<[u8]>::last_chunk)
     {
@@ -259,8 +260,8 @@ mod tests {
             INLINE_CAPACITY - 2,
             INLINE_CAPACITY - 1,
             INLINE_CAPACITY,
-            KEPT,
-            KEPT + 1,
+            MAX_REUSED,
+            MAX_REUSED + 1,
         ] {
             let text = format!("\"{}\"", "x".repeat(len));
             let parsed = RawJson::parse(text.clone()).unwrap();

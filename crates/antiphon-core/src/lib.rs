@@ -1,9 +1,8 @@
 //! The sans-IO core of `antiphon`: JSON-RPC messages, their bytes, and the calls in flight.
 //!
-//! It has messages, exact ids, a one-pass decoder, an encoder, framings, limits, and the session
+//! It contains messages, exact ids, a one-pass decoder, an encoder, framings, limits, and the session
 //! table of pending calls. It never opens a socket, reads a clock or needs a runtime: bytes become
-//! messages, and messages become bytes. Most users want the `antiphon` crate, which adds the
-//! transports.
+//! messages, and messages become bytes. Most users need the `antiphon` crate, which adds the transports.
 //!
 //! ```
 //! use antiphon_core::{Message, Payload, RawJson, Response, Rules, decode};

@@ -1,6 +1,6 @@
 //! The limits of a connection, a server or a client, in one struct.
 //!
-//! It never enforces a limit itself.
+//! This module does not enforce any limit.
 //!
 //! Invariant: each limit is enforced in one place, which its field names. No other part of the project
 //! has a limit of its own.
@@ -32,7 +32,7 @@ pub struct Limits {
     pub depth: usize,
     /// The maximum number of requests of one connection in flight. Enforced by the dispatcher.
     pub in_flight: usize,
-    /// The maximum number of our own calls on one connection that wait for a response. Enforced by
+    /// The maximum number of outgoing calls on one connection that wait for a response. Enforced by
     /// `session`.
     pub pending_calls: usize,
     /// The maximum number of subscriptions of one connection. Enforced by the connection.
@@ -56,8 +56,8 @@ pub struct Limits {
     /// The maximum time without any message. Enforced by the connection. Between HTTP requests the
     /// default is 75 seconds.
     pub idle_timeout: Option<Duration>,
-    /// The idle time before a keep-alive probe: a ping on a WebSocket, which closes if it stays silent
-    /// for the same time again, and the system's keep-alive on TCP. Enforced by the transport.
+    /// The idle time before a keep-alive probe. A WebSocket sends a ping, and closes if the peer stays
+    /// silent for the same time again. TCP uses the keep-alive of the system. Enforced by the transport.
     pub keep_alive: Option<Duration>,
     /// The maximum time that a shutdown waits for running handlers. Enforced by the server.
     pub shutdown_timeout: Duration,

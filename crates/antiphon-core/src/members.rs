@@ -1,8 +1,8 @@
 //! Known members of one JSON Object, and the spans of their values.
 //!
-//! It never decodes a value and never judges a message: that is the work of [`envelope`](crate::envelope).
+//! This module does not decode values and does not classify messages: [`envelope`](crate::envelope) does.
 //!
-//! Invariant: the Object is passed once, and the only thing kept of a value is its [`ValueSpan`].
+//! Invariant: the Object is scanned once, and only the [`ValueSpan`] of each value is kept.
 
 use std::ops::Range;
 
@@ -89,14 +89,14 @@ impl<const N: usize> MemberNames<N> {
         (*quote == b'"').then(|| (known, self.names[known].len() + 2))
     }
 
-    /// Matches an unescaped name. The indices behind `N` are the names of [`TRACE`].
+    /// Matches an unescaped name. The indices from `N` on are the names of [`TRACE`].
     fn match_unescaped(&self, name: &[u8]) -> Option<usize> {
         self.names.iter().chain(&TRACE).position(|known| known.as_bytes() == name)
     }
 }
 
-/// KnownMembers that carry a trace context. The names do not fit into a word, so the lookup of the other
-/// names does not pay for them.
+/// The members that carry a trace context. These names do not fit into a word. They are compared
+/// separately, so that they add no cost to the lookup of the other names.
 const TRACE: [&str; 2] = ["traceparent", "tracestate"];
 
 /// The spans of the known members of one Object.

@@ -1,9 +1,9 @@
 //! JSON-RPC messages: requests, notifications, responses, and their parts.
 //!
-//! It never decodes or encodes: see `decode` and `encode`.
+//! This module does not decode or encode: see `decode` and `encode`.
 //!
-//! Invariant: a message is either valid, or an [`Invalid`] that knows whether it is answered. There is
-//! no half-decoded state.
+//! Invariant: a message is either valid, or an [`Invalid`] that contains whether it gets a response.
+//! There is no half-decoded state.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -21,6 +21,18 @@ use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace::TraceContext;
 
 /// A call that expects a response (section 4).
+///
+/// ```
+/// use antiphon_core::{Method, Params, Request};
+/// use bytes::BytesMut;
+///
+/// let params = Some(Params::parse("[42,23]")?);
+/// let request = Request { id: 1.into(), method: Method::new("subtract"), params, trace: None };
+/// let mut out = BytesMut::new();
+/// request.encode(&mut out);
+/// assert_eq!(out, r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#);
+/// # Ok::<(), antiphon_core::ParamsError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The id, which the Response repeats.
@@ -34,6 +46,15 @@ pub struct Request {
 }
 
 /// A call without a response (section 4.1).
+///
+/// ```
+/// use antiphon_core::{Method, Notification};
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Notification { method: Method::new("update"), params: None, trace: None }.encode(&mut out);
+/// assert_eq!(out, r#"{"jsonrpc":"2.0","method":"update"}"#);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// The method to call.
@@ -44,7 +65,16 @@ pub struct Notification {
     pub trace: Option<Box<TraceContext>>,
 }
 
-/// The answer to a Request (section 5).
+/// The response to a Request (section 5).
+///
+/// ```
+/// use antiphon_core::{ErrorObject, Response};
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Response { id: 1.into(), outcome: Err(ErrorObject::method_not_found()) }.encode(&mut out);
+/// assert!(out.starts_with(br#"{"jsonrpc":"2.0","error":{"code":-32601"#));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The id of the Request.
@@ -63,7 +93,7 @@ pub enum Message {
     Request(Request),
     /// A call without a response.
     Notification(Notification),
-    /// The answer to a Request.
+    /// The response to a Request.
     Response(Response),
 }
 
@@ -100,16 +130,25 @@ impl Invalid {
     }
 }
 
-/// The kind of message that an invalid entry was meant to be. It decides whether the entry is answered.
+/// The kind of message that an invalid entry was meant to be. It decides whether the entry gets a
+/// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// A Request, or nothing recognisable. It is answered with the error.
+    /// A Request, or an unrecognisable message. The response is the error.
     Request,
-    /// A Response. It is never answered, or two peers could exchange errors forever.
+    /// A Response. It never gets a response, because otherwise two peers could exchange errors forever.
     Response,
 }
 
 /// The name of a method, both as it was received and unescaped.
+///
+/// ```
+/// use antiphon_core::{Method, RawJson};
+///
+/// let escaped = Method::from_json(RawJson::parse(r#""textDocument\/hover""#)?);
+/// assert_eq!(escaped, Some(Method::new("textDocument/hover")));
+/// # Ok::<(), antiphon_core::SyntaxError>(())
+/// ```
 #[derive(Clone)]
 pub struct Method {
     quoted: RawJson,
@@ -137,7 +176,7 @@ impl Method {
         Some(Self { quoted, unescaped })
     }
 
-    /// Like `from_json`, for a String in a frame; `may_escape` is false if it has no escapes for sure.
+    /// Like `from_json`, for a String in a frame; `may_escape` is false if it certainly has no escapes.
     #[inline(always)]
     pub(crate) fn at(span: ValueSpan, frame: &Bytes, may_escape: bool) -> Self {
         let unescaped = if may_escape { unescaped(span.of(frame)) } else { None };
@@ -201,6 +240,16 @@ impl fmt::Display for Method {
 }
 
 /// The parameters of a call: an Array or an Object, never anything else (section 4.2).
+///
+/// ```
+/// use antiphon_core::Params;
+///
+/// let by_position = Params::encode(&(42, 23))?.expect("two params");
+/// assert_eq!(by_position.as_json().as_str(), "[42,23]");
+/// assert!(Params::encode(&())?.is_none());
+/// assert!(Params::parse("42").is_err());
+/// # Ok::<(), antiphon_core::ParamsError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Params(RawJson);
 

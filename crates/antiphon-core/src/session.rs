@@ -1,10 +1,10 @@
 //! The calls in flight on one connection, in both directions.
 //!
-//! Our own calls and the peer's requests are in two tables: both sides choose ids freely, and clangd
-//! calls with id 0 too. It is a pure state machine: it never reads a clock, locks or wakes. Its owner
-//! does.
+//! Outgoing calls and requests of the peer are in two tables, because both sides choose their ids
+//! independently and the same id may occur in both. For example, clangd also calls with id 0. The
+//! session is a pure state machine: it never reads a clock, locks or wakes. Its owner does.
 //!
-//! Invariant: every waiter that goes in comes out exactly once: by its response, by `abandon`, or by
+//! Invariant: every waiter that is added is returned exactly once: by its response, by `abandon`, or by
 //! the close.
 
 use std::collections::HashMap;
@@ -14,10 +14,22 @@ use std::ops::Range;
 
 use crate::id::Id;
 
-/// A caller may not choose an id from here on: our own ids count up, and must not run out.
+/// The upper bound of the ids that a caller may choose. Counted ids continue after a chosen id, and must
+/// not run out.
 const MAX_ID: u64 = 1 << 63;
 
-/// The table of one connection: waiters `W` for our own calls, and tokens `T` for the peer's requests.
+/// The table of one connection: waiters `W` for outgoing calls, and tokens `T` for the peer's requests.
+///
+/// ```
+/// use antiphon_core::{Answered, Session};
+///
+/// let mut session: Session<&str, ()> = Session::new(16);
+/// let id = session.call("the waiter of a call")?;
+/// assert_eq!(session.pending(), 1);
+/// assert_eq!(session.answer(&id.into()), Answered::Waiter("the waiter of a call"));
+/// assert_eq!(session.answer(&id.into()), Answered::Late);
+/// # Ok::<(), antiphon_core::Refused>(())
+/// ```
 #[derive(Debug)]
 pub struct Session<W, T> {
     next: u64,
@@ -30,7 +42,7 @@ pub struct Session<W, T> {
     closed: bool,
 }
 
-/// Hashes our own ids. They are sequential and no peer chooses them, so the hash needs no secret.
+/// Hashes counted ids. They are sequential and not chosen by a peer, so the hash needs no secret.
 #[derive(Default)]
 struct SequentialHasher(u64);
 
@@ -50,16 +62,17 @@ impl Hasher for SequentialHasher {
 
 #[derive(Debug)]
 struct PendingEntry<W> {
-    /// The ids that were sent in one frame. The calls of one batch have the same range.
+    /// The ids that were sent in one frame. All calls of a batch have the same range.
     exchange: Range<u64>,
     waiter: W,
 }
 
-/// Identifies one running request. Its id cannot, since a peer may use an id twice.
+/// Identifies one running request. The id of a request is not sufficient, because a peer may use an id
+/// twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket(u64);
 
-/// Why a call was refused before it was sent.
+/// The reason why a call was refused before it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The connection has ended.
@@ -70,7 +83,7 @@ pub enum Refused {
         "{0} calls are pending already; raise the limit of pending calls or make fewer calls at once"
     )]
     TooMany(usize),
-    /// A call with this id is pending, or the id is in the range of our own ids.
+    /// A call with this id is pending, or the id is 2^63 or more.
     #[error("a call with this id is pending, or the id is 2^63 or more; choose another id")]
     IdInUse,
 }
@@ -80,9 +93,9 @@ pub enum Refused {
 pub enum Answered<W> {
     /// The waiter of a pending call.
     Waiter(W),
-    /// A call that was answered or abandoned before.
+    /// A call that already had its response, or was abandoned.
     Late,
-    /// No call of ours had this id.
+    /// An id that was never sent.
     Unknown,
 }
 
@@ -109,7 +122,7 @@ impl<W, T> Session<W, T> {
         Ok(id)
     }
 
-    /// Adds one call with an id of the caller's choice. Our own ids skip it.
+    /// Adds one call with an id that the caller chose. Counted ids skip it.
     pub fn call_as(&mut self, id: Id, waiter: W) -> Result<(), Refused> {
         self.admit(1)?;
         match id.as_u64() {
@@ -127,7 +140,7 @@ impl<W, T> Session<W, T> {
         }
     }
 
-    /// Adds the calls of one batch, which are answered together, and returns their ids.
+    /// Adds the calls of one batch, whose responses arrive together, and returns their ids.
     pub fn batch(&mut self, waiters: Vec<W>) -> Result<Range<u64>, Refused> {
         self.admit(waiters.len())?;
         let exchange = self.next..self.next + waiters.len() as u64;
@@ -148,7 +161,7 @@ impl<W, T> Session<W, T> {
         }
     }
 
-    /// Removes the call that a response with this id answers, and returns its waiter.
+    /// Removes the call to which a response with this id belongs, and returns its waiter.
     pub fn answer(&mut self, id: &Id) -> Answered<W> {
         if !self.named.is_empty()
             && let Some(waiter) = self.named.remove(id)
@@ -191,7 +204,7 @@ impl<W, T> Session<W, T> {
         self.pending.remove(&id).map(|pending| pending.waiter)
     }
 
-    /// Like `abandon`, for a call with an id of the caller's choice.
+    /// Like `abandon`, for a call with an id that the caller chose.
     pub fn abandon_named(&mut self, id: &Id) -> Option<W> {
         self.named.remove(id)
     }
@@ -209,7 +222,7 @@ impl<W, T> Session<W, T> {
         ticket
     }
 
-    /// Removes a request that was answered.
+    /// Removes a request that has its response.
     pub fn finish(&mut self, id: &Id, ticket: Ticket) -> Option<T> {
         let tokens = self.running.get_mut(id)?;
         let at = tokens.iter().position(|(other, _)| *other == ticket)?;

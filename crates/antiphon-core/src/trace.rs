@@ -1,7 +1,7 @@
 //! Trace contexts of calls (W3C Trace Context).
 //!
-//! A context travels in HTTP headers or in members of the message, both named `traceparent` and
-//! `tracestate`. It never rejects a message: a malformed context is ignored.
+//! A context is sent in HTTP headers or in members of the message. In both cases the names are
+//! `traceparent` and `tracestate`. A malformed context is ignored: it never makes a message invalid.
 //!
 //! Invariant: neither the trace id nor the span id is all zeros.
 
@@ -69,7 +69,7 @@ impl TraceContext {
         let text = traceparent.as_bytes();
         let (head, rest) = text.split_at_checked(PARENT)?;
         let [version] = hex(head.get(..2)?)?;
-        // A later version may append fields behind those of version 00.
+        // A later version may append fields after those of version 00.
         let is_whole = rest.is_empty() || (version > 0 && rest[0] == b'-');
         let has_dashes = [2, 35, 52].iter().all(|at| head[*at] == b'-');
         if version == 0xFF || !is_whole || !has_dashes {

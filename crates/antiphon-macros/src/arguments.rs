@@ -18,16 +18,16 @@ pub(crate) fn read(
     }
     let krate = &options.krate;
     let items = items(method, options.ignores_unknown, &quote!(#krate::__private));
-    (items, quote!(#krate::__private::Given<__Places>), quote!(params.0))
+    (items, quote!(#krate::__private::MethodParams<__Arguments>), quote!(params.0))
 }
 
 fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) -> TokenStream {
     let params: Vec<&ContractParam> = method.params().collect();
     let types: Vec<_> = params.iter().map(|param| &param.ty).collect();
     let names = params.iter().map(|param| &param.name);
-    let places: Vec<_> = (0..params.len()).collect();
-    let fields: Vec<_> = places.iter().map(|place| Index::from(*place)).collect();
-    let kept = params.iter().map(|param| kept(param));
+    let indices: Vec<_> = (0..params.len()).collect();
+    let fields: Vec<_> = indices.iter().map(|index| Index::from(*index)).collect();
+    let stored = params.iter().map(|param| stored_type(param));
     let lacks = params.iter().zip(&fields).map(|(param, field)| match param.fallback {
         None => quote!(self.#field.is_none()),
         Some(_) => quote!(false),
@@ -36,34 +36,34 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
     let finish = params.iter().zip(&fields).map(|(param, field)| finish(param, field));
     quote! {
         #[derive(::core::default::Default)]
-        struct __Places(#(::core::option::Option<#kept>),*);
+        struct __Arguments(#(::core::option::Option<#stored>),*);
 
-        impl #private::Arguments for __Places {
+        impl #private::Arguments for __Arguments {
             type Values = (#(#types,)*);
             const NAMES: &'static [&'static str] = &[#(#names),*];
             const IGNORES_UNKNOWN: bool = #ignores_unknown;
 
-            fn has(&self, place: usize) -> bool {
-                match place {
-                    #(#places => self.#fields.is_some(),)*
+            fn has(&self, index: usize) -> bool {
+                match index {
+                    #(#indices => self.#fields.is_some(),)*
                     _ => false,
                 }
             }
 
-            fn lacks(&self, place: usize) -> bool {
-                match place {
-                    #(#places => #lacks,)*
+            fn lacks(&self, index: usize) -> bool {
+                match index {
+                    #(#indices => #lacks,)*
                     _ => false,
                 }
             }
 
             fn fill<'de, __D: #private::serde::Deserializer<'de>>(
                 &mut self,
-                place: usize,
+                index: usize,
                 from: __D,
             ) -> ::core::result::Result<(), __D::Error> {
-                match place {
-                    #(#places => #fill,)*
+                match index {
+                    #(#indices => #fill,)*
                     _ => ::core::mem::drop(from),
                 }
                 ::core::result::Result::Ok(())
@@ -76,31 +76,33 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
     }
 }
 
-/// The type that holds a param until all are read. For a param with a default, null means that it is
-/// absent, except for an `Option`, where null is a value. The outer `Option` tells whether it occurred.
-fn kept(param: &ContractParam) -> TokenStream {
+/// The type that holds a param until all params are read. For a param with a default, null means that it
+/// is absent, except for an `Option`, where null is a value. The outer `Option` is `Some` if the param
+/// occurred.
+fn stored_type(param: &ContractParam) -> TokenStream {
     let ty = &param.ty;
-    if takes_null(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }
+    if null_is_absent(param) { quote!(::core::option::Option<#ty>) } else { quote!(#ty) }
 }
 
 /// Whether null selects the default.
-fn takes_null(param: &ContractParam) -> bool {
+fn null_is_absent(param: &ContractParam) -> bool {
     param.fallback.is_some() && !param.optional
 }
 
 /// Reads a param and stores it.
 fn fill(param: &ContractParam, field: &Index, private: &TokenStream) -> TokenStream {
-    let kept = kept(param);
+    let stored = stored_type(param);
     quote_spanned! {param.ty.span()=>
         self.#field = ::core::option::Option::Some(
-            <#kept as #private::serde::Deserialize<'de>>::deserialize(from)?
+            <#stored as #private::serde::Deserialize<'de>>::deserialize(from)?
         )
     }
 }
 
 fn finish(param: &ContractParam, field: &Index) -> TokenStream {
     let ty = &param.ty;
-    let given = if takes_null(param) { quote!(self.#field.flatten()) } else { quote!(self.#field) };
+    let given =
+        if null_is_absent(param) { quote!(self.#field.flatten()) } else { quote!(self.#field) };
     match &param.fallback {
         None => quote!(#given?),
         Some(Fallback::Value(value)) => quote! {

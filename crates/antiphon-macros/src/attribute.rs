@@ -1,4 +1,4 @@
-//! Reads the macros' own attributes, and removes them from the code.
+//! Reads the attributes of these macros, and removes them from the code.
 
 use proc_macro2::Span;
 use syn::meta::ParseNestedMeta;

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
 use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy};
-use crate::serialize::{self, Written};
+use crate::serialize::{self, SerializedField};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
     if !contract.options.client {
@@ -105,7 +105,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
     let private = quote!(#krate::__private);
     let written: Vec<_> = params
         .iter()
-        .map(|param| Written {
+        .map(|param| SerializedField {
             name: &param.name,
             ty: &param.ty,
             // With a default, `None` is a value like any other.
@@ -116,7 +116,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
         ParamsBy::Name => serialize::by_name(&written, &private),
         ParamsBy::Position => serialize::by_position(&written, &private),
     };
-    (items, quote!(__Sent(#(&#idents),*)))
+    (items, quote!(__Fields(#(&#idents),*)))
 }
 
 /// The form in which the client sends the params of a method.

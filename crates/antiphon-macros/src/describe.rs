@@ -16,18 +16,18 @@ pub(crate) fn write(method: &ContractMethod, krate: &TokenStream) -> TokenStream
     };
     let private = quote!(#krate::__private);
     let params = method.params().map(|param| describe(param, &private));
-    let answer = answer(method, &private);
+    let result_and_errors = result_and_errors(method, &private);
     let deprecated = method.is_deprecated().then(|| quote!(it.deprecated();));
     let idempotent = method.idempotent.then(|| quote!(it.idempotent();));
     quote! {
         #krate::__describe!(router, #called, #docs, |it| {
             #[allow(unused_imports)]
-            use #private::ask::{
-                Certain as _, Describable as _, Fallible as _, Omissible as _, Showable as _,
-                Undescribable as _, Unfallible as _, Unshowable as _,
+            use #private::describe_traits::{
+                NeverOptional as _, Describable as _, WithKnownErrors as _, MaybeOptional as _, Writable as _,
+                Undescribable as _, WithoutKnownErrors as _, Unwritable as _,
             };
             #(#params)*
-            #answer
+            #result_and_errors
             #deprecated
             #idempotent
         })
@@ -46,9 +46,9 @@ fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
     let default = match &param.fallback {
         None => quote!(::core::option::Option::None),
         Some(Fallback::Default) => {
-            quote!(::core::option::Option::Some(#probe.show(::core::default::Default::default())))
+            quote!(::core::option::Option::Some(#probe.write(::core::default::Default::default())))
         }
-        Some(Fallback::Value(value)) => quote!(::core::option::Option::Some(#probe.show(#value))),
+        Some(Fallback::Value(value)) => quote!(::core::option::Option::Some(#probe.write(#value))),
     };
     quote! {
         let schema = #probe.schema(it.generator());
@@ -57,7 +57,7 @@ fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn answer(method: &ContractMethod, private: &TokenStream) -> Option<TokenStream> {
+fn result_and_errors(method: &ContractMethod, private: &TokenStream) -> Option<TokenStream> {
     match (&method.kind, &method.output) {
         (MethodKind::Method(result), ReturnType::Type(_, output)) => Some(quote! {
             let schema = (&#private::Probe::<#result>::new()).schema(it.generator());

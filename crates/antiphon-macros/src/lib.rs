@@ -2,7 +2,7 @@
 //!
 //! Each macro has two phases. Parsing (`contract/`, `rpc_error/`) checks the input, and reports every
 //! compile error at the user's code. Generation never fails; each generated item has a file of its own.
-//! The run-time behaviour is in `antiphon`: the generated code only has the names and types of a
+//! The run-time behaviour is in `antiphon`: the generated code only contains the names and types of a
 //! contract.
 
 mod arguments;

@@ -6,15 +6,15 @@ use syn::spanned::Spanned;
 use syn::{LitStr, Type};
 
 /// One value to serialize.
-pub(crate) struct Written<'a> {
+pub(crate) struct SerializedField<'a> {
     pub(crate) name: &'a LitStr,
     pub(crate) ty: &'a Type,
     /// An `Option` that is left out if it is `None`.
     pub(crate) optional: bool,
 }
 
-/// Generates a struct `__Sent<'a>(&'a A, &'a B)` that serializes as an object.
-pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
+/// Generates a struct `__Fields<'a>(&'a A, &'a B)` that serializes as an object.
+pub(crate) fn by_name(values: &[SerializedField<'_>], private: &TokenStream) -> TokenStream {
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let entries = values.iter().zip(&fields).map(|(value, field)| {
         let name = value.name;
@@ -28,18 +28,18 @@ pub(crate) fn by_name(values: &[Written<'_>], private: &TokenStream) -> TokenStr
         #(#entries)*
         #private::serde::ser::SerializeMap::end(map)
     };
-    sent(values, &body, private)
+    fields_struct(values, &body, private)
 }
 
 /// Like `by_name`, for an array. Trailing `None`s are left out.
-pub(crate) fn by_position(values: &[Written<'_>], private: &TokenStream) -> TokenStream {
+pub(crate) fn by_position(values: &[SerializedField<'_>], private: &TokenStream) -> TokenStream {
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let needed = values.iter().rposition(|value| !value.optional).map_or(0, |last| last + 1);
-    let lengths = (needed..values.len()).map(|place| {
-        let (field, length) = (&fields[place], place + 1);
+    let lengths = (needed..values.len()).map(|index| {
+        let (field, length) = (&fields[index], index + 1);
         quote!(if self.#field.is_some() { length = #length; })
     });
-    let places = 0..values.len();
+    let indices = 0..values.len();
     let elements = values.iter().zip(&fields).map(|(value, field)| {
         quote_spanned! {value.ty.span()=>
             #private::serde::ser::SerializeSeq::serialize_element(&mut list, self.#field)?;
@@ -49,20 +49,24 @@ pub(crate) fn by_position(values: &[Written<'_>], private: &TokenStream) -> Toke
         let mut length: usize = #needed;
         #(#lengths)*
         let mut list = serializer.serialize_seq(::core::option::Option::Some(length))?;
-        #(if #places < length { #elements })*
+        #(if #indices < length { #elements })*
         #private::serde::ser::SerializeSeq::end(list)
     };
-    sent(values, &body, private)
+    fields_struct(values, &body, private)
 }
 
-fn sent(values: &[Written<'_>], body: &TokenStream, private: &TokenStream) -> TokenStream {
+fn fields_struct(
+    values: &[SerializedField<'_>],
+    body: &TokenStream,
+    private: &TokenStream,
+) -> TokenStream {
     let types = values.iter().map(|value| value.ty);
     let lifetime = if values.is_empty() { quote!() } else { quote!(<'a>) };
     let anonymous = if values.is_empty() { quote!() } else { quote!(<'_>) };
     quote! {
-        struct __Sent #lifetime (#(&'a #types),*);
+        struct __Fields #lifetime (#(&'a #types),*);
 
-        impl #private::serde::Serialize for __Sent #anonymous {
+        impl #private::serde::Serialize for __Fields #anonymous {
             fn serialize<__S: #private::serde::Serializer>(
                 &self,
                 serializer: __S,

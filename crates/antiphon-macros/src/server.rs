@@ -71,9 +71,9 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
     let conditions = method.conditions();
     let (read, params, values) = arguments::read(method, options);
     let call = call(method, contract);
-    let (register, sink, answer) = match &method.kind {
+    let (register, sink, response) = match &method.kind {
         MethodKind::Method(result) => {
-            (quote!(method), None, answer(&call, result, &method.output, krate))
+            (quote!(method), None, response(&call, result, &method.output, krate))
         }
         MethodKind::Notification => (quote!(notification), None, quote!(#call.await)),
         MethodKind::Subscription(subscription) => {
@@ -93,7 +93,7 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
             let serve = move |params: #params, #sink _cx: #krate::Context| {
                 let service = ::std::sync::Arc::clone(&service);
                 let values = #values;
-                async move { #answer }
+                async move { #response }
             };
             let router = router #(.#register(#names, ::core::clone::Clone::clone(&serve)))*;
             #described
@@ -109,41 +109,42 @@ fn subscribe(
     output: &ReturnType,
     krate: &TokenStream,
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
-    let refused = refused(output, krate);
+    let error_object = error_object(output, krate);
     if subscription.by_sink {
-        let answer = quote!(#call.await.map_err(|error| #refused));
-        return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), answer);
+        let response = quote!(#call.await.map_err(|error| #error_object));
+        return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), response);
     }
-    // Boxed: the type of the stream captures the borrow of the service, although it borrows nothing.
+    // Boxed, because the type of the stream captures the borrow of the service, even if the stream does
+    // not use it.
     let item = &subscription.item;
-    let boxed = quote_spanned!(item.span()=> #krate::__private::boxed::<#item>(stream));
-    let answer = quote! {
+    let boxed = quote_spanned!(item.span()=> #krate::__private::boxed_stream::<#item>(stream));
+    let response = quote! {
         match #call.await {
             ::core::result::Result::Ok(stream) => ::core::result::Result::Ok(#boxed),
-            ::core::result::Result::Err(error) => ::core::result::Result::Err(#refused),
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
         }
     };
-    (quote!(subscription), None, answer)
+    (quote!(subscription), None, response)
 }
 
 /// Converts `error` to an error object. The bound is checked at the span of the error's type.
-fn refused(output: &ReturnType, krate: &TokenStream) -> TokenStream {
+fn error_object(output: &ReturnType, krate: &TokenStream) -> TokenStream {
     quote_spanned!(output.span()=> #krate::IntoErrorObject::into_error_object(error))
 }
 
 /// Calls the method and encodes its outcome. Each bound is checked at the span of its type.
-fn answer(
+fn response(
     call: &TokenStream,
     result: &Type,
     output: &ReturnType,
     krate: &TokenStream,
 ) -> TokenStream {
     let encoded = quote_spanned!(result.span()=> #krate::__private::answer::<#result>(value));
-    let refused = refused(output, krate);
+    let error_object = error_object(output, krate);
     quote! {
         match #call.await {
             ::core::result::Result::Ok(value) => #encoded,
-            ::core::result::Result::Err(error) => ::core::result::Result::Err(#refused),
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
         }
     }
 }
@@ -151,13 +152,13 @@ fn answer(
 /// The call of the user's function.
 fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
     let ident = &method.ident;
-    let mut place = 0..;
+    let mut index = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {
         Argument::Context(..) => quote!(_cx),
         Argument::Sink(..) => quote!(_sink),
         Argument::Param(_) => {
-            let place = Index::from(place.next().unwrap_or_default());
-            quote!(values.#place)
+            let index = Index::from(index.next().unwrap_or_default());
+            quote!(values.#index)
         }
     });
     quote!(<Self as #contract>::#ident(&service, #(#arguments),*))

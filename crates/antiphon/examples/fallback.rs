@@ -1,4 +1,4 @@
-//! Files beside the service, on the same port.
+//! A service and static files on the same port.
 //!
 //! `cargo run -p antiphon --features full --example fallback`
 

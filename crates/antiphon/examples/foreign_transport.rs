@@ -1,7 +1,7 @@
-//! A wire that the library does not know: frames with a length in front, over any byte stream.
+//! A custom transport: frames with a length prefix, over any byte stream.
 //!
 //! A transport is a `Stream` and a `Sink` of whole messages. `LengthDelimitedCodec` of `tokio-util`
-//! is one but for the types of its items and errors.
+//! provides both, with other types for items and errors.
 
 use antiphon::transport::{Transport, TransportError};
 use antiphon::{Client, Connection, Context, Router, Server};

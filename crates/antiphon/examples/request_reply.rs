@@ -1,7 +1,7 @@
-//! Calls over a wire that has no connection: a pair of channels, as a message queue would be.
+//! Calls over a transport without connections: a pair of channels, in place of a message queue.
 //!
-//! Each request travels with the channel for its reply. The calling side is a `Client` over a
-//! `RequestReply`; the serving side is a `Responder`, which takes a payload and returns the answer.
+//! Each request contains the channel for its reply. The calling side is a `Client` over a `RequestReply`.
+//! The serving side is a `Responder`, which takes a payload and returns the reply.
 
 use antiphon::transport::RequestMessage;
 use antiphon::{CallError, Client, Context, Responder, Router};
@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Sends one payload, and waits for its reply where one is expected.
+/// Sends one payload, and waits for its reply if one is expected.
 async fn exchange(
     queue: mpsc::Sender<Delivery>,
     message: RequestMessage,
@@ -50,7 +50,7 @@ async fn exchange(
     reply.await.map_err(|_| CallError::Interrupted("the server stopped".into()))
 }
 
-/// Answers each payload until the queue is closed.
+/// Replies to each payload until the queue is closed.
 async fn serve(mut deliveries: mpsc::Receiver<Delivery>) {
     let responder = Responder::new(
         Router::new()
@@ -61,7 +61,7 @@ async fn serve(mut deliveries: mpsc::Receiver<Delivery>) {
             }),
     );
     while let Some((payload, reply_to)) = deliveries.recv().await {
-        // A caller that gave up takes no reply.
+        // The send fails if the caller has given up.
         let _ = reply_to.send(responder.answer(payload).await);
     }
 }

@@ -1,7 +1,7 @@
 //! A server that sends first, and keeps state for each connection.
 //!
-//! `serve_with` makes a handler for each connection before the first message is read. The handler
-//! owns its state: no lock, and no map from connections to state.
+//! `serve_with` creates a handler for each connection before the first message is read. The handler owns
+//! its state, so there is no lock and no map from connections to state.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("calls on another connection: {}", second.call::<u64>("count", ()).await?);
     first.close().await;
     second.close().await;
-    // Both ends of the connections run in this process: let the server see the end.
+    // Both ends of the connections run in this process, so the server needs a turn to see the end.
     tokio::task::yield_now().await;
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! A tool that serves on its stdin and stdout, as editors and agents start them, and a program that
-//! starts it.
+//! A tool that serves on its stdin and stdout, as an editor or an agent would start it, and a program
+//! that starts it.
 //!
 //! `cargo run -p antiphon --example stdio` starts itself as the tool, and calls it. The tool alone is
-//! `stdio serve`: one JSON text per line, or `Content-Length` framing; the tool detects which.
+//! `stdio serve`. It accepts one JSON text per line or `Content-Length` framing, and detects which one
+//! the client uses.
 
 use antiphon::{Client, Context, Endpoint, Router, Server};
 

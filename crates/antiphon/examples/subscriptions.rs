@@ -31,8 +31,8 @@ async fn take_three(ticks: &mut Subscription<u64>) -> Result<(), SubscriptionErr
     Ok(())
 }
 
-/// Buffers the newest two items and consumes them too slowly: dropped items are reported, and newer ones
-/// continue.
+/// Buffers only the newest two items and consumes them too slowly. Dropped items are reported, and newer
+/// items follow.
 async fn too_slow(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
     let newest = client.subscribe::<u64>("ticks", (1,)).buffer(2).overflow(Overflow::DropOldest);
     let mut ticks = newest.await?;

@@ -1,4 +1,4 @@
-//! One trait is the whole contract: a service and its typed client. A second contract, in the other
+//! One trait is the contract of a service and of its typed client. A second contract, in the other
 //! direction, lets the service report progress to its caller.
 //!
 //! `cargo run -p antiphon --example typed`

@@ -15,7 +15,7 @@ pub(crate) struct Panicked;
 
 /// The result of the first poll of a handler.
 pub(crate) enum FirstPoll<T> {
-    /// The handler has ended, and `done` has seen its output.
+    /// The handler has ended, and `done` has received its output.
     Done,
     Waits(CatchUnwind<T>),
     Panicked,

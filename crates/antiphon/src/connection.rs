@@ -16,43 +16,44 @@ pub struct Connection {
     /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
     /// `stdio`, `exec`, `memory`.
     pub transport: &'static str,
-    /// Who is on the other side, where addresses exist.
+    /// The address of the peer, if the transport has addresses.
     pub remote: Option<SocketAddr>,
-    /// What the application has attached.
+    /// Values that the application has attached.
     pub extensions: Extensions,
     pub(crate) head: HttpHead,
-    /// Assigned on first use, so that requests whose number nobody needs do not pay for it.
-    pub(crate) id: OnceLock<u64>,
+    pub(crate) id: ConnectionId,
     /// The state of the layer that authenticates callers. Created on first use.
     pub(crate) session: OnceLock<Arc<dyn AuthState>>,
 }
 
 impl Connection {
-    /// A connection of which only the transport is known.
+    /// Creates the facts of a connection of which only the transport is known.
     pub fn new(transport: &'static str) -> Self {
         let head = HttpHead::Absent;
-        let (id, session) = (OnceLock::new(), OnceLock::new());
+        let (id, session) = (ConnectionId::default(), OnceLock::new());
         Self { transport, remote: None, extensions: Extensions::new(), head, id, session }
     }
 
-    /// A number that no other connection of this process has. An HTTP request has one of its own.
+    /// Returns a number that no other connection of this process has. An HTTP request has one of its own.
     pub fn id(&self) -> u64 {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        *self.id.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed))
+        self.id.get()
     }
 
-    /// The headers of the HTTP request, or of the one that became a WebSocket; empty elsewhere.
+    /// The headers of the HTTP request, or of the one that opened the WebSocket; empty for other
+    /// transports.
     pub fn headers(&self) -> &HeaderMap {
         static EMPTY: LazyLock<HeaderMap> = LazyLock::new(HeaderMap::new);
         self.head.parsed().map_or(&EMPTY, |head| &head.headers)
     }
 
-    /// The method of the HTTP request, or of the one that became a WebSocket; `None` elsewhere.
+    /// The method of the HTTP request, or of the one that opened the WebSocket; `None` for other
+    /// transports.
     pub fn http_method(&self) -> Option<&Method> {
         self.head.parsed().map(|head| &head.method)
     }
 
-    /// The path of the HTTP request, or of the one that became a WebSocket; `None` elsewhere.
+    /// The path of the HTTP request, or of the one that opened the WebSocket; `None` for other
+    /// transports.
     pub fn path(&self) -> Option<&str> {
         self.head.parsed()?.target.as_ref().map(PathAndQuery::path)
     }
@@ -72,7 +73,7 @@ impl Connection {
         })
     }
 
-    /// Names the other side.
+    /// Sets the address of the peer.
     #[must_use]
     pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
@@ -80,9 +81,45 @@ impl Connection {
     }
 }
 
+/// The number of a connection. Assigned on first use, so that a request whose number is not read does
+/// not pay for it.
+///
+/// One word, because the facts of a request are moved for each call: with a `OnceLock` they would be
+/// longer than the 256 bytes that one step of `memcpy` moves.
+#[derive(Default)]
+pub(crate) struct ConnectionId(AtomicU64);
+
+impl ConnectionId {
+    fn get(&self) -> u64 {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        match self.0.load(Ordering::Relaxed) {
+            0 => {
+                let next = NEXT.fetch_add(1, Ordering::Relaxed);
+                // Of two threads, the first one assigns the number.
+                let assigned =
+                    self.0.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+                assigned.map_or_else(|first| first, |_| next)
+            }
+            assigned => assigned,
+        }
+    }
+}
+
+impl Clone for ConnectionId {
+    fn clone(&self) -> Self {
+        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 /// The state that an authenticating layer keeps for a connection or an HTTP request.
 ///
-/// The layer owns the meaning of it. A transport reads only the number of refused calls.
+/// Only the layer knows its content. A transport reads only the number of refused calls.
 pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
     /// The number of calls that were refused for lack of valid credentials.
     fn refused_calls(&self) -> usize;
@@ -93,18 +130,18 @@ pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
 pub(crate) enum HttpHead {
     /// The transport is not HTTP.
     Absent,
-    Parsed(ParsedHead),
+    Parsed(HttpRequestHead),
     /// The bytes of the fast path, which are parsed on first use.
     Unparsed {
         text: Bytes,
-        parse: fn(&[u8]) -> Option<ParsedHead>,
-        parsed: OnceLock<Option<Box<ParsedHead>>>,
+        parse: fn(&[u8]) -> Option<HttpRequestHead>,
+        parsed: OnceLock<Option<Box<HttpRequestHead>>>,
     },
 }
 
 /// The parts of a request's head that handlers can read.
 #[derive(Clone)]
-pub(crate) struct ParsedHead {
+pub(crate) struct HttpRequestHead {
     pub(crate) method: Method,
     pub(crate) target: Option<PathAndQuery>,
     pub(crate) headers: HeaderMap,
@@ -113,11 +150,11 @@ pub(crate) struct ParsedHead {
 impl HttpHead {
     /// A head whose text `parse` reads on first use.
     #[cfg(feature = "http")]
-    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<ParsedHead>) -> Self {
+    pub(crate) fn unparsed(text: Bytes, parse: fn(&[u8]) -> Option<HttpRequestHead>) -> Self {
         Self::Unparsed { text, parse, parsed: OnceLock::new() }
     }
 
-    fn parsed(&self) -> Option<&ParsedHead> {
+    fn parsed(&self) -> Option<&HttpRequestHead> {
         match self {
             Self::Absent => None,
             Self::Parsed(head) => Some(head),

@@ -1,4 +1,4 @@
-//! What a handler knows about the call it serves.
+//! The context of a call, as its handler sees it.
 
 use std::any::Any;
 use std::fmt;
@@ -16,31 +16,30 @@ use crate::connection::Connection;
 use crate::dialect::{Dialect, ProgressStyle};
 use crate::identity::Identity;
 
-/// One call as its handler sees it. Cheap to clone.
-///
-/// Values that layers add belong to this call only. They are not part of the shared state, which is
-/// reused for the next call.
+/// The context of a call: its id, its connection, its peer, and the values that layers have added. Cheap
+/// to clone.
+// Values that layers add are not part of `CallState`, which is reused for the next call.
 #[derive(Clone)]
-pub struct Context(Arc<Inner>, Option<Arc<Added>>);
+pub struct Context(Arc<CallState>, Option<Arc<LayerValue>>);
 
 /// A value that a layer has added to a call, and the values added before it.
-struct Added {
+struct LayerValue {
     value: Arc<dyn Any + Send + Sync>,
     /// The mark of the layer that added it; 0 for a value without one.
     mark: u64,
-    before: Option<Arc<Added>>,
+    before: Option<Arc<LayerValue>>,
 }
 
-/// Something that a call has opened and that must not be seen before the reply, such as the items of
-/// a subscription.
+/// Something that a call has opened and that must not be sent before the reply, such as the items of a
+/// subscription.
 pub(crate) trait AfterReply: Send + Sync {
-    /// The reply is queued: what waited may follow it.
+    /// The reply is queued: the items may follow it.
     fn replied(&self);
 
-    /// The reply is an error: the caller never learns of what was opened.
+    /// The reply is an error: the caller does not know the subscription, so it must be closed.
     fn refused(&self);
 
-    /// The reply may have been replaced by an error: the caller may or may not know what was opened.
+    /// The reply may have been replaced by an error: the caller may or may not know the subscription.
     fn truncated(&self);
 }
 
@@ -74,6 +73,7 @@ pub(crate) trait WayBack: Send + Sync {
 
 impl Origin {
     /// A request without a way back.
+    #[inline]
     pub(crate) fn request(connection: Connection) -> Self {
         Self::Request(Arc::new(RequestOrigin { connection, way_back: None }))
     }
@@ -91,7 +91,7 @@ impl Origin {
         }
     }
 
-    /// Whether it is this one.
+    /// Whether both are the same connection or request.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Peer(one), Self::Peer(other)) => one.is(other),
@@ -131,20 +131,21 @@ impl Origin {
     }
 }
 
-struct Inner {
+/// The shared state of one call. It is reused for the next call if no clone of it remains.
+struct CallState {
     id: Option<Id>,
     origin: Origin,
-    /// Made when somebody asks: most handlers end before anybody could cancel them.
+    /// Created on first use: most handlers finish before they could be cancelled.
     cancel: OnceLock<CancellationToken>,
-    /// Waits for the reply of this call.
+    /// Waits for the reply of this call, and follows it.
     after_reply: OnceLock<Arc<dyn AfterReply>>,
-    /// The params of the call, where they may hold a progress token.
+    /// The params of the call, if they may hold a progress token.
     params: OnceLock<Params>,
 }
 
 impl Context {
     pub(crate) fn new(id: Option<Id>, origin: Origin) -> Self {
-        let inner = Inner {
+        let inner = CallState {
             id,
             origin,
             cancel: OnceLock::new(),
@@ -154,7 +155,8 @@ impl Context {
         Self(Arc::new(inner), None)
     }
 
-    /// The same for a call whose handler has kept nothing of the last one's: it costs no allocation.
+    /// Creates the context of a call from the context of a finished one. This costs no allocation unless
+    /// the handler of the finished call has kept a clone.
     #[inline(always)]
     pub(crate) fn reuse(spare: Option<Self>, id: Id, origin: &Origin) -> Self {
         let Some(mut spare) = spare else { return Self::new(Some(id), origin.clone()) };
@@ -178,7 +180,7 @@ impl Context {
         self.0.id.as_ref()
     }
 
-    /// The peer, to call it back. Fails over HTTP, which cannot carry calls to the client.
+    /// Returns the peer, to call it back. Fails over HTTP, which cannot carry calls to the client.
     pub fn peer(&self) -> Result<&Peer, CallError> {
         self.0.origin.peer().ok_or_else(|| CallError::NoWayBack(self.connection().transport))
     }
@@ -200,10 +202,12 @@ impl Context {
         self.0.origin.send(message.freeze()).await
     }
 
-    /// Ends when the call is cancelled: by the caller, where the [`Dialect`](crate::Dialect) has a way to,
-    /// by its timeout, by the other side going away, by shutdown.
+    /// Returns a token that is cancelled with the call: by the caller, if the
+    /// [`Dialect`](crate::Dialect) has a cancellation, by the request timeout, by the end of the
+    /// connection, or by a shutdown.
     ///
-    /// The handler's future is dropped then anyway; the token is for what it has set going.
+    /// The future of the handler is dropped in any case. Use the token for tasks that the handler has
+    /// spawned.
     pub fn cancellation(&self) -> &CancellationToken {
         self.0.cancel.get_or_init(CancellationToken::new)
     }
@@ -238,18 +242,18 @@ impl Context {
         }
     }
 
-    /// The connection that the call came by.
+    /// The connection, or the HTTP request, that carries the call.
     pub fn connection(&self) -> &Connection {
         self.0.origin.connection()
     }
 
-    /// What the application has attached to the connection or the HTTP request.
+    /// The values that the application has attached to the connection or the HTTP request.
     pub fn extensions(&self) -> &Extensions {
         &self.connection().extensions
     }
 
-    /// Returns this call with a value added, for the inner layers and the handler. They read it with
-    /// [`get`](Self::get).
+    /// Returns this context with a value added, for the inner layers and the handler. They read it with
+    /// [`get`](Self::get). The value belongs to this call only.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.with_shared(Arc::new(value))
@@ -265,7 +269,7 @@ impl Context {
     /// can tell its own values from those of another instance of its type.
     pub(crate) fn with_marked<T: Send + Sync + 'static>(self, value: Arc<T>, mark: u64) -> Self {
         let Self(call, before) = self;
-        Self(call, Some(Arc::new(Added { value, mark, before })))
+        Self(call, Some(Arc::new(LayerValue { value, mark, before })))
     }
 
     /// Returns the value of this type that a layer added last, or else the one that the application
@@ -300,12 +304,12 @@ impl Context {
         &self.0.origin
     }
 
-    /// Registers what waits for the reply of this call.
+    /// Registers what must follow the reply of this call.
     pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
         let _ = self.0.after_reply.set(waiting);
     }
 
-    /// Whether something waits for the reply.
+    /// Whether something must follow the reply.
     pub(crate) fn has_after_reply(&self) -> bool {
         self.0.after_reply.get().is_some()
     }

@@ -88,6 +88,14 @@ pub enum Endpoint {
 }
 
 /// A host and an optional port.
+///
+/// ```
+/// use antiphon::{Authority, Endpoint};
+///
+/// let authority = Authority { host: "::1".to_owned(), port: Some(4000) };
+/// let endpoint = Endpoint::Tcp { authority, framing: None, secure: false };
+/// assert_eq!(endpoint.to_string(), "tcp://[::1]:4000");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority {
     /// A name or an IP address; an IPv6 address without brackets.
@@ -130,7 +138,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// The same endpoint at another authority; unchanged where it has none.
+    /// Returns this endpoint with another authority. An endpoint without an authority is unchanged.
     pub(crate) fn with_authority(&self, authority: Authority) -> Self {
         let mut endpoint = self.clone();
         if let Self::Http { authority: old, .. }
@@ -142,7 +150,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// The same endpoint at a socket address.
+    /// Returns this endpoint with the authority of a socket address.
     pub(crate) fn at(&self, address: SocketAddr) -> Self {
         let (host, port) = (address.ip().to_string(), Some(address.port()));
         self.with_authority(Authority { host, port })
@@ -303,7 +311,8 @@ impl fmt::Display for Endpoint {
             }
             Self::Unix { path, framing } => {
                 let path = path.display().to_string();
-                // Two slashes at the start of a path would be parsed as those of a URL.
+                // A path that starts with `//` gets two more slashes. Otherwise its own would be parsed
+                // as those of a URL.
                 let slashes = if path.starts_with("//") { "//" } else { "" };
                 write!(f, "unix{}:{slashes}{path}", suffix(framing))
             }

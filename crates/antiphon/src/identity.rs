@@ -20,19 +20,19 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Identity {
     name: Arc<str>,
-    facts: Option<Arc<dyn Any + Send + Sync>>,
+    data: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Identity {
     /// Creates an identity with this name. Identities with the same name share a rate limit.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), facts: None }
+        Self { name: name.into(), data: None }
     }
 
-    /// Attaches further facts, such as roles or the claims of a token.
+    /// Attaches application data, such as roles or the claims of a token.
     #[must_use]
-    pub fn with<T: Send + Sync + 'static>(mut self, facts: T) -> Self {
-        self.facts = Some(Arc::new(facts));
+    pub fn with<T: Send + Sync + 'static>(mut self, data: T) -> Self {
+        self.data = Some(Arc::new(data));
         self
     }
 
@@ -41,9 +41,9 @@ impl Identity {
         &self.name
     }
 
-    /// The attached facts, if they are of this type.
+    /// The attached data, if it has this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.facts.as_ref()?.downcast_ref()
+        self.data.as_ref()?.downcast_ref()
     }
 }
 

@@ -1,5 +1,5 @@
 #![doc = include_str!("../docs/crate.md")]
-// What serves only some transports is idle without them; the full build checks that all is used.
+// Code for some transports is unused without their features. The full build checks for unused code.
 #![cfg_attr(not(feature = "full"), allow(unused))]
 
 #[cfg(feature = "macros")]
@@ -11,6 +11,7 @@ mod catch_unwind;
 mod client;
 mod connection;
 mod context;
+mod decimal;
 mod dialect;
 mod endpoint;
 mod engine;
@@ -70,10 +71,10 @@ pub use antiphon_macros::rpc;
 #[doc = include_str!("../docs/rpc_error.md")]
 pub use antiphon_macros::RpcError;
 
-/// The future of something dynamic.
+/// A boxed future.
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The examples of the documents are compiled with the tests.
+/// Compiles and runs the examples of the documents as doctests.
 #[cfg(all(doctest, feature = "full"))]
 mod documents {
     #[doc = include_str!("../../../README.md")]

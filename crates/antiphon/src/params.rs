@@ -5,7 +5,7 @@
 
 use antiphon_core::{ErrorObject, Params, RawJson};
 use serde::Serialize;
-use serde::de::value::{Error as Plain, MapDeserializer, SeqDeserializer};
+use serde::de::value::{Error as PlainError, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
@@ -23,7 +23,7 @@ pub(crate) fn read<P: DeserializeOwned + 'static>(
     same_type(raw).or_else(|raw| match serde_json::from_slice(raw.as_bytes()) {
         Ok(value) => Ok(value),
         Err(_) if is_empty(&raw) => absent(),
-        Err(_) => Err(fault::<P>(&raw)),
+        Err(_) => Err(locate_error::<P>(&raw)),
     })
 }
 
@@ -33,11 +33,11 @@ fn is_empty(raw: &RawJson) -> bool {
 }
 
 fn absent<P: DeserializeOwned>() -> Result<P, ErrorObject> {
-    P::deserialize(Absent).map_err(|error| invalid("", &error.to_string()))
+    P::deserialize(AbsentParams).map_err(|error| invalid("", &error.to_string()))
 }
 
 /// Deserializes once more, slower, to find the path of the invalid value.
-fn fault<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
+fn locate_error<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     let source = &mut serde_json::Deserializer::from_slice(raw.as_bytes());
     match serde_path_to_error::deserialize::<_, P>(source) {
         // The value itself is valid, so the error was the text after it.
@@ -98,16 +98,16 @@ fn reworded(path: &str, reason: &str) -> Option<String> {
 }
 
 /// The deserializer of absent params.
-struct Absent;
+struct AbsentParams;
 
-impl<'de> Deserializer<'de> for Absent {
-    type Error = Plain;
+impl<'de> Deserializer<'de> for AbsentParams {
+    type Error = PlainError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         visitor.visit_unit()
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         visitor.visit_none()
     }
 
@@ -115,15 +115,19 @@ impl<'de> Deserializer<'de> for Absent {
         self,
         _name: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Plain> {
+    ) -> Result<V::Value, PlainError> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
-        visitor.visit_seq(SeqDeserializer::<_, Plain>::new(std::iter::empty::<()>()))
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
+        visitor.visit_seq(SeqDeserializer::<_, PlainError>::new(std::iter::empty::<()>()))
     }
 
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value, PlainError> {
         self.deserialize_seq(visitor)
     }
 
@@ -132,12 +136,12 @@ impl<'de> Deserializer<'de> for Absent {
         _name: &'static str,
         _len: usize,
         visitor: V,
-    ) -> Result<V::Value, Plain> {
+    ) -> Result<V::Value, PlainError> {
         self.deserialize_seq(visitor)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
-        visitor.visit_map(MapDeserializer::<_, Plain>::new(std::iter::empty::<((), ())>()))
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
+        visitor.visit_map(MapDeserializer::<_, PlainError>::new(std::iter::empty::<((), ())>()))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -145,7 +149,7 @@ impl<'de> Deserializer<'de> for Absent {
         _name: &'static str,
         _fields: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Plain> {
+    ) -> Result<V::Value, PlainError> {
         self.deserialize_map(visitor)
     }
 

@@ -1,4 +1,4 @@
-//! A handler that is made for each connection.
+//! A handler that is created for each connection.
 
 use std::sync::Arc;
 
@@ -15,12 +15,11 @@ use crate::dialect::Dialect;
 use crate::service::Handler;
 use crate::subscription::{Channel, Feed, Topic};
 
-/// Makes a handler for each connection, before the first message is read.
+/// Creates a handler for each connection, before the first message is read.
 ///
-/// The closure gets the facts of the connection and a handle to the peer, so it can keep state for
-/// the connection without a lock, and send before the peer does. An HTTP request has no connection
-/// that lasts: the closure runs for each call then, and calls to its peer fail with
-/// [`CallError::NoWayBack`].
+/// The closure gets the facts of the connection and a handle to the peer. So the handler can keep state
+/// per connection, and the server can send first. Over HTTP there is no lasting connection: the closure
+/// runs for each call, and calls to its peer fail with [`CallError::NoWayBack`].
 ///
 /// [`Server::serve_with`](crate::Server::serve_with) takes the closure itself. Use this type where a
 /// [`Handler`] is expected, such as in [`ClientBuilder::handler`](crate::ClientBuilder::handler).
@@ -45,12 +44,12 @@ where
     F: Fn(&Connection, Peer) -> H + Send + Sync + 'static,
     H: Handler,
 {
-    /// A handler that the closure makes for each connection.
+    /// Creates a handler from a closure that creates one for each connection.
     pub fn new(make: F) -> Self {
         Self(make)
     }
 
-    /// The handler of one call that has no connection.
+    /// Creates the handler of a single call that has no connection.
     fn for_call(&self, cx: &Context) -> H {
         match cx.origin() {
             Origin::Peer(peer) => (self.0)(peer.connection(), peer.clone()),
@@ -86,7 +85,7 @@ impl<F> std::fmt::Debug for PerConnection<F> {
     }
 }
 
-/// The peer of an HTTP request: there is no way to call it.
+/// The peer of an HTTP request. Every call to it fails.
 struct RequestLink {
     origin: Origin,
     ended: watch::Sender<Option<Arc<str>>>,

@@ -1,4 +1,4 @@
-//! A conversion without work, for two generic types that are the same type.
+//! A free conversion between two generic types that are the same concrete type.
 //!
 //! A handler may take its params and return its result as [`RawJson`](antiphon_core::RawJson). Then the
 //! bytes are passed on unchanged, without serde.

@@ -1,6 +1,6 @@
-//! A tap sees every message of a server or a client, in both directions.
+//! A tap observes every message of a server or a client, in both directions.
 //!
-//! It only looks: it cannot change, hold or drop a message. Without a tap, nothing of this runs.
+//! It cannot change, delay or drop a message. Without a tap, messages are not copied or timed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -30,15 +30,15 @@ use crate::connection::Connection;
 /// # Ok(()) }
 /// ```
 pub trait Tap: Send + Sync + 'static {
-    /// Sees one message: a request, notification, response or batch.
+    /// Observes one message: a request, notification, response or batch.
     fn message(&self, message: &TappedMessage<'_>);
 
-    /// A connection is open. HTTP requests are not connections.
+    /// Called when a connection opens. HTTP requests are not connections.
     fn opened(&self, connection: &Connection) {
         let _ = connection;
     }
 
-    /// A connection has ended, for this reason.
+    /// Called when a connection has ended, with the reason.
     fn closed(&self, connection: &Connection, reason: &str) {
         let _ = (connection, reason);
     }
@@ -56,9 +56,9 @@ impl<F: Fn(&TappedMessage<'_>) + Send + Sync + 'static> Tap for F {
 pub struct TappedMessage<'a> {
     /// The direction of the message.
     pub direction: Direction,
-    /// The JSON text, without framing or HTTP head. It is not JSON if a peer sent something else.
+    /// The JSON text, without framing or HTTP head. If the peer sent invalid JSON, these are its bytes.
     pub bytes: &'a [u8],
-    /// The connection, or the HTTP request, that carries it. [`Connection::id`] tells two apart.
+    /// The connection, or the HTTP request, that carries it. [`Connection::id`] identifies it.
     pub connection: &'a Connection,
     /// The time at which this side read or wrote it.
     pub at: SystemTime,
@@ -74,9 +74,9 @@ impl TappedMessage<'_> {
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From us.
+    /// Sent by this side.
     Sent,
-    /// To us.
+    /// Received by this side.
     Received,
 }
 
@@ -89,15 +89,16 @@ impl Taps {
         Self(Some(Arc::new(tap)))
     }
 
+    #[inline]
     pub(crate) fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Shows a message.
+    /// Passes a message to the tap, if there is one.
     #[inline]
     pub(crate) fn message(&self, direction: Direction, bytes: &[u8], connection: &Connection) {
         if let Some(tap) = &self.0 {
-            tap.message(&TappedMessage { direction, bytes, connection, at: SystemTime::now() });
+            show(&**tap, direction, bytes, connection);
         }
     }
 
@@ -118,6 +119,12 @@ impl Taps {
             TapPanicked
         })
     }
+}
+
+/// Shows a message to a tap. Apart, so that the check for a tap is all that a call without one pays.
+#[cold]
+fn show(tap: &dyn Tap, direction: Direction, bytes: &[u8], connection: &Connection) {
+    tap.message(&TappedMessage { direction, bytes, connection, at: SystemTime::now() });
 }
 
 /// The tap of the application panicked.

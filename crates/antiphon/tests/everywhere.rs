@@ -1,8 +1,8 @@
-//! One contract, served and called by its generated client over every wire: methods, notifications,
-//! subscriptions and errors.
+//! One `#[rpc]` trait, served and called by its generated client over every transport: methods,
+//! notifications, subscriptions and errors.
 //!
-//! It has no test harness, since on one wire it is its own server: started with an argument, it serves on
-//! its stdin and stdout.
+//! It has no test harness, because for `exec:` it is its own server: with an argument, it serves on its
+//! stdin and stdout.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -15,21 +15,21 @@ use futures_util::{Stream, StreamExt as _, stream};
 /// A shop.
 #[antiphon::rpc(namespace = "shop")]
 trait Shop {
-    /// What so many of an item cost.
+    /// The price of this many items.
     async fn price(&self, item: String, #[param(default = 1)] count: u64)
     -> Result<u64, ShopError>;
 
-    /// How many there are.
+    /// The items in stock.
     async fn stock(&self) -> Result<Vec<String>, ShopError>;
 
-    /// By which wire this was asked.
+    /// The transport of this call.
     async fn wire(&self, cx: Context) -> Result<String, ShopError>;
 
-    /// More of an item has come.
+    /// Adds an item to the stock.
     #[notification]
     async fn restock(&self, item: String);
 
-    /// Prices as they change, so many of them.
+    /// This many price changes.
     #[subscription]
     async fn changes(
         &self,
@@ -79,7 +79,7 @@ impl Shop for Corner {
     }
 }
 
-/// The assertions for every wire.
+/// The calls that must work on every transport.
 async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
     assert_eq!(shop.wire().await.unwrap(), wire);
     assert_eq!(shop.price("apple".to_owned(), 4).await.unwrap(), 12);
@@ -103,13 +103,13 @@ async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
     assert!(seen.into_iter().eq(0..100));
     let refused = shop.changes(1_001).await.unwrap_err();
     assert_eq!(refused.as_error(), Some(ShopError::TooMuch));
-    // A subscription that is dropped before its end.
+    // A subscription that is ended before its source.
     let mut few = shop.changes(1_000).await.unwrap();
     assert_eq!(few.next().await.unwrap().unwrap(), 0);
     few.unsubscribe().await.unwrap();
 }
 
-/// A server on this endpoint, and a client of it.
+/// Starts a server on this endpoint, and returns a client of it.
 async fn over(endpoint: &str) -> Client {
     let server = Server::bind(endpoint).await.unwrap();
     let address = server.endpoints()[0].to_string();
@@ -146,7 +146,7 @@ fn endpoints() -> Vec<String> {
     endpoints
 }
 
-/// The name of a wire in handlers.
+/// The name of the transport, as handlers see it.
 fn name(endpoint: &str) -> &str {
     endpoint.split([':', '+']).next().unwrap_or_default()
 }
@@ -167,11 +167,11 @@ async fn everywhere() {
         client.close().await;
         println!("ok: stdio+{framing}:");
     }
-    // Also over a client that reconnects, which is a caller like any other.
+    // Over a client that reconnects.
     let server = Server::bind("memory:everywhere-again").await.unwrap();
     tokio::spawn(server.serve(Corner::default().into_router()));
-    let lasting = Client::builder().reconnect(Reconnect::new());
-    let client = lasting.connect("memory:everywhere-again").await.unwrap();
+    let builder = Client::builder().reconnect(Reconnect::new());
+    let client = builder.connect("memory:everywhere-again").await.unwrap();
     visit(&ShopClient::new(&client), "memory", true).await;
     println!("ok: reconnecting");
 }

@@ -1,6 +1,6 @@
-//! The examples, run as processes, and the documents that describe them.
+//! Runs the examples as processes, and checks that the documents mention them.
 //!
-//! `cargo test` builds the examples whose features are enabled; the others are skipped.
+//! `cargo test` builds the examples whose features are enabled. The others are skipped.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -12,10 +12,11 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The timeout of every wait.
+/// The timeout of each step.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An example that ends by itself, whether its features are enabled, and parts of its output, in order.
+/// An example that ends by itself: its name, whether its features are enabled, and parts of its output in
+/// order.
 type Ending = (&'static str, bool, &'static [&'static str]);
 
 const ENDING: &[Ending] = &[
@@ -84,7 +85,7 @@ const ENDING: &[Ending] = &[
     (
         "fallback",
         cfg!(feature = "http"),
-        &["40 + 2 = 42", "/fallback.rs: 200 //! Files beside the service", "/missing.rs: 404"],
+        &["40 + 2 = 42", "/fallback.rs: 200 //! A service and static files", "/missing.rs: 404"],
     ),
     (
         "tls",
@@ -126,7 +127,7 @@ const ENDING: &[Ending] = &[
     ),
 ];
 
-/// The examples that serve until they are stopped; each has a test of its own.
+/// The examples that serve until they are stopped. Each has a test of its own.
 const SERVING: [&str; 2] = ["axum", "proxy"];
 
 fn names() -> BTreeSet<String> {
@@ -134,7 +135,7 @@ fn names() -> BTreeSet<String> {
     ending.chain(SERVING).map(str::to_owned).collect()
 }
 
-/// The path of an example: cargo puts it beside the directory of this test's binary.
+/// The path of an example, which cargo puts beside the folder of this test's binary.
 fn built(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
@@ -151,7 +152,7 @@ fn command(name: &str) -> Command {
 }
 
 #[tokio::test]
-async fn every_example_that_ends_does_so_and_prints_what_it_is_about() {
+async fn every_example_ends_and_prints_the_expected_output() {
     for (name, _, expected) in ENDING.iter().filter(|(_, is_on, _)| *is_on) {
         let ended = timeout(PATIENCE, command(name).stderr(Stdio::piped()).output()).await;
         let output = ended.unwrap_or_else(|_| panic!("{name} does not end")).unwrap();
@@ -180,7 +181,7 @@ mod serving {
 
     use super::*;
 
-    /// Starts an example that serves, and returns its first line of output.
+    /// Starts an example, and returns the first line of its output.
     async fn start(name: &str, args: &[&str]) -> (Child, String) {
         let mut child = command(name).args(args).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -202,7 +203,7 @@ mod serving {
 
     #[cfg(all(feature = "child", feature = "stdio"))]
     #[tokio::test]
-    async fn a_proxy_brings_a_tool_on_stdio_to_http() {
+    async fn the_proxy_serves_a_stdio_tool_over_http() {
         let tool = format!("exec:'{}' serve", built("stdio").display());
         let (mut child, line) = start("proxy", &[&tool, "http://127.0.0.1:0"]).await;
         let (address, _) = line.split_once(" stands before ").unwrap();
@@ -215,7 +216,7 @@ mod serving {
 }
 
 #[test]
-fn no_example_is_forgotten_here_or_in_the_guide() {
+fn every_example_is_tested_here_and_shown_in_the_guide() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let there = files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned());
@@ -231,9 +232,9 @@ fn no_example_is_forgotten_here_or_in_the_guide() {
     }
 }
 
-/// The page shows the program that `bench/` compiles.
+/// The code on the page is compiled in `bench/`.
 #[test]
-fn the_service_that_is_compared_is_one_that_compiles() {
+fn the_compared_service_is_the_one_that_is_compiled() {
     let program = document("bench/prices/src/main.rs");
     let (_, shown) = program.split_once("\n\n").unwrap();
     let page = document("docs/coming-from-jsonrpsee.md");

@@ -1,9 +1,9 @@
 //! Header framing: bodies of the length that a `Content-Length` header announces (LSP).
 //!
-//! It never trusts the announced length: it allocates nothing for it, and skips a body over the limit
-//! as it arrives. It never guesses the length of a body behind a malformed block.
+//! The announced length is not trusted: nothing is allocated for it, and a body over the limit is skipped
+//! as it arrives. The length of a body after a malformed block is never guessed.
 //!
-//! Invariant: each malformed block is reported once. Behind it, everything up to the next
+//! Invariant: each malformed block is reported once. After it, everything up to the next
 //! `Content-Length:` is discarded, and at most a partial match of that name stays in the buffer.
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -12,9 +12,9 @@ use memchr::memchr2;
 use super::header_block::HeaderBlock;
 use super::{DeframeStep, FrameError};
 
-/// The bytes that end a resynchronisation. The first byte occurs only once in it, so a failed match
-/// can be discarded as a whole.
-const LANDMARK: &[u8] = b"content-length:";
+/// The bytes that end a resynchronisation. The first byte occurs only once in them, so a failed match can
+/// be discarded as a whole.
+const RESYNC_MARKER: &[u8] = b"content-length:";
 
 /// Takes the bodies that `Content-Length` announces.
 #[derive(Debug)]
@@ -33,8 +33,8 @@ enum HeaderState {
     Skipping {
         left: u64,
     },
-    /// Behind a malformed block that has been reported.
-    Lost,
+    /// After a malformed block that has been reported. Searches for the next `Content-Length:`.
+    Resynchronising,
 }
 
 impl HeaderDeframer {
@@ -45,14 +45,14 @@ impl HeaderDeframer {
     pub(super) fn step(&mut self, buf: &mut BytesMut) -> DeframeStep {
         match &mut self.state {
             HeaderState::Block(block) => match block.read(buf) {
-                Ok(None) => DeframeStep::Starved,
+                Ok(None) => DeframeStep::NeedMoreBytes,
                 Ok(Some(length)) => self.open_body(length),
                 Err(reason) => {
-                    self.state = HeaderState::Lost;
+                    self.state = HeaderState::Resynchronising;
                     DeframeStep::Emit(Err(FrameError::Header { reason }))
                 }
             },
-            HeaderState::Body { length } if *length > buf.len() => DeframeStep::Starved,
+            HeaderState::Body { length } if *length > buf.len() => DeframeStep::NeedMoreBytes,
             HeaderState::Body { length } => {
                 let body = buf.split_to(*length).freeze();
                 self.open_block();
@@ -60,10 +60,10 @@ impl HeaderDeframer {
             }
             HeaderState::Skipping { left } => {
                 skip(left, buf);
-                if *left == 0 { self.open_block() } else { DeframeStep::Starved }
+                if *left == 0 { self.open_block() } else { DeframeStep::NeedMoreBytes }
             }
-            HeaderState::Lost if resynchronise(buf) => self.open_block(),
-            HeaderState::Lost => DeframeStep::Starved,
+            HeaderState::Resynchronising if resynchronise(buf) => self.open_block(),
+            HeaderState::Resynchronising => DeframeStep::NeedMoreBytes,
         }
     }
 
@@ -71,11 +71,11 @@ impl HeaderDeframer {
         match &self.state {
             HeaderState::Block(block) => block.has_begun() || buffered > 0,
             HeaderState::Body { .. } | HeaderState::Skipping { .. } => true,
-            HeaderState::Lost => false,
+            HeaderState::Resynchronising => false,
         }
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         let inside_frame = self.is_under_way(buf.len());
         buf.clear();
         self.open_block();
@@ -86,7 +86,7 @@ impl HeaderDeframer {
         match self.state {
             HeaderState::Body { length } => length.saturating_sub(buffered),
             HeaderState::Skipping { left } => usize::try_from(left).unwrap_or(usize::MAX),
-            HeaderState::Block(_) | HeaderState::Lost => 0,
+            HeaderState::Block(_) | HeaderState::Resynchronising => 0,
         }
     }
 
@@ -115,16 +115,18 @@ fn skip(left: &mut u64, buf: &mut BytesMut) {
     *left -= count as u64;
 }
 
-/// Discards bytes up to the landmark, and returns whether it was found. If not, only a partial match
-/// at the end of the buffer stays.
+/// Discards bytes up to the marker, and returns whether it was found. If not, only a partial match at the
+/// end of the buffer stays.
 fn resynchronise(buf: &mut BytesMut) -> bool {
     while let Some(at) = memchr2(b'c', b'C', buf) {
         buf.advance(at);
-        let common =
-            buf.iter().zip(LANDMARK).take_while(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
+        let common = buf
+            .iter()
+            .zip(RESYNC_MARKER)
+            .take_while(|(byte, mark)| byte.eq_ignore_ascii_case(mark));
         let matched = common.count();
-        if matched == LANDMARK.len() || matched == buf.len() {
-            return matched == LANDMARK.len();
+        if matched == RESYNC_MARKER.len() || matched == buf.len() {
+            return matched == RESYNC_MARKER.len();
         }
         buf.advance(matched);
     }
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_landmark_is_found_behind_a_partial_match() {
+    fn the_marker_is_found_behind_a_partial_match() {
         let input = b"?\r\ncontent-lenContent-LContent-Length: 2\r\n\r\n[]";
         let reason = HeaderError::NotAHeader { line: "?".into() };
         expect(Header, 64, input, &[fault(reason), ok(b"[]")]);

@@ -1,20 +1,21 @@
 //! One header block, and the length of the body that it announces.
 //!
-//! It never reads past the block, and ignores every header except `Content-Length`.
+//! This module never reads past the block, and ignores every header except `Content-Length`.
 //!
-//! Invariant: a block is consumed line by line and never exceeds its cap, so the buffer holds at most
-//! one line of it.
+//! Invariant: a block is consumed line by line and never exceeds its maximum size, so the buffer holds at
+//! most one line of it.
 
 use bytes::{Buf, BytesMut};
 use memchr::memchr;
 
-/// The cap of a block. A block has a few dozen bytes; a peer that sends more speaks another protocol.
+/// The maximum size of a block. A normal block has a few dozen bytes; a peer that sends more uses another
+/// protocol.
 const MAX_BLOCK: usize = 8 * 1024;
 /// The most bytes of a line that an error quotes.
 const MAX_EXCERPT: usize = 40;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 
-/// Why a header block is malformed.
+/// The reason why a header block is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// A line is not a header.
@@ -40,10 +41,10 @@ pub enum HeaderError {
     /// The block has no length.
     #[error("Content-Length is missing; send it in every block")]
     NoLength,
-    /// The block is longer than its cap.
+    /// The block is longer than the maximum.
     #[error("the block is longer than {limit} bytes; end it with an empty line")]
     TooLong {
-        /// The cap in bytes.
+        /// The maximum in bytes.
         limit: usize,
     },
 }

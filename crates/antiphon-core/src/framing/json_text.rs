@@ -1,7 +1,7 @@
-//! The end of one JSON text in a buffer: the rule that line and value framing share.
+//! Finds the end of one JSON text in a buffer, for line framing and value framing.
 //!
-//! It never validates: it counts brackets without matching them, and ignores the bytes between them.
-//! That finds the end of every valid text. The decoder rejects invalid texts.
+//! This module does not validate: it counts brackets without matching them, and ignores the bytes between
+//! them. That finds the end of every valid text. The decoder rejects invalid texts.
 //!
 //! Invariant: each byte is scanned once. A text starts at the front of the buffer, and its first
 //! `scanned` bytes are never read again.
@@ -67,8 +67,8 @@ impl PartialText {
         }
     }
 
-    /// Returns the unfinished text at the end of the stream. A text that is being dropped was reported.
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    /// Returns the unfinished text at the end of the stream. A text over the limit was reported before.
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         *self = Self::new(self.max_frame);
         let rest = buf.split();
         (!rest.is_empty()).then(|| Ok(rest.freeze()))
@@ -87,12 +87,12 @@ impl PartialText {
     fn suspend(&mut self, buf: &mut BytesMut) -> DeframeStep {
         self.scanned = buf.len();
         if !self.dropping && self.scanned <= self.max_frame {
-            return DeframeStep::Starved;
+            return DeframeStep::NeedMoreBytes;
         }
         buf.clear();
         self.scanned = 0;
         let reported = std::mem::replace(&mut self.dropping, true);
-        if reported { DeframeStep::Starved } else { self.too_large() }
+        if reported { DeframeStep::NeedMoreBytes } else { self.too_large() }
     }
 
     fn too_large(&self) -> DeframeStep {
@@ -111,9 +111,9 @@ impl Delimiter {
 }
 
 impl BracketCounter {
-    /// Creates a counter for a text that starts with `{`, `[` or `"`. A raw newline inside a string,
-    /// where JSON allows none, always ends the text: so the stream recovers from a missing quote. With
-    /// `newline_ends`, a newline ends the text everywhere.
+    /// Creates a counter for a text that starts with `{`, `[` or `"`. A raw newline inside a string
+    /// always ends the text, although JSON does not allow one there: so the stream recovers from a
+    /// missing quote. With `newline_ends`, a newline also ends the text outside of strings.
     pub(super) fn new(newline_ends: bool) -> Self {
         Self { newline_ends, depth: 0, in_string: false, escaped: false }
     }
@@ -123,7 +123,7 @@ impl BracketCounter {
         let mut at = 0;
         loop {
             if self.escaped {
-                // A raw newline ends the text even behind a backslash, so it is not skipped.
+                // A raw newline ends the text even after a backslash, so it is not skipped.
                 at += usize::from(*bytes.get(at)? != b'\n');
                 self.escaped = false;
             }
@@ -183,7 +183,8 @@ fn opens(byte: u8) -> bool {
     matches!(byte, b'{' | b'[' | b'"')
 }
 
-/// Drops the bytes at the front that `blank` accepts, and returns the first that it does not.
+/// Discards the bytes at the front for which `blank` is true, and returns the first byte for which it is
+/// not.
 pub(super) fn skip(buf: &mut BytesMut, blank: impl Fn(u8) -> bool) -> Option<u8> {
     let count = buf.iter().take_while(|&&byte| blank(byte)).count();
     if count > 0 {

@@ -1,9 +1,9 @@
 //! Line framing: one JSON text per line. Some peers (geth's IPC) send several texts without newlines.
 //!
-//! It never waits for the newline behind a text whose brackets are closed: a peer that sends no
-//! newline would wait for its response forever.
+//! A text whose brackets are closed does not wait for its newline: a peer that sends no newline would
+//! wait for its response forever.
 //!
-//! Invariant: a newline ends the text before it, so one malformed line costs one line.
+//! Invariant: a newline ends the text before it, so a malformed line does not affect the next line.
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
@@ -44,7 +44,7 @@ impl LineDeframer {
         let first = skip(buf, |byte| is_space(byte) && byte != b'\n');
         self.forget(before - buf.len());
         match first {
-            None => DeframeStep::Starved,
+            None => DeframeStep::NeedMoreBytes,
             Some(b'\n') => self.end_line(buf),
             Some(first) => self.whole_line(first, buf).unwrap_or_else(|| self.begin(first)),
         }
@@ -76,13 +76,13 @@ impl LineDeframer {
         self.text.is_under_way()
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.line_has_text = false;
         self.searched = 0;
-        self.text.rest(buf)
+        self.text.finish(buf)
     }
 
-    /// Ends a line. A line without a text is an empty message, and is answered as one.
+    /// Ends a line. A line without a text is an empty message, and gets the response of an empty message.
     fn end_line(&mut self, buf: &mut BytesMut) -> DeframeStep {
         buf.advance(1);
         self.forget(1);

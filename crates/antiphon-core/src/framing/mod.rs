@@ -1,12 +1,12 @@
 //! Framing: the boundaries of messages on a byte stream.
 //!
-//! It never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
-//! decoder can answer it. It never allocates for a length that a peer has only announced.
+//! This module never reads, writes, waits, or parses JSON: a malformed text is still a frame, so that the
+//! decoder can create its error response. It never allocates for a length that a peer has only announced.
 //!
 //! Invariant: only the deframer consumes the buffer. It remembers how far it has scanned, so a message
-//! that arrives in a thousand pieces is still scanned once. After [`Deframer::next`] has returned
-//! `None`, the buffer holds no more than the frame limit (or, for header framing, one capped header
-//! block).
+//! that arrives in a thousand pieces is still scanned once. After [`Deframer::next`] has returned `None`,
+//! the buffer holds no more than the frame limit (or, for header framing, one header block of limited
+//! size).
 
 mod header;
 mod header_block;
@@ -25,7 +25,7 @@ pub use self::header_block::HeaderError;
 use self::line::LineDeframer;
 use self::values::ValuesDeframer;
 
-/// The largest hint for a frame of which few bytes are buffered.
+/// The maximum hint for a frame of which few bytes are buffered.
 const MAX_SMALL_HINT: usize = 64 * 1024;
 /// The number of buffered bytes from which a message counts as large.
 const LARGE_MESSAGE: usize = 1 << 20;
@@ -33,6 +33,16 @@ const LARGE_MESSAGE: usize = 1 << 20;
 const MAX_OVERHEAD: usize = 40;
 
 /// The separation of messages on a byte stream.
+///
+/// ```
+/// use antiphon_core::framing::Framing;
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// Framing::Header.encode(b"{}", &mut out);
+/// assert_eq!(out, "Content-Length: 2\r\n\r\n{}");
+/// assert_eq!("line".parse(), Ok(Framing::Line));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
@@ -72,7 +82,7 @@ impl Framing {
         }
     }
 
-    /// Appends the bytes behind a message.
+    /// Appends the bytes after a message.
     pub fn encode_tail(self, out: &mut BytesMut) {
         if self != Self::Header {
             out.put_u8(b'\n');
@@ -118,7 +128,7 @@ pub struct UnknownFraming {
     pub name: String,
 }
 
-/// Why a frame could not be taken from the stream. The stream stays usable after each error.
+/// The reason why a frame could not be taken from the stream. The stream stays usable after each error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// The frame is over the limit. The error is reported once, and the frame is skipped.
@@ -139,6 +149,12 @@ pub enum FrameError {
 }
 
 /// Splits one line into its texts, like a [`Deframer`] without `whole_lines`.
+///
+/// ```
+/// use antiphon_core::framing::texts;
+///
+/// assert!(texts(b"[1] [2]").eq(["[1]", "[2]"]));
+/// ```
 pub fn texts(line: &[u8]) -> Texts {
     Texts { deframer: Deframer::new(Framing::Line, usize::MAX), rest: BytesMut::from(line) }
 }
@@ -159,6 +175,18 @@ impl Iterator for Texts {
 }
 
 /// Takes frames from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::{Deframer, Framing};
+/// use bytes::BytesMut;
+///
+/// let mut deframer = Deframer::new(Framing::Line, 1024);
+/// let mut received = BytesMut::from("[1]\n[2");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[1]".into())));
+/// assert_eq!(deframer.next(&mut received), None);
+/// received.extend_from_slice(b"]\n");
+/// assert_eq!(deframer.next(&mut received), Some(Ok("[2]".into())));
+/// ```
 #[derive(Debug)]
 pub struct Deframer {
     max_frame: usize,
@@ -174,12 +202,12 @@ enum Mode {
     Values(ValuesDeframer),
 }
 
-/// The outcome of one step of a deframer. Each step except `Starved` consumes bytes or changes state,
-/// so the loop over steps ends.
+/// The outcome of one step of a deframer. Each step except `NeedMoreBytes` consumes bytes or changes
+/// state, so the loop over steps ends.
 enum DeframeStep {
     Emit(Result<Bytes, FrameError>),
     Continue,
-    Starved,
+    NeedMoreBytes,
 }
 
 impl Deframer {
@@ -211,7 +239,7 @@ impl Deframer {
     }
 
     /// Creates a deframer that detects the framing from the first byte: `C` or `c` starts a
-    /// `Content-Length` header and no JSON text; every other byte means line framing.
+    /// `Content-Length` header, because no JSON text starts with it. Every other byte means line framing.
     pub fn detecting(max_frame: usize) -> Self {
         Self { max_frame, whole_lines: false, mode: Mode::Detecting }
     }
@@ -234,7 +262,7 @@ impl Deframer {
             match self.step(buf) {
                 DeframeStep::Emit(frame) => return Some(frame),
                 DeframeStep::Continue => {}
-                DeframeStep::Starved => return None,
+                DeframeStep::NeedMoreBytes => return None,
             }
         }
     }
@@ -243,9 +271,9 @@ impl Deframer {
     pub fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
         self.next(buf).or_else(|| match &mut self.mode {
             Mode::Detecting => None,
-            Mode::Line(line) => line.rest(buf),
-            Mode::Header(header) => header.rest(buf),
-            Mode::Values(values) => values.rest(buf),
+            Mode::Line(line) => line.finish(buf),
+            Mode::Header(header) => header.finish(buf),
+            Mode::Values(values) => values.finish(buf),
         })
     }
 
@@ -259,8 +287,8 @@ impl Deframer {
         }
     }
 
-    /// Returns how many more bytes the current frame needs, as far as that is known: a hint for the
-    /// size of the next read, limited by [`reserve_hint`].
+    /// Returns how many more bytes the current frame needs, or zero if that is unknown. It is a hint for
+    /// the size of the next read, limited by [`reserve_hint`].
     pub fn wanted(&self, buffered: usize) -> usize {
         match &self.mode {
             Mode::Header(header) => reserve_hint(header.wanted(buffered), buffered),
@@ -279,7 +307,7 @@ impl Deframer {
 
     fn detect(&mut self, buf: &BytesMut) -> DeframeStep {
         let framing = match buf.first() {
-            None => return DeframeStep::Starved,
+            None => return DeframeStep::NeedMoreBytes,
             Some(b'C' | b'c') => Framing::Header,
             Some(_) => Framing::Line,
         };
@@ -288,12 +316,12 @@ impl Deframer {
     }
 }
 
-/// Returns how many of the `missing` bytes of a message to reserve space for, with `buffered` bytes
-/// received: a length that a peer only announces must not size a buffer.
+/// Returns the number of bytes to reserve for a message of which `missing` bytes have not arrived and
+/// `buffered` bytes have. The announced length alone must not determine the size of a buffer.
 ///
-/// The hint is at most 64 KiB or four times the received bytes, and sixteen times from 1 MiB on. The
-/// announced length of a message that is already large is seldom wrong, and moving it to a larger buffer
-/// costs more than memory that is not touched.
+/// The hint is at most 64 KiB or four times the received bytes, whichever is more, and sixteen times from
+/// 1 MiB on. The announced length of a message that is already large is seldom wrong, and moving the
+/// message to a larger buffer costs more than unused memory.
 ///
 /// ```
 /// use antiphon_core::framing::reserve_hint;

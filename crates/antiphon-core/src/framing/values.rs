@@ -1,9 +1,9 @@
 //! Value framing: JSON values that follow each other, with newlines as white space.
 //!
-//! It never returns an empty frame: between values there is nothing to answer.
+//! This module never returns an empty frame: the space between values needs no response.
 //!
-//! Invariant: garbage does not swallow a valid value behind it. A run of garbage ends at white space,
-//! and before the start of an Object, an Array or a String.
+//! Invariant: a valid value after invalid bytes is still found. A run of invalid bytes ends at white
+//! space, and before the start of an Object, an Array or a String.
 
 use bytes::{Bytes, BytesMut};
 
@@ -26,7 +26,7 @@ impl ValuesDeframer {
             return self.text.step(buf);
         }
         let Some(first) = skip(buf, is_space) else {
-            return DeframeStep::Starved;
+            return DeframeStep::NeedMoreBytes;
         };
         self.text.begin(match first {
             b'{' | b'[' | b'"' => Delimiter::Enclosed(BracketCounter::new(false)),
@@ -39,8 +39,8 @@ impl ValuesDeframer {
         self.text.is_under_way()
     }
 
-    pub(super) fn rest(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
-        self.text.rest(buf)
+    pub(super) fn finish(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {
+        self.text.finish(buf)
     }
 }
 

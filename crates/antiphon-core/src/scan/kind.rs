@@ -1,6 +1,6 @@
 //! The type of a JSON value, read from its first byte.
 //!
-//! It never checks the value: the scanner has passed it before.
+//! This module does not check the value: the scanner has already checked it.
 
 use std::fmt;
 

@@ -1,10 +1,11 @@
 //! The JSON scanner: it finds the end of a value and checks that the value is well formed.
 //!
-//! It never builds a value, never recurses, and allocates only for nesting deeper than 64. The grammar
-//! is exactly RFC 8259. Text that the grammar allows and a `str` cannot hold (an escaped lone
+//! The scanner never builds a value, never recurses, and allocates only for nesting deeper than 64. The
+//! grammar is exactly RFC 8259. Text that the grammar allows and a `str` cannot hold (an escaped lone
 //! surrogate) stays as it was received.
 //!
-//! Invariant: each byte is passed once. On the way the scanner notes whether all bytes are ASCII.
+//! Invariant: each byte is scanned once. In the same pass the scanner finds out whether all bytes are
+//! ASCII.
 
 mod kind;
 mod swar;
@@ -36,12 +37,12 @@ impl std::error::Error for SyntaxError {}
 /// The reason for a text that is nested too deeply. It may still be JSON.
 pub(crate) const TOO_DEEP: &str = "nesting over the limit";
 
-/// Scans one JSON text. It keeps no position: each step takes the start and returns the end, so that
-/// the position stays in a register. `None` means failure; `error` has the reason.
+/// Scans one JSON text. The scanner stores no position: each step takes the start and returns the end, so
+/// that the position stays in a register. `None` means failure; `error` returns the reason.
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     max_depth: usize,
-    /// A String with an escape was passed.
+    /// A String with an escape was scanned.
     escaped: bool,
     /// The bitwise OR of all words of Strings: without a high bit, all Strings are ASCII. Outside of
     /// Strings, JSON allows ASCII only.
@@ -68,7 +69,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Whether a String with an escape was passed.
+    /// Whether a String with an escape was scanned.
     #[inline]
     pub(crate) fn escaped(&self) -> bool {
         self.escaped
@@ -86,7 +87,7 @@ impl<'a> Scanner<'a> {
         self.bytes.get(at).copied()
     }
 
-    /// Passes white space.
+    /// Skips white space.
     #[inline]
     pub(crate) fn space(&self, mut at: usize) -> usize {
         while let Some(..=b' ') = self.peek(at)
@@ -97,13 +98,13 @@ impl<'a> Scanner<'a> {
         at
     }
 
-    /// Passes this byte.
+    /// Skips this byte, and fails for any other.
     #[inline]
     pub(crate) fn expect(&mut self, at: usize, byte: u8, what: &'static str) -> Option<usize> {
         if self.peek(at) == Some(byte) { Some(at + 1) } else { self.fail(at, what) }
     }
 
-    /// Passes the whole text, which must be one value, and returns the range of the value.
+    /// Scans the whole text, which must be one value, and returns the range of the value.
     pub(crate) fn text(&mut self) -> Result<Range<usize>, SyntaxError> {
         let start = self.space(0);
         match self.value(start, 0) {
@@ -118,26 +119,27 @@ impl<'a> Scanner<'a> {
         if at < self.bytes.len() {
             return self.fail(at, "expected the end of the message");
         }
-        // Most messages are ASCII, which the scan has noted, and skip the check.
+        // Most messages are ASCII. The scan has found that out, so they skip this check.
         if self.words & HIGHS != 0 && std::str::from_utf8(self.bytes).is_err() {
             return None;
         }
         Some(at)
     }
 
-    /// Passes an opening bracket inside of this many others.
+    /// Skips an opening bracket that has this many others around it.
     #[inline]
     pub(crate) fn enter(&mut self, at: usize, depth: usize) -> Option<usize> {
         if depth < self.max_depth { Some(at + 1) } else { self.fail(at, TOO_DEEP) }
     }
 
-    /// Returns the end of an empty Object whose opening brace is passed; `None` if it has members.
+    /// Returns the end of an empty Object, given the position after its opening brace; `None` if it has
+    /// members.
     pub(crate) fn empty(&self, at: usize) -> Option<usize> {
         let at = self.space(at);
         (self.peek(at) == Some(b'}')).then_some(at + 1)
     }
 
-    /// Passes a value inside of this many brackets.
+    /// Scans a value that has this many brackets around it.
     #[inline(always)]
     pub(crate) fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
         match self.peek(at) {
@@ -147,7 +149,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes a value of any kind, nested values included.
+    /// Scans a value of any kind, nested values included.
     #[inline(never)]
     fn nested(&mut self, mut at: usize, depth: usize) -> Option<usize> {
         let mut open = Nesting::default();
@@ -177,7 +179,7 @@ impl<'a> Scanner<'a> {
                 Some(b'n') => at = self.literal(at, b"null")?,
                 _ => return self.fail(at, "expected a value"),
             }
-            // Behind a value: pass all closing brackets that follow.
+            // After a value: skip all closing brackets that follow.
             loop {
                 if open.depth == 0 {
                     return Some(at);
@@ -202,13 +204,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes `"name" :` and the white space around it.
+    /// Scans `"name" :` and the white space around it.
     fn key(&mut self, at: usize) -> Option<usize> {
         let end = self.name(at)?;
         self.colon(end)
     }
 
-    /// Passes a member's name.
+    /// Scans a member's name.
     #[inline]
     pub(crate) fn name(&mut self, at: usize) -> Option<usize> {
         if self.peek(at) != Some(b'"') {
@@ -217,7 +219,7 @@ impl<'a> Scanner<'a> {
         self.string(at)
     }
 
-    /// Passes the colon behind a name and the white space around it.
+    /// Skips the colon after a name and the white space around it.
     #[inline]
     pub(crate) fn colon(&mut self, at: usize) -> Option<usize> {
         let at = self.space(at);
@@ -225,7 +227,7 @@ impl<'a> Scanner<'a> {
         Some(self.space(at))
     }
 
-    /// Passes a String whose opening quote is at `at`. Most Strings are names and short words, which end
+    /// Scans a String whose opening quote is at `at`. Most Strings are names and short words, which end
     /// within 16 bytes.
     #[inline(always)]
     fn string(&mut self, at: usize) -> Option<usize> {
@@ -275,7 +277,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes a Number. Most are a few digits only.
+    /// Scans a Number. Most have only a few digits.
     #[inline(always)]
     fn number(&mut self, at: usize) -> Option<usize> {
         if let Some(word) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>)

@@ -1,6 +1,6 @@
 //! Search in text eight bytes at a time (SIMD within a register).
 //!
-//! It never judges JSON: it reports positions of bytes that the scanner must look at.
+//! This module does not check JSON: it returns the positions of the bytes that the scanner must check.
 
 /// The high bit of each byte, which no ASCII byte has.
 pub(super) const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
@@ -9,7 +9,7 @@ const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 /// Returns the number of bytes before the first quote, backslash or control character.
 ///
 /// The first 64 bytes are searched eight at a time, the rest 256 at a time in a loop that the compiler
-/// vectorises. The searched bytes are added to `seen` by a bitwise OR.
+/// vectorises. The bitwise OR of the searched bytes is added to `seen`.
 pub(crate) fn plain_run(bytes: &[u8], seen: &mut u64) -> usize {
     let (words, _) = bytes.as_chunks::<8>();
     let words = &words[..words.len().min(8)];

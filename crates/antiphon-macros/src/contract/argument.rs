@@ -27,7 +27,7 @@ pub(crate) struct ContractParam {
     pub(crate) fallback: Option<Fallback>,
     /// An `Option`, which a client leaves out if it is `None`.
     pub(crate) optional: bool,
-    /// `#[params]`: all params at once.
+    /// `#[params]`: the argument receives all params.
     pub(crate) whole: bool,
     pub(crate) docs: String,
 }
@@ -41,20 +41,20 @@ pub(crate) enum Fallback {
 /// The arguments after `&self`.
 pub(super) fn all(signature: &Signature, options: &Options) -> Result<Vec<Argument>> {
     let mut inputs = signature.inputs.iter();
-    receiver(inputs.next(), signature)?;
+    check_receiver(inputs.next(), signature)?;
     let arguments: Vec<Argument> = inputs
         .filter_map(|input| match input {
             FnArg::Typed(argument) => Some(Argument::parse(argument, options)),
             FnArg::Receiver(_) => None,
         })
         .collect::<Result<_>>()?;
-    at_most_one(&arguments)?;
-    alone_or_not_whole(&arguments)?;
-    distinct(&arguments)?;
+    check_at_most_one(&arguments)?;
+    check_only_if_whole(&arguments)?;
+    check_distinct_names(&arguments)?;
     Ok(arguments)
 }
 
-fn receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
+fn check_receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
     match first {
         Some(FnArg::Receiver(Receiver {
             reference: Some(_),
@@ -70,7 +70,7 @@ fn receiver(first: Option<&FnArg>, signature: &Signature) -> Result<()> {
     }
 }
 
-fn at_most_one(arguments: &[Argument]) -> Result<()> {
+fn check_at_most_one(arguments: &[Argument]) -> Result<()> {
     let (mut context, mut sink) = (false, false);
     for argument in arguments {
         let (seen, ident, text) = match argument {
@@ -89,7 +89,7 @@ fn at_most_one(arguments: &[Argument]) -> Result<()> {
     Ok(())
 }
 
-fn alone_or_not_whole(arguments: &[Argument]) -> Result<()> {
+fn check_only_if_whole(arguments: &[Argument]) -> Result<()> {
     let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
     match params.iter().find(|param| param.whole) {
         Some(whole) if params.len() > 1 => Err(Error::new_spanned(
@@ -100,10 +100,10 @@ fn alone_or_not_whole(arguments: &[Argument]) -> Result<()> {
     }
 }
 
-fn distinct(arguments: &[Argument]) -> Result<()> {
+fn check_distinct_names(arguments: &[Argument]) -> Result<()> {
     let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
-    for (place, param) in params.iter().enumerate() {
-        if params[..place].iter().any(|other| other.name.value() == param.name.value()) {
+    for (index, param) in params.iter().enumerate() {
+        if params[..index].iter().any(|other| other.name.value() == param.name.value()) {
             let text = format!("another param is already named `{}`", param.name.value());
             return Err(Error::new(param.name.span(), text));
         }

@@ -10,7 +10,7 @@ use super::subscription::SubscriptionMethod;
 use super::{docs, names, return_type};
 
 /// Function names that the generated code uses.
-const TAKEN: [&str; 2] = ["new", "into_router"];
+const RESERVED: [&str; 2] = ["new", "into_router"];
 
 /// A method, a notification or a subscription.
 pub(crate) struct ContractMethod {
@@ -64,7 +64,7 @@ impl ContractMethod {
             idempotent: settings.idempotent,
             body: function.default.clone(),
         };
-        method.claimed().try_for_each(names::unreserved)?;
+        method.unique_names().try_for_each(names::unreserved)?;
         Ok(method)
     }
 
@@ -74,7 +74,7 @@ impl ContractMethod {
     }
 
     /// The names that no other method may have.
-    pub(super) fn claimed(&self) -> impl Iterator<Item = &LitStr> {
+    pub(super) fn unique_names(&self) -> impl Iterator<Item = &LitStr> {
         let (own, subscription) = match &self.kind {
             MethodKind::Subscription(subscription) => (None, Some(subscription.names())),
             _ => (Some(self.every_name()), None),
@@ -148,7 +148,7 @@ fn check_signature(signature: &Signature) -> Result<()> {
         return Err(Error::new_spanned(&signature.generics, text));
     }
     let name = signature.ident.unraw().to_string();
-    if TAKEN.contains(&&*name) {
+    if RESERVED.contains(&&*name) {
         let text = format!(
             "`{name}` is reserved for the generated code: \
              rename the function and add `#[method(name = \"{name}\")]`"

@@ -1,6 +1,6 @@
 //! Parses a trait as a contract, and checks it.
 //!
-//! It never generates code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
+//! This module does not generate code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
 
 mod argument;
 mod method;
@@ -31,7 +31,8 @@ pub(crate) struct Contract {
     pub(crate) methods: Vec<ContractMethod>,
 }
 
-/// Why a trait is not a contract. The trait is emitted too, so that no further errors follow.
+/// The errors of a trait that is not a contract. The trait is emitted too, so that the compiler does not
+/// report further errors about its absence.
 pub(crate) struct InvalidContract {
     error: Error,
     item: Option<Box<ItemTrait>>,
@@ -65,19 +66,19 @@ impl Contract {
     fn read(options: TokenStream, item: &mut ItemTrait) -> Result<(Options, Vec<ContractMethod>)> {
         let options = Options::parse(options)?;
         let mut errors = CompileErrors::default();
-        errors.check(plain(item));
+        errors.check(reject_generics(item));
         let methods: Vec<ContractMethod> = item
             .items
             .iter()
             .filter_map(|item| errors.check(ContractMethod::parse(item, &options)))
             .collect();
-        errors.check(distinct(&methods));
+        errors.check(check_distinct_names(&methods));
         errors.finish(Some((options, methods)))
     }
 }
 
-/// Rejects a generic trait: a contract is one type for both sides.
-fn plain(item: &ItemTrait) -> Result<()> {
+/// Rejects a generic trait, because a contract is one type for both sides.
+fn reject_generics(item: &ItemTrait) -> Result<()> {
     if item.generics.params.is_empty() {
         return Ok(());
     }
@@ -86,11 +87,11 @@ fn plain(item: &ItemTrait) -> Result<()> {
 }
 
 /// Rejects two methods with one name.
-fn distinct(methods: &[ContractMethod]) -> Result<()> {
+fn check_distinct_names(methods: &[ContractMethod]) -> Result<()> {
     let mut taken = HashMap::new();
     let mut errors = CompileErrors::default();
     for (method, name) in
-        methods.iter().flat_map(|method| method.claimed().map(move |n| (method, n)))
+        methods.iter().flat_map(|method| method.unique_names().map(move |n| (method, n)))
     {
         if let Some(first) = taken.insert(name.value(), &method.ident) {
             let text = format!("`{first}` already has the name `{}`", name.value());

@@ -1,6 +1,6 @@
-//! The return type of a method, taken apart by name.
+//! The parts of the return type of a method, found by name.
 //!
-//! It never resolves types: a macro sees their names only.
+//! This module does not resolve types: a macro only sees their names.
 
 use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, Type};
 

@@ -69,7 +69,8 @@ impl SubscriptionMethod {
         }
     }
 
-    /// Whether the user gave a topic. Its kind may precede the params, which are then sent by position.
+    /// Whether the user gave a topic. The kind of a topic may precede the params, so they are sent by
+    /// position.
     pub(crate) fn is_given(&self) -> bool {
         matches!(self.topic, TopicSource::Given(_))
     }
@@ -111,7 +112,7 @@ fn item_of(returned: &Type) -> Result<Type> {
     };
     let item = stream.bounds.iter().find_map(item_in);
     match item {
-        Some(item) if lasts(stream) => Ok(item),
+        Some(item) if is_send_and_static(stream) => Ok(item),
         Some(_) => Err(Error::new_spanned(
             stream,
             "the stream outlives the call, on any thread: add `+ Send + 'static`",
@@ -131,7 +132,7 @@ fn item_in(bound: &TypeParamBound) -> Option<Type> {
     })
 }
 
-fn lasts(stream: &TypeImplTrait) -> bool {
+fn is_send_and_static(stream: &TypeImplTrait) -> bool {
     let has = |name: &str| {
         stream.bounds.iter().any(|bound| match bound {
             TypeParamBound::Trait(bound) => {

@@ -5,7 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Error, Fields, Ident, LitStr, Path, Result, Type, Variant};
 
-use super::code::ErrorCode;
+use super::code::DeclaredCode;
 use super::fields::ErrorFields;
 use crate::attribute::{self, docs};
 
@@ -23,15 +23,15 @@ pub(super) struct ErrorCase {
 
 /// The conversion of a case to an error object.
 pub(super) enum WireForm {
-    /// It has a code of its own.
-    Coded(ErrorCode),
+    /// The case has a code of its own.
+    Coded(DeclaredCode),
     /// Its only field provides the error object.
     Transparent(Box<Type>),
 }
 
 #[derive(Default)]
 struct CaseOptions {
-    code: Option<ErrorCode>,
+    code: Option<DeclaredCode>,
     message: Option<LitStr>,
     no_data: bool,
     transparent: bool,
@@ -70,7 +70,7 @@ impl ErrorCase {
         }
         let form = match (settings.code, settings.transparent) {
             (Some(code), false) => WireForm::Coded(code),
-            (None, true) => WireForm::Transparent(Box::new(only(&fields, &ident)?)),
+            (None, true) => WireForm::Transparent(Box::new(only_field_type(&fields, &ident)?)),
             (Some(code), true) => {
                 let text = "`transparent` takes the code of its field: remove `code`";
                 return Err(Error::new_spanned(code.written, text));
@@ -94,7 +94,7 @@ impl ErrorCase {
 
 impl ErrorCase {
     /// The match arm that converts this case to an error object.
-    pub(super) fn write_out(&self, krate: &TokenStream) -> TokenStream {
+    pub(super) fn match_arm(&self, krate: &TokenStream) -> TokenStream {
         let path = &self.path;
         let private = quote!(#krate::__private);
         match &self.form {
@@ -104,7 +104,7 @@ impl ErrorCase {
                     #path { #pattern .. } => #krate::IntoErrorObject::into_error_object(value0),
                 }
             }
-            WireForm::Coded(ErrorCode { value, .. }) => {
+            WireForm::Coded(DeclaredCode { value, .. }) => {
                 let message = match &self.message {
                     Some(message) => quote!(#message),
                     None => quote_spanned! {self.ident.span()=>
@@ -123,7 +123,7 @@ impl ErrorCase {
     }
 
     /// The statement that returns this case if `error` matches it.
-    pub(super) fn write_back(&self, krate: &TokenStream) -> TokenStream {
+    pub(super) fn return_if_matching(&self, krate: &TokenStream) -> TokenStream {
         let path = &self.path;
         let private = quote!(#krate::__private);
         match &self.form {
@@ -137,7 +137,7 @@ impl ErrorCase {
                     }
                 }
             }
-            WireForm::Coded(ErrorCode { value, .. }) => {
+            WireForm::Coded(DeclaredCode { value, .. }) => {
                 let Some(fields) = self.fields.read(&private) else { return TokenStream::new() };
                 quote! {
                     if error.code.0 == #value {
@@ -154,7 +154,7 @@ impl ErrorCase {
             WireForm::Transparent(ty) => {
                 quote!(known.extend(<#ty as #krate::IntoErrorObject>::known_errors());)
             }
-            WireForm::Coded(ErrorCode { value, .. }) => {
+            WireForm::Coded(DeclaredCode { value, .. }) => {
                 let message = self.described();
                 quote! {
                     known.push(#krate::KnownError {
@@ -183,7 +183,7 @@ impl ErrorCase {
 }
 
 /// The type of the only field. Fails for any other number of fields.
-fn only(fields: &Fields, ident: &Ident) -> Result<Type> {
+fn only_field_type(fields: &Fields, ident: &Ident) -> Result<Type> {
     let mut types = fields.iter().map(|field| field.ty.clone());
     match (types.next(), types.next()) {
         (Some(ty), None) => Ok(ty),

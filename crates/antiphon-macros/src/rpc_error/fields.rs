@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Error, Field, Fields, Ident, Index, LitStr, Result, Type};
 
 use crate::attribute;
-use crate::serialize::{self, Written};
+use crate::serialize::{self, SerializedField};
 
 /// The fields of one case.
 pub(super) struct ErrorFields {
@@ -19,18 +19,18 @@ pub(super) struct ErrorFields {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DataShape {
     /// No `data`: there are no fields.
-    Nothing,
+    NoFields,
     /// No `data`: the fields are not sent.
-    Kept,
+    NotSent,
     /// An object.
     Object,
     /// The value of the one field, or an array of several.
-    Plain,
+    Unnamed,
 }
 
 struct ErrorField {
     /// Its Rust name or index.
-    place: TokenStream,
+    key: TokenStream,
     ty: Type,
     name: LitStr,
     /// It is not sent.
@@ -40,15 +40,15 @@ struct ErrorField {
 impl ErrorFields {
     pub(super) fn parse(fields: Fields, no_data: bool) -> Result<Self> {
         let shape = match &fields {
-            fields if fields.is_empty() => DataShape::Nothing,
-            _ if no_data => DataShape::Kept,
+            fields if fields.is_empty() => DataShape::NoFields,
+            _ if no_data => DataShape::NotSent,
             Fields::Named(_) => DataShape::Object,
-            _ => DataShape::Plain,
+            _ => DataShape::Unnamed,
         };
         let members =
-            fields.into_iter().enumerate().map(|(place, field)| ErrorField::parse(place, field));
+            fields.into_iter().enumerate().map(|(number, field)| ErrorField::parse(number, field));
         let fields = members.collect::<Result<Vec<_>>>()?;
-        match fields.iter().find(|field| field.skip && shape == DataShape::Plain) {
+        match fields.iter().find(|field| field.skip && shape == DataShape::Unnamed) {
             Some(field) => {
                 let text = "only a named field can be skipped: use `no_data`, or name the fields";
                 Err(Error::new_spanned(&field.ty, text))
@@ -59,12 +59,12 @@ impl ErrorFields {
 
     /// The pattern that binds each sent field as `value0`, `value1` and so on.
     pub(super) fn pattern(&self, by: &TokenStream) -> TokenStream {
-        if self.shape == DataShape::Kept {
+        if self.shape == DataShape::NotSent {
             return TokenStream::new();
         }
         let bound = self.sent().map(|(number, field)| {
-            let (place, value) = (&field.place, value(number));
-            quote!(#place: #by #value,)
+            let (key, value) = (&field.key, value(number));
+            quote!(#key: #by #value,)
         });
         bound.collect()
     }
@@ -72,8 +72,8 @@ impl ErrorFields {
     /// The call that adds the data to an error object.
     pub(super) fn data(&self, private: &TokenStream) -> TokenStream {
         match self.shape {
-            DataShape::Nothing | DataShape::Kept => TokenStream::new(),
-            DataShape::Plain => {
+            DataShape::NoFields | DataShape::NotSent => TokenStream::new(),
+            DataShape::Unnamed => {
                 let values = self.fields.iter().enumerate().map(|(number, field)| {
                     let mut value = value(number);
                     value.set_span(field.ty.span());
@@ -88,11 +88,15 @@ impl ErrorFields {
             DataShape::Object => {
                 let written: Vec<_> = self
                     .sent()
-                    .map(|(_, field)| Written { name: &field.name, ty: &field.ty, optional: false })
+                    .map(|(_, field)| SerializedField {
+                        name: &field.name,
+                        ty: &field.ty,
+                        optional: false,
+                    })
                     .collect();
                 let values = self.sent().map(|(number, _)| value(number));
                 let items = serialize::by_name(&written, private);
-                quote!(.with_data(&{ #items __Sent(#(#values),*) }))
+                quote!(.with_data(&{ #items __Fields(#(#values),*) }))
             }
         }
     }
@@ -100,13 +104,13 @@ impl ErrorFields {
     /// The expressions that read all fields from `error`; `None` if a field is not sent.
     pub(super) fn read(&self, private: &TokenStream) -> Option<TokenStream> {
         match self.shape {
-            DataShape::Nothing => Some(TokenStream::new()),
-            DataShape::Kept => None,
+            DataShape::NoFields => Some(TokenStream::new()),
+            DataShape::NotSent => None,
             DataShape::Object if self.fields.iter().any(|field| field.skip) => None,
             DataShape::Object => {
                 Some(self.fields.iter().map(|field| field.member(private)).collect())
             }
-            DataShape::Plain => {
+            DataShape::Unnamed => {
                 Some(self.fields.iter().map(|field| self.element(field, private)).collect())
             }
         }
@@ -114,19 +118,19 @@ impl ErrorFields {
 
     /// Reads a field of a tuple: all of `data`, or an element of an array.
     fn element(&self, field: &ErrorField, private: &TokenStream) -> TokenStream {
-        let ErrorField { place, ty, .. } = field;
+        let ErrorField { key, ty, .. } = field;
         let types = self.fields.iter().map(|field| &field.ty);
         match self.fields.len() {
-            1 => quote!(#place: (&#private::Probe::<#ty>::new()).read(error.data.as_ref())?,),
+            1 => quote!(#key: (&#private::Probe::<#ty>::new()).read(error.data.as_ref())?,),
             _ => quote! {
-                #place: (&#private::Probe::<(#(#types,)*)>::new()).read(error.data.as_ref())?.#place,
+                #key: (&#private::Probe::<(#(#types,)*)>::new()).read(error.data.as_ref())?.#key,
             },
         }
     }
 
     /// The name or index of the first field.
     pub(super) fn first(&self) -> Option<&TokenStream> {
-        self.fields.first().map(|field| &field.place)
+        self.fields.first().map(|field| &field.key)
     }
 
     fn sent(&self) -> impl Iterator<Item = (usize, &ErrorField)> {
@@ -141,10 +145,10 @@ impl ErrorField {
             || LitStr::new(&number.to_string(), proc_macro2::Span::call_site()),
             |ident| LitStr::new(&ident.unraw().to_string(), ident.span()),
         );
-        let place = field
+        let key = field
             .ident
             .map_or_else(|| Index::from(number).to_token_stream(), ToTokens::into_token_stream);
-        let mut member = Self { place, ty: field.ty, name, skip: false };
+        let mut member = Self { key, ty: field.ty, name, skip: false };
         if let Some(settings) = settings {
             attribute::read(&settings, |meta| {
                 if meta.path.is_ident("name") {
@@ -162,9 +166,9 @@ impl ErrorField {
 
     /// Reads a field of an object.
     fn member(&self, private: &TokenStream) -> TokenStream {
-        let Self { place, ty, name, .. } = self;
+        let Self { key, ty, name, .. } = self;
         quote! {
-            #place: (&#private::Probe::<#ty>::new()).read(#private::members(error)?.get(#name))?,
+            #key: (&#private::Probe::<#ty>::new()).read(#private::data_members(error)?.get(#name))?,
         }
     }
 }

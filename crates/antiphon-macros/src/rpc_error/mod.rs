@@ -23,10 +23,11 @@ pub(crate) fn derive(item: TokenStream) -> Result<TokenStream> {
     let error = DerivedError::parse(syn::parse2(item)?)?;
     let (ident, krate) = (&error.ident, &error.krate);
     let private = quote!(#krate::__private);
-    let into = error.cases.iter().map(|case| case.write_out(krate));
-    // Cases with a code of their own come first: a transparent case may match the same code.
+    let into = error.cases.iter().map(|case| case.match_arm(krate));
+    // Cases with a code of their own are tried first, because a transparent case may match the same
+    // code.
     let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
-    let from = own.iter().chain(&rest).map(|case| case.write_back(krate));
+    let from = own.iter().chain(&rest).map(|case| case.return_if_matching(krate));
     let known = error.cases.iter().map(|case| case.known(krate));
     Ok(quote! {
         #[automatically_derived]
@@ -88,7 +89,7 @@ impl DerivedError {
                 ));
             }
         };
-        errors.check(distinct(&cases));
+        errors.check(check_distinct_codes(&cases));
         errors.finish(Some(Self { ident: item.ident, krate, cases }))
     }
 }
@@ -107,7 +108,7 @@ fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> 
 }
 
 /// Rejects two cases with one code.
-fn distinct(cases: &[ErrorCase]) -> Result<()> {
+fn check_distinct_codes(cases: &[ErrorCase]) -> Result<()> {
     let mut taken = HashMap::new();
     let mut errors = CompileErrors::default();
     for case in cases {

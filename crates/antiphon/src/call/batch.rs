@@ -37,10 +37,14 @@ pub struct Batch {
 }
 
 /// The position of one call in a batch, and the type of its result.
+///
+/// Created by [`Batch::call`], and used by [`Replies::take`].
 #[derive(Debug)]
 pub struct Slot<R>(usize, PhantomData<fn() -> R>);
 
 /// The results of a batch.
+///
+/// Created by [`Batch::send`]; see [`Batch`] for an example.
 #[derive(Debug)]
 pub struct Replies {
     results: Vec<Option<Result<RawJson, CallError>>>,

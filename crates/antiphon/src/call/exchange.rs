@@ -1,10 +1,10 @@
-//! One exchange: the message that asks, and the reply that is matched to it by id.
+//! One exchange: an outgoing message and its reply, which are matched by id.
 //!
-//! The encoding of calls and batches is the same on every wire. Matching is done here where a wire
-//! carries one reply per message (HTTP, a request-reply wire). A duplex connection has the replies of
-//! many messages in flight, so its `Session` matches them. Nothing here reads or writes a socket.
+//! Every transport encodes calls and batches in the same way. This module matches the replies of
+//! transports that carry one reply per message (HTTP and `RequestReply`). A duplex connection has the
+//! replies of many messages in flight, so its `Session` matches them. Nothing here reads or writes a
+//! socket.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,11 +12,12 @@ use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
 use bytes::{BufMut, BytesMut};
 
 use super::{BatchEntry, CallError, Invocation};
+use crate::decimal::Decimal;
 
 /// The results of the calls of a batch, in the order of the calls.
 pub(crate) type BatchResults = Vec<Result<RawJson, CallError>>;
 
-/// The ids of a caller that has no session: counted from 1.
+/// The ids of a caller without a session, counted from 1.
 #[derive(Debug)]
 pub(crate) struct RequestIds(AtomicU64);
 
@@ -32,7 +33,7 @@ impl RequestIds {
         call.id.clone().unwrap_or_else(|| self.0.fetch_add(1, Ordering::Relaxed).into())
     }
 
-    /// Returns one id for each call of a batch. They are consecutive: [`match_batch`] relies on it.
+    /// Returns one id for each call of a batch. The ids are consecutive: [`match_batch`] relies on it.
     pub(crate) fn for_batch(&self, entries: &[BatchEntry]) -> Range<u64> {
         let calls = count_calls(entries) as u64;
         let first = self.0.fetch_add(calls, Ordering::Relaxed);
@@ -73,11 +74,10 @@ pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
-/// Like [`encode_id`], for an id of our own, which need not become an [`Id`] first.
+/// Like [`encode_id`], for a counted id, without the creation of an [`Id`].
 pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
-    // A `BytesMut` grows as needed, so writing to it cannot fail.
-    let _ = write!(out, "{id}");
+    out.extend_from_slice(Decimal::new(id).as_bytes());
     out.put_u8(b'}');
 }
 
@@ -105,7 +105,8 @@ pub(crate) fn match_batch(ids: Range<u64>, reply: Payload) -> Result<BatchResult
     }
 }
 
-/// Returns the error in the reply to a message that expects none: it is about that message.
+/// Returns the error in the reply to a message without calls. Such a message expects no reply, so an
+/// error in one can only refer to that message.
 pub(crate) fn match_notification(reply: Payload) -> Result<(), CallError> {
     match reply {
         Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
@@ -115,7 +116,7 @@ pub(crate) fn match_notification(reply: Payload) -> Result<(), CallError> {
     }
 }
 
-/// The error of a call that the reply to its batch leaves out.
+/// The error of a call that is missing in the reply to its batch.
 pub(crate) fn missing_reply() -> CallError {
     CallError::Protocol("the reply to the batch lacks this call".to_owned())
 }
@@ -128,7 +129,7 @@ pub(crate) fn no_reply(cause: &str) -> CallError {
 fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
     match (is_same(id, &response.id), response.outcome) {
         (true, outcome) => outcome.map_err(CallError::Rpc),
-        // The server could not read the id. The error is about this call all the same.
+        // The server could not read the id. The error still belongs to this call.
         (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
         (false, _) => {
             let theirs = response.id;
@@ -137,16 +138,16 @@ fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
     }
 }
 
-/// Whether two ids are equal, also where a peer that keeps numbers as floats has written `1.0` for `1`.
+/// Whether two ids are equal. A peer that stores numbers as floats may write `1.0` for `1`.
 fn is_same(ours: &Id, theirs: &Id) -> bool {
     ours == theirs || (ours.as_u64().is_some() && ours.as_u64() == theirs.as_u64())
 }
 
-/// Finds the reply of each call by its id, since a server may reply in any order (section 6). A call
-/// that is answered twice fails: nothing tells which of the two is meant.
+/// Finds the reply to each call by its id, because a server may reply in any order (section 6). A call
+/// with two replies fails, because neither is known to be the right one.
 fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
     let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.clone().map(|_| None).collect();
-    let place = |id: &Id| {
+    let position = |id: &Id| {
         let id = id.as_u64().filter(|id| ids.contains(id))?;
         usize::try_from(id - ids.start).ok()
     };
@@ -158,16 +159,16 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
             Ok(_) => continue,
             Err(invalid) => (invalid.id.clone(), Err(CallError::unreadable(&invalid))),
         };
-        match place(&id).and_then(|place| found.get_mut(place)) {
+        match position(&id).and_then(|position| found.get_mut(position)) {
             Some(slot @ None) => *slot = Some(result),
-            Some(doubled) => *doubled = Some(Err(doubled_reply(&id))),
+            Some(duplicate) => *duplicate = Some(Err(duplicate_reply(&id))),
             None => tracing::warn!(%id, "a reply in the batch belongs to no call"),
         }
     }
     found.into_iter().map(|result| result.unwrap_or_else(|| Err(missing_reply()))).collect()
 }
 
-fn doubled_reply(id: &Id) -> CallError {
+fn duplicate_reply(id: &Id) -> CallError {
     CallError::Protocol(format!("the reply to the batch has two responses for id {id}"))
 }
 

@@ -1,6 +1,6 @@
 //! Outgoing calls.
 //!
-//! A [`Caller`] sends calls, for example a [`Peer`](crate::Peer) or an HTTP client. [`Call`] and [`Batch`]
+//! A [`Caller`] sends calls, for example a [`Peer`] or an HTTP client. [`Call`] and [`Batch`]
 //! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;
@@ -30,6 +30,15 @@ pub(crate) use typed::within;
 pub(crate) use crate::error::CallError;
 
 /// The method and the params of an incoming or outgoing call.
+///
+/// ```
+/// use antiphon::{Invocation, Params};
+///
+/// let params = Params::encode(&[1, 2, 4])?;
+/// let call = Invocation::new("sum", params);
+/// assert_eq!(call.method.as_str(), "sum");
+/// # Ok::<(), antiphon::ParamsError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Invocation {
     /// The method.
@@ -53,7 +62,7 @@ impl Invocation {
         call
     }
 
-    /// Creates a call of this method with these params, and nothing else.
+    /// Creates a call with these params, without an id and without extensions.
     #[inline(always)]
     pub fn of(method: Method, params: Option<Params>) -> Self {
         Self { method, params, id: None, extensions: Extensions::new() }
@@ -105,6 +114,16 @@ impl Invocation {
 }
 
 /// One entry of an outgoing batch. The caller picks its id.
+///
+/// [`Batch`] builds the entries of a client. A [`Caller`] receives them:
+///
+/// ```
+/// use antiphon::{BatchEntry, Invocation};
+///
+/// let ping = BatchEntry::Call(Invocation::new("ping", None));
+/// let update = BatchEntry::Notification(Invocation::new("update", None));
+/// # drop((ping, update));
+/// ```
 #[derive(Clone, Debug)]
 pub enum BatchEntry {
     /// A call, which gets a response.
@@ -114,6 +133,40 @@ pub enum BatchEntry {
 }
 
 /// Sends calls, notifications and batches to a peer.
+///
+/// A [`Client`](crate::Client) works over any caller. This one counts the calls that it forwards:
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use antiphon::{BatchEntry, BoxFuture, CallError, Caller, Client, Invocation, Peer, RawJson};
+///
+/// struct Counting { peer: Peer, calls: AtomicUsize }
+///
+/// impl Caller for Counting {
+///     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.peer.send(call)
+///     }
+///
+///     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
+///         self.peer.post(notification)
+///     }
+///
+///     fn send_batch(
+///         &self,
+///         entries: Vec<BatchEntry>,
+///     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
+///         self.peer.send_batch(entries)
+///     }
+/// }
+///
+/// fn counting(peer: Peer) -> Client {
+///     let caller: Arc<dyn Caller> = Arc::new(Counting { peer, calls: AtomicUsize::new(0) });
+///     Client::from(caller)
+/// }
+/// ```
 pub trait Caller: Send + Sync + 'static {
     /// Sends a call and waits for its result. Dropping the future abandons the call.
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>>;

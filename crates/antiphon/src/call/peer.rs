@@ -1,7 +1,7 @@
 //! A handle to the peer of a connection.
 //!
-//! The handle does not know the wire. [`Link`] is the interface of a connection to its handles, and the
-//! module `peer` implements it.
+//! The handle does not depend on a transport. [`Link`] is the interface between a connection and its
+//! handles, and the module `peer` implements it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct Peer {
     link: Arc<dyn Link>,
 }
 
-/// How a connection ends.
+/// The way in which a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stop {
     /// Refuse new requests, finish running handlers, send queued messages.
@@ -41,7 +41,7 @@ pub(crate) enum Stop {
     Now,
 }
 
-/// A connection as its handles see it.
+/// The interface of a connection to its handles.
 pub(crate) trait Link: Send + Sync {
     fn connection(&self) -> &Connection;
 
@@ -94,7 +94,7 @@ pub(crate) trait Link: Send + Sync {
     /// Ends a served subscription. Returns false if there is none with this id.
     fn end_subscription(&self, id: &Id) -> bool;
 
-    /// Cancels the requests with this id whose handlers have become tasks.
+    /// Cancels the requests with this id whose handlers run as tasks.
     fn cancel_running(&self, id: &Id);
 
     /// Handles a notification that has a special meaning on this connection.
@@ -137,7 +137,7 @@ impl Peer {
         Batch::new(Arc::new(self.clone()), None)
     }
 
-    /// The facts of the connection.
+    /// The transport, the remote address and the other properties of the connection.
     pub fn connection(&self) -> &Connection {
         self.link.connection()
     }

@@ -106,9 +106,9 @@ impl fmt::Debug for Watch {
 /// The time limits of a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CallTimeouts {
-    /// The time since the start, or since the last progress if there is a total.
+    /// The maximum time since the start; since the last progress if `total` is set.
     pub(crate) timeout: Option<Duration>,
-    /// The time since the start, for a timeout that progress extends.
+    /// The maximum time since the start, for a timeout that progress extends.
     pub(crate) total: Option<Duration>,
 }
 

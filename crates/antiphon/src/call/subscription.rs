@@ -19,6 +19,28 @@ use crate::same_type::same_type;
 use crate::subscription::{Ended, Feed, FeedEvent, Follower, Notice, Overflow, Topic};
 
 /// A request for a subscription, which is sent when it is awaited.
+///
+/// ```
+/// use antiphon::{Client, Overflow, SubscriptionError};
+/// use futures_util::StreamExt;
+/// use std::time::Duration;
+///
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ticks = client
+///     .subscribe::<u64>("ticks", (7,))
+///     .buffer(16)
+///     .overflow(Overflow::DropOldest)
+///     .timeout(Duration::from_secs(5))
+///     .await?;
+/// while let Some(tick) = ticks.next().await {
+///     match tick {
+///         Ok(tick) => println!("{tick}"),
+///         Err(SubscriptionError::Lost(items)) => println!("{items} items were lost"),
+///         Err(error) => return Err(error.into()),
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[must_use = "the request is sent when it is awaited"]
 pub struct Subscribe<T> {
     caller: Arc<dyn Caller>,
@@ -120,8 +142,7 @@ pub enum SubscriptionError {
     /// This many items were dropped because they were not read fast enough. More items follow.
     #[error("{0} items were lost; read them faster, or raise the buffer size")]
     Lost(u64),
-    /// The connection was lost and opened again. Items of the time between are missing. More items
-    /// follow.
+    /// The connection was lost and opened again. The items in between are missing. More items follow.
     #[error("there is a gap: the connection was lost ({0}) and opened again")]
     Gap(Arc<str>),
     /// An item does not have the expected type. More items follow.

@@ -1,4 +1,4 @@
-//! How to connect: the settings of a client.
+//! The settings of a client.
 
 use std::fmt;
 use std::io;
@@ -17,15 +17,15 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::engine::Settings;
-use crate::peer::{self, Side, Wire};
+use crate::peer::{self, ConnectionConfig, Wire};
 use crate::service::Handler;
 use crate::service::{CallerService, LayeredCaller, OutgoingService};
 use crate::tap::{Tap, Taps};
 use crate::transport::{self, Transport};
 
-/// How to connect.
+/// The settings of a client. [`connect`](Self::connect) opens the connection.
 #[derive(Clone)]
-#[must_use = "`connect` does it"]
+#[must_use = "a builder connects only when `connect` is awaited"]
 pub struct ClientBuilder {
     pub(super) limits: Limits,
     pub(super) timeout: Option<Duration>,
@@ -37,14 +37,15 @@ pub struct ClientBuilder {
     pub(super) tap: Taps,
     pub(super) dialect: Dialect,
     pub(super) reconnect: Option<Reconnect>,
-    pub(super) layers: Vec<Layering>,
+    pub(super) layers: Vec<CallerLayer>,
     #[cfg(feature = "http")]
     pub(super) http_layers: Vec<transport::http::client::HttpClientLayer>,
 }
 
-/// A layer that was put around what is called.
-pub(super) type Layering = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
+/// A layer that wraps the caller of a client.
+pub(super) type CallerLayer = Arc<dyn Fn(Arc<dyn Caller>) -> Arc<dyn Caller> + Send + Sync>;
 
+/// Wraps a caller in a layer.
 pub(super) fn layered(
     layer: &impl Layer<CallerService, Service: OutgoingService>,
     inner: Arc<dyn Caller>,
@@ -73,57 +74,62 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// The bounds of the connection.
+    /// Sets the limits of the connection.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// How long each call waits for its answer, unless it says otherwise.
+    /// Sets the time that each call waits for its response, unless the call has its own timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
     }
 
-    /// Which notifications mean more than the specification says: how calls are cancelled, and how
-    /// their progress is told.
+    /// Sets the dialect: the notifications that cancel calls and report their progress. Plain JSON-RPC,
+    /// the default, has none.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// Makes another connection when one has ended, this way; one that is silent for 30 seconds, or for
-    /// [`Limits::keep_alive`], is asked whether it is there. Calls that were under way fail with
-    /// [`CallError::Interrupted`](crate::CallError::Interrupted), or are made again where they are declared idempotent; subscriptions
-    /// are made anew. Over HTTP there is nothing to it: each call finds a connection.
+    /// Opens a new connection when one has ended, with these settings.
+    ///
+    /// Pending calls fail with [`CallError::Interrupted`](crate::CallError::Interrupted), or are repeated
+    /// if they are declared idempotent. Subscriptions are renewed. The client pings the server after 30
+    /// seconds without a message, or after [`Limits::keep_alive`], to detect a lost connection.
+    ///
+    /// It has no effect over HTTP, where each call uses any connection or opens one.
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = Some(reconnect);
         self
     }
 
-    /// A header for each HTTP request, or for the one that opens a WebSocket.
+    /// Adds a header to each HTTP request, or to the one that opens a WebSocket.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
         self
     }
 
-    /// Calls by HTTP/2 and not otherwise: many calls share one connection. An `http://` endpoint is
-    /// not asked, and one that speaks HTTP/1.1 only will not understand it. An `https://` endpoint
-    /// picks it by itself where it can; with this, one that cannot is refused.
+    /// Requires HTTP/2, so that many calls share one connection.
+    ///
+    /// Without it, an `https://` endpoint uses HTTP/2 if the server offers it; with it, connecting to a
+    /// server that does not fails. An `http://` endpoint has no negotiation: if the server
+    /// supports only HTTP/1.1, calls fail.
     pub fn http2(mut self) -> Self {
         self.http2 = true;
         self
     }
 
-    /// Whom to trust, and what to show, on `https://`, `wss://` and `tls://`. Without it, the
-    /// authorities of this system are trusted.
+    /// Sets the trusted certificates and the client certificate for `https://`, `wss://` and `tls://`.
+    /// By default, the certificate authorities of the system are trusted.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: impl Into<transport::tls::TlsClient>) -> Self {
         self.tls = tls.into();
         self
     }
 
-    /// Puts a `tower` layer around each call, as [`Client::layer`] does.
+    /// Wraps each call in a `tower` layer, as [`Client::layer`] does.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<CallerService, Service: OutgoingService> + Send + Sync + 'static,
@@ -132,9 +138,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Puts a `tower` layer around each POST of an `http://` endpoint: a request of
-    /// `http::Request<Bytes>`, answered by `http::Response<Bytes>`. It may change the path, the headers
-    /// and the body. The layer added last is the outermost.
+    /// Wraps each POST of an `http://` endpoint in a `tower` layer: a service from
+    /// `http::Request<Bytes>` to `http::Response<Bytes>`. It may change the path, the headers and the
+    /// body. The layer added last is the outermost.
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
@@ -147,41 +153,41 @@ impl ClientBuilder {
         self
     }
 
-    /// Serves what the other side calls; without it, every call from there is answered -32601.
+    /// Serves the calls of the server. Without a handler, the server gets the error -32601 for each call.
     pub fn handler(mut self, handler: impl Handler) -> Self {
         self.handler = Some(Arc::new(handler));
         self
     }
 
-    /// Shows every message to a [`Tap`].
+    /// Passes every message to a [`Tap`].
     pub fn tap(mut self, tap: impl Tap) -> Self {
         self.tap = Taps::new(tap);
         self
     }
 
-    /// Connects.
+    /// Connects to an endpoint.
     pub async fn connect(self, endpoint: &str) -> Result<Client, ConnectError> {
         let endpoint: Endpoint = endpoint.parse()?;
         self.connect_to(&endpoint).await
     }
 
-    /// Connects to a parsed endpoint.
+    /// Like [`connect`](Self::connect), for a parsed endpoint.
     pub async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let layers = std::mem::take(&mut self.layers);
         let client = match self.reconnect.take() {
-            // Every call over HTTP finds a connection, or makes one.
+            // Every call over HTTP uses any connection, or opens one.
             Some(policy) if !matches!(endpoint, Endpoint::Http { .. }) => {
                 let timeout = self.timeout;
-                let lasting = Box::pin(ReconnectingCaller::connect(self, endpoint, policy)).await?;
-                Client::lasting(lasting, timeout)
+                let caller = Box::pin(ReconnectingCaller::connect(self, endpoint, policy)).await?;
+                Client::reconnecting(caller, timeout)
             }
             _ => self.connect_once(endpoint).await?,
         };
         Ok(client.in_layers(layers))
     }
 
-    /// Asks whether the other side is there, where nothing else is said: nobody comes back to a
-    /// connection that is not known to be lost.
+    /// Turns on keep-alive pings, unless they are set. A client can only reconnect if it detects that the
+    /// connection is lost.
     pub(crate) fn kept_alive(mut self) -> Self {
         self.limits.keep_alive.get_or_insert(KEEP_ALIVE);
         self
@@ -189,27 +195,29 @@ impl ClientBuilder {
 
     pub(crate) async fn connect_once(self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let limit = self.limits.handshake_timeout;
-        let hint = if endpoint.is_secure() { "; does the server speak TLS there?" } else { "" };
-        let late =
-            || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}{hint}"));
-        // Boxed, or whatever connects would be as large as every handshake.
+        let hint =
+            if endpoint.is_secure() { "; does the server use TLS on this port?" } else { "" };
+        let late = || {
+            io::Error::new(io::ErrorKind::TimedOut, format!("no response within {limit:?}{hint}"))
+        };
+        // Boxed, because the future is as large as the largest handshake.
         let opening = Box::pin(self.open(endpoint));
         let connected = timeout(limit, opening).await.unwrap_or_else(|_| Err(late()));
         connected.map_err(|source| ConnectError::Failed { endpoint: endpoint.to_string(), source })
     }
 
-    /// Calls over a transport that the application has opened.
+    /// Creates a client over a transport that the application has opened.
     pub fn over(self, transport: impl Transport) -> Client {
         self.over_with(transport, Connection::new("custom"))
     }
 
-    /// Calls over a transport, with the facts that handlers of this side see.
+    /// Like [`over`](Self::over), with the facts that the handler of this client sees.
     pub fn over_with(mut self, transport: impl Transport, facts: Connection) -> Client {
         let layers = std::mem::take(&mut self.layers);
         self.attach(Wire::new(transport, facts)).in_layers(layers)
     }
 
-    /// Calls a handler in this process; see [`Client::in_process`]. The handler is served within the
+    /// Creates a client of a handler in this process; see [`Client::in_process`]. The handler has the
     /// limits and the dialect of this client.
     #[cfg(feature = "memory")]
     pub fn in_process(self, handler: impl Handler) -> Client {
@@ -218,14 +226,15 @@ impl ClientBuilder {
             dialect: self.dialect.clone().unless_plain(),
             ..Settings::new(self.limits.clone())
         };
-        let side = Side { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
-        let (_, served) = peer::connect(transport::memory::wire(theirs), side);
+        let config =
+            ConnectionConfig { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
+        let (_, served) = peer::connect(transport::memory::wire(theirs), config);
         tokio::spawn(served);
         self.over_with(ours, Connection::new("memory"))
     }
 }
 
-/// After what silence a client that reconnects asks whether the other side is there.
+/// The idle time after which a reconnecting client sends a ping.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 impl fmt::Debug for ClientBuilder {

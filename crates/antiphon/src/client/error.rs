@@ -1,4 +1,4 @@
-//! Why there is no connection.
+//! The error of connecting.
 
 use std::io;
 
@@ -7,24 +7,24 @@ use antiphon_core::ErrorObject;
 use crate::endpoint::EndpointError;
 use crate::error::IntoErrorObject;
 
-/// Why there is no connection.
+/// A client could not connect.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The address makes no sense.
+    /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// Nobody answered there, or not as expected.
+    /// The server cannot be reached, or the handshake failed.
     #[error("cannot connect to {endpoint}")]
     Failed {
-        /// Where to.
+        /// The endpoint.
         endpoint: String,
-        /// What happened.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl ConnectError {
-    /// With what happened.
+    /// The message with its cause.
     pub(crate) fn in_full(&self) -> String {
         match self {
             Self::Failed { source, .. } => format!("{self}: {source}"),

@@ -1,4 +1,4 @@
-//! Calling, over whatever the endpoint names.
+//! The client: calls a server over the transport that the endpoint names.
 
 mod builder;
 mod error;
@@ -24,12 +24,13 @@ use crate::subscription::Topic;
 use crate::transport::Transport;
 
 pub use builder::ClientBuilder;
-use builder::{Layering, layered};
+use builder::{CallerLayer, layered};
 pub use error::ConnectError;
 use reconnect::ReconnectingCaller;
 pub use reconnect::{ConnectionState, Reconnect};
 
-/// A connection to a JSON-RPC server of any kind. Cheap to clone; the last clone closes it.
+/// A client of a JSON-RPC server, over any transport. Cheap to clone. The connection closes when the last
+/// clone is dropped.
 ///
 /// ```
 /// use antiphon::{Client, Context, Router, Server};
@@ -48,27 +49,27 @@ pub use reconnect::{ConnectionState, Reconnect};
 pub struct Client {
     caller: Arc<dyn Caller>,
     timeout: Option<Duration>,
-    line: Line,
+    connection: OwnedConnection,
 }
 
-/// What is behind a client.
+/// The connection that a client owns.
 #[derive(Clone)]
-pub(crate) enum Line {
-    /// Nothing that stays: HTTP.
+pub(crate) enum OwnedConnection {
+    /// None: HTTP, a request-reply transport, or a caller that the application has passed.
     None,
     /// One connection.
-    One(Arc<Open>),
-    /// One connection after the other.
-    Lasting(Arc<ReconnectingCaller>),
+    Single(Arc<OpenConnection>),
+    /// A connection that is opened again when it has ended.
+    Reconnecting(Arc<ReconnectingCaller>),
 }
 
-/// An open connection.
-pub(crate) struct Open {
+/// An open connection, and the task that drives it. Closes the connection on drop.
+pub(crate) struct OpenConnection {
     peer: Peer,
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.peer.stop(Stop::Gracefully);
     }
@@ -80,17 +81,18 @@ impl Client {
         Self::builder().connect(endpoint).await
     }
 
-    /// Starts with the settings of a client.
+    /// Returns a builder with default settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
 
-    /// Calls over a transport that the application has opened.
+    /// Creates a client over a transport that the application has opened.
     pub fn over(transport: impl Transport) -> Self {
         Self::builder().over(transport)
     }
 
-    /// Calls a handler in this process, over a connection in memory. Both sides can call.
+    /// Creates a client of a handler in this process, over a connection in memory. The handler can call
+    /// back.
     ///
     /// ```
     /// use antiphon::{Client, Context, Router};
@@ -108,20 +110,21 @@ impl Client {
         Self::builder().in_process(handler)
     }
 
-    /// Calls a method. Sent when awaited; dropping it abandons the call.
+    /// Calls a method. The call is sent when it is awaited, and abandoned when it is dropped.
     ///
     /// Params are a tuple, slice or `Vec` (by position), a struct or map (by name), or `()`.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
         Call::new(self.caller.clone(), method, &params, self.timeout)
     }
 
-    /// Notifies; done when the message is on its way.
+    /// Sends a notification. Returns when the message is queued, or, over HTTP, when it was accepted.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.caller.post(Invocation::new(method, params)).await
     }
 
-    /// Subscribes to a topic; asked for when awaited. Over HTTP there are none.
+    /// Subscribes to a topic. The subscription is requested when it is awaited. HTTP has no
+    /// subscriptions.
     pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
         Subscribe::new(self.caller.clone(), topic.into(), &params, self.timeout)
     }
@@ -131,8 +134,8 @@ impl Client {
         Batch::new(self.caller.clone(), self.timeout)
     }
 
-    /// Passes on what came in: a call as a call, a notification as one. The bytes of params and
-    /// result are not looked at.
+    /// Forwards an incoming call or notification to the server of this client. Params and result are
+    /// passed on as bytes and not parsed.
     pub async fn forward(&self, call: Invocation, cx: &Context) -> Result<RawJson, CallError> {
         let call = Invocation { id: None, ..call };
         match cx.id() {
@@ -141,8 +144,8 @@ impl Client {
         }
     }
 
-    /// The same connection with a `tower` layer around each call, entry of a batch, notification and
-    /// subscription of this handle and its clones. The layer added last is the outermost.
+    /// Returns a handle to the same connection that wraps each call, batch entry, notification and
+    /// subscription in a `tower` layer. The layer added last is the outermost.
     ///
     /// The entries of a batch pass the layers concurrently. Entries that reach the connection in the
     /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
@@ -161,49 +164,54 @@ impl Client {
         Self { caller: layered(&layer, self.caller), ..self }
     }
 
-    /// What is called underneath.
+    /// The [`Caller`] that this client uses, with its layers.
     pub fn caller(&self) -> &Arc<dyn Caller> {
         &self.caller
     }
 
-    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>, line: Line) -> Self {
-        Self { caller, timeout, line }
+    pub(crate) fn new(
+        caller: Arc<dyn Caller>,
+        timeout: Option<Duration>,
+        connection: OwnedConnection,
+    ) -> Self {
+        Self { caller, timeout, connection }
     }
 
-    /// The other side as a peer, without the layers of this client; `None` over HTTP, and while there is
-    /// no connection.
+    /// The server as a peer, without the layers of this client; `None` over HTTP, and while there is no
+    /// connection.
     pub fn peer(&self) -> Option<Peer> {
-        match &self.line {
-            Line::None => None,
-            Line::One(open) => Some(open.peer.clone()),
-            Line::Lasting(lasting) => lasting.peer(),
+        match &self.connection {
+            OwnedConnection::None => None,
+            OwnedConnection::Single(open) => Some(open.peer.clone()),
+            OwnedConnection::Reconnecting(caller) => caller.peer(),
         }
     }
 
-    /// What becomes of the connection of a client that reconnects; `None` for any other.
+    /// The states of the connection of a reconnecting client; `None` for any other client.
     pub fn states(&self) -> Option<watch::Receiver<ConnectionState>> {
-        match &self.line {
-            Line::Lasting(lasting) => Some(lasting.states()),
-            Line::None | Line::One(_) => None,
+        match &self.connection {
+            OwnedConnection::Reconnecting(caller) => Some(caller.states()),
+            OwnedConnection::None | OwnedConnection::Single(_) => None,
         }
     }
 
-    fn in_layers(self, layers: Vec<Layering>) -> Self {
+    fn in_layers(self, layers: Vec<CallerLayer>) -> Self {
         let caller = layers.into_iter().fold(self.caller, |inner, layer| layer(inner));
         Self { caller, ..self }
     }
 
-    /// Sends what is queued, closes, and waits until that is done; a child process has left by then.
+    /// Sends the queued messages, closes the connection, and waits until it is closed. The child process
+    /// of an `exec:` endpoint has exited by then.
     pub async fn close(self) {
-        match &self.line {
-            Line::None => {}
-            Line::One(open) => open.close().await,
-            Line::Lasting(lasting) => lasting.close().await,
+        match &self.connection {
+            OwnedConnection::None => {}
+            OwnedConnection::Single(open) => open.close().await,
+            OwnedConnection::Reconnecting(caller) => caller.close().await,
         }
     }
 }
 
-impl Open {
+impl OpenConnection {
     async fn close(&self) {
         self.peer.stop(Stop::Gracefully);
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -214,24 +222,24 @@ impl Open {
     }
 }
 
-/// Another handle to the same connection.
+/// Clones the handle to the same connection.
 impl From<&Client> for Client {
     fn from(client: &Client) -> Self {
         client.clone()
     }
 }
 
-/// Calls the other side of a connection. It does not keep the connection open.
+/// A client that calls the peer of a connection. It does not keep the connection open.
 impl From<&Peer> for Client {
     fn from(peer: &Peer) -> Self {
         Self::from(Arc::new(peer.clone()) as Arc<dyn Caller>)
     }
 }
 
-/// Calls anything that can be called.
+/// A client of any caller.
 impl From<Arc<dyn Caller>> for Client {
     fn from(caller: Arc<dyn Caller>) -> Self {
-        Self { caller, timeout: None, line: Line::None }
+        Self { caller, timeout: None, connection: OwnedConnection::None }
     }
 }
 

@@ -1,13 +1,13 @@
-//! From an endpoint to a connection.
+//! Opens the connection of a client for each kind of endpoint.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use super::{Client, ClientBuilder, Line, Open};
+use super::{Client, ClientBuilder, OpenConnection, OwnedConnection};
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, without_feature};
 use crate::engine::Settings;
-use crate::peer::{self, Side, Wire};
+use crate::peer::{self, ConnectionConfig, Wire};
 use crate::transport::stream::FramedStream;
 use crate::transport::{self, Transport};
 
@@ -29,7 +29,7 @@ impl ClientBuilder {
                 let caller =
                     transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
                 let caller = Arc::new(caller?);
-                Ok(Client::new(caller, self.timeout, Line::None))
+                Ok(Client::new(caller, self.timeout, OwnedConnection::None))
             }
             #[cfg(all(feature = "ws", feature = "tls"))]
             Endpoint::Ws { authority, path, secure: true } => {
@@ -79,13 +79,13 @@ impl ClientBuilder {
             #[cfg(feature = "memory")]
             Endpoint::Memory { name } => {
                 let absent =
-                    || io::Error::new(io::ErrorKind::NotFound, "nobody listens under this name");
+                    || io::Error::new(io::ErrorKind::NotFound, "no server listens under this name");
                 let transport = transport::memory::connect(name).await.ok_or_else(absent)?;
                 Ok(self.attach(transport::memory::wire(transport)))
             }
             Endpoint::Stdio { .. } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
-                "stdio: can only be listened on; use exec:command to call a process",
+                "stdio: is for servers only; use exec:command to call a process",
             )),
             #[allow(unreachable_patterns, reason = "with every feature there is nothing left")]
             _ => Err(without_feature(endpoint)),
@@ -96,7 +96,7 @@ impl ClientBuilder {
         self.attach_then(wire, std::future::ready(()))
     }
 
-    /// Drives the connection in a task, and this after it.
+    /// Spawns the connection as a task, which runs `after` when the connection has ended.
     fn attach_then(
         self,
         wire: Wire<impl Transport>,
@@ -108,14 +108,14 @@ impl ClientBuilder {
             tap: self.tap,
             ..Settings::new(limits)
         };
-        let side = Side { handler: self.handler, settings: Arc::new(settings) };
-        let (peer, connection) = peer::connect(wire, side);
+        let config = ConnectionConfig { handler: self.handler, settings: Arc::new(settings) };
+        let (peer, connection) = peer::connect(wire, config);
         let task = tokio::spawn(async move {
             connection.await;
             after.await;
         });
-        let open = Open { peer: peer.clone(), task: Mutex::new(Some(task)) };
-        Client::new(Arc::new(peer), self.timeout, Line::One(Arc::new(open)))
+        let open = OpenConnection { peer: peer.clone(), task: Mutex::new(Some(task)) };
+        Client::new(Arc::new(peer), self.timeout, OwnedConnection::Single(Arc::new(open)))
     }
 }
 

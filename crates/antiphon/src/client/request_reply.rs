@@ -1,16 +1,16 @@
-//! A client over a wire that only carries requests and their replies.
+//! A client over a transport that carries only requests and their replies.
 
 use std::sync::Arc;
 
-use super::{Client, ClientBuilder, Line};
+use super::{Client, ClientBuilder, OwnedConnection};
 use crate::transport::{RequestReply, RequestReplyCaller};
 
 impl ClientBuilder {
-    /// Creates a client over a wire that carries one reply per message and no connection, such as a
-    /// message queue. The limits, the timeout, the layers and the tap of this builder apply; a handler,
-    /// a dialect and reconnection need a connection and have no effect.
+    /// Creates a client over a transport that carries one reply per message and has no connection, such
+    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply. A
+    /// handler, a dialect and reconnection need a connection and have no effect.
     ///
-    /// The other side is a [`Responder`](crate::Responder), or any server behind that wire.
+    /// The server is a [`Responder`](crate::Responder), or any other that the transport reaches.
     ///
     /// ```
     /// use antiphon::transport::RequestMessage;
@@ -30,6 +30,6 @@ impl ClientBuilder {
     pub fn over_request_reply(mut self, wire: impl RequestReply) -> Client {
         let layers = std::mem::take(&mut self.layers);
         let caller = Arc::new(RequestReplyCaller::new(wire, &self.limits, self.tap));
-        Client::new(caller, self.timeout, Line::None).in_layers(layers)
+        Client::new(caller, self.timeout, OwnedConnection::None).in_layers(layers)
     }
 }

@@ -6,6 +6,14 @@ use antiphon_core::{Code, ErrorObject, Id, Method, Notification, Params, RawJson
 use bytes::{BufMut as _, BytesMut};
 
 /// The notification that cancels a call, and the response to a cancelled call.
+///
+/// ```
+/// use antiphon::{Cancellation, Dialect};
+///
+/// // `{"method": "cancel", "params": {"id": 7}}` cancels the call with the id 7, without a response.
+/// let dialect = Dialect::plain().cancellation(Cancellation::new("cancel", "id").silent());
+/// # drop(dialect);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancellation {
     method: Method,

@@ -6,12 +6,22 @@ use antiphon_core::{Id, JsonKind, Method, Params, RawJson, encode};
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 /// The notification that reports the progress of a call, and how it identifies the call.
+///
+/// ```
+/// use antiphon::{Dialect, ProgressStyle};
+///
+/// // A call asks for progress with the param `{"meta": {"progressToken": ..}}`, and gets
+/// // `{"method": "progress", "params": {"progressToken": .., "value": ..}}`.
+/// let style = ProgressStyle::by_param("progress", "progressToken", &["meta", "progressToken"]);
+/// let dialect = Dialect::plain().progress(style.under("value"));
+/// # drop(dialect);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgressStyle {
     method: Method,
     /// The member of its params that holds the token of the call.
     member: String,
-    /// The member that holds the progress value. Without it, the members of the value stand beside the
+    /// The member that holds the progress value. Without it, the members of the value are next to the
     /// token.
     value: Option<String>,
     token: Token,
@@ -40,8 +50,8 @@ impl ProgressStyle {
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }
     }
 
-    /// Puts the progress value into this member. Without it, the value is an Object whose members stand
-    /// beside the token.
+    /// Puts the progress value into this member. Without it, the value is an Object whose members are
+    /// next to the token.
     #[must_use]
     pub fn under(mut self, member: &str) -> Self {
         self.value = Some(member.to_owned());

@@ -1,7 +1,7 @@
-//! From a payload to its one answer.
+//! Dispatches a payload to the handler and encodes its reply.
 //!
-//! Every request that goes in comes out with exactly one answer: panics, timeouts and answers that
-//! are too large included. What cannot be answered at once becomes a [`Run`].
+//! Every request gets exactly one response, also after a panic, a timeout, or a result that is too large.
+//! A payload that cannot be answered at once becomes a [`Run`].
 
 use std::sync::Arc;
 use std::task::Context as Poller;
@@ -21,7 +21,7 @@ use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
 use crate::service::Handler;
 
-/// Enters handlers. One per connection, or per service of an HTTP port.
+/// Calls the handler. There is one dispatcher per connection, or per HTTP service.
 #[derive(Clone)]
 pub(crate) struct Dispatcher {
     pub(crate) handler: Arc<dyn Handler>,
@@ -30,14 +30,14 @@ pub(crate) struct Dispatcher {
 
 /// The state of a payload after its first poll.
 pub(crate) enum Started {
-    /// It is over; this is the answer, if it has one.
+    /// The payload is finished, with its reply if it has one.
     Done(Option<Bytes>),
-    /// It goes on.
+    /// The payload is not finished, or has opened a subscription that must follow the reply.
     Running(RunState, Box<Run>),
 }
 
 impl Started {
-    /// The answer if it is there already, or the drive to wait for it.
+    /// Returns the reply if the payload is finished, or else the [`Drive`] that waits for it.
     pub(crate) fn or_drive(self) -> Result<Option<Bytes>, Drive> {
         match self {
             Self::Done(answer) => Ok(answer),
@@ -47,22 +47,22 @@ impl Started {
 }
 
 impl Dispatcher {
-    /// Takes up a payload whose responses have been taken out, and goes as far as it can now. Without
-    /// a gate, it gets one of its own.
+    /// Starts a payload and polls it once. The caller has removed the responses from the payload.
+    /// Without an `in_flight` limit to share, the payload gets one of its own.
     ///
-    /// Most payloads are one request that is answered at once: that costs no `Run`, and the answer
-    /// is cut off from `out`.
+    /// Most payloads are a single request whose handler finishes at the first poll. This costs no `Run`,
+    /// and the reply is split off from `out`.
     pub(crate) fn start(
         &self,
         payload: Payload,
-        gate: Option<&Arc<InFlight>>,
+        in_flight: Option<&Arc<InFlight>>,
         origin: &Origin,
         out: &mut ReplyBuffer,
         poller: &mut Poller<'_>,
     ) -> Started {
         match payload {
             Payload::One(Ok(Message::Request(request)))
-                if !gate.is_some_and(|gate| gate.is_full()) =>
+                if !in_flight.is_some_and(|in_flight| in_flight.is_full()) =>
             {
                 let Request { id, method, params, trace } = request;
                 let context = Context::reuse(out.context.take(), id, origin);
@@ -79,29 +79,36 @@ impl Dispatcher {
                     FirstPoll::Done => {}
                     FirstPoll::Panicked => answer = out.answer(id_of(&context), &panicked(), limit),
                     FirstPoll::Waits(call) => {
-                        let mut run = Run::new(self, Entries::default(), false, gate, origin);
+                        let mut run = Run::new(self, Entries::default(), false, in_flight, origin);
                         run.wait_for_call(call, context);
-                        // Its waker is set; the deadline is yet to be.
-                        let progress = run.poll_rest(true, poller);
-                        return Started::Running(progress, run);
+                        // The call was polled above and has its waker; the deadline has not.
+                        let state = run.poll_rest(true, poller);
+                        return Started::Running(state, run);
                     }
                 }
-                out.context = out.lent.then_some(context);
+                out.context = out.is_pooled.then_some(context);
                 Started::Done(Some(answer))
             }
             Payload::One(entry) => {
-                Run::new(self, Entries::from_iter([entry]), false, gate, origin).started(poller)
+                Run::new(self, Entries::from_iter([entry]), false, in_flight, origin)
+                    .started(poller)
             }
-            Payload::Batch(batch) => Run::new(self, batch, true, gate, origin).started(poller),
+            Payload::Batch(batch) => Run::new(self, batch, true, in_flight, origin).started(poller),
         }
     }
 
-    /// A batch of which nothing has started.
-    pub(crate) fn batch(&self, batch: Entries, gate: &Arc<InFlight>, origin: &Origin) -> Box<Run> {
-        Run::new(self, batch, true, Some(gate), origin)
+    /// Creates a run for a batch and starts nothing yet.
+    pub(crate) fn batch(
+        &self,
+        batch: Entries,
+        in_flight: &Arc<InFlight>,
+        origin: &Origin,
+    ) -> Box<Run> {
+        Run::new(self, batch, true, Some(in_flight), origin)
     }
 
-    /// Enters the handler of a request; `done` sees the outcome if it is there at once.
+    /// Calls the handler with a request and polls its future once. `done` gets the outcome if the future
+    /// is ready.
     #[inline(always)]
     pub(super) fn call(
         &self,
@@ -111,7 +118,7 @@ impl Dispatcher {
         done: impl FnOnce(&Outcome),
     ) -> FirstPoll<Outcome> {
         let enter = || match self.may_ask_for_progress() {
-            // The call is made where it goes: moving it costs as much as making it.
+            // The invocation is built in the argument: moving it would cost as much as building it.
             false => self.handler.call(call(), context.clone()),
             true => {
                 let call = call();
@@ -125,11 +132,10 @@ impl Dispatcher {
     /// Whether the params of a call may hold a progress token.
     #[inline]
     fn may_ask_for_progress(&self) -> bool {
-        let style = self.settings.dialect.as_ref().and_then(|dialect| dialect.progress.as_ref());
-        style.is_some_and(|style| !style.is_by_id())
+        self.settings.progress().is_some_and(|style| !style.is_by_id())
     }
 
-    /// Answers every request of a payload with this error and runs nothing.
+    /// Answers every request of a payload with this error, and calls no handler.
     pub(crate) fn refuse(&self, payload: Payload, error: &ErrorObject) -> Option<Bytes> {
         let (entries, is_batch) = match payload {
             Payload::One(entry) => (Entries::from_iter([entry]), false),
@@ -143,7 +149,7 @@ impl Dispatcher {
     }
 }
 
-/// The id of a request that was entered.
+/// The id of a request whose handler was called.
 pub(super) fn id_of(context: &Context) -> &Id {
     context.id().unwrap_or(&Id::Null)
 }

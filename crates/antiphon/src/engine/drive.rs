@@ -1,4 +1,4 @@
-//! A payload under way, driven to its answer.
+//! Drives a running payload to its reply.
 
 use std::task::{Context as Poller, Poll};
 
@@ -8,12 +8,12 @@ use bytes::Bytes;
 use super::run::{Run, RunState};
 use super::run_control::{EndRun, RunControl};
 
-/// A run and its answer, once it has one.
+/// A run, and its reply once there is one.
 ///
-/// Every caller that waits for an answer polls a `Drive`. Polling the run itself is not enough: its
-/// first poll may already have given the answer.
+/// Code that waits for a reply polls a `Drive`. Polling the run itself is not enough, because its first
+/// poll may already have returned the reply.
 pub(crate) struct Drive {
-    /// Dropped after the answer is taken: that releases what the run has opened.
+    /// Dropped after the reply is taken, which releases the items of subscriptions that it has opened.
     run: Box<Run>,
     answer: Option<Option<Bytes>>,
 }
@@ -27,12 +27,13 @@ impl Drive {
         Self { run, answer }
     }
 
-    /// A drive for a run that has become a task.
+    /// A drive for a run that is spawned as a task.
     pub(crate) fn detached(run: Box<Run>) -> Self {
         Self { run, answer: None }
     }
 
-    /// Polls a drive that the connection can end or cancel in part.
+    /// Like [`poll`](Self::poll), for a task: `control` lets the connection end the run, or cancel
+    /// some of its calls.
     pub(crate) fn poll_controlled(
         &mut self,
         control: &RunControl,
@@ -50,7 +51,7 @@ impl Drive {
         }
     }
 
-    /// Ready with the answer, if the payload has one.
+    /// Ready with the reply when the payload is finished; `None` if it has no reply.
     pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Bytes>> {
         if let Some(answer) = self.answer.take() {
             return Poll::Ready(answer);

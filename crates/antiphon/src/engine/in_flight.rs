@@ -1,4 +1,4 @@
-//! How many requests may run at once?
+//! The limit of requests in flight.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,11 +6,11 @@ use std::task::Context as Poller;
 
 use futures_util::task::AtomicWaker;
 
-/// How many requests run at once; shared by everything on one connection.
+/// The number of requests in flight and its limit, shared by all payloads of one connection.
 pub(crate) struct InFlight {
     running: AtomicUsize,
     limit: usize,
-    /// Who waits for room.
+    /// The task to wake when the number falls below the limit.
     waiting: AtomicWaker,
 }
 
@@ -24,7 +24,7 @@ impl InFlight {
         self.running.load(Ordering::Acquire) >= self.limit
     }
 
-    /// The same, and wakes whoever asks when it is full no more.
+    /// Like [`is_full`](Self::is_full), and wakes the task when the number falls below the limit.
     pub(crate) fn poll_full(&self, poller: &mut Poller<'_>) -> bool {
         if !self.is_full() {
             return false;
@@ -37,14 +37,15 @@ impl InFlight {
         self.running.load(Ordering::Acquire) == 0
     }
 
-    /// Only the connection's own task admits, so that a look and a step are one.
+    /// Counts one more request. Only the task of the connection calls it, so the number cannot rise
+    /// between a check of the limit and this call.
     pub(crate) fn acquire(self: &Arc<Self>) -> InFlightPermit {
         self.running.fetch_add(1, Ordering::AcqRel);
         InFlightPermit(self.clone())
     }
 }
 
-/// The right of one request to run.
+/// Counts one request as in flight until it is dropped.
 pub(crate) struct InFlightPermit(Arc<InFlight>);
 
 impl Drop for InFlightPermit {

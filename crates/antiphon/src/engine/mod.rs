@@ -1,7 +1,7 @@
-//! How one payload becomes its answer: dispatch, batches, order, panics, deadlines.
+//! Turns one payload into its reply: dispatch, batches, order, panics, deadlines.
 //!
-//! The engine never reads or writes a socket. Whoever has a payload starts it with [`Dispatcher::start`]
-//! and gets the answer at once, or a [`Run`] to poll.
+//! The engine never reads or writes a socket. A transport starts a payload with [`Dispatcher::start`],
+//! which returns the reply at once or a [`Run`] to poll.
 
 mod dispatcher;
 mod drive;

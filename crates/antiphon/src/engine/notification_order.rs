@@ -1,23 +1,23 @@
-//! Which calls are made by the handler of a notification?
+//! Detects calls that the handler of a notification makes to its own peer.
 //!
-//! Such a call gives up its handler's place in the order while it waits (contract 5). It is told by
-//! when it is made, and not by whose handle it is made through: a handle may outlive the handler, and
-//! a handler may hold others.
+//! While such a call is pending, requests may overtake the notification (contract 5). The call is
+//! recognised by the thread that makes it, which is marked while the handler is polled. The handle that
+//! the call uses says nothing: a handle may outlive the handler, and a handler may hold other handles.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// The connection whose notification is being polled on this thread.
+    /// The connection whose notification handler is being polled on this thread.
     static POLLED: Cell<*const ()> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Marks the thread until it is dropped.
+/// Restores the mark of the thread when it is dropped.
 pub(crate) struct OrderGuard {
     before: *const (),
 }
 
 /// Marks this thread as polling the handler of a notification of this connection.
-pub(super) fn keep<T: ?Sized>(connection: *const T) -> OrderGuard {
+pub(super) fn enter<T: ?Sized>(connection: *const T) -> OrderGuard {
     OrderGuard { before: POLLED.replace(connection.cast()) }
 }
 
@@ -27,7 +27,8 @@ impl Drop for OrderGuard {
     }
 }
 
-/// Whether a notification of this connection is being polled here. The address is only compared.
-pub(crate) fn is_kept_by<T>(connection: &T) -> bool {
+/// Whether this thread is polling the handler of a notification of this connection. The address is
+/// compared and never dereferenced.
+pub(crate) fn is_polling<T>(connection: &T) -> bool {
     std::ptr::addr_eq(POLLED.get(), connection)
 }

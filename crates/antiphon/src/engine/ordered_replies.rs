@@ -1,4 +1,4 @@
-//! The answers of one payload, in the order of its requests.
+//! The responses of one payload, in the order of its requests.
 
 use antiphon_core::{ErrorObject, Id, Outcome};
 use bytes::Bytes;
@@ -6,40 +6,40 @@ use bytes::Bytes;
 use super::reply_buffer::ReplyWriter;
 use crate::context::Context;
 
-/// Answers that are written as soon as none before them is missing.
+/// Encodes each response as soon as all responses before it are encoded.
 pub(super) struct OrderedReplies {
     written: ReplyWriter,
-    /// From the first one on that has not come.
-    rest: Vec<ReplySlot>,
+    /// The responses that are not encoded, from the first missing one on.
+    slots: Vec<ReplySlot>,
 }
 
-/// The place of an answer that has to wait for its turn.
+/// One response that is missing, or that waits for an earlier one.
 struct ReplySlot {
     id: Id,
-    /// There until the outcome is.
+    /// The context of the call, until its outcome is known.
     context: Option<Context>,
     outcome: Option<Outcome>,
-    /// It has no answer: it was cancelled, and that is the answer.
+    /// The call was cancelled without a response.
     is_silent: bool,
 }
 
 impl OrderedReplies {
     pub(super) fn new(written: ReplyWriter) -> Self {
-        Self { written, rest: Vec::new() }
+        Self { written, slots: Vec::new() }
     }
 
-    /// The next answer.
+    /// Adds the next response.
     #[inline]
     pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome) {
-        if self.rest.is_empty() {
+        if self.slots.is_empty() {
             self.written.push(id, outcome);
         } else {
             let (id, outcome) = (id.clone(), Some(outcome.clone()));
-            self.rest.push(ReplySlot { id, context: None, outcome, is_silent: false });
+            self.slots.push(ReplySlot { id, context: None, outcome, is_silent: false });
         }
     }
 
-    /// The next answer, to this call.
+    /// Adds the response of this call, which is the next one.
     #[inline]
     pub(super) fn answer_call(&mut self, context: &Context, outcome: &Outcome) {
         if outcome.is_err() {
@@ -48,55 +48,56 @@ impl OrderedReplies {
         self.answer(context.id().unwrap_or(&Id::Null), outcome);
     }
 
-    /// Keeps the place of an answer that is still to come.
-    pub(super) fn keep(&mut self, context: Context) -> usize {
+    /// Reserves the slot of a response that is not known yet, and returns its index.
+    pub(super) fn reserve(&mut self, context: Context) -> usize {
         let id = context.id().unwrap_or(&Id::Null).clone();
-        self.rest.push(ReplySlot { id, context: Some(context), outcome: None, is_silent: false });
-        self.rest.len() - 1
+        self.slots.push(ReplySlot { id, context: Some(context), outcome: None, is_silent: false });
+        self.slots.len() - 1
     }
 
     pub(super) fn is_batch(&self) -> bool {
         self.written.is_batch()
     }
 
-    /// Whether a result did not fit and an error went in its place.
+    /// Whether a result was too large and was replaced by an error.
     pub(super) fn was_cut(&self) -> bool {
         self.written.was_cut
     }
 
-    /// It has come; gives back the context of its call.
-    pub(super) fn settle(&mut self, place: usize, outcome: Outcome) -> Option<Context> {
-        let place = self.rest.get_mut(place)?;
-        let context = place.context.take();
+    /// Fills a slot with the outcome of its call. Returns the context of the call.
+    pub(super) fn fill(&mut self, slot: usize, outcome: Outcome) -> Option<Context> {
+        let slot = self.slots.get_mut(slot)?;
+        let context = slot.context.take();
         if let (Some(context), Err(_)) = (&context, &outcome) {
             context.refused();
         }
-        place.outcome = Some(outcome);
+        slot.outcome = Some(outcome);
         context
     }
 
-    /// The places of this id whose answers have not come.
+    /// The indices of the slots with this id whose outcome is not known.
     pub(super) fn missing_at(&self, id: &Id) -> Vec<usize> {
-        let missing = |place: &ReplySlot| place.context.is_some() && place.id == *id;
-        (0..self.rest.len()).filter(|&at| missing(&self.rest[at])).collect()
+        let missing = |slot: &ReplySlot| slot.context.is_some() && slot.id == *id;
+        (0..self.slots.len()).filter(|&at| missing(&self.slots[at])).collect()
     }
 
-    /// It will not come: it is answered with this error, or not at all.
-    pub(super) fn cancel(&mut self, place: usize, answer: Option<ErrorObject>) -> Option<Context> {
-        let place = self.rest.get_mut(place)?;
-        place.is_silent = answer.is_none();
-        place.outcome = answer.map(Err);
-        place.context.take()
+    /// Fills the slot of a cancelled call with this error, or leaves out its response. Returns the
+    /// context of the call.
+    pub(super) fn cancel(&mut self, slot: usize, answer: Option<ErrorObject>) -> Option<Context> {
+        let slot = self.slots.get_mut(slot)?;
+        slot.is_silent = answer.is_none();
+        slot.outcome = answer.map(Err);
+        slot.context.take()
     }
 
-    /// The ids and contexts of those that have not.
+    /// The ids and contexts of the calls whose outcome is not known.
     pub(super) fn missing(&self) -> impl Iterator<Item = (&Id, &Context)> {
-        self.rest.iter().filter_map(|place| Some((&place.id, place.context.as_ref()?)))
+        self.slots.iter().filter_map(|slot| Some((&slot.id, slot.context.as_ref()?)))
     }
 
-    /// All of them; what is missing ends with this error.
+    /// Returns the whole reply. Calls without an outcome get this error.
     pub(super) fn finish(&mut self, missing: &ErrorObject) -> Option<Bytes> {
-        for ReplySlot { id, outcome, is_silent, .. } in std::mem::take(&mut self.rest) {
+        for ReplySlot { id, outcome, is_silent, .. } in std::mem::take(&mut self.slots) {
             if is_silent {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The calls of a payload that wait.
+//! The calls of a payload whose handlers have not finished.
 
 use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
@@ -11,7 +11,7 @@ use super::in_flight::InFlightPermit;
 use super::requests::panicked;
 use crate::catch_unwind::{CatchUnwind, Panicked};
 
-/// The calls that wait.
+/// The unfinished calls of a payload. A single call, which is the common case, costs no allocation.
 pub(super) enum PendingCalls {
     None,
     One(PendingCall),
@@ -19,23 +19,23 @@ pub(super) enum PendingCalls {
 }
 
 impl PendingCalls {
-    pub(super) fn push(&mut self, served: PendingCall) {
+    pub(super) fn push(&mut self, call: PendingCall) {
         match std::mem::replace(self, Self::None) {
-            Self::None => *self = Self::One(served),
-            Self::One(first) => *self = Self::Many([first, served].into_iter().collect()),
+            Self::None => *self = Self::One(call),
+            Self::One(first) => *self = Self::Many([first, call].into_iter().collect()),
             Self::Many(calls) => {
-                calls.push(served);
+                calls.push(call);
                 *self = Self::Many(calls);
             }
         }
     }
 
-    /// Drops the calls of these places.
-    pub(super) fn remove(&mut self, places: &[usize]) {
-        let stays = |served: &PendingCall| !places.contains(&served.place);
+    /// Drops the calls of these reply slots.
+    pub(super) fn remove(&mut self, slots: &[usize]) {
+        let stays = |call: &PendingCall| !slots.contains(&call.slot);
         *self = match std::mem::replace(self, Self::None) {
             Self::None => Self::None,
-            Self::One(served) if stays(&served) => Self::One(served),
+            Self::One(call) if stays(&call) => Self::One(call),
             Self::One(_) => Self::None,
             Self::Many(calls) => Self::Many(calls.into_iter().filter(stays).collect()),
         };
@@ -49,11 +49,11 @@ impl PendingCalls {
         }
     }
 
-    /// The place and the outcome of a call that has ended, if one has.
+    /// Returns the reply slot and the outcome of a call that has finished, if there is one.
     pub(super) fn poll_ended(&mut self, poller: &mut Poller<'_>) -> Option<(usize, Outcome)> {
         let ended = match self {
             Self::None => return None,
-            Self::One(served) => Pin::new(served).poll(poller).map(Some),
+            Self::One(call) => Pin::new(call).poll(poller).map(Some),
             Self::Many(calls) => return ready_or_none(Pin::new(calls).poll_next(poller)),
         };
         if ended.is_ready() {
@@ -70,9 +70,9 @@ fn ready_or_none<T>(poll: Poll<Option<T>>) -> Option<T> {
     }
 }
 
-/// A running call and its place among the answers.
+/// A running call, and the index of its reply slot.
 pub(super) struct PendingCall {
-    pub(super) place: usize,
+    pub(super) slot: usize,
     pub(super) call: CatchUnwind<Outcome>,
     pub(super) _permit: InFlightPermit,
 }
@@ -81,8 +81,8 @@ impl Future for PendingCall {
     type Output = (usize, Outcome);
 
     fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Self::Output> {
-        let place = self.place;
-        self.call.poll(poller).map(|outcome| (place, flatten(outcome)))
+        let slot = self.slot;
+        self.call.poll(poller).map(|outcome| (slot, flatten(outcome)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where answers are written: one, or an Array of them, and never more than may be sent.
+//! Encodes replies: a single response, or an Array of them, within the size limit.
 
 use antiphon_core::{ErrorObject, Id, Outcome, encode};
 use bytes::{BufMut, Bytes, BytesMut};
@@ -6,25 +6,25 @@ use bytes::{BufMut, Bytes, BytesMut};
 use crate::context::{Context, Origin};
 use crate::io::buffer_pool::{self, PooledBuffer};
 
-/// The answers of one payload as they are written: one, or an Array of them; nothing where there is
-/// none (section 6).
+/// Encodes the reply of one payload: a response, an Array of responses, or nothing if there are none
+/// (section 6).
 pub(super) struct ReplyWriter {
     out: BytesMut,
     batch: bool,
     limit: usize,
-    /// A result did not fit, and an error went in its place.
+    /// A result was too large and was replaced by an error.
     pub(super) was_cut: bool,
 }
 
 impl ReplyWriter {
-    /// What an answer takes at least.
+    /// The expected size of a small response.
     const SMALL: usize = 64;
-    /// Room that is made before anything is known of the answers.
-    const MAX_ROOM: usize = 64 * 1024;
+    /// The maximum capacity that is allocated before the responses are known.
+    const MAX_CAPACITY: usize = 64 * 1024;
 
     pub(super) fn new(entries: usize, batch: bool, limit: usize) -> Self {
-        let room = if batch { (entries * Self::SMALL).min(Self::MAX_ROOM) } else { 0 };
-        Self { out: BytesMut::with_capacity(room), batch, limit, was_cut: false }
+        let capacity = if batch { (entries * Self::SMALL).min(Self::MAX_CAPACITY) } else { 0 };
+        Self { out: BytesMut::with_capacity(capacity), batch, limit, was_cut: false }
     }
 
     pub(super) fn push(&mut self, id: &Id, outcome: &Outcome) {
@@ -47,54 +47,54 @@ impl ReplyWriter {
     }
 }
 
-/// Where single answers are written, to be cut off: in a buffer that the thread lends, or each in one
-/// of its own.
+/// The buffer in which single responses are encoded. Each one is split off.
 ///
-/// A large one is written to a large buffer, and lent apart: small answers that nobody takes would
-/// keep it.
+/// The buffer comes from the pool of the thread, or each response gets a buffer of its own. A large
+/// response is encoded in a separate large buffer: small responses in the same buffer, while they wait to
+/// be sent, would keep its memory.
 #[derive(Default)]
 pub(crate) struct ReplyBuffer {
     buffer: PooledBuffer,
-    pub(super) lent: bool,
-    in_pieces: bool,
-    behind: Option<Box<ReplyTail>>,
-    /// The context of a call that is over, for the next one.
+    pub(super) is_pooled: bool,
+    splits_large: bool,
+    tail: Option<Box<ReplyTail>>,
+    /// The context of a finished call, to be reused for the next one.
     pub(super) context: Option<Context>,
 }
 
 impl ReplyBuffer {
-    /// One that many answers share.
-    pub(crate) fn lent() -> Self {
-        Self { lent: true, ..Self::default() }
+    /// A buffer from the pool, which many responses share.
+    pub(crate) fn pooled() -> Self {
+        Self { is_pooled: true, ..Self::default() }
     }
 
-    /// The same for who can send an answer in pieces: a large result is not copied then, and what is
-    /// cut off is only what stands before it.
-    pub(crate) fn in_pieces() -> Self {
-        Self { in_pieces: true, ..Self::lent() }
+    /// Like [`pooled`](Self::pooled), for a transport that can send a response in pieces. A large result
+    /// is not copied: the response is split, and [`take_tail`](Self::take_tail) returns the rest.
+    pub(crate) fn splitting_large() -> Self {
+        Self { splits_large: true, ..Self::pooled() }
     }
 
-    /// What stands behind the answer that was cut off last, if that was not all of it.
-    pub(crate) fn take_behind(&mut self) -> Option<Box<ReplyTail>> {
-        self.behind.take()
+    /// Takes the rest of the last response, if it was split.
+    pub(crate) fn take_tail(&mut self) -> Option<Box<ReplyTail>> {
+        self.tail.take()
     }
 
-    /// One for a single answer.
+    /// A buffer for a single response.
     pub(crate) fn single() -> Self {
         Self::default()
     }
 
-    /// The answer to the last call is on its way.
+    /// The response of the last call is queued: releases what must follow it.
     pub(crate) fn replied(&self) {
         if let Some(context) = &self.context {
             context.replied();
         }
     }
 
-    /// There is nothing to answer for now: the buffer goes back.
-    pub(crate) fn rest(&mut self) {
-        self.buffer.rest();
-        // What it refers to is not kept by what is idle.
+    /// Returns the buffer to the pool, because there is nothing to answer for now.
+    pub(crate) fn release(&mut self) {
+        self.buffer.release();
+        // An idle connection does not keep the facts of its last HTTP request.
         if let Some(Origin::Request(_)) = self.context.as_ref().map(Context::origin) {
             self.context = None;
         }
@@ -102,8 +102,8 @@ impl ReplyBuffer {
 
     pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
         let len = encode::response_len(id, outcome);
-        if !self.lent {
-            // As long as it is, and not cut off: it is shared by nobody.
+        if !self.is_pooled {
+            // The buffer has the exact size, because no other response shares it.
             let mut out = BytesMut::with_capacity(len);
             write_answer(id, outcome, limit, &mut out);
             return out.freeze();
@@ -114,7 +114,7 @@ impl ReplyBuffer {
                 buffer.reserve(buffer_pool::SIZE);
             }
         } else if let Ok(result) = outcome
-            && self.in_pieces
+            && self.splits_large
             && len <= limit
         {
             return self.pieces(id, result.clone().into_bytes());
@@ -128,12 +128,12 @@ impl ReplyBuffer {
     fn pieces(&mut self, id: &Id, result: Bytes) -> Bytes {
         let out = self.buffer.small();
         encode::after_outcome(id, out);
-        self.behind = Some(Box::new(ReplyTail { result, end: out.split().freeze() }));
+        self.tail = Some(Box::new(ReplyTail { result, end: out.split().freeze() }));
         Bytes::from_static(encode::BEFORE_RESULT)
     }
 }
 
-/// What stands behind the beginning of a large answer.
+/// The rest of a large response, after its first bytes.
 pub(crate) struct ReplyTail {
     pub(crate) result: Bytes,
     pub(crate) end: Bytes,
@@ -145,8 +145,9 @@ impl ReplyTail {
     }
 }
 
-/// An answer that does not fit is replaced by an error that does: each request keeps its answer. True
-/// where that was so.
+/// Encodes a response. If it exceeds the limit, it is replaced by an error, so that each request keeps
+/// exactly one response. Returns true in that case.
+#[inline]
 fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();
     encode::response(id, outcome, out);

@@ -1,4 +1,4 @@
-//! The requests of one payload: entered, pending, and answered in request order.
+//! The requests of one payload: calls their handlers, and collects the responses in request order.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
 use crate::dialect::Cancellation;
 
-/// The requests of one payload that have had their turn.
+/// The requests of one payload whose handlers were called.
 pub(super) struct Requests {
     pub(super) dispatcher: Dispatcher,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) origin: Origin,
     pub(super) answers: OrderedReplies,
     pub(super) calls: PendingCalls,
-    /// The context of a call that is over, for the next one.
+    /// The context of a finished call, to be reused for the next one.
     spare: Option<Context>,
-    /// Ids of requests that are cancelled before their turn.
+    /// The ids of requests that were cancelled before their handlers were called.
     pub(super) cancelled: Option<HashSet<Id>>,
-    /// Calls that have opened something which waits for the reply.
+    /// The calls that have opened something that must follow the reply, such as a subscription.
     pub(super) opened: Vec<Context>,
 }
 
@@ -58,7 +58,7 @@ impl Requests {
         }
     }
 
-    /// Enters the handler of a request, unless the request was cancelled before its turn.
+    /// Calls the handler of a request, unless the request was already cancelled.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -83,29 +83,29 @@ impl Requests {
         }
     }
 
-    /// Keeps a call that waits, and the place of its answer.
+    /// Keeps a call that has not finished, and reserves its reply slot.
     pub(super) fn wait_for(&mut self, call: CatchUnwind<Outcome>, context: Context) {
-        let place = self.answers.keep(context);
-        self.calls.push(PendingCall { place, call, _permit: self.in_flight.acquire() });
+        let slot = self.answers.reserve(context);
+        self.calls.push(PendingCall { slot, call, _permit: self.in_flight.acquire() });
     }
 
-    /// Polls the calls that wait. Returns true when one has ended.
+    /// Polls the unfinished calls. Returns true if at least one has finished.
     pub(super) fn poll_calls(&mut self, poller: &mut Poller<'_>) -> bool {
         let mut ended = false;
-        while let Some((place, outcome)) = self.calls.poll_ended(poller) {
+        while let Some((slot, outcome)) = self.calls.poll_ended(poller) {
             ended = true;
-            let context = self.answers.settle(place, outcome);
+            let context = self.answers.fill(slot, outcome);
             self.opened.extend(context.filter(Context::has_after_reply));
         }
         ended
     }
 
-    /// How calls are cancelled here, if they can be.
+    /// The cancellation of the dialect, if it has one.
     pub(super) fn cancellation(&self) -> Option<&Cancellation> {
-        self.dispatcher.settings.dialect.as_ref()?.cancellation.as_ref()
+        self.dispatcher.settings.cancellation()
     }
 
-    /// The error that answers a cancelled call; `None` if it is not answered.
+    /// The error response of a cancelled call; `None` if a cancelled call gets no response.
     pub(super) fn cancelled_answer(&self) -> Option<ErrorObject> {
         self.cancellation()?.answer()
     }

@@ -1,8 +1,4 @@
-//! A service without a wire: one message in, its answer out.
-//!
-//! For who has the bytes already: a queue, a serial port, a function in the cloud, a test. The same
-//! dispatcher serves it as serves a connection, with the same limits; there is no way back to the
-//! caller, and dropping the future cancels what runs.
+//! A service without a transport: takes one message and returns its reply.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,7 +14,11 @@ use crate::connection::Connection;
 use crate::context::Origin;
 use crate::service::Handler;
 
-/// Answers messages, one by one or many at once.
+/// Answers messages that the application has received by its own means, such as a message queue, a
+/// serial port, a cloud function or a test.
+///
+/// Calls are dispatched as on a connection, within the same limits. Handlers cannot call the caller back.
+/// Dropping the future of an answer cancels its calls.
 ///
 /// ```
 /// use antiphon::{Context, Responder, Router};
@@ -38,12 +38,12 @@ pub struct Responder {
 }
 
 impl Responder {
-    /// With default limits.
+    /// Creates a responder with default limits.
     pub fn new(handler: impl Handler) -> Self {
         Self::with_limits(handler, Limits::default())
     }
 
-    /// With these limits.
+    /// Creates a responder with these limits.
     pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
         Self {
             dispatcher: Dispatcher {
@@ -54,13 +54,13 @@ impl Responder {
         }
     }
 
-    /// The answer to a message or a batch; `None` where there is none to give.
+    /// Returns the reply to a message or a batch; `None` if it has no reply, like a notification.
     pub async fn answer(&self, message: impl Into<Bytes>) -> Option<Bytes> {
         self.answer_from(&self.origin, message.into()).await
     }
 
-    /// Like [`answer`](Self::answer), for a message of which more is known: the name of its wire,
-    /// the remote address, extensions. Handlers see these facts in their [`Context`](crate::Context).
+    /// Like [`answer`](Self::answer), with the facts of the message: the name of its transport, the
+    /// remote address, extensions. Handlers find them in their [`Context`](crate::Context).
     pub async fn answer_with(&self, facts: Connection, message: impl Into<Bytes>) -> Option<Bytes> {
         self.answer_from(&Origin::request(facts), message.into()).await
     }

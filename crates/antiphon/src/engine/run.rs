@@ -1,9 +1,9 @@
-//! One payload under way.
+//! The execution of one payload.
 //!
-//! Its entries are entered in order and polled in place; what is not ready at once is kept and polled
-//! on. Notifications finish before the next entry starts (contract 5). HTTP drives a `Run` inside the
-//! request's own future, a connection inside its own, until nothing in it must keep the order; then it
-//! becomes a task.
+//! The entries start in order and are polled in place; unfinished calls are kept and polled again. A
+//! notification finishes before the next entry starts (contract 5). An HTTP request drives a `Run` inside
+//! its own future. A connection drives it inside its own task until nothing in it must keep the order,
+//! and then spawns it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,28 +27,28 @@ use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
 use crate::subscription::Feed;
 
-/// One payload under way.
+/// The execution of one payload.
 pub(crate) struct Run {
-    /// Entries that wait for their turn.
+    /// The entries that have not started.
     unstarted: Entries,
     requests: Requests,
     notification: Option<(CatchUnwind<()>, Context)>,
-    /// Where the notification goes that waits, if that is to a subscription's follower.
+    /// The feed that `notification` is delivered to, if it is the item of a subscription.
     follower: Option<Arc<Feed>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
-/// How far a run has come.
+/// The state of a run after a poll.
 pub(crate) enum RunState {
-    /// It is over; this is the answer, if it has one.
+    /// The run is finished, with its reply if it has one.
     Done(Option<Bytes>),
-    /// All is started and nothing keeps the order: it can be a task of its own.
+    /// All entries have started and no notification is unfinished. The run can be spawned as a task.
     Detached,
-    /// An entry waits for room or for a notification: nothing behind it may start.
+    /// An entry waits for the in-flight limit or for a notification. Nothing behind it may start.
     Blocked,
 }
 
-/// Answers entries with this error.
+/// Answers the requests among these entries with this error.
 pub(super) fn refuse(entries: Entries, error: &ErrorObject, answers: &mut OrderedReplies) {
     for entry in entries {
         match entry {
@@ -65,10 +65,10 @@ impl Run {
         dispatcher: &Dispatcher,
         entries: Entries,
         is_batch: bool,
-        gate: Option<&Arc<InFlight>>,
+        in_flight: Option<&Arc<InFlight>>,
         origin: &Origin,
     ) -> Box<Self> {
-        let requests = Requests::new(dispatcher, entries.len(), is_batch, gate, origin);
+        let requests = Requests::new(dispatcher, entries.len(), is_batch, in_flight, origin);
         Box::new(Self {
             unstarted: entries,
             requests,
@@ -78,17 +78,19 @@ impl Run {
         })
     }
 
+    /// Polls the run for the first time.
     pub(super) fn started(mut self: Box<Self>, poller: &mut Poller<'_>) -> Started {
         match self.poll(poller) {
             RunState::Done(answer) if self.requests.opened.is_empty() => Started::Done(answer),
-            // What it has opened waits until the answer is on its way.
-            progress => Started::Running(progress, self),
+            // Subscriptions that the run has opened are released when it is dropped, after the reply is
+            // queued.
+            state => Started::Running(state, self),
         }
     }
 
-    /// Goes as far as it can now.
+    /// Starts entries and polls calls as far as possible.
     pub(crate) fn poll(&mut self, poller: &mut Poller<'_>) -> RunState {
-        // A call that ends makes room for an entry that waits.
+        // A call that finishes may let an entry start that waits for the in-flight limit.
         let started = loop {
             let started = self.poll_entries(poller);
             if !self.requests.poll_calls(poller) || started {
@@ -98,7 +100,7 @@ impl Run {
         self.poll_rest(started, poller)
     }
 
-    /// What is to be said once entries and calls have been polled.
+    /// Returns the state after entries and calls were polled, and polls the deadline.
     pub(super) fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> RunState {
         if started && self.requests.calls.is_empty() {
             let answer = self.requests.answers.finish(&ErrorObject::internal_error());
@@ -113,28 +115,28 @@ impl Run {
         if started { RunState::Detached } else { RunState::Blocked }
     }
 
-    /// Ends it now: what has not finished is cancelled, and answered with this error.
+    /// Ends the run now. Unfinished calls are cancelled and answered with this error.
     pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
         self.refuse_rest(error);
         self.cancel();
         self.requests.answers.finish(error)
     }
 
-    /// Cancels the calls of this id. One that has not started will not; one that is over stays as it
-    /// is.
+    /// Cancels the calls with this id. A call that has not started will not start, and a call that has
+    /// finished is not affected.
     pub(crate) fn cancel_call(&mut self, id: &Id) {
         let answer = self.requests.cancelled_answer();
-        let places = self.requests.answers.missing_at(id);
-        for &place in &places {
-            if let Some(context) = self.requests.answers.cancel(place, answer.clone()) {
+        let slots = self.requests.answers.missing_at(id);
+        for &slot in &slots {
+            if let Some(context) = self.requests.answers.cancel(slot, answer.clone()) {
                 context.cancel();
             }
         }
-        self.requests.calls.remove(&places);
+        self.requests.calls.remove(&slots);
         if !self.requests.answers.is_batch() {
             return self.cancel_unstarted(id, answer);
         }
-        // No more of them than can be meant.
+        // A batch needs no more ids than it has entries, so a peer cannot make the set grow further.
         let most = self.unstarted.len();
         if most > 0
             && let Some(id) = short_id(id)
@@ -146,7 +148,7 @@ impl Run {
         }
     }
 
-    /// The same for a single request that waits for room: it need not wait to be told.
+    /// Cancels a single request that waits for the in-flight limit. It is answered at once.
     fn cancel_unstarted(&mut self, id: &Id, answer: Option<ErrorObject>) {
         let is_it =
             |entry: &Entry| matches!(entry, Ok(Message::Request(request)) if request.id == *id);
@@ -157,7 +159,7 @@ impl Run {
         }
     }
 
-    /// Drops what runs, and tells whatever it has set going.
+    /// Drops the running calls, and cancels the tokens that their handlers have passed on.
     fn cancel(&mut self) {
         for (_, context) in self.running() {
             context.cancel();
@@ -168,22 +170,23 @@ impl Run {
         self.requests.calls = PendingCalls::None;
     }
 
-    /// Whether it waits for a notification, rather than for room.
+    /// Whether the run waits for a notification, and not for the in-flight limit.
     pub(crate) fn keeps_order(&self) -> bool {
         self.notification.is_some()
     }
 
-    /// The ids and contexts of what runs.
+    /// The ids and contexts of the running calls.
     pub(crate) fn running(&self) -> impl Iterator<Item = (&Id, &Context)> {
         self.requests.answers.missing()
     }
 
-    /// Answers what has not started with this error.
+    /// Answers the entries that have not started with this error.
     pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
         refuse(std::mem::take(&mut self.unstarted), error, &mut self.requests.answers);
     }
 
-    /// Enters entries until one must wait; true when all were entered and all notifications done.
+    /// Starts entries until one must wait. Returns true if all have started and no notification is
+    /// unfinished.
     fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {
         loop {
             if let Some((notification, _)) = &mut self.notification {
@@ -215,13 +218,14 @@ impl Run {
             Ok(Message::Response(_)) => {}
             Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => {
-                tracing::debug!(id = %invalid.id, error = %invalid.error, "no valid message");
+                tracing::debug!(id = %invalid.id, error = %invalid.error, "an invalid message");
                 self.requests.answers.answer(&invalid.id, &Err(invalid.error));
             }
         }
     }
 
-    /// Enters the handler of a notification, unless it is one that has its meaning here.
+    /// Calls the handler of a notification, unless it is a cancellation, progress or an item, which
+    /// the connection handles.
     fn notify(&mut self, notification: Notification, poller: &mut Poller<'_>) {
         if let Some(cancelled) = self.cancels(&notification) {
             return self.cancel_any(cancelled);
@@ -247,33 +251,34 @@ impl Run {
         }
     }
 
-    /// The follower that all this waits for, if it is one.
+    /// The feed of the slow subscriber that the run waits for, if it waits for one.
     pub(crate) fn follower(&self) -> Option<&Arc<Feed>> {
         self.follower.as_ref().filter(|_| self.notification.is_some())
     }
 
-    /// The call that this cancels, if it is a cancellation.
+    /// Returns `Some` if the notification is a cancellation, with the id that it cancels if that can be
+    /// read.
     fn cancels(&self, notification: &Notification) -> Option<Option<Id>> {
         self.requests.origin.peer()?;
         self.requests.cancellation()?.cancels(notification)
     }
 
-    /// Cancels a call that is here, or elsewhere on the connection.
+    /// Cancels a call of this run, or of another run of the connection.
     fn cancel_any(&mut self, id: Option<Id>) {
         let (Some(id), Origin::Peer(peer)) = (id, self.requests.origin.clone()) else { return };
         peer.link().cancel_running(&id);
         let unstarted = std::mem::take(&mut self.unstarted);
-        // What comes behind it is not meant.
+        // A cancellation has no effect on entries behind it in the batch.
         self.cancel_call(&id);
         self.unstarted = unstarted;
     }
 
-    /// Keeps a call that waits.
+    /// Keeps a call that has not finished.
     pub(super) fn wait_for_call(&mut self, call: CatchUnwind<Outcome>, context: Context) {
         self.requests.wait_for(call, context);
     }
 
-    /// True when time is up.
+    /// Whether the request timeout is over.
     fn poll_deadline(&mut self, poller: &mut Poller<'_>) -> bool {
         let Some(timeout) = self.requests.dispatcher.settings.limits.request_timeout else {
             return false;
@@ -283,8 +288,8 @@ impl Run {
     }
 }
 
-/// A run that is dropped in the middle takes along what it has set going. One that is over is dropped
-/// once its answer is queued: what it has opened follows.
+/// A run that is dropped before its end cancels its calls. A finished run is dropped after its reply is
+/// queued, and the items of subscriptions that it has opened may follow.
 impl Drop for Run {
     fn drop(&mut self) {
         self.cancel();
@@ -292,15 +297,17 @@ impl Drop for Run {
     }
 }
 
-/// An id to be remembered, on its own: a long one would keep the frame that it came in.
+/// Copies an id to be remembered; `None` if it is long. A clone would share the buffer of the frame that
+/// it came in, and keep the whole frame in memory.
 pub(crate) fn short_id(id: &Id) -> Option<Id> {
     const MAX: usize = 64;
     let text = Some(id.as_str()).filter(|text| text.len() <= MAX)?;
     Id::from_json(RawJson::parse(text.to_owned()).ok()?)
 }
 
-/// Polls the handler of a notification: calls that it makes give up its place in the order.
+/// Polls the handler of a notification. While a call that it makes is pending, requests may overtake the
+/// notification.
 fn in_order<T>(origin: &Origin, poll: impl FnOnce() -> T) -> T {
-    let _order = origin.peer().map(|peer| notification_order::keep(Arc::as_ptr(peer.link())));
+    let _order = origin.peer().map(|peer| notification_order::enter(Arc::as_ptr(peer.link())));
     poll()
 }

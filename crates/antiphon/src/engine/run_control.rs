@@ -1,4 +1,4 @@
-//! How a connection reaches a run that has become a task: to end it, or to cancel calls of it.
+//! Lets a connection end a run that is spawned as a task, or cancel some of its calls.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -7,12 +7,12 @@ use std::task::Context;
 use antiphon_core::Id;
 use futures_util::task::AtomicWaker;
 
-/// How a run is ended from outside.
+/// The way to end a run from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndRun {
-    /// Answer now, with an error for what has not finished.
+    /// Reply now, with an error for each unfinished call.
     Expire = 1,
-    /// Drop it: the peer is gone.
+    /// Drop the run, because the peer is gone.
     Abort = 2,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum EndRun {
 pub(crate) struct RunControl {
     end: AtomicU8,
     cancelled: Mutex<Vec<Id>>,
-    /// Whether `cancelled` holds any id, so that a poll without news takes no lock.
+    /// Whether `cancelled` holds any id, so that most polls take no lock.
     is_cancelled: AtomicBool,
     task: AtomicWaker,
 }
@@ -49,7 +49,7 @@ impl RunControl {
         std::mem::take(&mut self.cancelled.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How the run is to end, if it is. Called by its task at each poll.
+    /// Returns how the run must end, if it must. Its task calls this at each poll.
     pub(crate) fn ended(&self, poller: &mut Context<'_>) -> Option<EndRun> {
         self.task.register(poller.waker());
         match self.end.load(Ordering::Acquire) {

@@ -7,13 +7,13 @@ use antiphon_core::{Limits, Rules};
 
 use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
-use crate::dialect::Dialect;
+use crate::dialect::{Cancellation, Dialect, ProgressStyle};
 use crate::tap::Taps;
 
-/// Completes the facts of a connection before anything is served on it.
+/// The function of the application that completes the facts of a connection before it is served.
 pub(crate) type OnConnect = Arc<dyn Fn(&mut Connection) + Send + Sync>;
 
-/// Everything that serving needs and that does not change while it runs.
+/// The settings that do not change while a server or client runs.
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) rules: Rules,
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
     pub(crate) on_connect: Option<OnConnect>,
 }
 
-/// The `on_connect` of the application panicked: the connection or request must not be served.
+/// The error of an `on_connect` that panicked. The connection or request must not be served.
 #[derive(Debug)]
 pub(crate) struct OnConnectPanicked;
 
@@ -34,12 +34,33 @@ impl Settings {
         Self { limits, rules, dialect: None, tap: Taps::default(), on_connect: None }
     }
 
-    /// Lets the application complete the facts of a connection or request.
-    pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
-        let Some(complete) = &self.on_connect else { return Ok(()) };
-        catch_unwind(AssertUnwindSafe(|| complete(facts))).map_err(|panic| {
-            end_panic(panic, |text| tracing::error!(panic = text, "`on_connect` panicked"));
-            OnConnectPanicked
-        })
+    /// The cancellation of the dialect, if it has one.
+    #[inline]
+    pub(crate) fn cancellation(&self) -> Option<&Cancellation> {
+        self.dialect.as_ref()?.cancellation.as_ref()
     }
+
+    /// The progress notification of the dialect, if it has one.
+    #[inline]
+    pub(crate) fn progress(&self) -> Option<&ProgressStyle> {
+        self.dialect.as_ref()?.progress.as_ref()
+    }
+
+    /// Runs `on_connect` of the application on the facts of a connection or request.
+    #[inline]
+    pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
+        match &self.on_connect {
+            Some(on_connect) => complete(on_connect, facts),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Apart, so that a request without `on_connect` does not pay for it.
+#[inline(never)]
+fn complete(on_connect: &OnConnect, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
+    catch_unwind(AssertUnwindSafe(|| on_connect(facts))).map_err(|panic| {
+        end_panic(panic, |text| tracing::error!(panic = text, "`on_connect` panicked"));
+        OnConnectPanicked
+    })
 }

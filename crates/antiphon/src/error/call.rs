@@ -8,6 +8,19 @@ use antiphon_core::{ErrorObject, Invalid, ParamsError, Refused};
 use super::BoxError;
 
 /// The error of a call: an error response of the peer, or a failure on this side.
+///
+/// ```
+/// use antiphon::{CallError, Client};
+///
+/// # async fn example(client: Client) {
+/// match client.call::<i64>("subtract", (42, 23)).await {
+///     Ok(difference) => println!("{difference}"),
+///     Err(CallError::Rpc(error)) => println!("the server replied with {error}"),
+///     Err(CallError::TimedOut(limit)) => println!("no reply within {limit:?}"),
+///     Err(other) => println!("{other}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -37,7 +50,8 @@ pub enum CallError {
     /// The peer violated the protocol.
     #[error("the peer violated the protocol: {0}")]
     Protocol(String),
-    /// This transport cannot call the peer back.
+    /// The transport cannot carry calls from the server to the client. Subscriptions and progress need
+    /// such calls.
     #[error("{0} cannot call back; connect by WebSocket or a stream")]
     NoWayBack(&'static str),
     /// The transport failed, or the response is not JSON-RPC.
@@ -46,7 +60,7 @@ pub enum CallError {
     /// The connection does not support this feature.
     #[error("this connection has no {0}")]
     Unsupported(&'static str),
-    /// Too many calls are pending.
+    /// The call was refused before it was sent, for example because too many calls are pending.
     #[error(transparent)]
     Refused(Refused),
     /// This transport cannot send headers with a call.

@@ -11,7 +11,7 @@ mod call;
 
 pub use call::CallError;
 
-/// The error of a foreign layer.
+/// The error of a layer from another crate.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error type for the methods of a contract.
@@ -42,12 +42,35 @@ pub trait IntoErrorObject: Sized {
 }
 
 /// An error type that can be recovered from an error object. See [`CallError::as_error`].
+///
+/// ```
+/// use antiphon::{CallError, Code, ErrorObject, FromErrorObject};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Unauthorized;
+///
+/// impl FromErrorObject for Unauthorized {
+///     fn from_error_object(error: &ErrorObject) -> Option<Self> {
+///         (error.code == Code::UNAUTHORIZED).then_some(Self)
+///     }
+/// }
+///
+/// let error = CallError::Rpc(ErrorObject::unauthorized());
+/// assert_eq!(error.as_error(), Some(Unauthorized));
+/// ```
 pub trait FromErrorObject: Sized {
     /// Converts the error object. Returns `None` if the code is unknown or `data` does not match.
     fn from_error_object(error: &ErrorObject) -> Option<Self>;
 }
 
 /// A known error of a method.
+///
+/// ```
+/// use antiphon::{Code, KnownError};
+///
+/// let overflow = KnownError { code: Code(-32050), message: "the result is out of range".into() };
+/// # drop(overflow);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownError {
     /// The error code.

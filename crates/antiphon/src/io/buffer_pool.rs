@@ -8,7 +8,7 @@
 //! Large buffers serve large messages only: a small message that a handler keeps would keep the whole
 //! buffer alive. For the same reason the pool never returns a buffer many times larger than requested.
 //!
-//! Invariant: a thread keeps at most [`MAX_SPARES`] small buffers and [`MAX_KEPT`] bytes of large
+//! Invariant: a thread keeps at most [`MAX_SMALL_KEPT`] small buffers and [`MAX_LARGE_KEPT`] bytes of large
 //! buffers, and never one that a live message still uses.
 
 use std::cell::RefCell;
@@ -21,13 +21,13 @@ pub(crate) const SIZE: usize = 8 * 1024;
 /// A small buffer that has grown past this is freed: a small message that a handler keeps would keep
 /// the whole buffer alive.
 const MAX_SIZE: usize = 2 * SIZE;
-/// One to read into, one for replies, one to write from.
-const MAX_SPARES: usize = 3;
+/// The number of small buffers that a thread keeps: one for reads, one for replies, one for writes.
+const MAX_SMALL_KEPT: usize = 3;
 
 /// A large buffer that is larger than this is freed.
 pub(crate) const MAX_LARGE: usize = 2 << 20;
 /// The total capacity of the large buffers that a thread keeps: 36 of 112 KiB, or two of the largest.
-const MAX_KEPT: usize = 4 << 20;
+const MAX_LARGE_KEPT: usize = 4 << 20;
 /// The pool returns no large buffer with more than this many times the requested capacity.
 const MAX_WASTE: usize = 4;
 
@@ -37,7 +37,7 @@ thread_local! {
     static LARGE: RefCell<Vec<BytesMut>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A buffer of the pool, or none: holds no memory until [`small`](Self::small) or
+/// A buffer from the pool, or no buffer. It holds no memory until [`small`](Self::small) or
 /// [`large`](Self::large) takes a buffer.
 #[derive(Debug, Default)]
 pub(crate) struct PooledBuffer {
@@ -70,7 +70,8 @@ impl PooledBuffer {
             return &mut self.buf;
         }
         if self.large > MAX_LARGE {
-            // The pool will not keep it, and the allocator grows one of that size without a copy.
+            // The pool does not keep a buffer of this size, and the allocator can grow it without a
+            // copy.
             self.buf.reserve(more);
         } else {
             let buf = take_large(len);
@@ -88,7 +89,7 @@ impl PooledBuffer {
 
     /// Returns the buffer to the pool, if it is empty.
     #[inline]
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
             let buf = std::mem::take(&mut self.buf);
             put_back(buf, std::mem::take(&mut self.large));
@@ -134,9 +135,9 @@ fn put_back(buf: BytesMut, large: usize) {
 
 fn put_back_small(mut buf: BytesMut) {
     if buf.try_reclaim(SIZE) && buf.capacity() <= MAX_SIZE {
-        SMALL.with_borrow_mut(|spares| {
-            if spares.len() < MAX_SPARES {
-                spares.push(buf);
+        SMALL.with_borrow_mut(|kept| {
+            if kept.len() < MAX_SMALL_KEPT {
+                kept.push(buf);
             }
         });
     }
@@ -150,13 +151,13 @@ fn step(len: usize) -> usize {
 /// Takes a large buffer. A new one is slightly larger than requested, so that messages of about the
 /// same size can reuse it.
 fn take_large(len: usize) -> BytesMut {
-    let fits = |spare: &BytesMut| (len..=MAX_WASTE * len).contains(&spare.capacity());
-    let spare = LARGE.with_borrow_mut(|spares| {
-        let index = spares.iter().rposition(fits)?;
-        Some(spares.remove(index))
+    let fits = |kept: &BytesMut| (len..=MAX_WASTE * len).contains(&kept.capacity());
+    let found = LARGE.with_borrow_mut(|kept| {
+        let index = kept.iter().rposition(fits)?;
+        Some(kept.remove(index))
     });
     let size = || if len > MAX_LARGE { len } else { len.next_multiple_of(step(len)) };
-    spare.unwrap_or_else(|| BytesMut::with_capacity(size()))
+    found.unwrap_or_else(|| BytesMut::with_capacity(size()))
 }
 
 /// Returns a large buffer, and frees the oldest ones while the pool holds too much.
@@ -164,11 +165,11 @@ fn put_back_large(mut buf: BytesMut, size: usize) {
     if size > MAX_LARGE || !buf.try_reclaim(size) {
         return;
     }
-    LARGE.with_borrow_mut(|spares| {
-        spares.push(buf);
-        let mut kept: usize = spares.iter().map(BytesMut::capacity).sum();
-        while kept > MAX_KEPT {
-            kept -= spares.remove(0).capacity();
+    LARGE.with_borrow_mut(|kept| {
+        kept.push(buf);
+        let mut bytes: usize = kept.iter().map(BytesMut::capacity).sum();
+        while bytes > MAX_LARGE_KEPT {
+            bytes -= kept.remove(0).capacity();
         }
     });
 }
@@ -196,13 +197,13 @@ mod tests {
         pooled.small().extend_from_slice(b"{}");
         let memory = pooled.as_ptr();
         let message = pooled.split().freeze();
-        pooled.rest();
+        pooled.release();
         assert_ne!(pooled.small().as_ptr(), memory);
         assert_eq!(&message[..], b"{}");
         pooled.extend_from_slice(b"[]");
         let memory = pooled.as_ptr();
         drop(pooled.split());
-        pooled.rest();
+        pooled.release();
         assert_eq!(pooled.small().as_ptr(), memory);
     }
 
@@ -211,7 +212,7 @@ mod tests {
         let (mut pooled, memory) = large(100_000);
         pooled.put_bytes(b'x', 100_000);
         drop(pooled.split());
-        pooled.rest();
+        pooled.release();
         assert_eq!(pooled.capacity(), 0);
         assert_eq!(large(90_000).1, memory);
     }
@@ -231,11 +232,11 @@ mod tests {
 
     #[test]
     fn a_live_message_keeps_its_buffer_out_of_the_pool() {
-        // Half of the buffer: the rest is as large as a smaller buffer.
+        // The message uses half of the buffer. The other half is as large as a smaller buffer.
         let (mut pooled, memory) = large(128 << 10);
         pooled.put_bytes(b'x', 64 << 10);
         let message = pooled.split().freeze();
-        pooled.rest();
+        pooled.release();
         assert!(kept().is_empty());
         assert_ne!(large(128 << 10).1, memory);
         assert_eq!(message.len(), 64 << 10);
@@ -255,23 +256,23 @@ mod tests {
     #[test]
     fn the_pool_of_a_thread_is_bounded() {
         let pooled: Vec<_> = (0..100).map(|_| large(100_000).0).collect();
-        pooled.into_iter().for_each(|mut pooled| pooled.rest());
-        assert_eq!(kept(), [112 << 10; MAX_KEPT / (112 << 10)]);
+        pooled.into_iter().for_each(|mut pooled| pooled.release());
+        assert_eq!(kept(), [112 << 10; MAX_LARGE_KEPT / (112 << 10)]);
         // The pool frees the oldest.
-        large(MAX_LARGE).0.rest();
-        assert!(kept().iter().sum::<usize>() <= MAX_KEPT);
+        large(MAX_LARGE).0.release();
+        assert!(kept().iter().sum::<usize>() <= MAX_LARGE_KEPT);
         assert_eq!(kept().last(), Some(&MAX_LARGE));
-        large(MAX_LARGE + 1).0.rest();
+        large(MAX_LARGE + 1).0.release();
         assert_eq!(kept().last(), Some(&MAX_LARGE));
         let pooled: Vec<_> =
             (0..10).map(|_| PooledBuffer { buf: take_small(), large: 0 }).collect();
-        pooled.into_iter().for_each(|mut pooled| pooled.rest());
-        assert_eq!(SMALL.with_borrow(Vec::len), MAX_SPARES);
+        pooled.into_iter().for_each(|mut pooled| pooled.release());
+        assert_eq!(SMALL.with_borrow(Vec::len), MAX_SMALL_KEPT);
     }
 
     #[test]
     fn a_small_buffer_that_has_grown_is_freed() {
-        PooledBuffer { buf: BytesMut::with_capacity(MAX_SIZE + 1), large: 0 }.rest();
+        PooledBuffer { buf: BytesMut::with_capacity(MAX_SIZE + 1), large: 0 }.release();
         assert_eq!(PooledBuffer::default().small().capacity(), SIZE);
     }
 }

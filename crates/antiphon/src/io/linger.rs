@@ -3,17 +3,15 @@
 //! The kernel resets a socket that is closed with unread bytes, and the peer then loses what we sent
 //! last. So a connection that we end first discards some of the bytes that still arrive.
 
-#[cfg(feature = "tls")]
+#[cfg(any(feature = "http", feature = "tls"))]
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-#[cfg(feature = "tls")]
-use tokio::io::AsyncWriteExt as _;
 use tokio::io::{AsyncRead, ReadBuf};
-#[cfg(feature = "tls")]
-use tokio::net::TcpStream;
+#[cfg(any(feature = "http", feature = "tls"))]
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::time::{Sleep, sleep};
 
 use super::Meter;
@@ -67,9 +65,9 @@ impl Linger {
     }
 }
 
-/// Ends our side of a TCP connection, then discards at most this many bytes of the peer.
-#[cfg(feature = "tls")]
-pub(super) async fn close(mut stream: TcpStream, max_discarded: usize) {
+/// Ends our side of a connection, then discards at most this many bytes of the peer.
+#[cfg(any(feature = "http", feature = "tls"))]
+pub(crate) async fn close(mut stream: impl AsyncRead + AsyncWrite + Unpin, max_discarded: usize) {
     if stream.shutdown().await.is_ok() {
         let mut linger = Linger::with_budget(max_discarded);
         let meter = Meter::default();

@@ -17,7 +17,7 @@ pub(crate) struct Meter {
     read: AtomicU64,
     written: AtomicU64,
     /// The value of `read` when the last message was complete.
-    whole: AtomicU64,
+    complete: AtomicU64,
     /// The transport reports that a message has begun.
     begun: AtomicBool,
     /// The stream did not accept the last write.
@@ -51,8 +51,8 @@ impl Meter {
     }
 
     /// Records that all bytes read so far belong to complete messages, unless a message has `begun`.
-    pub(crate) fn whole(&self, begun: bool) {
-        self.whole.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
+    pub(crate) fn record_boundary(&self, begun: bool) {
+        self.complete.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
         self.begun.store(begun, Ordering::Relaxed);
     }
 
@@ -71,7 +71,7 @@ impl Meter {
 
     pub(crate) fn is_mid_message(&self) -> bool {
         let read = self.read.load(Ordering::Relaxed);
-        self.begun.load(Ordering::Relaxed) || read > self.whole.load(Ordering::Relaxed)
+        self.begun.load(Ordering::Relaxed) || read > self.complete.load(Ordering::Relaxed)
     }
 }
 
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Accepts every write, and flushes nothing while it `keeps`.
+    /// Accepts every write. Its flush stays pending while `keeps` is set.
     struct BufferingWriter {
         keeps: bool,
     }

@@ -1,4 +1,4 @@
-//! Bytes in and out: buffers, the buffer pool, TLS streams, progress counters, and the lingering close.
+//! Bytes in and out: buffers, the buffer pool, TLS streams, stall detection, and the lingering close.
 //!
 //! Nothing here knows JSON-RPC, messages or endpoints.
 
@@ -7,6 +7,7 @@ pub(crate) mod buffer_pool;
 pub(crate) mod linger;
 mod meter;
 pub(crate) mod read_buffer;
+pub(crate) mod stall;
 #[cfg(feature = "tls")]
 pub mod tls;
 mod wake_gated;

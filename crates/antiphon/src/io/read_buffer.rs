@@ -3,9 +3,9 @@
 //! Reads start small and grow while they fill the buffer. A large announced length does not make a
 //! read larger than what the deframer requests, which is bounded.
 //!
-//! A message that is known not to fit into a small buffer is read into a large one. As far as its end
-//! is known, nothing else is read into that buffer: a handler that keeps part of a small message keeps
-//! the whole buffer alive.
+//! A message that is known not to fit into a small buffer is read into a large one. If the end of that
+//! message is known, no later bytes are read into the buffer: a handler that keeps part of a small
+//! message would keep the whole buffer alive.
 
 use std::io;
 use std::pin::Pin;
@@ -76,14 +76,14 @@ impl ReadBuffer {
     #[inline]
     fn make_room(&mut self, wanted: usize) -> usize {
         if wanted > 0 && self.buf.len() + wanted > buffer_pool::SIZE {
-            // One byte more than needed: a read that does not fill the room has taken everything, so
-            // no second read is needed to find out.
+            // One byte more than needed: if a read does not fill the room, the stream has no more
+            // bytes, and no second read is needed to find that out.
             self.buf.large(wanted + 1);
             return wanted + 1;
         }
-        // A buffer that many small messages have grown is not filled again.
+        // A buffer that has grown through many small messages is not reused.
         if self.buf.is_empty() && self.buf.capacity() > MAX_ROOM {
-            self.buf.rest();
+            self.buf.release();
         }
         let buf = self.buf.small();
         if buf.capacity() - buf.len() < wanted.max(MIN_ROOM) {
@@ -93,9 +93,9 @@ impl ReadBuffer {
     }
 
     /// Returns the buffer to the pool, if it is empty. Called when there is nothing to read.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.buf.is_empty() && self.buf.capacity() > 0 {
-            self.buf.rest();
+            self.buf.release();
             self.room = buffer_pool::SIZE;
         }
     }
@@ -141,10 +141,10 @@ mod tests {
         let mut buffer = ReadBuffer::new(&[]);
         for wanted in [0, 70_000] {
             read(&mut buffer, b"{}", wanted);
-            buffer.rest();
+            buffer.release();
             assert_eq!(**buffer.buf, b"{}"[..]);
             drop(buffer.buf.split());
-            buffer.rest();
+            buffer.release();
             assert_eq!(buffer.buf.capacity(), 0);
         }
     }

@@ -1,7 +1,7 @@
 //! A future that shares a task with another, and is polled only after its own waker was used.
 //!
 //! A connection is polled for every message. Its timers and stop signals become ready rarely, and each
-//! poll of one costs as much as a message. Behind this gate they cost one load of a flag.
+//! poll of one costs as much as a message. With this gate they cost one load of a flag.
 
 use std::pin::Pin;
 use std::sync::Arc;

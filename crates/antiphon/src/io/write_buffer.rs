@@ -80,9 +80,9 @@ impl WriteBuffer {
     }
 
     /// Returns the buffer to the pool, if it is empty. Called when there is nothing to write.
-    pub(crate) fn rest(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.is_empty() && self.tail.capacity() > 0 {
-            self.tail.rest();
+            self.tail.release();
             self.pieces = VecDeque::new();
         }
     }
@@ -178,10 +178,10 @@ mod tests {
     fn only_an_empty_buffer_returns_to_the_pool() {
         let mut buffer = WriteBuffer::default();
         buffer.tail().extend_from_slice(b"{}");
-        buffer.rest();
+        buffer.release();
         assert_eq!(*buffer.tail, "{}");
         buffer.advance(2);
-        buffer.rest();
+        buffer.release();
         assert_eq!(buffer.tail.capacity(), 0);
     }
 }

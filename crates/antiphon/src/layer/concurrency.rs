@@ -22,8 +22,8 @@ const QUEUE: usize = 1_024;
 
 /// Limits the calls that run at once. Clones share the limit.
 ///
-/// A handler that waits for its caller to call again keeps its permit meanwhile. Choose a limit that
-/// leaves permits for such calls, or add a [`Timeout`](super::Timeout).
+/// A handler keeps its permit while it waits for another call of its caller. Choose a limit that leaves
+/// permits for such calls, or add a [`Timeout`](super::Timeout).
 ///
 /// ```
 /// use antiphon::layer::Concurrency;

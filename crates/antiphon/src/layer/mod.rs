@@ -1,10 +1,10 @@
-//! `tower` layers around each call, and the ready layers of this crate.
+//! `tower` layers around each call, and the built-in layers of this crate.
 //!
 //! Layers see single calls, notifications and the entries of batches alike: each passes every layer once.
 //!
 //! [`Handler::layer`](crate::Handler::layer) adds a layer to a server. The request type is
 //! [`IncomingCall`], the response type is [`RawJson`](crate::RawJson), and the error is any type that
-//! converts into `Box<dyn Error + Send + Sync>`. So the layers of the `tower` ecosystem fit, such as
+//! converts into `Box<dyn Error + Send + Sync>`. So the layers of the `tower` ecosystem work, such as
 //! `tower::limit::ConcurrencyLimitLayer`. An error of type [`ErrorObject`](crate::ErrorObject) is sent to
 //! the client unchanged. Any other error is logged, and the client receives -32603.
 //!

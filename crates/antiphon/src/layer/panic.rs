@@ -20,7 +20,7 @@ use crate::catch_unwind::end_panic;
 use crate::log_excerpt::log_excerpt;
 use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Answers a call that panics with -32603.
+/// Turns the panic of a call into the error -32603.
 ///
 /// ```
 /// use antiphon::layer::CatchPanic;

@@ -1,7 +1,7 @@
-//! The `tower` code of the ready layers, in one place.
+//! The `tower` code that all built-in layers share.
 //!
-//! A ready layer is a [`Policy`]: a rule that decides what happens to one call. [`PolicyService`] makes a
-//! `tower` service of a policy and the service that it wraps.
+//! A built-in layer is a [`Policy`]: a rule that decides what happens to one call. [`PolicyService`]
+//! makes a `tower` service of a policy and the service that it wraps.
 
 use std::task::{Context as Poller, Poll};
 
@@ -12,7 +12,7 @@ use tower_service::Service;
 use super::{Auth, CatchPanic, Concurrency, Filter, Metrics, RateLimit, Timeout, Trace};
 use crate::service::LayerCall;
 
-/// The rule of a ready layer around a service `S`, for calls of type `R`.
+/// The rule of a built-in layer around a service `S`, for calls of type `R`.
 pub trait Policy<S, R: LayerCall> {
     /// The future of one call.
     type Future: Future<Output = Result<RawJson, R::Error>>;
@@ -24,7 +24,7 @@ pub trait Policy<S, R: LayerCall> {
     fn call(&self, inner: &mut S, request: R) -> Self::Future;
 }
 
-/// A service with a ready layer around it.
+/// A service with a built-in layer around it.
 #[derive(Clone, Debug)]
 pub struct PolicyService<P, S> {
     policy: P,

@@ -85,9 +85,9 @@ fn nanos(time: Duration) -> u64 {
 /// Rejects calls over a rate limit with -32014, with `{"retryAfterMs": ..}` as `data`.
 ///
 /// A caller is identified by its [`Identity`](super::Identity), so put [`Auth`](super::Auth) around this
-/// layer. Without an identity, the IP address counts, and without an address the connection. Only the
-/// first 64 bits of an IPv6 address count, because one host usually has all addresses of such a network.
-/// Clones share the buckets.
+/// layer. A caller without an identity is identified by its IP address or, if it has none, by its
+/// connection. Only the first 64 bits of an IPv6 address count, because one host usually has all
+/// addresses of such a network. Clones share the buckets.
 ///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
@@ -112,7 +112,8 @@ struct Quotas {
 
 struct Buckets {
     start: Instant,
-    /// Keyed at random, so that a caller cannot choose whose bucket it shares.
+    /// The key of the hash is random, so that a caller cannot choose a name that shares the bucket of
+    /// another caller.
     hasher: RandomState,
     shards: [Mutex<BucketShard>; SHARDS],
     /// The maximum number of buckets per shard.
@@ -143,8 +144,8 @@ impl RateLimit {
         self
     }
 
-    /// Sets the maximum number of buckets (default 65,536). A caller has one, and one more per method
-    /// with its own quota.
+    /// Sets the maximum number of buckets (default 65,536). A caller needs one bucket, and one more for
+    /// each method with its own quota.
     #[must_use]
     pub fn callers(mut self, callers: usize) -> Self {
         self.buckets = Arc::new(Buckets::new(callers));

@@ -1,7 +1,7 @@
 //! A time limit for each call.
 //!
-//! The time starts when the call reaches this layer, so it includes time spent waiting in inner layers.
-//! A call that exceeds its limit is dropped, its token is cancelled, and the reply is -32012.
+//! The time starts when the call reaches this layer, so it includes time spent waiting in inner layers. A
+//! call that exceeds its limit is dropped, its cancellation token is cancelled, and the reply is -32012.
 
 use std::collections::HashMap;
 use std::pin::Pin;

@@ -1,8 +1,8 @@
 //! A `tracing` span for each call, in its W3C trace.
 //!
-//! An incoming call names its parent span with members of the message, or with HTTP headers where those
-//! are absent. An outgoing call names its span the same way: with headers for a single call over HTTP,
-//! and with members otherwise. A malformed trace context is ignored, and a new trace starts.
+//! The parent span of an incoming call is in members of the message or, if these are absent, in HTTP
+//! headers. A single call over HTTP sends its own span in headers. All other outgoing calls send it in
+//! members of the message. A malformed trace context is ignored, and a new trace starts.
 
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -149,8 +149,8 @@ fn random() -> [u8; 8] {
     KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)).to_ne_bytes()
 }
 
-/// Keeps a future in the current trace and span, on whatever task it is polled. A task that a handler
-/// spawns is otherwise outside of the trace.
+/// Keeps a future in the current trace and span, on any task that polls it. A task that a handler spawns
+/// is otherwise outside of the trace.
 ///
 /// ```
 /// # use antiphon::{Client, Context, layer};

@@ -1,11 +1,12 @@
 //! Reads params, by position or by name, into the arguments of a method.
 //!
-//! Reads in one pass, like a derived struct, but its errors speak of the params of the method.
+//! The params are read in one pass, as by a derived struct, but the errors refer to the params of the
+//! method.
 
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::de::value::Error as Plain;
+use serde::de::value::Error as PlainError;
 use serde::de::{
     DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor,
 };
@@ -17,7 +18,7 @@ pub trait Arguments: Default {
     type Values: Send + 'static;
     /// Their names on the wire, in order.
     const NAMES: &'static [&'static str];
-    /// Whether params with other names are ignored: a dialect may add its own.
+    /// Whether unknown params are ignored. A dialect may add params of its own.
     const IGNORES_UNKNOWN: bool;
 
     /// Whether a value was read for this argument, even `null`.
@@ -34,7 +35,7 @@ pub trait Arguments: Default {
 }
 
 /// The params of a method.
-pub struct Given<A: Arguments>(pub A::Values);
+pub struct MethodParams<A: Arguments>(pub A::Values);
 
 /// Returns the arguments. A missing one gets its default, or `None` if its type is an `Option`.
 fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
@@ -46,7 +47,7 @@ fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
     arguments.finish().ok_or_else(|| E::custom("missing params"))
 }
 
-impl<'de, A: Arguments> Deserialize<'de> for Given<A> {
+impl<'de, A: Arguments> Deserialize<'de> for MethodParams<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer
             .deserialize_struct("params", A::NAMES, ArgumentsVisitor::<A>(PhantomData))
@@ -173,13 +174,13 @@ pub(super) fn is_optional<'de, T: Deserialize<'de>>() -> bool {
 struct AbsentArgument;
 
 impl<'de> Deserializer<'de> for AbsentArgument {
-    type Error = Plain;
+    type Error = PlainError;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         Err(Error::invalid_type(Unexpected::Unit, &visitor))
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Plain> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, PlainError> {
         visitor.visit_none()
     }
 

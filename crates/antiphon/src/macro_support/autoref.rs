@@ -1,8 +1,9 @@
-//! Autoref specialization: selects code by the traits that a type implements, where macros know the type.
+//! Autoref specialization: generated code that depends on the traits that a type implements.
 //!
 //! `(&Probe::<T>::new()).read(..)` resolves to `Readable` if `T` meets its bounds. Otherwise method
-//! resolution takes one more reference and finds `Unreadable`. So a contract does not require a trait
-//! that it can do without.
+//! resolution takes one more reference and finds `Unreadable`. So a contract also works with types that
+//! do not implement these traits. It only works where the concrete type is known, as in code that a macro
+//! generates.
 
 use std::marker::PhantomData;
 
@@ -46,7 +47,8 @@ impl<T> Unreadable<T> for &Probe<T> {
 
 #[cfg(feature = "openrpc")]
 pub use describe::{
-    Certain, Describable, Fallible, Omissible, Showable, Undescribable, Unfallible, Unshowable,
+    Describable, MaybeOptional, NeverOptional, Undescribable, Unwritable, WithKnownErrors,
+    WithoutKnownErrors, Writable,
 };
 
 /// The properties of a type that a description uses.
@@ -99,71 +101,71 @@ mod describe {
     }
 
     /// Implemented for types that serialize.
-    pub trait Showable<T> {
+    pub trait Writable<T> {
         /// The value as JSON.
-        fn show(&self, value: T) -> Option<Value>;
+        fn write(&self, value: T) -> Option<Value>;
     }
 
-    impl<T: Serialize> Showable<T> for Probe<T> {
-        fn show(&self, value: T) -> Option<Value> {
+    impl<T: Serialize> Writable<T> for Probe<T> {
+        fn write(&self, value: T) -> Option<Value> {
             serde_json::to_value(value).ok()
         }
     }
 
     /// Implemented for all other types.
-    pub trait Unshowable<T> {
+    pub trait Unwritable<T> {
         /// No JSON.
-        fn show(&self, value: T) -> Option<Value>;
+        fn write(&self, value: T) -> Option<Value>;
     }
 
-    impl<T> Unshowable<T> for &Probe<T> {
-        fn show(&self, _: T) -> Option<Value> {
+    impl<T> Unwritable<T> for &Probe<T> {
+        fn write(&self, _: T) -> Option<Value> {
             None
         }
     }
     /// Implemented for types that deserialize.
-    pub trait Omissible {
+    pub trait MaybeOptional {
         /// Whether the type deserializes from a missing value.
         fn is_optional(&self) -> bool;
     }
 
-    impl<T: DeserializeOwned> Omissible for Probe<T> {
+    impl<T: DeserializeOwned> MaybeOptional for Probe<T> {
         fn is_optional(&self) -> bool {
             is_optional::<T>()
         }
     }
 
     /// Implemented for all other types.
-    pub trait Certain {
+    pub trait NeverOptional {
         /// Always false.
         fn is_optional(&self) -> bool;
     }
 
-    impl<T> Certain for &Probe<T> {
+    impl<T> NeverOptional for &Probe<T> {
         fn is_optional(&self) -> bool {
             false
         }
     }
 
-    /// Implemented for results with an error of known cases.
-    pub trait Fallible {
+    /// Implemented for a `Result` whose error type lists its known errors.
+    pub trait WithKnownErrors {
         /// The errors that the type declares.
         fn errors(&self) -> Vec<KnownError>;
     }
 
-    impl<T, E: IntoErrorObject> Fallible for Probe<Result<T, E>> {
+    impl<T, E: IntoErrorObject> WithKnownErrors for Probe<Result<T, E>> {
         fn errors(&self) -> Vec<KnownError> {
             E::known_errors()
         }
     }
 
     /// Implemented for all other types.
-    pub trait Unfallible {
+    pub trait WithoutKnownErrors {
         /// No errors.
         fn errors(&self) -> Vec<KnownError>;
     }
 
-    impl<T> Unfallible for &Probe<T> {
+    impl<T> WithoutKnownErrors for &Probe<T> {
         fn errors(&self) -> Vec<KnownError> {
             Vec::new()
         }

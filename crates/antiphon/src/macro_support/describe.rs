@@ -4,12 +4,13 @@ use serde_json::{Value, json};
 
 use crate::error::KnownError;
 use crate::openrpc::{
-    Content, Description, Failure, Generator, Method, MethodOrTopic, items, split_docs, whole,
+    Content, Description, Failure, Generator, Method, MethodOrTopic, expand_all_params, items,
+    split_docs,
 };
 use crate::router::Router;
 
 /// The description of one method while it is built.
-pub struct Describing<'a> {
+pub struct MethodDescriber<'a> {
     generator: &'a mut Generator,
     method: Method,
     /// The schema of the argument that takes all params.
@@ -21,17 +22,17 @@ pub fn described(
     router: Router,
     called: impl Into<MethodOrTopic>,
     docs: &'static str,
-    describe: fn(&mut Describing<'_>),
+    describe: fn(&mut MethodDescriber<'_>),
 ) -> Router {
     let description = Description::new(move |generator| {
-        let mut describing = Describing { generator, method: Method::default(), whole: None };
+        let mut describing = MethodDescriber { generator, method: Method::default(), whole: None };
         describe(&mut describing);
         (describing.method, describing.whole)
     });
     router.describe(called, description.docs(docs))
 }
 
-impl Describing<'_> {
+impl MethodDescriber<'_> {
     /// The generator of schemas.
     pub fn generator(&mut self) -> &mut Generator {
         self.generator
@@ -60,7 +61,7 @@ impl Describing<'_> {
 
     /// Adds an argument that takes all params.
     pub fn whole(&mut self, name: &str, schema: &Value) {
-        (self.method.params, self.method.param_structure) = whole(name, schema);
+        (self.method.params, self.method.param_structure) = expand_all_params(name, schema);
         self.whole = Some(schema.clone());
     }
 
@@ -92,7 +93,7 @@ impl Describing<'_> {
     }
 }
 
-/// Adds a default to a schema. Draft 7 ignores everything beside a reference, so a reference is wrapped.
+/// Adds a default to a schema. A reference is wrapped, because draft 7 ignores all keywords next to it.
 fn with_default(schema: Value, default: Value) -> Value {
     match schema {
         Value::Object(mut members) if !members.contains_key("$ref") => {

@@ -20,16 +20,17 @@ use std::pin::Pin;
 use crate::call::{CallError, Invocation};
 use crate::client::Client;
 
-pub use arguments::{Arguments, Given};
+pub use arguments::{Arguments, MethodParams};
 pub use autoref::{Probe, Readable, Unreadable};
 #[cfg(feature = "openrpc")]
-pub use describe::{Describing, described};
+pub use describe::{MethodDescriber, described};
 
 /// The traits that a description probes on types.
 #[cfg(feature = "openrpc")]
-pub mod ask {
+pub mod describe_traits {
     pub use super::autoref::{
-        Certain, Describable, Fallible, Omissible, Showable, Undescribable, Unfallible, Unshowable,
+        Describable, MaybeOptional, NeverOptional, Undescribable, Unwritable, WithKnownErrors,
+        WithoutKnownErrors, Writable,
     };
 }
 
@@ -50,7 +51,7 @@ pub fn answer<R: Serialize + 'static>(result: R) -> Outcome {
 }
 
 /// The stream of a subscription.
-pub fn boxed<T: Serialize + Send + 'static>(
+pub fn boxed_stream<T: Serialize + Send + 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
 ) -> Pin<Box<dyn Stream<Item = T> + Send>> {
     Box::pin(stream)
@@ -62,7 +63,7 @@ pub fn serializable<T: Serialize>(value: &T) -> &T {
 }
 
 /// The members of the `data` of an error.
-pub fn members(error: &ErrorObject) -> Option<BTreeMap<String, RawJson>> {
+pub fn data_members(error: &ErrorObject) -> Option<BTreeMap<String, RawJson>> {
     error.data.as_ref()?.decode().ok()
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct ParamsCheck {
 pub(crate) struct CheckedParam {
     name: String,
     required: bool,
-    /// Stands for all positional params from its index on.
+    /// Whether it takes all positional params from its index on.
     repeated: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct ParamsFault {
     pub(crate) reason: String,
 }
 
-/// Whether one param stands for any number of params.
+/// Whether one param describes any number of params.
 pub(crate) fn is_repeated(param: &Content) -> bool {
     param.rest.get("x-repeated") == Some(&Value::Bool(true))
 }
@@ -95,8 +95,8 @@ impl ParamsCheck {
     }
 }
 
-/// The validator of a schema. The components stand at the path that its references use. `allOf` wraps
-/// the schema, because draft 7 ignores everything beside a reference.
+/// Creates the validator of a schema. The components are placed at the path that references use. `allOf`
+/// wraps the schema, because draft 7 ignores all keywords next to a reference.
 pub(crate) fn validator(
     method: &Method,
     schema: &Value,

@@ -111,20 +111,20 @@ impl Description {
     pub fn method<P: JsonSchema + 'static, R: JsonSchema + 'static>() -> Self {
         Self::new(|generator| {
             let result = Some(Content::new("result", generator.schema::<R>()));
-            let (method, whole) = taking::<P>(generator);
+            let (method, whole) = with_params::<P>(generator);
             (Method { result, ..method }, whole)
         })
     }
 
     /// Describes a notification with params `P`.
     pub fn notification<P: JsonSchema + 'static>() -> Self {
-        Self::new(taking::<P>)
+        Self::new(with_params::<P>)
     }
 
     /// Describes a subscription with params `P` and items `T`.
     pub fn subscription<P: JsonSchema + 'static, T: JsonSchema + 'static>() -> Self {
         Self::new(|generator| {
-            let (method, whole) = taking::<P>(generator);
+            let (method, whole) = with_params::<P>(generator);
             (items(method, &generator.schema::<T>()), whole)
         })
     }
@@ -202,9 +202,9 @@ impl fmt::Debug for Description {
     }
 }
 
-fn taking<P: JsonSchema>(generator: &mut Generator) -> MethodAndSchema {
+fn with_params<P: JsonSchema>(generator: &mut Generator) -> MethodAndSchema {
     let schema = generator.inline::<P>();
-    let (params, param_structure) = whole("params", &schema);
+    let (params, param_structure) = expand_all_params("params", &schema);
     (Method { params, param_structure, ..Method::default() }, Some(schema))
 }
 
@@ -214,8 +214,8 @@ pub(crate) fn items(mut method: Method, schema: &Value) -> Method {
     method
 }
 
-/// The params that one argument describes, if it takes all params.
-pub(crate) fn whole(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
+/// Expands the schema of an argument that takes all params.
+pub(crate) fn expand_all_params(name: &str, schema: &Value) -> (Vec<Content>, ParamStructure) {
     expand(name, schema)
 }
 

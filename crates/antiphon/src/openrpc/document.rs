@@ -29,6 +29,13 @@ pub struct Document {
 }
 
 /// The title, version and description of a service.
+///
+/// ```
+/// use antiphon::openrpc::Info;
+///
+/// let info = Info::new("Math", "1.0.0").description("Arithmetic with integers.");
+/// assert_eq!(info.title, "Math");
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Info {
@@ -45,6 +52,18 @@ pub struct Info {
 }
 
 /// A method or a notification.
+///
+/// [`Description::with`](super::Description::with) changes the method of a description:
+///
+/// ```
+/// use antiphon::openrpc::{Description, Method};
+///
+/// let description = Description::method::<(i64, i64), i64>().with(|method: &mut Method| {
+///     method.summary = Some("Subtracts.".to_owned());
+///     method.deprecated = true;
+/// });
+/// # drop(description);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -78,6 +97,14 @@ pub struct Method {
 }
 
 /// A param or a result.
+///
+/// ```
+/// use antiphon::openrpc::Content;
+/// use serde_json::json;
+///
+/// let minuend = Content::new("minuend", json!({"type": "integer"}));
+/// assert!(minuend.summary.is_none());
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Content {
@@ -113,6 +140,14 @@ pub enum ParamStructure {
 }
 
 /// An error that a method can return.
+///
+/// ```
+/// use antiphon::openrpc::{Description, Failure};
+///
+/// let description = Description::method::<(i64, i64), i64>()
+///     .with(|method| method.errors.push(Failure::new(-32050, "the result is out of range")));
+/// # drop(description);
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
@@ -141,7 +176,7 @@ impl Document {
     /// Parses a document. References to its own components are resolved, except inside schemas.
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
-        references::follow(&mut value).map_err(DocumentError::Reference)?;
+        references::resolve_all(&mut value).map_err(DocumentError::Reference)?;
         serde_json::from_value(value).map_err(DocumentError::Shape)
     }
 

@@ -45,7 +45,8 @@ fn ordered(items: &[Value]) -> Vec<Content> {
     items.iter().enumerate().map(content).collect()
 }
 
-/// OpenRPC cannot describe a list of any length: one param with `x-repeated` stands for all values.
+/// Describes a list of any length as one param with `x-repeated`, because OpenRPC cannot describe such a
+/// list.
 fn rest(name: &str, schema: Value) -> Content {
     let rest = Map::from_iter([("x-repeated".to_owned(), json!(true))]);
     Content { rest, ..Content::new(name, schema) }

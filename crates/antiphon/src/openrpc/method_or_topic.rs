@@ -3,6 +3,8 @@
 use crate::subscription::Topic;
 
 /// A method by its name, or a subscription by its topic.
+///
+/// A name or a [`Topic`] converts into it; see [`Router::describe`](crate::Router::describe).
 #[derive(Clone, Debug)]
 pub struct MethodOrTopic(MethodOrTopicKind);
 
@@ -38,7 +40,7 @@ impl MethodOrTopic {
     }
 
     /// Whether both are the same method or topic. Topics of different kinds share their methods.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         let kind = |called: &Self| called.topic().and_then(|topic| topic.kind.clone());
         self.name() == other.name() && kind(self) == kind(other)
     }

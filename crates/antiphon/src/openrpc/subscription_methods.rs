@@ -1,8 +1,8 @@
 //! Subscriptions in a document. OpenRPC itself has no subscriptions.
 //!
 //! The subscribe method has the member `x-subscription`: the notification that carries an item, the
-//! schema of the item, and the unsubscribe method, which is described too. Where topics of several
-//! kinds share one method, `x-subscription` is a list.
+//! schema of the item, and the unsubscribe method, which is described too. If topics of several kinds
+//! share one method, `x-subscription` is a list.
 
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
-//! What may start now? One payload after the other, in arrival order: started, held, or refused.
+//! Admission of incoming payloads: each one is started, queued or rejected, in arrival order.
 //!
-//! It never waits: what cannot start is held or refused here, so that the reader can go on
-//! (contract 4), and what has started and waits becomes a task (contract 5).
+//! Nothing here waits. A payload that cannot start is queued or rejected, so that the connection can
+//! continue to read (contract 4). A run that has started and waits becomes a task (contract 5).
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -10,20 +10,22 @@ use std::task::Context as Poller;
 
 use antiphon_core::{ErrorObject, Id, Payload, decode};
 
-use super::backlog::{Held, Incoming, is_requests_only};
-use super::connection::Connection;
-use super::ending::Phase;
+use super::backlog::{QueuedPayload, is_requests_only};
+use super::connection_task::ConnectionTask;
+use super::read_ahead::Incoming;
 use super::reader;
-use super::shared::{NeedsReader, Running};
-use super::wire::Transport;
+use super::shared::{NeedsReader, RunningCall};
+use super::shutdown::Phase;
+use super::transport::Transport;
 use crate::engine::{Drive, Run, RunControl, RunState, Started};
 use crate::subscription::Ended;
 
-impl<T: Transport> Connection<T> {
-    /// One payload in arrival order: started, held, or refused.
+impl<T: Transport> ConnectionTask<T> {
+    /// Starts, queues or rejects one payload. Payloads are passed in arrival order.
     ///
-    /// Behind a full writer it is held: the other side is being read, so it can read us. Behind a
-    /// full house it is refused: what runs may be waiting for the very thing that asks to come in.
+    /// While the write queue is full, the payload is queued: we read from the peer, so the peer is able
+    /// to read from us. While the in-flight limit is reached, the payload is rejected: a running
+    /// handler may be waiting for exactly this request, and queueing it would be a deadlock.
     pub(super) fn dispatch(
         &mut self,
         payload: Payload,
@@ -38,13 +40,14 @@ impl<T: Transport> Connection<T> {
                 self.start(payload, poller);
                 return Ok(());
             }
-            // Where the reader goes on for cancellations only, it can wait.
+            // If we read on only to find cancellations, no handler waits for the peer: queue it.
             Some(head)
-                if !head.keeps_order() && self.shared.needs_reader() != NeedsReader::ForCancels =>
+                if !head.keeps_order()
+                    && self.shared.needs_reader() != NeedsReader::ForCancellations =>
             {
                 return self.refuse(payload, "too many requests in flight");
             }
-            Some(_) if self.order_gives_way() && is_requests_only(&payload) => {
+            Some(_) if self.requests_may_overtake() && is_requests_only(&payload) => {
                 self.start(payload, poller);
                 return Ok(());
             }
@@ -53,23 +56,25 @@ impl<T: Transport> Connection<T> {
         let follower = self.head.as_ref().and_then(|head| head.follower()).cloned();
         let limits = &self.shared.settings.limits;
         if self.backlog.has_room(limits) || (follower.is_some() && self.backlog.has_bytes(limits)) {
-            self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
+            self.backlog.push(QueuedPayload { payload, bytes, cancelled: Vec::new() });
             Ok(())
         } else if is_requests_only(&payload) {
-            self.refuse(payload, "too many messages wait")
+            self.refuse(payload, "too many queued messages")
         } else if let Some(follower) = follower {
-            // It holds up everybody else: it is the one to go.
+            // This subscriber is slow and blocks all messages behind it, so its subscription ends.
             follower.leave(Ended::TooSlow);
-            self.backlog.push(Held { payload, bytes, cancelled: Vec::new() });
+            self.backlog.push(QueuedPayload { payload, bytes, cancelled: Vec::new() });
             Ok(())
         } else {
-            Err("too many notifications wait for one that does not finish".into())
+            Err("too many notifications are queued behind one that does not finish".into())
         }
     }
 
-    /// While the handler of a notification waits for the other side, requests overtake it: one of
-    /// them may be what the other side needs to answer.
-    fn order_gives_way(&self) -> bool {
+    /// Whether requests may overtake the head of the queue.
+    ///
+    /// They may while the handler of a notification waits for a call to the peer: the peer may need
+    /// one of these requests before it can reply.
+    fn requests_may_overtake(&self) -> bool {
         self.shared.ordered_calls.load(Ordering::Acquire) > 0
     }
 
@@ -80,31 +85,33 @@ impl<T: Transport> Connection<T> {
                 self.writer.answer_after(&self.shared, answer);
                 self.writer.scratch.replied();
             }
-            Started::Running(progress, run) => self.settle(progress, run, poller),
+            Started::Running(state, run) => self.after_poll(state, run, poller),
         }
     }
 
-    /// The same for what was held, of which some may have been cancelled meanwhile.
-    fn start_held(&mut self, held: Held, poller: &mut Poller<'_>) {
-        let Held { payload, cancelled, .. } = held;
+    /// Starts a payload from the queue. The peer may have cancelled some of its calls meanwhile.
+    fn start_held(&mut self, held: QueuedPayload, poller: &mut Poller<'_>) {
+        let QueuedPayload { payload, cancelled, .. } = held;
         match payload {
             Payload::Batch(entries) if !cancelled.is_empty() => {
                 let mut run = self.dispatcher.batch(entries, &self.in_flight, &self.origin);
                 cancelled.iter().for_each(|id| run.cancel_call(id));
-                let progress = run.poll(poller);
-                self.settle(progress, run, poller);
+                let state = run.poll(poller);
+                self.after_poll(state, run, poller);
             }
             payload => self.start(payload, poller),
         }
     }
 
-    fn settle(&mut self, progress: RunState, mut run: Box<Run>, poller: &mut Poller<'_>) {
-        match progress {
-            // Before the run is dropped, which lets follow what it has opened.
+    /// Handles the state of a run after it was polled: replies, spawns it, or keeps it as the head.
+    fn after_poll(&mut self, state: RunState, mut run: Box<Run>, poller: &mut Poller<'_>) {
+        match state {
+            // Queued before the run is dropped: the drop releases the items of subscriptions that the
+            // run has opened, and they must follow the reply.
             RunState::Done(answer) => self.writer.answer_after(&self.shared, answer),
             RunState::Detached => self.detach(run),
             RunState::Blocked if self.head.is_none() => self.head = Some(run),
-            // Requests that overtook the head, and there is no room for all of them.
+            // These requests have overtaken the head, and exceed the in-flight limit.
             RunState::Blocked => {
                 run.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
                 match run.poll(poller) {
@@ -115,20 +122,20 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Polls the run that others wait behind, and lets them follow when it is through. True when
-    /// anything was done.
+    /// Polls the run at the head, and starts queued payloads once it no longer blocks them. Returns
+    /// true if anything advanced.
     pub(super) fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
         let mut advanced = false;
         if let Some(mut head) = self.head.take() {
             if !head.keeps_order() && self.in_flight.is_full() && self.shared.awaits_answers() {
                 head.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
             }
-            let progress = head.poll(poller);
-            advanced = !matches!(progress, RunState::Blocked);
-            self.settle(progress, head, poller);
+            let state = head.poll(poller);
+            advanced = !matches!(state, RunState::Blocked);
+            self.after_poll(state, head, poller);
         }
         if self.head.is_some() {
-            return self.let_requests_pass(poller);
+            return self.start_queued_requests(poller);
         }
         while self.head.is_none()
             && !self.writer.is_full(&self.shared)
@@ -140,9 +147,9 @@ impl<T: Transport> Connection<T> {
         advanced
     }
 
-    /// Starts the requests of the backlog when the order gives way.
-    fn let_requests_pass(&mut self, poller: &mut Poller<'_>) -> bool {
-        if self.backlog.is_empty() || !self.order_gives_way() {
+    /// Starts the queued requests, if requests may overtake the head.
+    fn start_queued_requests(&mut self, poller: &mut Poller<'_>) -> bool {
+        if self.backlog.is_empty() || !self.requests_may_overtake() {
             return false;
         }
         let requests = self.backlog.take_requests();
@@ -153,8 +160,8 @@ impl<T: Transport> Connection<T> {
         any
     }
 
-    /// Cancels the requests of this id, wherever they are: waiting to start, started, or a task. What
-    /// is over is not cancelled any more.
+    /// Cancels the requests with this id: those that are queued, started, or spawned as tasks. A
+    /// request that has finished is not affected.
     pub(super) fn cancel(&mut self, id: &Id) {
         if let Some(head) = &mut self.head {
             head.cancel_call(id);
@@ -168,9 +175,10 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// The same for what is read ahead, so that a cancellation does not wait for what it cancels. It
-    /// comes again in its turn, for what stands between. True where there was one.
-    pub(super) fn cancel_ahead(&mut self, incoming: &Incoming) -> bool {
+    /// Applies a cancellation when it is read ahead, so that it does not queue behind the call that it
+    /// cancels. The frame is handled again in its turn, for requests that were read between. Returns
+    /// true if the frame was a cancellation.
+    pub(super) fn cancel_read_ahead(&mut self, incoming: &Incoming) -> bool {
         if self.shared.cancellation().is_some()
             && let Ok(frame) = incoming
             && let Some(Some(id)) =
@@ -182,23 +190,24 @@ impl<T: Transport> Connection<T> {
         false
     }
 
-    /// Answers without running anything. A peer that goes on asking while it reads nothing is gone.
+    /// Answers every request of the payload with an error and runs nothing. Fails if the peer sends
+    /// requests and does not read the replies.
     fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), Arc<str>> {
         self.writer.answer(self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason)));
         if self.writer.overflows(&self.shared) {
-            return Err("the other side does not read its answers".into());
+            return Err("the peer does not read its replies".into());
         }
         Ok(())
     }
 
-    /// Makes a run that waits into a task, which the connection can still cancel.
+    /// Spawns a waiting run as a task. The connection can still cancel its calls.
     fn detach(&mut self, run: Box<Run>) {
         let control = Arc::new(RunControl::default());
         let mut state = self.shared.state();
         let tickets: Vec<_> = run
             .running()
             .map(|(id, context)| {
-                let running = Running { context: context.clone(), control: control.clone() };
+                let running = RunningCall { context: context.clone(), control: control.clone() };
                 (id.clone(), state.session.start(id.clone(), running))
             })
             .collect();

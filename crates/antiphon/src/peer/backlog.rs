@@ -1,25 +1,22 @@
-//! What came in and may not start yet, in arrival order; bounded by count and by bytes.
+//! The queue of payloads that may not start yet, in arrival order. Bounded by count and by bytes.
 
 use std::collections::VecDeque;
 
-use antiphon_core::framing::Texts;
 use antiphon_core::{Id, Limits, Message, Payload};
-use bytes::Bytes;
 
-use super::wire::TransportError;
 use crate::engine::short_id;
 
-/// A payload and the size of the frame it came in.
-pub(super) struct Held {
+/// A payload, and the size of its frame.
+pub(super) struct QueuedPayload {
     pub(super) payload: Payload,
     pub(super) bytes: usize,
-    /// The calls of a batch that are cancelled; some of these ids may be of others.
+    /// For a batch: the ids that were cancelled while it was queued. Some may not be in the batch.
     pub(super) cancelled: Vec<Id>,
 }
 
 #[derive(Default)]
 pub(super) struct Backlog {
-    queue: VecDeque<Held>,
+    queue: VecDeque<QueuedPayload>,
     bytes: usize,
 }
 
@@ -28,31 +25,31 @@ impl Backlog {
         self.queue.is_empty()
     }
 
-    /// Whether one more may wait here.
+    /// Whether the queue accepts one more payload.
     pub(super) fn has_room(&self, limits: &Limits) -> bool {
         self.queue.len() < limits.in_flight.max(1) && self.bytes < limits.frame_bytes
     }
 
-    /// The same where only their bytes count: behind an item that is not taken there are more of its
-    /// kind, and an answer behind those.
+    /// Like [`has_room`](Self::has_room), but counts only bytes. Used while a slow subscriber blocks
+    /// the queue: more of its items are about to arrive, and behind them a response that we need.
     pub(super) fn has_bytes(&self, limits: &Limits) -> bool {
         self.bytes < limits.frame_bytes
     }
 
-    pub(super) fn push(&mut self, held: Held) {
+    pub(super) fn push(&mut self, held: QueuedPayload) {
         self.bytes += held.bytes;
         self.queue.push_back(held);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Held> {
+    pub(super) fn pop(&mut self) -> Option<QueuedPayload> {
         let held = self.queue.pop_front()?;
         self.bytes -= held.bytes;
         Some(held)
     }
 
-    /// Takes out the requests of this id, and tells the batches.
+    /// Removes and returns the requests with this id, and marks the id as cancelled in each batch.
     pub(super) fn cancel(&mut self, id: &Id) -> Vec<Payload> {
-        let is_it = |held: &Held| matches!(&held.payload, Payload::One(Ok(Message::Request(request))) if request.id == *id);
+        let is_it = |held: &QueuedPayload| matches!(&held.payload, Payload::One(Ok(Message::Request(request))) if request.id == *id);
         let (out, stay): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(&mut self.queue).into_iter().partition(is_it);
         self.queue = stay;
@@ -68,8 +65,8 @@ impl Backlog {
         out.into_iter().map(|held| held.payload).collect()
     }
 
-    /// Takes out what consists of requests only.
-    pub(super) fn take_requests(&mut self) -> VecDeque<Held> {
+    /// Removes and returns the payloads that contain no notification.
+    pub(super) fn take_requests(&mut self) -> VecDeque<QueuedPayload> {
         let (pass, stay): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.queue)
             .into_iter()
             .partition(|held| is_requests_only(&held.payload));
@@ -79,55 +76,10 @@ impl Backlog {
     }
 }
 
-/// Whether nothing in it must keep the order.
+/// Whether the payload contains no notification, so that nothing in it must keep the order.
 pub(super) fn is_requests_only(payload: &Payload) -> bool {
     match payload {
         Payload::One(entry) => !matches!(entry, Ok(Message::Notification(_))),
         Payload::Batch(batch) => !batch.holds_notifications(),
-    }
-}
-
-/// What a transport gives.
-pub(super) type Incoming = Result<Bytes, TransportError>;
-
-/// Frames that were read while nothing could be done with them.
-#[derive(Default)]
-pub(super) struct Ahead {
-    /// What is left of a line that holds several texts, the next one first.
-    texts: Option<(Bytes, Texts)>,
-    frames: VecDeque<Incoming>,
-    bytes: usize,
-}
-
-impl Ahead {
-    const FRAMES: usize = 64;
-    const BYTES: usize = 64 * 1024;
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.texts.is_none()
-    }
-
-    pub(super) fn has_room(&self) -> bool {
-        self.frames.len() < Self::FRAMES && self.bytes < Self::BYTES
-    }
-
-    pub(super) fn push(&mut self, incoming: Incoming) {
-        self.bytes += incoming.as_ref().map_or(0, Bytes::len);
-        self.frames.push_back(incoming);
-    }
-
-    /// What was read at once and turned out to be several: they are found as they are taken.
-    pub(super) fn split(&mut self, mut texts: Texts) {
-        self.texts = texts.next().map(|first| (first, texts));
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Incoming> {
-        if let Some((text, texts)) = self.texts.take() {
-            self.split(texts);
-            return Some(Ok(text));
-        }
-        let incoming = self.frames.pop_front()?;
-        self.bytes -= incoming.as_ref().map_or(0, Bytes::len);
-        Some(incoming)
     }
 }

@@ -1,4 +1,4 @@
-//! What a connection offers to its handles: the implementation of [`Link`].
+//! The implementation of [`Link`], through which the handles of a connection use it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::subscription::{Channel, Feed, Topic};
 
-/// The reason for a missing answer, where none was given.
-pub(super) const DROPPED: &str = "it was dropped";
+/// The reason of a missing response, if there is no other.
+pub(super) const DROPPED: &str = "the connection was dropped";
 
 impl Shared {
-    /// Waits until the queue takes more, so that no sender can fill it without bound.
+    /// Waits until the write queue has capacity, so that senders cannot fill it without bound.
     pub(super) async fn capacity(&self) -> Result<(), CallError> {
         poll_fn(|cx| {
             let mut state = self.state();
@@ -31,7 +31,8 @@ impl Shared {
             if state.outbox.poll_capacity(cx).is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            // A sender that waits keeps the connection reading, so the connection must look.
+            // A waiting sender keeps the reader active (`NeedsReader::ForCapacity`), so the connection
+            // must be polled.
             self.wake_connection(state);
             Poll::Pending
         })
@@ -103,21 +104,21 @@ impl Link for Shared {
         let (waiter, _) = oneshot::channel();
         match self.open(call, Waiter::Call(waiter)) {
             Ok(pending) => pending.forget(),
-            Err(error) => tracing::debug!(%error, method = %call.method, "not sent"),
+            Err(error) => tracing::debug!(%error, method = %call.method, "the call was not sent"),
         }
     }
 
     fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             self.capacity().await?;
-            self.enqueue(Outgoing::Own(message))
+            self.enqueue(Outgoing::Call(message))
         })
     }
 
     fn send_error(&self, error: &ErrorObject) {
         let mut message = BytesMut::new();
         encode::response(&Id::Null, &Err(error.clone()), &mut message);
-        let _ = self.enqueue(Outgoing::Answer(message.freeze()));
+        let _ = self.enqueue(Outgoing::Reply(message.freeze()));
     }
 
     fn follow(
@@ -146,11 +147,8 @@ impl Link for Shared {
     }
 
     fn intercept(&self, notification: &Invocation) -> Intercepted {
-        if !self.subscriptions.is_looked_at() {
-            return Intercepted::No;
-        }
         let params = notification.params.as_ref();
-        if self.hear_progress(notification.method.as_bytes(), params) {
+        if self.deliver_progress(notification.method.as_bytes(), params) {
             return Intercepted::Progress;
         }
         match self.followed(params) {

@@ -1,27 +1,28 @@
-//! One duplex connection: two sides that call each other.
+//! A duplex connection, on which both sides can call each other.
 //!
-//! The connection is one future that reads, dispatches and writes (`connection.rs`). The state that it
-//! shares with its handles and tasks is in `shared.rs`. It never knows which wire carries it: that is
-//! the business of its [`Transport`].
+//! A connection is one future that reads, dispatches and writes (`connection_task.rs`). The state that
+//! it shares with its handles and with spawned tasks is in `shared.rs`. It does not know the wire below
+//! it, only the [`Transport`] trait.
 
 mod admission;
 mod backlog;
-mod connection;
-mod ending;
+mod connection_registry;
+mod connection_task;
 mod link;
 mod outgoing_calls;
 mod progress;
+mod read_ahead;
 mod reader;
-mod registry;
 mod shared;
+mod shutdown;
 mod subscriptions;
+mod transport;
 mod watchdog;
-mod wire;
 mod writer;
 
-pub(crate) use connection::{Side, connect};
-pub(crate) use ending::ENDED_WELL;
-pub(crate) use registry::{ConnectionPermit, ConnectionRegistry, RegisteredPeer};
+pub(crate) use connection_registry::{ConnectionPermit, ConnectionRegistry, RegisteredPeer};
+pub(crate) use connection_task::{ConnectionConfig, connect};
 use shared::Shared;
-pub(crate) use wire::{AtEof, LineFrames, Wire};
-pub use wire::{Transport, TransportError};
+pub(crate) use shutdown::is_clean_end;
+pub(crate) use transport::{AtEof, LineFrames, Wire};
+pub use transport::{Transport, TransportError};

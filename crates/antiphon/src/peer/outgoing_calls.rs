@@ -1,4 +1,4 @@
-//! Outgoing calls of a connection: opened, awaited and abandoned.
+//! The calls of this side: sending them, waiting for them, and abandoning them.
 
 use std::ops::Range;
 use std::sync::MutexGuard;
@@ -15,7 +15,7 @@ use crate::call::{BatchEntry, CallError, Invocation};
 use crate::engine::notification_order;
 
 impl Shared {
-    /// Opens one call and queues it.
+    /// Registers a call and queues its message.
     pub(super) fn open(&self, call: &Invocation, waiter: Waiter) -> Result<Pending<'_>, CallError> {
         self.without_headers(call)?;
         let mut state = self.state();
@@ -50,7 +50,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Opens the calls of a batch and queues it.
+    /// Registers the calls of a batch and queues its message.
     pub(super) fn open_batch(
         &self,
         entries: &[BatchEntry],
@@ -67,11 +67,11 @@ impl Shared {
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         let mut message = BytesMut::with_capacity(entries.len() * 96);
         encode_batch(entries, ids.clone(), &mut message);
-        state.outbox.push(Outgoing::Own(message.freeze()));
+        state.outbox.push(Outgoing::Call(message.freeze()));
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }
 
-    /// Fails for a call with headers: a message of a connection has none.
+    /// Fails if the call has headers, because a message on a connection cannot carry any.
     fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
             Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
@@ -79,14 +79,14 @@ impl Shared {
         }
     }
 
-    /// Wakes the connection, whose queue holds the message of these calls.
+    /// Wakes the connection after calls were registered and their message was queued.
     fn opened<'a>(&'a self, state: MutexGuard<'_, State>, pending: Pending<'a>) -> Pending<'a> {
         self.wake_connection(state);
         pending
     }
 
     fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
-        let in_order = notification_order::is_kept_by(self);
+        let in_order = notification_order::is_polling(self);
         if in_order {
             self.ordered_calls.fetch_add(1, Ordering::AcqRel);
         }
@@ -95,7 +95,7 @@ impl Shared {
 }
 
 impl State {
-    /// Takes out those of these calls that have no response yet.
+    /// Removes and returns those of these calls that are still pending.
     fn abandon(&mut self, ids: Range<u64>, named: Option<&Id>) -> Vec<(Id, Waiter)> {
         let session = &mut self.session;
         let counted = ids.filter_map(|id| Some((Id::from(id), session.abandon(id)?)));
@@ -106,8 +106,10 @@ impl State {
     }
 }
 
-/// Open calls. Dropped before they have their responses, it abandons them, and cancels them where the
-/// dialect has a cancellation.
+/// Registered calls whose caller waits for the responses.
+///
+/// When it is dropped early, it abandons the calls, and cancels them at the peer if the dialect has a
+/// cancellation.
 pub(super) struct Pending<'a> {
     shared: &'a Shared,
     ids: Range<u64>,
@@ -116,20 +118,20 @@ pub(super) struct Pending<'a> {
 }
 
 impl Pending<'_> {
-    /// All calls have their responses: there is nothing to abandon.
+    /// All calls have their responses: the drop abandons nothing.
     pub(super) fn answered(mut self) {
-        self.keep();
+        self.disarm();
     }
 
-    fn keep(&mut self) {
+    fn disarm(&mut self) {
         self.ids = 0..0;
         self.named = None;
     }
 
-    /// Abandons the calls without a cancellation.
+    /// Abandons the calls without a cancellation. Their responses will be ignored.
     pub(super) fn forget(mut self) {
         let abandoned = self.shared.state().abandon(self.ids.clone(), self.named.as_ref());
-        self.keep();
+        self.disarm();
         drop(abandoned);
     }
 }
@@ -157,10 +159,10 @@ impl Drop for Pending<'_> {
         } else {
             drop(state);
         }
-        // Dropping a waiter wakes its task, which must not happen under the lock.
+        // Dropping a waiter wakes its task, so the lock is released before.
         for (id, waiter) in abandoned {
             if let Waiter::Subscription(asked) = waiter {
-                self.shared.subscriptions.forsake(id, asked);
+                self.shared.subscriptions.remember_abandoned(id, asked);
             }
         }
     }

@@ -1,28 +1,70 @@
-//! Progress of calls: the watches of our own calls, and their delivery.
+//! The progress of outgoing calls: which calls are watched, and the delivery of their progress.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use antiphon_core::{Id, Params, RawJson};
 
 use super::Shared;
 use crate::call::{CallError, Invocation, Link, Watch};
-use crate::dialect::ProgressStyle;
 
-/// A call that is watched until this is dropped.
-struct Watched<'a> {
-    shared: &'a Shared,
+/// The calls of a connection whose progress is watched, by progress token.
+///
+/// Most connections have none and allocate no table.
+#[derive(Default)]
+pub(super) struct WatchedCalls {
+    table: Mutex<Option<Box<WatchTable>>>,
+    /// A call was watched. While it is false, incoming notifications are not inspected.
+    watches_any: AtomicBool,
+}
+
+#[derive(Default)]
+struct WatchTable {
+    watches: HashMap<Id, Watch>,
+    last_token: u64,
+}
+
+impl WatchedCalls {
+    fn table(&self) -> MutexGuard<'_, Option<Box<WatchTable>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a progress token that no other call of this connection has.
+    fn next_token(&self) -> Id {
+        let mut table = self.table();
+        let table = table.get_or_insert_default();
+        table.last_token += 1;
+        Id::from(&*format!("progress-{}", table.last_token))
+    }
+
+    /// Watches the call with this token until the returned guard is dropped.
+    fn watch(&self, token: Id, watch: Watch) -> WatchGuard<'_> {
+        self.watches_any.store(true, Ordering::Release);
+        self.table().get_or_insert_default().watches.insert(token.clone(), watch);
+        WatchGuard { calls: self, token }
+    }
+
+    fn find(&self, token: &Id) -> Option<Watch> {
+        self.table().as_ref()?.watches.get(token).cloned()
+    }
+}
+
+/// Ends the watch of a call when it is dropped.
+struct WatchGuard<'a> {
+    calls: &'a WatchedCalls,
     token: Id,
 }
 
-impl Drop for Watched<'_> {
+impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
-        self.shared.subscriptions.unwatch(&self.token);
+        if let Some(table) = &mut *self.calls.table() {
+            table.watches.remove(&self.token);
+        }
     }
 }
 
 impl Shared {
-    fn progress_style(&self) -> Option<&ProgressStyle> {
-        self.settings.dialect.as_ref()?.progress.as_ref()
-    }
-
     /// Calls, and delivers the progress of the call to the watch.
     pub(super) async fn send_watched(
         &self,
@@ -30,33 +72,31 @@ impl Shared {
         watch: Watch,
     ) -> Result<RawJson, CallError> {
         let none = "progress; set a dialect that has it, such as Dialect::lsp(), on both sides";
-        let style = self.progress_style().ok_or(CallError::Unsupported(none))?;
-        let own = self.subscriptions.next_token();
+        let style = self.settings.progress().ok_or(CallError::Unsupported(none))?;
+        let own = self.watched_calls.next_token();
         let token = if style.is_by_id() {
             call.id.get_or_insert(own).clone()
         } else {
-            let no_place = "progress of a call whose params are by position; give them by name";
-            let asked = style.with_token(call.params.as_ref(), &own);
-            call.params = asked.ok_or(CallError::Unsupported(no_place))?;
+            let positional = "progress for positional params; pass the params by name";
+            let with_token = style.with_token(call.params.as_ref(), &own);
+            call.params = with_token.ok_or(CallError::Unsupported(positional))?;
             own
         };
-        self.subscriptions.watch(token.clone(), watch);
-        let _watched = Watched { shared: self, token };
+        let _watched = self.watched_calls.watch(token, watch);
         Link::send(self, call).await
     }
 
-    /// Delivers the progress of a call that is watched here. Returns false for any other
-    /// notification. It never waits, so the reader calls it where it reads.
-    pub(super) fn hear_progress(&self, method: &[u8], params: Option<&Params>) -> bool {
-        if !self.subscriptions.is_looked_at() {
+    /// Delivers the progress of a watched call. Returns false for any other notification. It never
+    /// waits, so the reader can call it.
+    pub(super) fn deliver_progress(&self, method: &[u8], params: Option<&Params>) -> bool {
+        if !self.watched_calls.watches_any.load(Ordering::Acquire) {
             return false;
         }
-        let Some((token, value)) =
-            self.progress_style().and_then(|style| style.read(method, params))
-        else {
+        let style = self.settings.progress();
+        let Some((token, value)) = style.and_then(|style| style.read(method, params)) else {
             return false;
         };
-        let Some(watch) = self.subscriptions.watcher(&token) else { return false };
+        let Some(watch) = self.watched_calls.find(&token) else { return false };
         watch.deliver(value);
         true
     }

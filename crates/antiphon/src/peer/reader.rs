@@ -1,7 +1,8 @@
-//! What comes in, and who gets it.
+//! Decodes incoming frames, and delivers the responses in them to the pending calls.
 //!
-//! Answers go to the calls that wait for them at once, whatever else is held up: a handler that
-//! waits for one would otherwise wait for us (contract 4). The rest is dispatched in arrival order.
+//! Responses are delivered at once, even while other messages are queued: otherwise a handler that
+//! waits for a response would block the queue in which the response waits (contract 4). All other
+//! messages are dispatched in arrival order.
 
 use antiphon_core::framing::{FrameError, Texts, texts};
 use antiphon_core::{
@@ -14,21 +15,23 @@ use crate::call::CallError;
 use crate::call::exchange::missing_reply;
 use crate::tap::Direction;
 
-/// What is left of a frame when the answers in it are delivered.
+/// The rest of a frame, after the responses in it were delivered.
 pub(super) enum Received {
-    /// Nothing.
+    /// Nothing is left.
     Nothing,
-    /// A call of the other side is cancelled.
+    /// The peer cancels a call that it made.
     Cancel(Id),
-    /// Something for the dispatcher.
+    /// A payload for the dispatcher.
     Payload(Payload),
-    /// It is a line that holds several texts.
+    /// The frame is a line that holds several JSON texts.
     Texts(Texts),
-    /// An answer that cannot be read, and nobody knows whose it is: some call would wait for ever.
+    /// A response that cannot be read, and that may belong to any of several pending calls. The
+    /// connection must end, or one of them would wait forever.
     Lost(String),
 }
 
-/// Decodes a frame, which may be a whole line, and delivers the answers in it.
+/// Decodes a frame and delivers the responses in it. `line` tells that the frame is a whole line, which
+/// may hold several JSON texts.
 pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     let payload = decode(frame, &shared.settings.rules);
     if let Some(cancelled) = cancelled(&payload, shared) {
@@ -36,7 +39,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
         return cancelled.map_or(Received::Nothing, Received::Cancel);
     }
     if let Payload::One(Ok(Message::Notification(note))) = &payload
-        && shared.hear_progress(note.method.as_bytes(), note.params.as_ref())
+        && shared.deliver_progress(note.method.as_bytes(), note.params.as_ref())
     {
         shared.settings.tap.message(Direction::Received, frame, &shared.facts);
         return Received::Nothing;
@@ -80,12 +83,12 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     }
 }
 
-/// A frame that could not be taken at all.
+/// Handles a frame that the transport could not read, for example because it is too large.
 ///
-/// It is answered like a message that could not be read. It may also have been an answer to us: if
-/// just one message of ours waits for one, that ends with the reason.
-pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
-    let lost = || CallError::Transport(format!("the answer cannot be taken: {error}"));
+/// It is answered like a message that cannot be decoded. It may also have been a response: if exactly
+/// one message of this side is unanswered, its calls fail with the reason.
+pub(super) fn frame_failed(error: &FrameError, shared: &Shared) -> Received {
+    let lost = || CallError::Transport(format!("the response cannot be read: {error}"));
     if shared.only_calls {
         return unreadable_answer(lost, shared);
     }
@@ -100,7 +103,8 @@ pub(super) fn untaken(error: &FrameError, shared: &Shared) -> Received {
     Received::Payload(Payload::One(Err(invalid)))
 }
 
-/// The call that this cancels, if it is a cancellation. In a batch, it is an entry like others.
+/// Returns `Some` if the payload is a cancellation, with the id that it cancels if that can be read. A
+/// cancellation in a batch is handled as an entry of the batch.
 pub(super) fn cancelled(payload: &Payload, shared: &Shared) -> Option<Option<Id>> {
     let cancellation = shared.cancellation()?;
     match payload {
@@ -109,7 +113,7 @@ pub(super) fn cancelled(payload: &Payload, shared: &Shared) -> Option<Option<Id>
     }
 }
 
-/// Whether there is nothing to deliver and nothing to complain of.
+/// Whether the payload holds only valid requests and notifications.
 fn holds_only_calls(payload: &Payload) -> bool {
     let is_call =
         |entry: &Entry| matches!(entry, Ok(Message::Request(_) | Message::Notification(_)));
@@ -123,19 +127,19 @@ fn is_unreadable(invalid: &Invalid) -> bool {
     [Code::PARSE_ERROR, Code::BATCH_TOO_LARGE].contains(&invalid.error.code)
 }
 
-/// Whether a frame that cannot be read may have been a request; otherwise it may be an answer.
+/// Whether an unreadable frame may have been a request. If not, it may have been a response.
 fn names_a_method(frame: &Bytes) -> bool {
     let name = b"\"method\"";
     frame.windows(name.len()).any(|window| window == name)
 }
 
-/// What a frame gives away of a peer that is spoken to in the wrong way.
+/// Recognises a peer that uses another framing or protocol, and returns advice.
 fn framing_hint(frame: &Bytes) -> Option<&'static str> {
     let starts = |text: &str| {
         frame.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()))
     };
     if starts("content-length:") {
-        Some("it speaks Content-Length; name the framing, as in exec+header: or tcp+header://")
+        Some("it uses Content-Length framing; name it, as in exec+header: or tcp+header://")
     } else if starts("HTTP/1.") {
         Some("it is an HTTP server; use http://")
     } else {
@@ -143,7 +147,7 @@ fn framing_hint(frame: &Bytes) -> Option<&'static str> {
     }
 }
 
-/// To a side that only calls, whatever comes is an answer.
+/// Handles an unreadable message on a side without a handler, where every message is a response.
 fn unreadable_answer(error: impl Fn() -> CallError, shared: &Shared) -> Received {
     if shared.fail_only_exchange(&error) || !shared.awaits_answers() {
         return Received::Nothing;
@@ -151,6 +155,7 @@ fn unreadable_answer(error: impl Fn() -> CallError, shared: &Shared) -> Received
     Received::Lost(error().to_string())
 }
 
+/// Delivers a response to its call. Returns any other entry.
 fn deliver(entry: Entry, shared: &Shared) -> Option<Entry> {
     match entry {
         Ok(Message::Response(response)) => shared.answer(response),
@@ -160,7 +165,7 @@ fn deliver(entry: Entry, shared: &Shared) -> Option<Entry> {
     None
 }
 
-/// The batch of ours that an Array of responses answers.
+/// The ids of the batch that an Array of responses answers, if one is found.
 struct AnsweredBatch(Option<std::ops::Range<u64>>);
 
 impl AnsweredBatch {
@@ -172,7 +177,7 @@ impl AnsweredBatch {
         Self(id.and_then(|id| shared.state().session.exchange(id)))
     }
 
-    /// What the Array left out will never come: its callers learn so now.
+    /// Fails the calls of the batch that have no response in the Array, because none will follow.
     fn close(self, shared: &Shared) {
         let missing: Vec<_> = {
             let mut state = shared.state();

@@ -1,7 +1,7 @@
-//! What the handles of a connection and the connection itself share: the session and the outbox.
+//! The state that a connection shares with its handles and tasks: the session and the outbox.
 //!
-//! One lock, held for a few instructions and never across a wait; whoever is to be woken is woken
-//! after it is released.
+//! It has one lock, which is held for a few instructions and never across an await. Wakers are called
+//! after the lock is released.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,8 @@ use antiphon_core::{
 use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
-use super::subscriptions::{Asked, Subscriptions};
+use super::progress::WatchedCalls;
+use super::subscriptions::{PendingSubscription, Subscriptions};
 use super::writer::{Outbox, Outgoing};
 use crate::call::{CallError, Stop};
 use crate::connection::Connection;
@@ -22,29 +23,31 @@ use crate::dialect::Cancellation;
 use crate::engine::{EndRun, RunControl, Settings};
 use crate::subscription::SHUTTING_DOWN;
 
-/// What the handles and the connection share.
+/// The state that a connection shares with its handles and tasks.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    /// Something has been queued or asked since the connection last looked; without it, the
-    /// connection takes no lock.
-    news: AtomicBool,
-    /// Calls made by the handlers of notifications: while there are any, the order gives way.
+    /// A message was queued or a stop requested since the connection last collected. While it is
+    /// false, the connection does not take the lock.
+    changed: AtomicBool,
+    /// The number of pending calls that handlers of notifications have made. While it is above 0,
+    /// requests may overtake the notification.
     pub(super) ordered_calls: AtomicUsize,
     pub(super) ended: watch::Sender<Option<Arc<str>>>,
     pub(crate) facts: Connection,
     pub(super) settings: Arc<Settings>,
-    /// This side serves nothing: whatever comes in is an answer.
+    /// This side has no handler: every incoming message is taken as a response.
     pub(super) only_calls: bool,
     pub(super) subscriptions: Subscriptions,
+    pub(super) watched_calls: WatchedCalls,
     reported_stray: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
 
-/// Who waits for an answer.
+/// The receiver of a response.
 pub(super) enum Waiter {
     Call(oneshot::Sender<Answer>),
-    Subscription(Box<Asked>),
+    Subscription(Box<PendingSubscription>),
 }
 
 impl Waiter {
@@ -57,7 +60,7 @@ impl Waiter {
 }
 
 pub(super) struct State {
-    pub(super) session: Session<Waiter, Running>,
+    pub(super) session: Session<Waiter, RunningCall>,
     pub(super) outbox: Outbox,
     pub(super) stop: Option<Stop>,
     pub(super) ended: Option<Arc<str>>,
@@ -67,28 +70,28 @@ impl State {
     pub(super) fn refused(&self, refused: Refused) -> CallError {
         match (refused, &self.ended) {
             (Refused::Closed, Some(reason)) => CallError::Closed(reason.clone()),
-            (Refused::Closed, None) => CallError::closed("no answer can come any more"),
+            (Refused::Closed, None) => CallError::closed("no response can arrive any more"),
             (refused, _) => CallError::Refused(refused),
         }
     }
 }
 
-/// A request of the other side whose handler has become a task.
-pub(super) struct Running {
+/// A request of the peer whose handler runs in a task.
+pub(super) struct RunningCall {
     pub(super) context: Context,
     pub(super) control: Arc<RunControl>,
 }
 
-/// Why a reader goes on although there is no room.
+/// The reason to continue reading although a queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NeedsReader {
-    /// A call waits for an answer, which may be next.
-    ForAnswers,
-    /// A sender waits for room, which the other side may give only if we listen.
-    ForRoom,
-    /// A call may be cancelled: what is not can wait.
-    ForCancels,
-    /// It need not.
+    /// A call is pending, and the next frame may be its response.
+    ForReplies,
+    /// A sender waits for capacity. The peer may read from us only after we have read from it.
+    ForCapacity,
+    /// The peer may cancel a call. Any other message can wait.
+    ForCancellations,
+    /// There is no reason: reading can pause.
     No,
 }
 
@@ -103,43 +106,46 @@ impl Shared {
         };
         Self {
             state: Mutex::new(state),
-            news: AtomicBool::new(true),
+            changed: AtomicBool::new(true),
             ordered_calls: AtomicUsize::new(0),
             ended: watch::Sender::new(None),
             facts,
             settings,
             only_calls,
             subscriptions: Subscriptions::default(),
+            watched_calls: WatchedCalls::default(),
             reported_stray: AtomicBool::new(false),
         }
     }
 
-    /// A panic while the lock is held leaves nothing half done: each holder makes one change.
+    /// Locks the state. A poisoned lock is used: each holder makes one change, so a panic cannot leave
+    /// the state half changed.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the connection look.
+    /// Releases the lock, and wakes the connection to collect what has changed.
     pub(super) fn wake_connection(&self, mut state: MutexGuard<'_, State>) {
         let connection = state.outbox.take_waker();
-        self.news.store(true, Ordering::Release);
+        self.changed.store(true, Ordering::Release);
         drop(state);
         if let Some(connection) = connection {
             connection.wake();
         }
     }
 
-    /// Whether there is something to look at.
-    pub(super) fn has_news(&self) -> bool {
-        self.news.load(Ordering::Acquire)
+    /// Whether there is something to collect.
+    pub(super) fn has_changes(&self) -> bool {
+        self.changed.load(Ordering::Acquire)
     }
 
-    /// Whether there is something to look at; asked by the connection, which then looks.
-    pub(super) fn take_news(&self) -> bool {
-        self.news.load(Ordering::Acquire) && self.news.swap(false, Ordering::AcqRel)
+    /// Returns whether there is something to collect, and resets the flag. The connection collects
+    /// afterwards.
+    pub(super) fn take_changes(&self) -> bool {
+        self.changed.load(Ordering::Acquire) && self.changed.swap(false, Ordering::AcqRel)
     }
 
-    /// Queues one message of our own.
+    /// Queues a message.
     pub(super) fn enqueue(&self, message: Outgoing) -> Result<(), CallError> {
         let mut state = self.state();
         if let Some(reason) = &state.ended {
@@ -150,7 +156,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the only exchange that waits, if there is just one.
+    /// Fails the calls of the only unanswered message. Returns false if there is none, or several.
     pub(super) fn fail_only_exchange(&self, error: impl Fn() -> CallError) -> bool {
         let waiters = self.state().session.answer_only_exchange();
         let any = !waiters.is_empty();
@@ -160,53 +166,56 @@ impl Shared {
         any
     }
 
-    /// What keeps the reader going when there is no room.
+    /// Returns why reading must continue while a queue is full.
     pub(super) fn needs_reader(&self) -> NeedsReader {
         let state = self.state();
         if state.session.pending() > 0 {
-            NeedsReader::ForAnswers
+            NeedsReader::ForReplies
         } else if state.outbox.has_waiting_senders() {
-            NeedsReader::ForRoom
+            NeedsReader::ForCapacity
         } else if self.cancellation().is_some() {
-            NeedsReader::ForCancels
+            NeedsReader::ForCancellations
         } else {
             NeedsReader::No
         }
     }
 
-    /// How calls are cancelled on this connection, if they can be.
+    /// The cancellation of the dialect, if it has one.
     pub(super) fn cancellation(&self) -> Option<&Cancellation> {
-        self.settings.dialect.as_ref()?.cancellation.as_ref()
+        self.settings.cancellation()
     }
 
-    /// Cancels the requests of this id whose handlers have become tasks.
+    /// Cancels the requests with this id whose handlers run in tasks.
     pub(super) fn cancel_running(&self, id: &Id) {
         let controls: Vec<_> =
             self.state().session.running(id).map(|running| running.control.clone()).collect();
         controls.iter().for_each(|control| control.cancel(id.clone()));
     }
 
-    /// Whether a call of ours waits for the other side.
+    /// Whether a call of this side is pending.
     pub(super) fn awaits_answers(&self) -> bool {
         self.state().session.pending() > 0
     }
 
-    /// Gives an answer to whom it is for. An answer that nobody asked for is reported and ends there.
+    /// Delivers a response to its call. A response that matches no call is logged and dropped.
     pub(super) fn answer(&self, response: Response) {
         let answered = self.state().session.answer(&response.id);
         match answered {
             Answered::Waiter(waiter) => {
                 waiter.send(response.outcome.map_err(CallError::Rpc));
             }
-            Answered::Late => match self.subscriptions.take_forsaken(&response.id) {
+            Answered::Late => match self.subscriptions.take_abandoned(&response.id) {
                 Some(asked) => asked.answered(response.outcome.map_err(CallError::Rpc)),
-                None => tracing::debug!(id = %response.id, "an answer came too late"),
+                None => {
+                    tracing::debug!(id = %response.id, "a response arrived after its call was abandoned");
+                }
             },
             Answered::Unknown => self.answer_without_id(&response),
         }
     }
 
-    /// An error with a null id can only be about the one message that waits, if there is just one.
+    /// Delivers an error with a null id, which can be matched only if exactly one message of this side
+    /// is unanswered. Any other response is logged.
     fn answer_without_id(&self, response: &Response) {
         let about_a_message = |error: &ErrorObject| {
             [
@@ -226,14 +235,15 @@ impl Shared {
             _ => Vec::new(),
         };
         if waiters.is_empty() {
-            self.report_stray(&response.id, "an answer that nobody asked for");
+            self.report_stray(&response.id, "a response does not match any call");
         }
         for waiter in waiters {
             waiter.send(response.outcome.clone().map_err(CallError::Rpc));
         }
     }
 
-    /// A response that is none: its call, if it names one, learns so; the connection goes on.
+    /// Handles an invalid response. The call with its id fails, if there is one. The connection
+    /// continues.
     pub(super) fn answer_invalid(&self, invalid: &Invalid) {
         let reason = invalid.error.to_string();
         let answered = self.state().session.answer(&invalid.id);
@@ -242,13 +252,13 @@ impl Shared {
                 waiter.send(Err(CallError::Protocol(reason)));
             }
             Answered::Late | Answered::Unknown => {
-                self.report_stray(&invalid.id, "an answer that is no valid Response");
+                self.report_stray(&invalid.id, "an invalid response does not match any call");
             }
         }
     }
 
-    /// Retires requests and queues their answer, in one step: a connection that is closing must not
-    /// find neither.
+    /// Removes finished requests and queues their reply under one lock. Between two locks, a closing
+    /// connection would find neither the request nor the reply, and drop the reply.
     pub(super) fn finish(&self, tickets: &[(Id, Ticket)], answer: Option<Bytes>) {
         let mut state = self.state();
         for (id, ticket) in tickets {
@@ -257,20 +267,20 @@ impl Shared {
         if let Some(answer) = answer
             && state.ended.is_none()
         {
-            state.outbox.push(Outgoing::Answer(answer));
+            state.outbox.push(Outgoing::Reply(answer));
         }
         self.wake_connection(state);
     }
 
-    /// Whether no request runs and no message waits.
+    /// Whether no request is running, no subscription is served and no message is queued.
     pub(super) fn is_done(&self) -> bool {
         let served = self.subscriptions.serves_none();
         let state = self.state();
         served && state.session.is_idle() && state.outbox.is_empty()
     }
 
-    /// Reports an answer of no use: the first aloud, the others quietly, or a peer could fill the log.
-    /// What it says is nobody's business.
+    /// Logs a response that matches no call: the first one as a warning, the others at debug level, or
+    /// a peer could fill the log. Its content is not logged, because it may be secret.
     fn report_stray(&self, id: &Id, what: &str) {
         let id: String = id.as_str().chars().take(64).collect();
         if self.reported_stray.swap(true, Ordering::Relaxed) {
@@ -280,7 +290,7 @@ impl Shared {
         }
     }
 
-    /// Asks the connection to end; a later, sharper way replaces an earlier one.
+    /// Requests the end of the connection. [`Stop::Now`] replaces an earlier [`Stop::Gracefully`].
     pub(super) fn stop(&self, how: Stop) {
         self.subscriptions.close(SHUTTING_DOWN);
         self.subscriptions.drain();
@@ -289,7 +299,7 @@ impl Shared {
         self.wake_connection(state);
     }
 
-    /// No answer can come any more: every call ends, and none can be made.
+    /// Fails every pending call and rejects new ones, because no response can arrive any more.
     pub(super) fn end_calls(&self, reason: &Arc<str>) {
         let waiters = self.state().session.close_calls();
         for waiter in waiters {
@@ -297,14 +307,14 @@ impl Shared {
         }
     }
 
-    /// Tells every task to answer now.
+    /// Makes every task answer now, with an error for what has not finished.
     pub(super) fn expire_running(&self) {
         let controls: Vec<_> =
             self.state().session.all_running().map(|running| running.control.clone()).collect();
         controls.iter().for_each(|control| control.end(EndRun::Expire));
     }
 
-    /// The connection is over: nothing is left waiting, running or queued.
+    /// Ends the connection: fails pending calls, aborts running requests, and drops queued messages.
     pub(super) fn end(&self, reason: Arc<str>) {
         self.end_calls(&reason);
         let mut state = self.state();

@@ -1,7 +1,8 @@
-//! The subscriptions of a connection: those that it serves, and those that it follows.
+//! The subscriptions of a connection: those that this side serves, and those that it follows.
 //!
-//! Most connections have none, and hold no table then. What is followed is entered where the reply is
-//! read, before anything behind it is: an item cannot come to a subscription that is not known yet.
+//! Most connections have none and allocate no table. A subscription that this side follows is entered
+//! where the reader handles its response, before the next message is read. So no item can arrive for a
+//! subscription that is not known yet.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -19,7 +20,7 @@ use super::Shared;
 use super::link::DROPPED;
 use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
-use crate::call::{CallError, Invocation, Link, Watch, unsubscribe_call};
+use crate::call::{CallError, Invocation, Link, unsubscribe_call};
 use crate::subscription::{
     Attached, Channel, Closing, Feed, FeedSource, ItemParams, ItemWriter, Topic,
 };
@@ -28,68 +29,63 @@ use crate::subscription::{
 #[derive(Default)]
 pub(super) struct Subscriptions {
     table: Mutex<Option<Box<Table>>>,
-    /// Whether any was ever followed, or a call watched: without it, no notification is looked at.
-    follows: AtomicBool,
+    /// A subscription was followed. While it is false, incoming notifications are not inspected.
+    follows_any: AtomicBool,
 }
 
-/// Subscriptions asked for and given up that are remembered.
-const FORSAKEN: usize = 64;
+/// The maximum number of abandoned subscribe calls that are remembered.
+const MAX_ABANDONED: usize = 64;
 
 #[derive(Default)]
 struct Table {
     served: HashMap<Id, Arc<Channel>>,
     followed: HashMap<Id, Arc<Feed>>,
-    /// Calls of ours whose progress is asked for.
-    watched: HashMap<Id, Watch>,
-    /// Asked for and given up, the oldest first.
-    forsaken: VecDeque<(Id, Box<Asked>)>,
-    /// What ids are made of.
+    /// Subscribe calls that were abandoned before their response, the oldest first.
+    abandoned: VecDeque<(Id, Box<PendingSubscription>)>,
+    /// A hasher and a counter, from which ids are made.
     ids: (RandomState, u64),
-    /// None is served any more.
+    /// New subscriptions are rejected.
     is_closed: bool,
 }
 
 impl Subscriptions {
-    /// Whether any was ever followed, or a call watched.
-    pub(super) fn is_looked_at(&self) -> bool {
-        self.follows.load(Ordering::Acquire)
-    }
-
     fn table(&self) -> MutexGuard<'_, Option<Box<Table>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers one that was asked for and given up, until it is answered or many others were.
-    pub(super) fn forsake(&self, id: Id, asked: Box<Asked>) {
+    /// Remembers an abandoned subscribe call, so that a late response can be unsubscribed. The oldest
+    /// one is forgotten when there are too many.
+    pub(super) fn remember_abandoned(&self, id: Id, asked: Box<PendingSubscription>) {
         let mut table = self.table();
-        let forsaken = &mut table.get_or_insert_default().forsaken;
-        let oldest = if forsaken.len() == FORSAKEN { forsaken.pop_front() } else { None };
-        forsaken.push_back((id, asked));
+        let abandoned = &mut table.get_or_insert_default().abandoned;
+        let oldest = if abandoned.len() == MAX_ABANDONED { abandoned.pop_front() } else { None };
+        abandoned.push_back((id, asked));
         drop(table);
         drop(oldest);
     }
 
-    /// The one that this late answer is for.
-    pub(super) fn take_forsaken(&self, id: &Id) -> Option<Box<Asked>> {
+    /// Takes the abandoned subscribe call that a late response belongs to.
+    pub(super) fn take_abandoned(&self, id: &Id) -> Option<Box<PendingSubscription>> {
         let mut table = self.table();
-        let forsaken = &mut table.as_mut()?.forsaken;
-        let at = forsaken.iter().position(|(other, _)| other == id)?;
-        forsaken.remove(at).map(|(_, asked)| asked)
+        let abandoned = &mut table.as_mut()?.abandoned;
+        let at = abandoned.iter().position(|(other, _)| other == id)?;
+        abandoned.remove(at).map(|(_, asked)| asked)
     }
 
-    /// Whether none is served.
+    /// Whether this side serves no subscription.
     pub(super) fn serves_none(&self) -> bool {
         self.table().as_ref().is_none_or(|table| table.served.is_empty())
     }
 
-    /// Ends those that are served, once what they have is sent, and admits no more.
+    /// Ends the served subscriptions after their queued items, and rejects new ones.
     pub(super) fn close(&self, reason: &'static str) {
         for channel in self.take_served() {
             channel.close(Closing::Over(reason));
         }
     }
 
-    /// The connection is at its end: those that are followed take in what has come.
+    /// Makes the followed subscriptions accept the items that have arrived, because the connection is
+    /// about to end.
     pub(super) fn drain(&self) {
         let feeds: Vec<_> = match &*self.table() {
             Some(table) => table.followed.values().cloned().collect(),
@@ -105,46 +101,23 @@ impl Subscriptions {
         table.served.values().cloned().collect()
     }
 
-    /// A token that no other call has.
-    pub(super) fn next_token(&self) -> Id {
-        let mut table = self.table();
-        let table = table.get_or_insert_default();
-        table.ids.1 += 1;
-        Id::from(&*format!("progress-{}", table.ids.1))
-    }
-
-    pub(super) fn watch(&self, token: Id, watch: Watch) {
-        self.follows.store(true, Ordering::Release);
-        self.table().get_or_insert_default().watched.insert(token, watch);
-    }
-
-    pub(super) fn watcher(&self, token: &Id) -> Option<Watch> {
-        self.table().as_ref()?.watched.get(token).cloned()
-    }
-
-    pub(super) fn unwatch(&self, token: &Id) {
-        if let Some(table) = &mut *self.table() {
-            table.watched.remove(token);
-        }
-    }
-
-    /// The connection has ended, and so have they.
+    /// Ends all subscriptions, because the connection has ended.
     pub(super) fn end(&self, reason: &Arc<str>) {
-        let (served, followed, forsaken) = {
+        let (served, followed, abandoned) = {
             let mut table = self.table();
             let table = table.get_or_insert_default();
             table.is_closed = true;
-            let forsaken = std::mem::take(&mut table.forsaken);
-            (std::mem::take(&mut table.served), std::mem::take(&mut table.followed), forsaken)
+            let abandoned = std::mem::take(&mut table.abandoned);
+            (std::mem::take(&mut table.served), std::mem::take(&mut table.followed), abandoned)
         };
-        drop(forsaken);
+        drop(abandoned);
         served.into_values().for_each(|channel| channel.end());
         followed.into_values().for_each(|feed| feed.disconnect(reason));
     }
 }
 
 impl Table {
-    /// An id that no other has: not to be foreseen, as Ethereum's are not.
+    /// Returns an unused id that a client cannot predict, as in Ethereum.
     fn next_id(&mut self) -> Id {
         loop {
             self.ids.1 += 1;
@@ -156,22 +129,23 @@ impl Table {
     }
 }
 
-/// A subscription that was asked for.
-pub(super) struct Asked {
+/// A subscribe call whose response has not arrived.
+pub(super) struct PendingSubscription {
     shared: Arc<Shared>,
     feed: Arc<Feed>,
-    /// It is not the first: items were missed, for this reason.
+    /// The reason why items were missed, if this subscription replaces an earlier one.
     gap: Option<Arc<str>>,
     answer: oneshot::Sender<Result<(), CallError>>,
 }
 
-impl Asked {
-    /// Enters it under the id that it was given, before anything more is read.
+impl PendingSubscription {
+    /// Enters the subscription under the id of the response. The reader calls it before it reads the
+    /// next message.
     pub(super) fn answered(self, answer: Answer) {
         let outcome = answer.and_then(|id| {
             let id = Id::from_json(id).filter(|id| *id != Id::Null);
             let id = id.ok_or_else(|| {
-                let reason = "a subscription is answered with its id, a String or a Number";
+                let reason = "a subscribe call must be answered with its id, a String or a Number";
                 CallError::Protocol(reason.to_owned())
             })?;
             self.follow(id)
@@ -182,24 +156,24 @@ impl Asked {
     fn follow(&self, id: Id) -> Result<(), CallError> {
         let attached = Attached { source: self.shared.clone(), id: id.clone() };
         let subscriptions = &self.shared.subscriptions;
-        subscriptions.follows.store(true, Ordering::Release);
+        subscriptions.follows_any.store(true, Ordering::Release);
         let mut table = subscriptions.table();
         let taken = match table.get_or_insert_default().followed.entry(id) {
             Entry::Occupied(taken) => Some(taken.key().clone()),
-            Entry::Vacant(place) => {
-                place.insert(self.feed.clone());
+            Entry::Vacant(entry) => {
+                entry.insert(self.feed.clone());
                 None
             }
         };
         drop(table);
         if let Some(id) = taken {
-            let reason = format!("the id {id} of this subscription is another one's already");
+            let reason = format!("the subscription id {id} is already in use");
             return Err(CallError::Protocol(reason));
         }
         if let Some(reason) = &self.gap {
             self.feed.gap(reason.clone());
         }
-        // Nobody wants it any more: who asked has gone.
+        // The subscriber was dropped meanwhile, so the subscription is ended at the peer.
         if !self.feed.attach(attached.clone()) {
             attached.leave(&self.feed);
         }
@@ -236,7 +210,7 @@ impl Shared {
         removed.inspect(|channel| channel.end()).is_some()
     }
 
-    /// Subscribes at the other side.
+    /// Subscribes at the peer.
     pub(super) async fn follow(
         self: Arc<Self>,
         call: Invocation,
@@ -245,20 +219,23 @@ impl Shared {
     ) -> Result<(), CallError> {
         self.capacity().await?;
         let (answer, answered) = oneshot::channel();
-        let asked = Asked { shared: self.clone(), feed, gap, answer };
-        // Given up, it is remembered: what is answered after all is to be unsubscribed.
+        let asked = PendingSubscription { shared: self.clone(), feed, gap, answer };
+        // If this future is dropped, the call is remembered: a late response is unsubscribed.
         let pending = self.open(&call, Waiter::Subscription(Box::new(asked)))?;
         let answer = answered.await;
         pending.answered();
         answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
     }
 
-    /// The feed that follows the subscription of this item, and the delivery of the item; `None` for
-    /// any other notification.
+    /// Returns the feed of the subscription that an item belongs to, and the future that delivers the
+    /// item; `None` for any other notification.
     pub(super) fn followed(
         &self,
         params: Option<&Params>,
     ) -> Option<(Arc<Feed>, BoxFuture<'static, ()>)> {
+        if !self.subscriptions.follows_any.load(Ordering::Acquire) {
+            return None;
+        }
         let arrived = ItemParams::read(params)?;
         let id = Id::from_json(arrived.subscription.clone())?;
         let feed = self.subscriptions.table().as_ref()?.followed.get(&id)?.clone();
@@ -296,7 +273,7 @@ impl ItemWriter for Shared {
     fn forget(&self, id: &Id) {
         let removed = self.subscriptions.table().as_mut().map(|table| table.served.remove(id));
         drop(removed);
-        // A connection that closes waits for this.
+        // A closing connection waits until no subscription is served.
         self.wake_connection(self.state());
     }
 }

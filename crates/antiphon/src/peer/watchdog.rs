@@ -1,8 +1,8 @@
-//! Has the other side stopped moving?
+//! The stall timeout and the idle timeout of a connection.
 //!
-//! Looks at the connection a few times in each limit's span, and not at every message, so that time
-//! costs nothing while bytes flow. It ends a connection whose message has been under way, in or
-//! out, for a stall timeout without one byte of progress, and one that was idle for too long.
+//! Checks the connection a few times per timeout, and not at every message, so that the timeouts cost
+//! nothing while bytes move. A connection ends when a message, incoming or outgoing, is incomplete and no
+//! byte has moved for the stall timeout, or when the connection was idle for the idle timeout.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,31 +11,33 @@ use std::time::Duration;
 use antiphon_core::Limits;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::io::stall::{StallClock, StallWhile, check_interval};
 use crate::io::{Meter, WakeGated};
 
-/// What the connection is doing while it waits.
+/// The activity of a connection at the time of a check.
 #[derive(Clone, Copy)]
-pub(super) struct Waiting {
-    /// The sink does not take what is queued.
+pub(super) struct Activity {
+    /// The sink does not accept the queued messages.
     pub(super) write_blocked: bool,
-    /// The connection reads; a reader that pauses by its own choice cannot blame the other side.
+    /// The connection reads. While it has paused reading, an incomplete message is not the fault of
+    /// the peer.
     pub(super) reading: bool,
-    /// Requests run or calls wait.
+    /// Requests are running or calls are pending.
     pub(super) busy: bool,
-    /// Messages that came in so far, for transports that count no bytes.
+    /// The number of messages received, for transports that count no bytes.
     pub(super) received: u64,
-    /// Messages that the sink has taken so far.
+    /// The number of messages that the sink has accepted.
     pub(super) sent: u64,
 }
 
-/// What the watchdog has seen.
-pub(super) enum Look {
-    /// Something has moved since the last look.
-    Moving,
-    /// Nothing has.
-    Still,
-    /// It is over, for this reason.
-    End(String),
+/// The result of a check.
+pub(super) enum Liveness {
+    /// Something has moved since the last check.
+    Active,
+    /// Nothing has moved since the last check.
+    Idle,
+    /// A timeout is over, and the connection must end for this reason.
+    TimedOut(String),
 }
 
 pub(super) struct Watchdog {
@@ -43,68 +45,61 @@ pub(super) struct Watchdog {
     stall: Duration,
     idle: Option<Duration>,
     timer: WakeGated<Sleep>,
-    period: Duration,
-    /// The count when something last moved, and when that was.
-    moved: (u64, Instant),
-    /// Since when the sink takes nothing.
-    blocked: Option<(u64, Instant)>,
+    interval: Duration,
+    /// Counts what moves in both directions.
+    moved: StallClock<u64>,
+    /// Counts what is written, while the sink is blocked.
+    blocked: StallWhile<u64>,
 }
 
 impl Watchdog {
     pub(super) fn new(meter: Arc<Meter>, limits: &Limits) -> Self {
         let idle = limits.idle_timeout.unwrap_or(limits.stall_timeout);
-        let period = (idle.min(limits.stall_timeout) / 4)
-            .clamp(Duration::from_millis(5), Duration::from_secs(15));
+        let interval = check_interval(idle.min(limits.stall_timeout));
         Self {
             meter,
             stall: limits.stall_timeout,
             idle: limits.idle_timeout,
-            timer: WakeGated::new(sleep(period)),
-            period,
-            moved: (0, Instant::now()),
-            blocked: None,
+            timer: WakeGated::new(sleep(interval)),
+            interval,
+            moved: StallClock::new(0, Instant::now()),
+            blocked: StallWhile::new(),
         }
     }
 
-    /// Ready when it is time to look.
+    /// Ready when the next check is due.
     pub(super) fn poll_due(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.timer.poll(cx));
-        self.timer.change(|timer| timer.reset(Instant::now() + self.period));
+        self.timer.change(|timer| timer.reset(Instant::now() + self.interval));
         Poll::Ready(())
     }
 
-    /// What is to be done about a connection that does this.
-    pub(super) fn look(&mut self, waiting: Waiting) -> Look {
-        let (now, before) = (Instant::now(), self.moved.0);
-        match self.fault(now, waiting) {
-            Some(reason) => Look::End(reason),
-            None if self.moved.0 == before => Look::Still,
-            None => Look::Moving,
+    /// Checks the timeouts of a connection with this activity.
+    pub(super) fn check(&mut self, activity: Activity) -> Liveness {
+        let now = Instant::now();
+        let count = self.meter.moved() + activity.received + activity.sent;
+        let has_moved = self.moved.record(count, now);
+        match self.timed_out(now, activity) {
+            Some(reason) => Liveness::TimedOut(reason),
+            None if has_moved => Liveness::Active,
+            None => Liveness::Idle,
         }
     }
 
-    fn fault(&mut self, now: Instant, waiting: Waiting) -> Option<String> {
-        let count = self.meter.moved() + waiting.received + waiting.sent;
-        if count != self.moved.0 {
-            self.moved = (count, now);
-        }
-        let written = self.meter.bytes_written() + waiting.sent;
-        self.blocked = match self.blocked {
-            _ if !waiting.write_blocked => None,
-            Some((before, since)) if before == written => Some((before, since)),
-            _ => Some((written, now)),
-        };
+    fn timed_out(&mut self, now: Instant, activity: Activity) -> Option<String> {
         let stall = self.stall;
-        if self.blocked.is_some_and(|(_, since)| now - since >= stall) {
-            return Some(format!("the other side has read nothing for {stall:?}"));
+        let written = self.meter.bytes_written() + activity.sent;
+        let blocked = self.blocked.record(activity.write_blocked, written, now);
+        if blocked.is_some_and(|blocked| blocked >= stall) {
+            return Some(format!("the peer has not read for {stall:?}"));
         }
-        let still = now - self.moved.1;
-        if waiting.reading && still >= stall && self.meter.is_mid_message() {
-            return Some(format!("a message stood unfinished for {stall:?}"));
+        let still = self.moved.elapsed(now);
+        if activity.reading && still >= stall && self.meter.is_mid_message() {
+            return Some(format!("an incoming message was incomplete for {stall:?}"));
         }
         match self.idle {
-            Some(idle) if still >= idle && !waiting.busy => {
-                Some(format!("nothing was said for {idle:?}"))
+            Some(idle) if still >= idle && !activity.busy => {
+                Some(format!("no message within {idle:?}"))
             }
             _ => None,
         }

@@ -1,12 +1,13 @@
-//! A bounded queue to the sink: everything that is ready goes out in one write.
+//! The bounded write queue of a connection. All messages that are ready are sent in one write.
 //!
-//! [`Outbox`] is the end that handles and tasks push into, under the lock of `Shared`. [`Writer`] is
-//! the connection's own end, without a lock: answers that are ready at once go straight there.
+//! [`Outbox`] is the shared end: handles and tasks push into it under the lock of `Shared`. [`Writer`]
+//! is the end of the connection task, without a lock: replies that are ready at once are pushed there
+//! directly.
 //!
-//! Two kinds of messages are bounded in two ways. Calls and notifications of our own wait for room.
-//! Answers never wait, or a handler could hold what its own answer needs; the reader stops admitting
-//! requests instead. Were they counted together, two peers that both have much to say would both
-//! stop listening.
+//! Calls and replies are bounded separately. A sender of calls and notifications waits for capacity.
+//! Replies never wait, because a waiting handler could hold something that its own reply needs; instead,
+//! the reader stops admitting requests. If both were counted together, two peers that send much to each
+//! other would both stop reading.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,29 +16,30 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Bytes, BytesMut};
 
 use super::Shared;
-use super::wire::{Transport, TransportError};
+use super::transport::{Transport, TransportError};
 use crate::call::Stop;
 use crate::engine::ReplyBuffer;
 use crate::tap::Direction;
 
-/// One message on its way out.
+/// An encoded message in the write queue.
 pub(super) enum Outgoing {
-    /// To a request of the other side.
-    Answer(Bytes),
-    /// A call or notification of ours.
-    Own(Bytes),
+    /// The reply to a request of the peer.
+    Reply(Bytes),
+    /// A call, notification or cancellation of this side.
+    Call(Bytes),
 }
 
-/// Messages from anywhere, for the connection to collect.
+/// The messages that handles and tasks have queued, for the connection to collect.
 pub(super) struct Outbox {
     messages: VecDeque<Outgoing>,
-    /// Where our own messages are written, to be cut off.
+    /// The buffer in which calls are encoded. Each one is split off.
     scratch: BytesMut,
-    /// Bytes of our own messages, in here and in the writer.
-    own: usize,
+    /// The number of bytes of calls, here and in the writer.
+    call_bytes: usize,
     limit: usize,
-    /// The connection, when it sleeps.
+    /// The waker of the connection task.
     connection: Option<Waker>,
+    /// The wakers of the senders that wait for capacity.
     senders: Vec<Waker>,
 }
 
@@ -47,21 +49,22 @@ impl Outbox {
         Self {
             messages: VecDeque::new(),
             scratch: BytesMut::new(),
-            own: 0,
+            call_bytes: 0,
             limit,
             connection: None,
             senders: Vec::new(),
         }
     }
 
-    /// Writes a message of our own, of about this length, and queues it.
+    /// Encodes a call or notification of about this length, and queues it. The caller must wake the
+    /// connection.
     pub(super) fn write(&mut self, len: usize, write: impl FnOnce(&mut BytesMut)) {
         if self.scratch.capacity() < len {
             self.scratch.reserve(len.max(SCRATCH));
         }
         write(&mut self.scratch);
         let message = self.scratch.split().freeze();
-        self.push(Outgoing::Own(message));
+        self.push(Outgoing::Call(message));
     }
 
     /// Gives back the memory that an idle connection does not need.
@@ -70,16 +73,16 @@ impl Outbox {
         self.messages.shrink_to_fit();
     }
 
-    /// Queues a message; the connection is to be rung for.
+    /// Queues a message. The caller must wake the connection.
     pub(super) fn push(&mut self, message: Outgoing) {
-        if let Outgoing::Own(message) = &message {
-            self.own += message.len();
+        if let Outgoing::Call(message) = &message {
+            self.call_bytes += message.len();
         }
         self.messages.push_back(message);
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.own < self.limit
+        self.call_bytes < self.limit
     }
 
     /// Ready when a sender may push.
@@ -105,44 +108,46 @@ impl Outbox {
         self.connection.take()
     }
 
-    /// Drops what is queued and returns the senders that wait.
+    /// Drops the queued messages, and returns the wakers of the waiting senders.
     pub(super) fn close(&mut self) -> Vec<Waker> {
         self.messages.clear();
         std::mem::take(&mut self.senders)
     }
 }
 
-/// The connection's end of the queue.
+/// The end of the write queue that the connection task owns.
 #[derive(Default)]
 pub(super) struct Writer {
     messages: VecDeque<Outgoing>,
-    answers: usize,
-    own: usize,
-    /// What the outbox last heard of `own`.
+    /// The number of bytes of queued replies.
+    reply_bytes: usize,
+    /// The number of bytes of queued calls.
+    call_bytes: usize,
+    /// The value of `call_bytes` that was last stored in the outbox.
     reported: usize,
-    /// What the outbox wakes.
+    /// The waker that was last stored in the outbox.
     waker: Option<Waker>,
     unflushed: bool,
-    /// Where answers are written, to be cut off.
+    /// The buffer in which replies are encoded. Each one is split off.
     pub(super) scratch: ReplyBuffer,
-    /// Messages that the sink has taken.
+    /// The number of messages that the sink has accepted.
     pub(super) sent: u64,
 }
 
-/// What was found in the outbox.
-pub(super) struct News {
-    /// How the connection is to stop, if it is.
+/// The content of the outbox when it was collected.
+pub(super) struct Collected {
+    /// The stop that a handle has requested, if any.
     pub(super) stop: Option<Stop>,
-    /// Messages were queued.
-    pub(super) messages: bool,
+    /// Whether there were messages.
+    pub(super) has_messages: bool,
 }
 
-/// Room for messages that is taken at a time.
+/// The minimum capacity that the buffer of the outbox is grown by.
 const SCRATCH: usize = 4 * 1024;
 
 impl Writer {
     pub(super) fn new() -> Self {
-        Self { scratch: ReplyBuffer::lent(), ..Self::default() }
+        Self { scratch: ReplyBuffer::pooled(), ..Self::default() }
     }
 
     /// Gives back the memory that an idle connection does not need.
@@ -151,14 +156,14 @@ impl Writer {
         shared.state().outbox.release();
     }
 
-    /// Queues an answer, where there is one.
+    /// Queues a reply, if there is one.
     pub(super) fn answer(&mut self, answer: Option<Bytes>) {
-        answer.into_iter().for_each(|answer| self.push(Outgoing::Answer(answer)));
+        answer.into_iter().for_each(|answer| self.push(Outgoing::Reply(answer)));
     }
 
-    /// Queues the answer of a handler behind what the handler has said before.
+    /// Queues the reply of a handler behind the messages that the handler has sent before.
     pub(super) fn answer_after(&mut self, shared: &Shared, answer: Option<Bytes>) {
-        if shared.has_news() {
+        if shared.has_changes() {
             let mut state = shared.state();
             while let Some(message) = state.outbox.messages.pop_front() {
                 self.push(message);
@@ -169,20 +174,20 @@ impl Writer {
 
     fn push(&mut self, message: Outgoing) {
         match &message {
-            Outgoing::Answer(message) => self.answers += message.len(),
-            Outgoing::Own(message) => self.own += message.len(),
+            Outgoing::Reply(message) => self.reply_bytes += message.len(),
+            Outgoing::Call(message) => self.call_bytes += message.len(),
         }
         self.messages.push_back(message);
     }
 
-    /// Whether so many answers wait that no more requests should be admitted.
+    /// Whether so many replies are queued that no more requests should be admitted.
     pub(super) fn is_full(&self, shared: &Shared) -> bool {
-        self.answers >= shared.settings.limits.write_queue_bytes.max(1)
+        self.reply_bytes >= shared.settings.limits.write_queue_bytes.max(1)
     }
 
-    /// Whether answers have piled up past what honest requests can cause.
+    /// Whether more replies are queued than a peer can cause that reads its replies.
     pub(super) fn overflows(&self, shared: &Shared) -> bool {
-        self.answers
+        self.reply_bytes
             >= shared
                 .settings
                 .limits
@@ -190,25 +195,23 @@ impl Writer {
                 .saturating_add(shared.settings.limits.response_bytes)
     }
 
-    /// Whether everything has gone out.
+    /// Whether every message is written and flushed.
     pub(super) fn is_idle(&self) -> bool {
         self.messages.is_empty() && !self.unflushed
     }
 
-    /// Whether senders wait for room that there is by now: they learn of it when it is collected.
-    pub(super) fn owes_room(&self, shared: &Shared) -> bool {
+    /// Whether senders may wait for capacity that has become free. `collect` wakes them.
+    pub(super) fn owes_wakeups(&self, shared: &Shared) -> bool {
         let limit = shared.settings.limits.write_queue_bytes.max(1);
-        self.reported >= limit && self.own < limit
+        self.reported >= limit && self.call_bytes < limit
     }
 
-    /// Takes over what others have queued, gives back the room of what has gone out, and leaves the
-    /// waker for what comes next: all under one lock. Without news there is nothing to do; who waits
-    /// for room has rung.
-    ///
-    /// Some when there were news.
-    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) -> Option<News> {
+    /// Takes the messages from the outbox, returns the capacity of the messages that were sent, and
+    /// stores the waker for the next ones, all under one lock. Returns `None` without taking the lock if
+    /// nothing has changed: a sender that waits for capacity has set the flag.
+    pub(super) fn collect(&mut self, shared: &Shared, waker: &Waker) -> Option<Collected> {
         let known = self.waker.as_ref().is_some_and(|known| known.will_wake(waker));
-        if !shared.take_news() && known && !self.owes_room(shared) {
+        if !shared.take_changes() && known && !self.owes_wakeups(shared) {
             return None;
         }
         if !known {
@@ -217,21 +220,21 @@ impl Writer {
         let mut state = shared.state();
         let stop = state.stop;
         let outbox = &mut state.outbox;
-        let messages = !outbox.messages.is_empty();
+        let has_messages = !outbox.messages.is_empty();
         while let Some(message) = outbox.messages.pop_front() {
             self.push(message);
         }
-        outbox.own = self.own;
-        self.reported = self.own;
+        outbox.call_bytes = self.call_bytes;
+        self.reported = self.call_bytes;
         outbox.connection = Some(waker.clone());
-        let room = self.own < outbox.limit && !outbox.senders.is_empty();
+        let room = self.call_bytes < outbox.limit && !outbox.senders.is_empty();
         let senders = if room { std::mem::take(&mut outbox.senders) } else { Vec::new() };
         drop(state);
         senders.into_iter().for_each(Waker::wake);
-        Some(News { stop, messages })
+        Some(Collected { stop, has_messages })
     }
 
-    /// Hands everything to the sink and flushes once. Pending: the other side does not read.
+    /// Passes all messages to the sink and flushes once. Pending while the peer does not read.
     pub(super) fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -242,12 +245,12 @@ impl Writer {
             ready!(Pin::new(&mut *transport).poll_ready(cx))?;
             let message = match self.messages.pop_front() {
                 None => break,
-                Some(Outgoing::Answer(message)) => {
-                    self.answers -= message.len();
+                Some(Outgoing::Reply(message)) => {
+                    self.reply_bytes -= message.len();
                     message
                 }
-                Some(Outgoing::Own(message)) => {
-                    self.own -= message.len();
+                Some(Outgoing::Call(message)) => {
+                    self.call_bytes -= message.len();
                     message
                 }
             };

@@ -19,8 +19,8 @@ impl Borrow<[u8]> for MethodName {
     }
 }
 
-/// A fast hash without a secret key: the author of a service chooses the names, and no peer can add
-/// any.
+/// A fast hash without a secret key. It needs no key, because the author of a service chooses the names
+/// and a peer cannot add any.
 pub(super) type BuildNameHasher = BuildHasherDefault<NameHasher>;
 
 /// A multiplicative hash, eight bytes at a time.
@@ -46,7 +46,7 @@ impl Hasher for NameHasher {
     }
 
     fn finish(&self) -> u64 {
-        // The hash table uses bits of both ends.
+        // The hash table uses both the lowest and the highest bits.
         self.0 ^ (self.0 >> 32)
     }
 }

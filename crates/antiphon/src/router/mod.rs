@@ -47,18 +47,18 @@ use subscriptions::ServedTopic;
 /// ```
 #[derive(Clone, Default)]
 pub struct Router {
-    methods: HashMap<MethodName, Route, BuildNameHasher>,
-    fallback: Option<Fallback>,
+    methods: HashMap<MethodName, MethodRoute, BuildNameHasher>,
+    fallback: Option<FallbackFn>,
     #[cfg(feature = "openrpc")]
     pub(crate) descriptions: Vec<crate::openrpc::Described>,
 }
 
-type Method = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
+type MethodFn = Arc<dyn Fn(Option<Params>, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
 /// The target of a method name.
 #[derive(Clone)]
-enum Route {
-    Method(Method),
-    /// Subscribes. Where there are several topics, the first param names the kind.
+enum MethodRoute {
+    Method(MethodFn),
+    /// Subscribes. If there are several topics, the first param names the kind.
     Subscribe(Vec<ServedTopic>),
     /// Unsubscribes.
     Unsubscribe,
@@ -68,7 +68,7 @@ enum Route {
 #[cfg(feature = "validate")]
 pub(crate) type ParamsGuard = Arc<dyn Fn(Option<&Params>) -> Result<(), ErrorObject> + Send + Sync>;
 
-type Fallback = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
+type FallbackFn = Arc<dyn Fn(Invocation, Context) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 impl Router {
     /// A router without methods.
@@ -79,7 +79,7 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
-    /// [`RawJson`] accepts any params unparsed. A field that may be left out by position needs
+    /// [`RawJson`] accepts any params unparsed. A field that positional params may omit needs
     /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
     ///
     /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`
@@ -106,7 +106,7 @@ impl Router {
     {
         self.insert(
             name,
-            Route::Method(Arc::new(move |params, cx| match params::read(params) {
+            MethodRoute::Method(Arc::new(move |params, cx| match params::read(params) {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
                 Ok(params) => {
                     let reply = function(params, cx);
@@ -183,11 +183,11 @@ impl Router {
     pub fn nest(mut self, prefix: &str, other: Router) -> Self {
         for (name, entry) in other.methods {
             match entry {
-                Route::Subscribe(topics) => {
+                MethodRoute::Subscribe(topics) => {
                     topics.iter().for_each(|topic| self.add_topic(topic.prefixed(prefix)));
                 }
-                Route::Unsubscribe => {}
-                method @ Route::Method(_) => {
+                MethodRoute::Unsubscribe => {}
+                method @ MethodRoute::Method(_) => {
                     self = self.insert(&format!("{prefix}{}", name.0), method);
                 }
             }
@@ -205,38 +205,40 @@ impl Router {
         self.methods.keys().map(|name| &*name.0)
     }
 
-    fn insert(mut self, name: &str, entry: Route) -> Self {
-        let taken = self.methods.insert(MethodName(name.into()), entry).is_some();
+    fn insert(mut self, name: &str, route: MethodRoute) -> Self {
+        let taken = self.methods.insert(MethodName(name.into()), route).is_some();
         assert!(!taken, "method `{name}` is registered twice");
         self
     }
 
     /// Checks the params of a method before it runs; for a subscription, only those of this kind.
     #[cfg(feature = "validate")]
-    pub(crate) fn guard(&mut self, name: &str, kind: Option<&str>, look: ParamsGuard) {
+    pub(crate) fn guard(&mut self, name: &str, kind: Option<&str>, check: ParamsGuard) {
         match self.methods.get_mut(name.as_bytes()) {
-            Some(Route::Method(method)) => {
+            Some(MethodRoute::Method(method)) => {
                 let inner = method.clone();
-                *method = Arc::new(move |params, cx| match look(params.as_ref()) {
+                *method = Arc::new(move |params, cx| match check(params.as_ref()) {
                     Ok(()) => inner(params, cx),
                     Err(error) => Box::pin(std::future::ready(Err(error))),
                 });
             }
-            Some(Route::Subscribe(topics)) => {
+            Some(MethodRoute::Subscribe(topics)) => {
                 let of_kind = |topic: &&mut ServedTopic| topic.kind() == kind;
-                topics.iter_mut().filter(of_kind).for_each(|topic| topic.guard(look.clone()));
+                topics.iter_mut().filter(of_kind).for_each(|topic| topic.guard(check.clone()));
             }
-            Some(Route::Unsubscribe) | None => {}
+            Some(MethodRoute::Unsubscribe) | None => {}
         }
     }
 
     fn dispatch(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         match (self.methods.get(call.method.as_bytes()), &self.fallback) {
-            (Some(Route::Method(method)), _) => method(call.params, cx),
-            (Some(Route::Subscribe(topics)), _) => {
+            (Some(MethodRoute::Method(method)), _) => method(call.params, cx),
+            (Some(MethodRoute::Subscribe(topics)), _) => {
                 subscriptions::subscribe(topics, call.params, cx)
             }
-            (Some(Route::Unsubscribe), _) => Box::pin(subscriptions::unsubscribe(call.params, cx)),
+            (Some(MethodRoute::Unsubscribe), _) => {
+                Box::pin(subscriptions::unsubscribe(call.params, cx))
+            }
             (None, Some(fallback)) => fallback(call, cx),
             (None, None) => Box::pin(std::future::ready(Err(ErrorObject::method_not_found()))),
         }

@@ -18,7 +18,7 @@ impl Router {
     }
 
     pub(crate) fn add_description(mut self, described: Described) -> Self {
-        self.descriptions.retain(|other| !other.called.is(&described.called));
+        self.descriptions.retain(|other| !other.called.is_same(&described.called));
         self.descriptions.push(described);
         self
     }

@@ -16,13 +16,13 @@ use crate::context::{AfterReply, Context};
 use crate::subscription::{Channel, Sink, Topic};
 
 /// The future of a handler. Its error is the reply, unless the reply has been sent.
-type Work = BoxFuture<'static, Result<(), ErrorObject>>;
+type SubscriptionFuture = BoxFuture<'static, Result<(), ErrorObject>>;
 
 /// Serves the subscribe call.
 pub(crate) async fn open(
     topic: Arc<Topic>,
     cx: Context,
-    work: impl FnOnce(Sink) -> Work,
+    work: impl FnOnce(Sink) -> SubscriptionFuture,
 ) -> Outcome {
     if cx.id().is_none() {
         // A notification gets no response, so the subscriber would never learn the id.

@@ -10,20 +10,20 @@ use serde::de::DeserializeOwned;
 
 use super::method_name::MethodName;
 use super::serve_subscription;
-use super::{Route, Router, encode};
+use super::{MethodRoute, Router, encode};
 use crate::BoxFuture;
 use crate::context::Context;
 use crate::params;
 use crate::subscription::{Sink, Topic, split_kind};
 
-type Open =
+type OpenFn =
     Arc<dyn Fn(Option<Params>, Context, Arc<Topic>) -> BoxFuture<'static, Outcome> + Send + Sync>;
 
 /// A topic and the function that serves it.
 #[derive(Clone)]
 pub(super) struct ServedTopic {
     topic: Arc<Topic>,
-    open: Open,
+    open: OpenFn,
 }
 
 impl ServedTopic {
@@ -37,9 +37,9 @@ impl ServedTopic {
     }
 
     #[cfg(feature = "validate")]
-    pub(super) fn guard(&mut self, look: super::ParamsGuard) {
+    pub(super) fn guard(&mut self, check: super::ParamsGuard) {
         let inner = self.open.clone();
-        self.open = Arc::new(move |params, cx, topic| match look(params.as_ref()) {
+        self.open = Arc::new(move |params, cx, topic| match check(params.as_ref()) {
             Ok(()) => inner(params, cx, topic),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         });
@@ -120,7 +120,7 @@ impl Router {
         Fut: Future<Output = Result<(), ErrorObject>> + Send + 'static,
     {
         let function = Arc::new(function);
-        let open: Open = Arc::new(move |params, cx: Context, topic| {
+        let open: OpenFn = Arc::new(move |params, cx: Context, topic| {
             let function = function.clone();
             match params::read(params) {
                 Err(error) => Box::pin(std::future::ready(Err(error))),
@@ -141,17 +141,21 @@ impl Router {
     pub(super) fn add_topic(&mut self, served: ServedTopic) {
         let topic = &served.topic;
         let unsubscribe = MethodName((*topic.unsubscribe).into());
-        let ends = self.methods.entry(unsubscribe).or_insert(Route::Unsubscribe);
+        let unsubscribe_route = self.methods.entry(unsubscribe).or_insert(MethodRoute::Unsubscribe);
         let name = &*topic.unsubscribe;
-        assert!(matches!(ends, Route::Unsubscribe), "method `{name}` is registered twice");
+        assert!(
+            matches!(unsubscribe_route, MethodRoute::Unsubscribe),
+            "method `{name}` is registered twice"
+        );
         let subscribe = MethodName((*topic.subscribe).into());
-        let begins = self.methods.entry(subscribe).or_insert(Route::Subscribe(Vec::new()));
+        let subscribe_route =
+            self.methods.entry(subscribe).or_insert(MethodRoute::Subscribe(Vec::new()));
         let name = &*topic.subscribe;
         let is_other = |other: &Topic| {
             other.kind.is_some() && topic.kind.is_some() && other.kind != topic.kind
         };
-        let topics = match begins {
-            Route::Subscribe(topics) if topics.iter().all(|other| is_other(&other.topic)) => {
+        let topics = match subscribe_route {
+            MethodRoute::Subscribe(topics) if topics.iter().all(|other| is_other(&other.topic)) => {
                 Some(topics)
             }
             _ => None,

@@ -65,7 +65,7 @@ impl Router {
 /// Validates the params of one method.
 enum MethodCheck {
     /// Each param belongs to one argument.
-    Apart(check::ParamsCheck),
+    PerParam(check::ParamsCheck),
     /// One type takes all params: they are validated against its schema as a whole.
     Whole { by_name: bool, validator: Validator },
 }
@@ -77,22 +77,22 @@ impl MethodCheck {
         components: &Components,
     ) -> Result<Self, SchemaError> {
         let Some(schema) = whole else {
-            return check::ParamsCheck::new(method, components).map(Self::Apart);
+            return check::ParamsCheck::new(method, components).map(Self::PerParam);
         };
-        let by_name = takes_names(schema, components, DEPTH);
+        let by_name = accepts_object(schema, components, DEPTH);
         let validator = check::validator(method, schema, components)?;
         Ok(Self::Whole { by_name, validator })
     }
 
     fn check(&self, params: Option<&Params>) -> Result<(), ErrorObject> {
-        let fits = match (self, params) {
-            (Self::Apart(_), None) => Ok(()),
-            (Self::Apart(check), Some(params)) => check.check(params),
+        let checked = match (self, params) {
+            (Self::PerParam(_), None) => Ok(()),
+            (Self::PerParam(check), Some(params)) => check.check(params),
             (Self::Whole { by_name, validator }, None) => validate_empty(validator, *by_name),
             (Self::Whole { by_name, validator }, Some(params)) => check::to_value(params)
                 .and_then(|given| validate_whole(validator, *by_name, &given)),
         };
-        fits.map_err(|fault| invalid(&fault.path, &fault.reason))
+        checked.map_err(|fault| invalid(&fault.path, &fault.reason))
     }
 }
 
@@ -120,26 +120,26 @@ fn validate_empty(validator: &Validator, by_name: bool) -> Result<(), ParamsFaul
 /// The maximum depth of the search for an Object in a schema.
 const DEPTH: usize = 8;
 
-/// The keywords of a schema that apply to Objects only.
-const OF_OBJECTS: [&str; 4] =
+/// The keywords of a schema that only apply to Objects.
+const OBJECT_KEYWORDS: [&str; 4] =
     ["properties", "additionalProperties", "patternProperties", "required"];
 
-/// Whether a schema allows an Object, perhaps among others. serde also reads a struct from an Array, in
-/// an order of fields that the schema does not contain.
-fn takes_names(schema: &Value, components: &Components, depth: usize) -> bool {
+/// Whether a schema allows an Object, perhaps among other types. serde also reads a struct from an Array,
+/// whose order of fields the schema does not contain.
+fn accepts_object(schema: &Value, components: &Components, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return true };
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.strip_prefix("#/components/schemas/");
         let found = name.and_then(|name| components.schemas.get(name));
-        return found.is_none_or(|schema| takes_names(schema, components, depth));
+        return found.is_none_or(|schema| accepts_object(schema, components, depth));
     }
     let is_object = match schema.get("type") {
         Some(Value::Array(types)) => types.iter().any(|one| one == "object"),
         Some(one) => one == "object",
-        None => OF_OBJECTS.iter().any(|it| schema.get(it).is_some()),
+        None => OBJECT_KEYWORDS.iter().any(|it| schema.get(it).is_some()),
     };
     let parts = ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|it| schema.get(it)?.as_array());
-    is_object || parts.flatten().any(|part| takes_names(part, components, depth))
+    is_object || parts.flatten().any(|part| accepts_object(part, components, depth))
 }
 
 fn is_empty(given: &Value) -> bool {

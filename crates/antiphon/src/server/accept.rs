@@ -1,6 +1,7 @@
-//! The accept loop: one for every kind of listener.
+//! The accept loop, which is the same for every kind of listener.
 //!
-//! It decides who gets a place. A connection over the limit learns why; one far over it is dropped.
+//! It applies the connection limit. A connection over the limit receives an error; if too many receive
+//! one already, it is dropped.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+use super::endpoint_service::EndpointService;
 use super::listener::{BoxedStream, Connected, Listener, SourceKind};
-use super::port::Port;
-use super::service::Service;
+use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
@@ -23,25 +24,25 @@ use crate::peer::ConnectionPermit;
 #[cfg(feature = "memory")]
 use crate::transport::memory::{self, MemoryTransport};
 
-/// How long the loop rests when the system has no more files or memory to give.
-const REST: Duration = Duration::from_millis(50);
-/// How long a connection over the limit has to read why it is refused.
-const REFUSAL: Duration = Duration::from_secs(1);
+/// The pause after an accept error, such as when the system has no more file descriptors.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
+/// The time in which a connection over the limit must read its error.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection that was accepted and is not served yet.
 pub(super) trait Accepted: Send + 'static {
-    /// What serves it.
-    type Port;
+    /// The type that serves it.
+    type Server;
 
-    /// Serves it until it ends.
-    fn serve(self, port: &Arc<Self::Port>, permit: ConnectionPermit) -> BoxFuture<'static, ()>;
+    /// Serves the connection until it ends.
+    fn serve(self, server: &Arc<Self::Server>, permit: ConnectionPermit) -> BoxFuture<'static, ()>;
 
-    /// Tells it that there is no room.
-    fn refuse(self, port: &Arc<Self::Port>) -> BoxFuture<'static, ()>;
+    /// Sends the error that the connection limit is reached.
+    fn refuse(self, server: &Arc<Self::Server>) -> BoxFuture<'static, ()>;
 }
 
-impl Service {
-    /// Serves the connections of one endpoint until there are no more.
+impl WireService {
+    /// Serves the connections of one endpoint until its listener ends.
     pub(super) async fn accept(
         self,
         endpoint: Option<Endpoint>,
@@ -51,8 +52,8 @@ impl Service {
         match listener {
             Listener::Streams(source, protocol) => {
                 let secure = endpoint.is_some_and(|endpoint| endpoint.is_secure());
-                let port = Port::new(self, secure, &source, &protocol)?;
-                accept_streams(Arc::new(port), source, &name).await;
+                let endpoint = EndpointService::new(self, secure, &source, &protocol)?;
+                accept_streams(Arc::new(endpoint), source, &name).await;
                 Ok(())
             }
             #[cfg(feature = "memory")]
@@ -77,33 +78,33 @@ impl Service {
     }
 }
 
-async fn accept_streams(port: Arc<Port>, source: SourceKind, name: &str) {
-    let service = &port.service;
+async fn accept_streams(endpoint: Arc<EndpointService>, source: SourceKind, name: &str) {
+    let service = &endpoint.service;
     match source {
         #[cfg(feature = "tcp")]
         SourceKind::Tcp(socket) => {
             let next = |cx: &mut Poller<'_>| socket.poll_accept(cx).map(Some);
-            accept_all(service, &port, name, next).await;
+            accept_all(service, &endpoint, name, next).await;
         }
         #[cfg(all(feature = "unix", unix))]
         SourceKind::Unix(listener) => {
             let next = |cx: &mut Poller<'_>| listener.socket.poll_accept(cx).map(Some);
-            accept_all(service, &port, name, next).await;
+            accept_all(service, &endpoint, name, next).await;
         }
         SourceKind::Foreign(mut listener) => {
             let next = |cx: &mut Poller<'_>| {
                 let accepted = listener.poll_accept(cx);
                 accepted.map_ok(|(stream, remote)| ForeignStream(stream, remote)).map(Some)
             };
-            accept_all(service, &port, name, next).await;
+            accept_all(service, &endpoint, name, next).await;
         }
     }
 }
 
-/// Accepts until the source ends, and serves each connection in a task of its own.
+/// Accepts until the listener ends, and serves each connection in a task of its own.
 async fn accept_all<A: Accepted>(
-    service: &Service,
-    port: &Arc<A::Port>,
+    service: &WireService,
+    server: &Arc<A::Server>,
     name: &str,
     mut next: impl FnMut(&mut Poller<'_>) -> Poll<Option<io::Result<A>>>,
 ) {
@@ -113,14 +114,14 @@ async fn accept_all<A: Accepted>(
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, endpoint = name, "cannot accept a connection");
-                sleep(REST).await;
+                sleep(ERROR_PAUSE).await;
                 continue;
             }
         };
         if let Some(permit) = registry.admit() {
-            drop(registry.spawn(accepted.serve(port, permit)));
+            drop(registry.spawn(accepted.serve(server, permit)));
         } else if let Some(refusal) = registry.refusal() {
-            let refusing = timeout(REFUSAL, accepted.refuse(port));
+            let refusing = timeout(REFUSAL_TIMEOUT, accepted.refuse(server));
             drop(registry.spawn(Box::pin(async move {
                 let _held = refusal;
                 let _ = refusing.await;
@@ -131,66 +132,78 @@ async fn accept_all<A: Accepted>(
 
 #[cfg(feature = "tcp")]
 impl Accepted for (tokio::net::TcpStream, SocketAddr) {
-    type Port = Port;
+    type Server = EndpointService;
 
-    fn serve(self, port: &Arc<Port>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
-        port.serve_tcp(self.0, permit)
+    fn serve(
+        self,
+        endpoint: &Arc<EndpointService>,
+        permit: ConnectionPermit,
+    ) -> BoxFuture<'static, ()> {
+        endpoint.serve_tcp(self.0, permit)
     }
 
-    fn refuse(self, port: &Arc<Port>) -> BoxFuture<'static, ()> {
-        port.refuse_tcp(self.0)
+    fn refuse(self, endpoint: &Arc<EndpointService>) -> BoxFuture<'static, ()> {
+        endpoint.refuse_tcp(self.0)
     }
 }
 
 #[cfg(all(feature = "unix", unix))]
 impl Accepted for (tokio::net::UnixStream, tokio::net::unix::SocketAddr) {
-    type Port = Port;
+    type Server = EndpointService;
 
-    fn serve(self, port: &Arc<Port>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
-        port.serve_stream(self.0, Connection::new("unix"), permit)
+    fn serve(
+        self,
+        endpoint: &Arc<EndpointService>,
+        permit: ConnectionPermit,
+    ) -> BoxFuture<'static, ()> {
+        endpoint.serve_stream(self.0, Connection::new("unix"), permit)
     }
 
-    fn refuse(self, port: &Arc<Port>) -> BoxFuture<'static, ()> {
-        port.refuse_stream(self.0, Connection::new("unix"))
+    fn refuse(self, endpoint: &Arc<EndpointService>) -> BoxFuture<'static, ()> {
+        endpoint.refuse_stream(self.0, Connection::new("unix"))
     }
 }
 
-/// A connection of a foreign listener.
+/// A connection of a listener that the application implements.
 struct ForeignStream(BoxedStream, Option<SocketAddr>);
 
 impl Accepted for ForeignStream {
-    type Port = Port;
+    type Server = EndpointService;
 
-    fn serve(self, port: &Arc<Port>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
+    fn serve(
+        self,
+        endpoint: &Arc<EndpointService>,
+        permit: ConnectionPermit,
+    ) -> BoxFuture<'static, ()> {
         let facts = Connection::new("custom").from(self.1);
-        port.serve_stream(self.0, facts, permit)
+        endpoint.serve_stream(self.0, facts, permit)
     }
 
-    fn refuse(self, port: &Arc<Port>) -> BoxFuture<'static, ()> {
-        port.refuse_stream(self.0, Connection::new("custom").from(self.1))
+    fn refuse(self, endpoint: &Arc<EndpointService>) -> BoxFuture<'static, ()> {
+        endpoint.refuse_stream(self.0, Connection::new("custom").from(self.1))
     }
 }
 
 #[cfg(feature = "memory")]
 impl Accepted for MemoryTransport {
-    type Port = Service;
+    type Server = WireService;
 
-    fn serve(self, service: &Arc<Service>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
+    fn serve(self, service: &Arc<WireService>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
         service.serve_wire(memory::wire(self), permit)
     }
 
-    fn refuse(self, service: &Arc<Service>) -> BoxFuture<'static, ()> {
+    fn refuse(self, service: &Arc<WireService>) -> BoxFuture<'static, ()> {
         service.refuse_wire(memory::wire(self))
     }
 }
 
-/// A transport that the application has accepted, and its entry among the open ones.
+/// A transport that the application has accepted, and the token that counts it as open.
 struct AcceptedTransport(Connected, TaskTrackerToken);
 
 impl Accepted for AcceptedTransport {
-    type Port = Service;
+    type Server = WireService;
 
-    fn serve(self, service: &Arc<Service>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
+    fn serve(self, service: &Arc<WireService>, permit: ConnectionPermit) -> BoxFuture<'static, ()> {
         let Self(connected, open) = self;
         let served = connected(service);
         Box::pin(async move {
@@ -199,8 +212,8 @@ impl Accepted for AcceptedTransport {
         })
     }
 
-    /// A transport of the application is dropped: only it knows how to say more.
-    fn refuse(self, _: &Arc<Service>) -> BoxFuture<'static, ()> {
+    /// Drops the transport: only the application knows how to report an error on it.
+    fn refuse(self, _: &Arc<WireService>) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))
     }
 }

@@ -1,4 +1,4 @@
-//! From an endpoint, a listener or a transport to a server that is bound.
+//! Binds a server to an endpoint, a listener or a transport.
 
 use std::io;
 
@@ -75,10 +75,10 @@ impl Server {
         Ok(self)
     }
 
-    /// Serves one duplex transport. The server ends when the transport does, with an error if that
-    /// happened because of a failure.
+    /// Serves one duplex transport. The server ends when the transport ends, with an error if the
+    /// transport has failed.
     ///
-    /// The facts name the transport, and hold the remote address and the extensions that handlers
+    /// The facts hold the name of the transport, the remote address, and the extensions that handlers
     /// see.
     ///
     /// ```
@@ -135,7 +135,7 @@ pub enum BindError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The system refuses, or the endpoint cannot be listened on.
+    /// The system refuses, or the endpoint is not for servers.
     #[error("cannot listen on {endpoint}")]
     Failed {
         /// The endpoint.
@@ -153,7 +153,7 @@ fn connected(transport: impl Transport, facts: Connection) -> Connected {
     Box::new(move |service| service.serve_single(Wire::new(transport, facts)))
 }
 
-/// Binds an endpoint. Returns it with the port that was picked.
+/// Binds an endpoint. Returns it with the port that the system has assigned.
 async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
     let listener = match endpoint {
         #[cfg(feature = "http")]
@@ -204,7 +204,8 @@ fn protocol(endpoint: &Endpoint) -> io::Result<Protocol> {
         #[cfg(not(feature = "tls"))]
         secure if secure.is_secure() => Err(without_feature(secure)),
         Endpoint::Http { path, .. } | Endpoint::Ws { path, .. } if path.contains('?') => {
-            let reason = "a server has no query; remove everything from the `?` on";
+            let reason =
+                "the endpoint of a server has no query; remove the `?` and what follows it";
             Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
         }
         #[cfg(feature = "http")]
@@ -226,7 +227,7 @@ fn protocol(endpoint: &Endpoint) -> io::Result<Protocol> {
 fn not_listened_on(endpoint: &Endpoint) -> io::Error {
     let reason = match endpoint {
         Endpoint::Exec { .. } => {
-            "exec: can only be called; a server in a child process listens on stdio:"
+            "exec: is for clients only; a server in a child process listens on stdio:"
         }
         #[cfg(feature = "stdio")]
         Endpoint::Stdio { .. } => "stdio: has no listener; use Server::bind",

@@ -1,6 +1,6 @@
-//! Bound listeners: where connections come from, and the protocol that is spoken on them.
+//! Bound listeners, and the protocol of each.
 //!
-//! A listener never serves anything: `accept.rs` takes its connections, `port.rs` serves them.
+//! A listener does not serve connections: `accept.rs` accepts them, `endpoint_service.rs` serves them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,19 +11,19 @@ use antiphon_core::framing::Framing;
 use futures_core::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::service::Service;
+use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::transport;
 
-/// A listener of any kind: it accepts byte streams.
+/// A listener that accepts byte streams.
 ///
-/// Implement it to serve sockets that this library does not know, such as those of a virtual machine
+/// Implement it to serve sockets that this library does not provide, such as those of a virtual machine
 /// or of a simulated network. See [`Server::from_listener`](crate::Server::from_listener).
 pub trait Accept: Send + 'static {
     /// An accepted connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Accepts the next connection, with the address of its client where there is one.
+    /// Accepts the next connection, with the address of its client if it has one.
     ///
     /// After an error the server waits 50 ms and polls again.
     fn poll_accept(
@@ -31,8 +31,8 @@ pub trait Accept: Send + 'static {
         cx: &mut Poller<'_>,
     ) -> Poll<io::Result<(Self::Stream, Option<SocketAddr>)>>;
 
-    /// The address that the listener is bound to, where it has one. HTTP refuses foreign `Host`
-    /// headers on a loopback address.
+    /// The address that the listener is bound to, if it has one. On a loopback address, HTTP rejects
+    /// requests whose `Host` header names another host.
     fn local_addr(&self) -> Option<SocketAddr> {
         None
     }
@@ -47,7 +47,7 @@ pub trait Accept: Send + 'static {
     }
 }
 
-/// The origin of byte streams.
+/// A listener of byte streams, of any type.
 #[doc(hidden)]
 pub struct Source(pub(super) SourceKind);
 
@@ -102,13 +102,13 @@ impl Accept for tokio::net::UnixListener {
         tokio::net::UnixListener::poll_accept(self, cx).map_ok(|(stream, _)| (stream, None))
     }
 
-    /// Its file stays when the server ends: the server has not made it.
+    /// The socket file remains when the server ends, because the server has not created it.
     fn into_source(self) -> Source {
         Source(SourceKind::Unix(transport::unix::UnixSocket::from(self)))
     }
 }
 
-/// A byte stream of a foreign listener.
+/// A byte stream of a listener that the application implements.
 pub(super) type BoxedStream = Box<dyn ByteStream>;
 
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -144,26 +144,27 @@ impl<A: Accept> AcceptBoxed for Boxed<A> {
 /// The protocol on a listener of byte streams.
 #[derive(Clone, Debug)]
 pub(super) enum Protocol {
-    /// Framed messages; without a framing, the first bytes of the client tell it.
+    /// Framed messages. Without a framing, it is detected from the first bytes of the client.
     Framed(Option<Framing>),
-    /// HTTP under this path; WebSockets where the feature is on.
+    /// HTTP under this path, and WebSockets if the feature is enabled.
     #[cfg(feature = "http")]
     Http { path: String, websocket_only: bool },
 }
 
-/// The connections of one endpoint.
+/// The listener of one endpoint.
 pub(super) enum Listener {
     Streams(SourceKind, Protocol),
     #[cfg(feature = "memory")]
     Memory(transport::memory::MemoryListener),
     /// Transports that the application accepts.
     Transports(Pin<Box<dyn Stream<Item = Connected> + Send>>),
-    /// The one connection of an endpoint that has no more, such as `stdio:`.
+    /// An endpoint that has exactly one connection, such as `stdio:`.
     Single(Connected),
 }
 
-/// A connection that is open: served when the service is known. The output says how it ended.
-pub(super) type Connected = Box<dyn FnOnce(&Service) -> BoxFuture<'static, io::Result<()>> + Send>;
+/// An open connection: a closure that serves it, once the service is known. Fails if the connection did.
+pub(super) type Connected =
+    Box<dyn FnOnce(&WireService) -> BoxFuture<'static, io::Result<()>> + Send>;
 
 impl Listener {
     /// A second listener on the same socket, for another thread; `None` if it cannot be shared.
@@ -192,7 +193,7 @@ impl Listener {
     }
 }
 
-/// A listener on its way to another thread: it is registered with the runtime there.
+/// A socket that is moved to another thread, to be registered with the runtime there.
 #[cfg(unix)]
 pub(super) enum SharedListener {
     #[cfg(feature = "tcp")]

@@ -1,15 +1,15 @@
-//! Listening, on any number of endpoints at once.
+//! The server: serves one handler on any number of endpoints.
 
 mod accept;
 mod bind;
+mod endpoint_service;
 #[cfg(feature = "http")]
 mod http_settings;
 mod listener;
-mod port;
-mod service;
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
+mod wire_service;
 
 use std::fmt;
 use std::io;
@@ -32,9 +32,9 @@ use crate::transport;
 pub use bind::BindError;
 pub use listener::Accept;
 use listener::Listener;
-use service::Service;
+use wire_service::WireService;
 
-/// A server that is bound and not yet serving.
+/// A server that is bound to its endpoints. It serves when [`serve`](Self::serve) is awaited.
 ///
 /// ```no_run
 /// use antiphon::{Context, Router, Server};
@@ -48,7 +48,7 @@ use service::Service;
 /// server.serve_until(router, async { drop(tokio::signal::ctrl_c().await) }).await?;
 /// # Ok(()) }
 /// ```
-#[must_use = "it serves when `serve` is awaited"]
+#[must_use = "a server serves only when `serve` is awaited"]
 pub struct Server {
     listeners: Vec<(Option<Endpoint>, Listener)>,
     limits: Limits,
@@ -64,31 +64,32 @@ pub struct Server {
 }
 
 impl Server {
-    /// The bounds of the server and its connections.
+    /// Sets the limits of the server and of its connections.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Reads `"params": null` as absent, for clients that write it so; it is an error otherwise.
+    /// Accepts `"params": null` as absent params, for clients that send it. By default it is an error.
     pub fn null_params(mut self, accept: bool) -> Self {
         self.null_params = accept;
         self
     }
 
-    /// Serves from this many threads: the runtime that it is served in, and for each further one a
-    /// single-threaded runtime with an acceptor of its own.
+    /// Sets the number of threads: the runtime of the caller, and one single-threaded runtime with its own
+    /// accept loop per further thread.
     ///
-    /// A connection stays on its thread, which is faster than a runtime of many threads that hand
-    /// connections to each other; but a handler that blocks its thread holds up all connections
-    /// there. Best served in a single-threaded runtime. `stdio:` and `memory:` stay on the first.
+    /// A connection stays on its thread. This is faster than a multi-threaded runtime, which moves
+    /// connections between threads, but a handler that blocks its thread delays all connections of the
+    /// thread. Call it from a single-threaded runtime for the best result. `stdio:` and `memory:` stay on
+    /// the first thread.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Attaches what the application knows to each new connection, or HTTP request, as extensions;
-    /// handlers find them in [`Context::extensions`](crate::Context::extensions).
+    /// Runs a closure for each new connection or HTTP request before it is served. The closure can attach
+    /// extensions, which handlers find in [`Context::extensions`](crate::Context::extensions).
     pub fn on_connect(
         mut self,
         complete: impl Fn(&mut Connection) + Send + Sync + 'static,
@@ -97,33 +98,34 @@ impl Server {
         self
     }
 
-    /// Shows every message of every connection and HTTP request to a [`Tap`].
+    /// Passes every message of every connection and HTTP request to a [`Tap`].
     pub fn tap(mut self, tap: impl Tap) -> Self {
         self.tap = Taps::new(tap);
         self
     }
 
-    /// Which notifications mean more than the specification says, on whatever can call back: how a
-    /// call is cancelled, and how its progress is told.
+    /// Sets the dialect: the notifications that cancel calls and report their progress. It applies to
+    /// duplex connections, and to HTTP event streams. Plain JSON-RPC, the default, has none.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// What `https://`, `wss://` and `tls://` show, and which clients they take. Without it, a server
-    /// on one of these serves nothing.
+    /// Sets the certificate of the server and the accepted client certificates for `https://`, `wss://`
+    /// and `tls://`. Without it, serving one of these endpoints fails.
     #[cfg(feature = "tls")]
     pub fn tls(mut self, tls: impl Into<transport::tls::TlsServer>) -> Self {
         self.tls = Some(tls.into());
         self
     }
 
-    /// Where it listens, with the ports that were picked.
+    /// The endpoints of the server, with the ports that the system has assigned.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().filter_map(|(endpoint, _)| endpoint.as_ref()).collect()
     }
 
-    /// Serves until every endpoint has ended, which only `stdio:` does by itself.
+    /// Serves until every endpoint has ended. `stdio:` and the transports of the application end by
+    /// themselves; other endpoints never do.
     pub async fn serve(self, handler: impl Handler) -> io::Result<()> {
         self.serve_until(handler, std::future::pending()).await
     }
@@ -140,13 +142,13 @@ impl Server {
     ///     tokio::spawn(async move { peer.notify("welcome", ["hello"]).await });
     ///     Router::new()
     /// }));
-    /// let (said, mut heard) = tokio::sync::mpsc::unbounded_channel();
-    /// let ears = Router::new().notification("welcome", move |(text,): (String,), _cx: Context| {
-    ///     let _ = said.send(text);
+    /// let (sender, mut greetings) = tokio::sync::mpsc::unbounded_channel();
+    /// let handler = Router::new().notification("welcome", move |(text,): (String,), _cx: Context| {
+    ///     let _ = sender.send(text);
     ///     async {}
     /// });
-    /// let _client = Client::builder().handler(ears).connect("memory:greeting").await?;
-    /// assert_eq!(heard.recv().await.as_deref(), Some("hello"));
+    /// let _client = Client::builder().handler(handler).connect("memory:greeting").await?;
+    /// assert_eq!(greetings.recv().await.as_deref(), Some("hello"));
     /// # Ok(()) }
     /// ```
     pub async fn serve_with<F, H>(self, make: F) -> io::Result<()>
@@ -157,7 +159,7 @@ impl Server {
         self.serve(PerConnection::new(make)).await
     }
 
-    /// Serves until this is ready; then stops accepting, lets what runs finish within the shutdown
+    /// Serves until `stop` is ready. Then it stops accepting, waits for running calls up to the shutdown
     /// timeout, and cancels the rest.
     pub async fn serve_until(
         self,
@@ -175,7 +177,7 @@ impl Server {
             dialect: self.dialect.unless_plain(),
             ..Settings::new(self.limits)
         };
-        let service = Service {
+        let service = WireService {
             handler: Arc::new(handler),
             settings: Arc::new(settings),
             registry,
@@ -184,7 +186,7 @@ impl Server {
             #[cfg(feature = "tls")]
             tls: self.tls,
         };
-        // However this ends, dropped in the middle included, nothing is served after it.
+        // Ends every connection when this future ends or is dropped.
         let _guard = service.registry.stop_on_drop();
         let _threads = threads::start(self.threads.saturating_sub(1), &self.listeners, &service)?;
         let mut acceptors = JoinSet::new();
@@ -194,7 +196,12 @@ impl Server {
         let ended = async {
             let mut outcome = Ok(());
             while let Some(ended) = acceptors.join_next().await {
-                outcome = outcome.and(ended.unwrap_or_else(|panic| Err(io::Error::other(panic))));
+                let ended = ended.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+                // The error is returned when the others have ended, which may be never.
+                if let (Err(error), false) = (&ended, acceptors.is_empty()) {
+                    tracing::error!(%error, "an endpoint has failed; the others go on");
+                }
+                outcome = outcome.and(ended);
             }
             outcome
         };

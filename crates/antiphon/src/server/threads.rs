@@ -1,8 +1,8 @@
-//! A server on several threads, each with a runtime and an acceptor of its own.
+//! A server on several threads, each with its own runtime and accept loop.
 //!
-//! A connection stays on the thread that has accepted it: nothing is handed from core to core, which
-//! costs more than a small call. Rejected: `SO_REUSEPORT`, where the kernel deals connections out by
-//! their addresses, and an idle thread cannot help a busy one. Here all accept from one queue.
+//! A connection stays on the thread that has accepted it, because moving work between cores costs more
+//! than a small call. All threads accept from one queue. `SO_REUSEPORT` was rejected: with it, the kernel
+//! assigns connections by their addresses, and an idle thread cannot take those of a busy one.
 
 use std::io;
 use std::thread;
@@ -13,18 +13,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Endpoint;
 use super::listener::{Listener, SharedListener};
-use super::service::Service;
+use super::wire_service::WireService;
 
-/// The threads beside the one that serves anyway; they end when it is dropped.
+/// The additional threads of a server. They end when it is dropped.
 pub(super) struct Threads {
     _end: DropGuard,
 }
 
-/// Starts this many more threads on the listeners that can be shared.
+/// Starts this many additional threads, which accept from the listeners that can be shared.
 pub(super) fn start(
     threads: usize,
     listeners: &[(Option<Endpoint>, Listener)],
-    service: &Service,
+    service: &WireService,
 ) -> io::Result<Threads> {
     let end = CancellationToken::new();
     for number in 0..threads {
@@ -44,7 +44,7 @@ pub(super) fn start(
 
 async fn accept(
     shared: Vec<(Option<Endpoint>, SharedListener)>,
-    service: Service,
+    service: WireService,
     end: CancellationToken,
 ) {
     let stopping = service.registry.stopping();
@@ -60,6 +60,6 @@ async fn accept(
         () = end.cancelled() => {}
     }
     acceptors.shutdown().await;
-    // What was accepted here is finished here.
+    // The connections of this thread finish here, so its runtime must run until the server has ended.
     end.cancelled().await;
 }

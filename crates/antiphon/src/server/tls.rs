@@ -7,7 +7,7 @@ use antiphon_core::{ErrorObject, Id, encode};
 use bytes::BytesMut;
 
 use super::listener::Protocol;
-use super::service::Service;
+use super::wire_service::WireService;
 use super::{Endpoint, Server};
 use crate::io::tls::Acceptor;
 #[cfg(feature = "http")]
@@ -29,8 +29,8 @@ fn without_certificate(endpoint: &Endpoint) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-/// The TLS side of an endpoint, which agrees on the protocols that it serves.
-pub(super) fn acceptor(service: &Service, protocol: &Protocol) -> io::Result<Acceptor> {
+/// The TLS acceptor of an endpoint, which negotiates the HTTP versions that the endpoint serves.
+pub(super) fn acceptor(service: &WireService, protocol: &Protocol) -> io::Result<Acceptor> {
     let tls =
         service.tls.as_ref().ok_or_else(|| io::Error::other("the server has no certificate"))?;
     let protocols = match protocol {
@@ -43,13 +43,13 @@ pub(super) fn acceptor(service: &Service, protocol: &Protocol) -> io::Result<Acc
     Ok(Acceptor::new(tls, protocols, service.settings.limits.handshake_timeout))
 }
 
-/// The answer to a client that speaks plain HTTP.
+/// The reply to a client that speaks plain HTTP.
 #[cfg(feature = "http")]
 pub(super) const REQUIRES_HTTPS: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: text/plain\r\n\
     content-length: 36\r\nconnection: close\r\n\r\nthis port speaks TLS; call https://\n";
 
-/// The answer to a client that speaks plain JSON-RPC.
+/// The reply to a client that speaks plain JSON-RPC.
 pub(super) fn requires_tls(framing: Option<Framing>) -> BytesMut {
     let error = ErrorObject::invalid_request().with_data("this port speaks TLS; call tls://");
     let (mut message, mut text) = (BytesMut::new(), BytesMut::new());

@@ -14,7 +14,8 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::subscription::Follower;
 
-/// Any service that can send the calls of a client. Every ready layer of a [`CallerService`] is one.
+/// Any service that can send the calls of a client: a [`CallerService`], with or without built-in layers
+/// around it.
 pub trait OutgoingService: CallService<OutgoingCall, Future: Send> + Send + Sync + 'static {}
 
 impl<S> OutgoingService for S where

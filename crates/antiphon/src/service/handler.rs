@@ -16,7 +16,7 @@ use crate::context::Context;
 /// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
 /// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves a request. The outcome is its response. A panic is answered with -32603.
+    /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;
 
     /// Serves a notification. The next message waits until the future completes.

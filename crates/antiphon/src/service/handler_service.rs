@@ -154,8 +154,7 @@ where
     }
 }
 
-/// The handler of one connection. It travels in the context, through the layers, to the innermost
-/// service.
+/// The handler of one connection. The context carries it through the layers to the innermost service.
 struct ConnectionHandler {
     handler: Arc<dyn Handler>,
     /// The service whose handler it replaces.

@@ -10,6 +10,20 @@ use crate::context::Context;
 use crate::error::BoxError;
 
 /// A call or notification on its way to a handler.
+///
+/// A layer of a server that adds a value to each call:
+///
+/// ```
+/// use antiphon::layer::IncomingCall;
+/// use antiphon::{Handler, Router};
+/// use tower::util::MapRequestLayer;
+///
+/// let service = Router::new().layer(MapRequestLayer::new(|mut request: IncomingCall| {
+///     request.call.extensions.insert(std::time::Instant::now());
+///     request
+/// }));
+/// # drop(service);
+/// ```
 #[derive(Clone, Debug)]
 pub struct IncomingCall {
     /// The method and the params.

@@ -1,7 +1,7 @@
 //! The calls that layers see, in both directions.
 //!
-//! The ready layers are written once for both directions. [`LayerCall`] is all that they know of a call,
-//! and [`CallService`] is all that they know of the service that they wrap.
+//! The built-in layers are written once for both directions. They access a call only through
+//! [`LayerCall`], and the service that they wrap only through [`CallService`].
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub trait LayerCall: sealed::Sealed + Send + Sized + 'static {
     /// The error of a call that exceeds its time limit.
     fn timed_out(limit: Duration) -> Self::Error;
 
-    /// Converts the error of a foreign layer.
+    /// Converts the error of a layer from another crate.
     fn from_box_error(error: BoxError) -> Self::Error;
 
     /// The error code to report for an error; -32603 for a local failure.

@@ -1,9 +1,9 @@
 //! A handler or a caller as a `tower` service, and back.
 //!
-//! [`Handler::layer`](crate::Handler::layer) and [`Client::layer`](crate::Client::layer) are built on this
-//! module: a [`HandlerService`] or a [`CallerService`] is the innermost service, and [`Layered`] or
+//! [`Handler::layer`] and [`Client::layer`](crate::Client::layer) are built on
+//! this module: a [`HandlerService`] or a [`CallerService`] is the innermost service, and [`Layered`] or
 //! [`LayeredCaller`] turns the service with its layers into a handler or a caller again. This module
-//! contains no layer. The ready layers are in [`layer`](crate::layer), which also exports these types.
+//! contains no layer. The built-in layers are in [`layer`](crate::layer), which also exports these types.
 
 mod caller_service;
 mod handler;

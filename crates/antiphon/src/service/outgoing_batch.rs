@@ -1,11 +1,11 @@
 //! A batch whose entries pass layers one by one, and are sent together.
 //!
-//! Each entry passes the layers as a call of its own, concurrently with the others. At the innermost
-//! service it is handed over here and waits for its reply. Each time the batch is polled, every entry
-//! that can make progress does so first; then all entries that were handed over are sent as one batch,
-//! in their order. The batch never waits for an entry that a layer holds: that entry may itself wait
-//! for one that has arrived, for example for a permit of a concurrency limit. It is sent later, with
-//! any others that arrive in the same poll. So there is no timer and no deadlock.
+//! Each entry passes the layers as a call of its own, concurrently with the others. The innermost service
+//! hands the entry over to this module, and the entry then waits for its reply. Each poll of the batch
+//! first lets every entry make progress. Then it sends all entries that were handed over as one batch, in
+//! their order. The batch never waits for an entry that a layer delays, because that entry may wait for
+//! another entry of the batch, for example for its permit of a concurrency limit. A delayed entry is sent
+//! later, with any others that arrive in the same poll. So there is no timer and no deadlock.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -19,6 +19,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::call::exchange::missing_reply;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
 
 type Reply = Result<RawJson, CallError>;
@@ -135,10 +136,6 @@ async fn send_group(group: Vec<ArrivedEntry>, caller: &dyn Caller) -> Result<(),
             Err(error)
         }
     }
-}
-
-fn missing_reply() -> CallError {
-    CallError::Protocol("the response to the batch lacks this call".to_owned())
 }
 
 /// An entry that has passed its layers.

@@ -14,6 +14,22 @@ use crate::error::BoxError;
 use crate::subscription::Follower;
 
 /// A call or notification of a client, on its way to the connection.
+///
+/// A layer of a client that adds a header to each call:
+///
+/// ```
+/// use antiphon::http::HeaderValue;
+/// use antiphon::layer::OutgoingCall;
+/// use antiphon::{Client, http::header::USER_AGENT};
+/// use tower::util::MapRequestLayer;
+///
+/// # fn example(client: Client) -> Client {
+/// client.layer(MapRequestLayer::new(|mut request: OutgoingCall| {
+///     request.call.headers_mut().insert(USER_AGENT, HeaderValue::from_static("ada"));
+///     request
+/// }))
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct OutgoingCall {
     /// The method and the params. Its [`extensions`](Invocation::extensions) and

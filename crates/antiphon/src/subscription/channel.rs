@@ -83,8 +83,9 @@ impl Drop for Woken {
     }
 }
 
-/// The queue of a subscription has this fraction of the limit of its connection, which serves many.
-const SHARE: usize = 16;
+/// The divisor of the connection's byte limit that gives the byte limit of one subscription. A connection
+/// serves many subscriptions.
+const QUEUE_DIVISOR: usize = 16;
 
 impl Channel {
     pub(crate) fn new(
@@ -96,7 +97,7 @@ impl Channel {
     ) -> Self {
         let head = item_message::head(&topic.item, &id);
         let state = ChannelState {
-            queue: ItemQueue::new(topic.buffer, queue_bytes / SHARE),
+            queue: ItemQueue::new(topic.buffer, queue_bytes / QUEUE_DIVISOR),
             accepted: false,
             released: false,
             closing: None,
@@ -162,7 +163,7 @@ impl Channel {
         let mut outcome = Poll::Ready(Ok(()));
         match self.topic.overflow {
             _ if state.queue.has_room(&next) => state.queue.push(next),
-            Overflow::DropOldest => drop(state.queue.push_over(next)),
+            Overflow::DropOldest => drop(state.queue.push_dropping_oldest(next)),
             Overflow::Close => {
                 state.closing = Some(Closing::Failed(too_slow()));
                 outcome = Poll::Ready(Err(SinkClosed));
@@ -234,7 +235,7 @@ impl Channel {
             woken.senders.append(&mut state.senders);
         }
         let Some(closing) = &state.closing else { return Poll::Pending };
-        if self.topic.says_end || matches!(closing, Closing::Failed(_)) {
+        if self.topic.notifies_end || matches!(closing, Closing::Failed(_)) {
             let lost = state.queue.lost();
             let mut write =
                 |out: &mut BytesMut| item_message::encode_closing(&self.head, lost, closing, out);
@@ -246,8 +247,8 @@ impl Channel {
         Poll::Ready(())
     }
 
-    /// Accepts no more items; the waiting items still go out. The first reason counts, except that an error
-    /// replaces the normal end: a handler that fails drops its sink first.
+    /// Accepts no more items; the waiting items still go out. The first reason counts. Only an error
+    /// replaces a normal end, because a handler that fails drops its sink before its error is known.
     pub(crate) fn close(&self, closing: Closing) {
         let mut state = self.state();
         if matches!(

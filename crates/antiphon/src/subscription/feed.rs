@@ -30,8 +30,8 @@ impl std::fmt::Debug for Follower {
 
 pub(crate) struct Feed {
     pub(crate) topic: Topic,
-    /// The feed outlives its connection: the client will subscribe again.
-    survives: AtomicBool,
+    /// The client subscribes again after a lost connection, so the feed does not end with it.
+    resubscribes: AtomicBool,
     state: Mutex<FeedState>,
 }
 
@@ -121,7 +121,7 @@ impl Feed {
             reader: None,
             waiting: Vec::new(),
         };
-        Self { topic, survives: AtomicBool::new(false), state: Mutex::new(state) }
+        Self { topic, resubscribes: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, FeedState> {
@@ -139,20 +139,20 @@ impl Feed {
         true
     }
 
-    /// Lets the feed outlive its connection.
-    pub(crate) fn survive(&self) {
-        self.survives.store(true, Ordering::Release);
+    /// Keeps the feed open when its connection ends.
+    pub(crate) fn set_resubscribes(&self) {
+        self.resubscribes.store(true, Ordering::Release);
     }
 
-    fn survives(&self) -> bool {
-        self.survives.load(Ordering::Acquire)
+    fn resubscribes(&self) -> bool {
+        self.resubscribes.load(Ordering::Acquire)
     }
 
     pub(crate) fn attached(&self) -> Option<Attached> {
         self.state().attached.clone()
     }
 
-    /// Accepts a message; waits for room if the topic says so.
+    /// Accepts a message. Waits for room if the topic has [`Overflow::Wait`].
     pub(crate) async fn deliver(self: Arc<Self>, arrived: ItemParams) {
         let ItemParams { lost, result, error, closed, .. } = arrived;
         if lost > 0 {
@@ -162,8 +162,9 @@ impl Feed {
         poll_fn(|poller| self.poll_push(&mut item, poller)).await;
         match (error, closed) {
             (Some(error), _) => self.end(Ended::Failed(error.into())),
-            // For a client that reconnects, the restart of a server is like a crash: not the end.
-            (None, Some(reason)) if reason == SHUTTING_DOWN && self.survives() => {
+            // A client that reconnects subscribes again after a restart of the server, as after a
+            // crash. So the feed does not end.
+            (None, Some(reason)) if reason == SHUTTING_DOWN && self.resubscribes() => {
                 self.disconnect(&reason.into());
             }
             (None, Some(reason)) => self.end(Ended::Over(reason)),
@@ -209,7 +210,7 @@ impl Feed {
             return Poll::Ready(());
         }
         match self.topic.overflow {
-            // The excess at the end is bounded by what the connection held.
+            // The queue may exceed its limit, by at most the items that the connection held.
             Overflow::Wait => state.append(next),
             _ => state.push(next),
         }
@@ -221,8 +222,8 @@ impl Feed {
     pub(crate) fn notice(&self, what: Notice) {
         let mut state = self.state();
         let after = state.received;
-        // A second notice at the same position merges with the first: there are never more notices than
-        // items.
+        // A second notice at the same position merges with the first, so there are never more notices
+        // than items.
         match (state.notices.back_mut(), &what) {
             (Some(PlacedNotice { after: before, what: Notice::Lost(sum) }), Notice::Lost(more))
                 if *before == after =>
@@ -267,7 +268,7 @@ impl Feed {
 
     /// The connection has ended; the client may reconnect.
     pub(crate) fn disconnect(&self, reason: &Arc<str>) {
-        if self.survives() {
+        if self.resubscribes() {
             self.state().attached = None;
         } else {
             self.end(Ended::Disconnected(reason.clone()));
@@ -309,12 +310,12 @@ impl FeedState {
     }
 
     fn push(&mut self, item: RawJson) {
-        self.taken += self.queue.push_over(item);
+        self.taken += self.queue.push_dropping_oldest(item);
         self.received += 1;
         self.merge_notices();
     }
 
-    /// Merges the notices between dropped items: there are never more notices than items.
+    /// Merges the notices between dropped items, so that there are never more notices than items.
     fn merge_notices(&mut self) {
         let mut gap = None;
         while self.notices.front().is_some_and(|notice| notice.after <= self.taken)

@@ -1,7 +1,7 @@
 //! The notification that carries an item.
 //!
-//! Its params are `{"subscription": id, "result": item}`, as in Ethereum. Further members are optional for
-//! a reader: `lost`, the number of items dropped before this one, and in the last message `closed`, a
+//! Its params are `{"subscription": id, "result": item}`, as in Ethereum. A reader may ignore the further
+//! members: `lost` is the number of items dropped before this one. The last message has `closed`, a
 //! reason, or `error`, an error object.
 
 use antiphon_core::{ErrorObject, Id, JsonKind, Method, Params, RawJson};
@@ -89,7 +89,7 @@ pub(super) enum ItemError {
     Other(serde_json::Value),
 }
 
-/// Reads a present `null` as an item.
+/// Reads `null` as an item, not as an absent member.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<RawJson>, D::Error> {
     RawJson::deserialize(deserializer).map(Some)
 }

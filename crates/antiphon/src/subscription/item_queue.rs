@@ -31,7 +31,7 @@ impl ItemQueue {
     }
 
     /// Drops the oldest items until there is room, and counts them. Returns how many were dropped.
-    pub(super) fn push_over(&mut self, item: RawJson) -> u64 {
+    pub(super) fn push_dropping_oldest(&mut self, item: RawJson) -> u64 {
         let mut dropped = 0;
         while !self.has_room(&item) && self.pop().is_some() {
             dropped += 1;
@@ -97,11 +97,11 @@ mod tests {
     fn the_oldest_items_are_dropped_and_counted() {
         let mut queue = ItemQueue::new(2, 10);
         for n in 0..5 {
-            queue.push_over(item(&n.to_string()));
+            queue.push_dropping_oldest(item(&n.to_string()));
         }
         assert_eq!((queue.front(), queue.lost()), (Some(&item("3")), 3));
         queue.take_lost();
-        queue.push_over(item("1234567890"));
+        queue.push_dropping_oldest(item("1234567890"));
         assert_eq!((queue.pop(), queue.lost()), (Some(item("1234567890")), 2));
         assert!(queue.is_empty());
     }

@@ -3,7 +3,7 @@
 //! On the wire, a subscription is a method that returns its id, notifications that each carry the id
 //! and an item, and a method that ends it. A [`Topic`] names the three. The serving side uses a
 //! [`Sink`] or a `Stream` (see [`Router::subscription`](crate::Router::subscription)); the subscribing
-//! side gets a [`Subscription`], which is a `Stream`.
+//! side gets a [`Subscription`](crate::Subscription), which is a `Stream`.
 //!
 //! Invariants: the id is sent before the first item; every buffer is bounded and counts what it drops;
 //! a served subscription never outlives its connection.

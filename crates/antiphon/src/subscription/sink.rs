@@ -16,6 +16,20 @@ use crate::same_type::same_type;
 ///
 /// The first item, or [`accept`](Self::accept), accepts the subscription. The reply with the id is
 /// always sent before any item.
+///
+/// ```
+/// use antiphon::{Context, ErrorObject, Router, Sink};
+///
+/// async fn countdown((from,): (u64,), sink: Sink, _cx: Context) -> Result<(), ErrorObject> {
+///     for n in (0..from).rev() {
+///         sink.send(n).await?;
+///     }
+///     Ok(())
+/// }
+///
+/// let router = Router::new().subscription_with("countdown", countdown);
+/// # drop(router);
+/// ```
 #[derive(Clone)]
 pub struct Sink(Arc<Handle>);
 
@@ -54,8 +68,8 @@ impl Sink {
         self.0.0.accept();
     }
 
-    /// Sends an item. If the buffer is full, waits or does what the [`Overflow`](super::Overflow) of the
-    /// topic says. An item that cannot be serialized ends the subscription.
+    /// Sends an item. If the buffer is full, applies the [`Overflow`](super::Overflow) of the topic,
+    /// which may wait. An item that cannot be serialized ends the subscription.
     ///
     /// To send one item to many subscriptions, encode it once as [`RawJson`] and send that.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {

@@ -20,15 +20,22 @@ pub struct Topic {
     pub(crate) subscribe: String,
     pub(crate) item: String,
     pub(crate) unsubscribe: String,
-    /// The first param of `subscribe`, where several topics share one method.
+    /// The first param of `subscribe`, if several topics share one method.
     pub(crate) kind: Option<String>,
     pub(crate) buffer: usize,
     pub(crate) overflow: Overflow,
     /// Whether the subscriber is notified when the source ends.
-    pub(crate) says_end: bool,
+    pub(crate) notifies_end: bool,
 }
 
 /// The reaction to a full buffer.
+///
+/// ```
+/// use antiphon::{Overflow, Topic};
+///
+/// let prices = Topic::of("prices").buffer(16).overflow(Overflow::DropOldest);
+/// # drop(prices);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Overflow {
     /// Backpressure: the sender waits, and no item is lost while the connection is open. If a subscriber
@@ -65,16 +72,20 @@ impl Topic {
             kind: None,
             buffer: Self::BUFFER,
             overflow: Overflow::Wait,
-            says_end: true,
+            notifies_end: true,
         }
     }
 
     /// A topic of an Ethereum node: `eth_subscribe` with this first param, `eth_subscription`,
-    /// `eth_unsubscribe`. The end of the source is not notified, as with Ethereum nodes.
+    /// `eth_unsubscribe`. As with Ethereum nodes, the subscriber is not notified when the source ends.
     pub fn ethereum(kind: &str) -> Self {
         let kind = Some(kind.to_owned());
-        let says_end = false;
-        Self { kind, says_end, ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe") }
+        let notifies_end = false;
+        Self {
+            kind,
+            notifies_end,
+            ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe")
+        }
     }
 
     /// Sets the size of the buffer in items, at least one. The default is 256. The bytes are limited

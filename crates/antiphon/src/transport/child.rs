@@ -71,6 +71,6 @@ fn terminate(child: &Child) {
     }
 }
 
-/// Other systems have no gentler way than to kill the child, which is the next step.
+/// Systems without SIGTERM skip this step: the next step kills the child.
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}

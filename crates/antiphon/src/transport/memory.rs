@@ -19,6 +19,8 @@ use crate::peer::Wire;
 const CAPACITY: usize = 64;
 
 /// One end of an in-process connection.
+///
+/// Created by [`pair`].
 #[derive(Debug)]
 pub struct MemoryTransport {
     incoming: mpsc::Receiver<Bytes>,
@@ -26,6 +28,19 @@ pub struct MemoryTransport {
 }
 
 /// Creates two ends that are connected to each other.
+///
+/// ```
+/// use antiphon::transport::memory::pair;
+/// use antiphon::{Client, Context, Router};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+/// let (ours, theirs) = pair();
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let _server = Client::builder().handler(router).over(theirs);
+/// let client = Client::over(ours);
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 pub fn pair() -> (MemoryTransport, MemoryTransport) {
     let (to_left, at_left) = mpsc::channel(CAPACITY);
     let (to_right, at_right) = mpsc::channel(CAPACITY);

@@ -1,8 +1,9 @@
-//! The wires: one file or folder and one feature each.
+//! The transports: one file or folder and one feature each.
 //!
-//! A [`Transport`] carries whole messages in both directions; the connection above it does the rest.
-//! HTTP is not a transport, because a request cannot call back. A wire of one's own that only carries
-//! requests and their replies is a [`RequestReply`]. Nothing here decides JSON-RPC semantics.
+//! A [`Transport`] carries whole messages in both directions; the connection above it implements
+//! JSON-RPC. HTTP is not a `Transport`, because a server cannot call its client over it. A custom
+//! transport that only carries requests and their replies is a [`RequestReply`]. Nothing here decides
+//! JSON-RPC semantics.
 
 #[cfg(feature = "child")]
 pub mod child;

@@ -1,7 +1,7 @@
-//! Wires of one's own that carry a request and its reply, and no connection.
+//! Custom transports that carry a request and its reply, without a connection.
 //!
-//! A message queue with reply subjects is one. The wire only moves payloads: ids, batches, limits and
-//! the matching of replies are done above it, by `RequestReplyCaller`.
+//! A message queue with reply subjects is an example. The transport only moves payloads.
+//! `RequestReplyCaller` assigns ids, encodes batches, applies limits and matches replies.
 
 use antiphon_core::{Limits, Payload, RawJson, Rules, decode};
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -17,27 +17,53 @@ use crate::connection::Connection;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
 
-/// A wire that sends one message and returns its reply.
+/// A transport that sends one message and returns its reply.
 ///
-/// Each closure of this shape is one: `Fn(RequestMessage) -> impl Future<Output = Result<Option<Bytes>,
-/// CallError>>`. Implement the trait for a wire that has headers, or a name for its errors.
+/// A closure of the form `Fn(RequestMessage) -> impl Future<Output = Result<Option<Bytes>, CallError>>`
+/// implements it. Implement the trait yourself for a transport that sends headers, or that has a name of
+/// its own in error messages.
 ///
-/// Several exchanges run at once. The caller drops the future of an exchange that it abandons, for
-/// instance after its timeout.
+/// Exchanges run concurrently. The caller drops the future of an exchange that it abandons, for example
+/// after its timeout.
+///
+/// ```
+/// use antiphon::transport::{RequestMessage, RequestReply};
+/// use antiphon::{BoxFuture, CallError, Client, Context, Responder, Router};
+/// use bytes::Bytes;
+///
+/// /// Sends each message to a service in the same process.
+/// struct InProcess(Responder);
+///
+/// impl RequestReply for InProcess {
+///     fn exchange(&self, message: RequestMessage) -> BoxFuture<'_, Result<Option<Bytes>, CallError>> {
+///         Box::pin(async move { Ok(self.0.answer(message.payload).await) })
+///     }
+///
+///     fn name(&self) -> &'static str {
+///         "the in-process transport"
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), CallError> {
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let client = Client::builder().over_request_reply(InProcess(Responder::new(router)));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 pub trait RequestReply: Send + Sync + 'static {
-    /// Sends a message and returns the reply, or `None` if none is expected or none came.
+    /// Sends a message and returns the reply; `None` if no reply is expected or none has arrived.
     ///
     /// Fails with [`CallError::Closed`] if the message was certainly not sent, with
     /// [`CallError::Interrupted`] if it may have been, or else with [`CallError::Transport`].
     fn exchange(&self, message: RequestMessage) -> BoxFuture<'_, Result<Option<Bytes>, CallError>>;
 
-    /// Returns the name of the wire in error messages.
+    /// The name of the transport in error messages.
     fn name(&self) -> &'static str {
         "this transport"
     }
 
-    /// Whether the wire sends [`RequestMessage::headers`]. Where it does not, a call with headers fails
-    /// with [`CallError::NoHeaders`].
+    /// Whether the transport sends [`RequestMessage::headers`]. If not, a call with headers fails with
+    /// [`CallError::NoHeaders`].
     fn has_headers(&self) -> bool {
         false
     }
@@ -49,9 +75,9 @@ pub trait RequestReply: Send + Sync + 'static {
 pub struct RequestMessage {
     /// The JSON text: a call, a notification or a batch.
     pub payload: Bytes,
-    /// Whether the message holds a call. Notifications get no reply, so there is nothing to wait for.
+    /// Whether the message contains a call. Otherwise there is no reply to wait for.
     pub expects_reply: bool,
-    /// The headers of the call; empty where the wire has none.
+    /// The headers of the call; empty if the transport sends none.
     pub headers: HeaderMap,
 }
 
@@ -73,19 +99,19 @@ pub(crate) struct RequestReplyCaller<W> {
     /// The largest reply, in bytes.
     max_reply: usize,
     tap: Taps,
-    /// The facts that the tap is shown.
-    facts: Connection,
+    /// The connection that taps receive with each message.
+    connection: Connection,
 }
 
 impl<W: RequestReply> RequestReplyCaller<W> {
     pub(crate) fn new(wire: W, limits: &Limits, tap: Taps) -> Self {
-        let facts = Connection::new(wire.name());
+        let connection = Connection::new(wire.name());
         let (rules, max_reply) = (limits.rules(), limits.longest_frame());
-        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, facts }
+        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, connection }
     }
 
-    /// Checks that the wire can send the headers of these calls, and returns them together. Of one
-    /// name, those of the last call count.
+    /// Checks that the transport can send the headers of these calls, and merges them. If two calls have
+    /// a header of the same name, the last call wins.
     fn headers<'a>(
         &self,
         calls: impl Iterator<Item = &'a Invocation>,
@@ -105,7 +131,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
 
     /// Sends a message. Returns its reply decoded, or `None` if there is none.
     async fn exchange(&self, message: RequestMessage) -> Result<Option<Payload>, CallError> {
-        self.see(Direction::Sent, &message.payload);
+        self.tap(Direction::Sent, &message.payload);
         let Some(reply) = self.wire.exchange(message).await? else { return Ok(None) };
         if reply.len() > self.max_reply {
             let (len, limit) = (reply.len(), self.max_reply);
@@ -113,7 +139,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
                 "the reply has {len} bytes, over the limit of {limit}; raise the frame limit"
             )));
         }
-        self.see(Direction::Received, &reply);
+        self.tap(Direction::Received, &reply);
         Ok((!reply.is_empty()).then(|| decode(&reply, &self.rules)))
     }
 
@@ -123,17 +149,17 @@ impl<W: RequestReply> RequestReplyCaller<W> {
         self.exchange(message).await?.ok_or_else(|| no_reply(""))
     }
 
-    /// Like `exchange`, for a message that expects no reply. An error in a reply that came anyway is
-    /// about that message.
+    /// Like `exchange`, for a message that expects no reply. An error in an unexpected reply refers to
+    /// this message.
     async fn publish(&self, payload: BytesMut, headers: HeaderMap) -> Result<(), CallError> {
         let message = RequestMessage { payload: payload.freeze(), expects_reply: false, headers };
         self.exchange(message).await?.map_or(Ok(()), match_notification)
     }
 
     /// Shows a message to the tap. An empty reply is not a message.
-    fn see(&self, direction: Direction, message: &[u8]) {
+    fn tap(&self, direction: Direction, message: &[u8]) {
         if !message.is_empty() {
-            self.tap.message(direction, message, &self.facts);
+            self.tap.message(direction, message, &self.connection);
         }
     }
 }
@@ -208,7 +234,7 @@ mod tests {
         Responder::new(router)
     }
 
-    /// A wire to a responder, and what it was given.
+    /// A transport to a responder, and the messages that it received.
     fn wire() -> (impl RequestReply, Arc<Mutex<Vec<RequestMessage>>>) {
         let (responder, seen) = (responder(), Arc::<Mutex<Vec<RequestMessage>>>::default());
         let sent = seen.clone();

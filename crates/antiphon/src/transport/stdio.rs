@@ -14,7 +14,7 @@ use crate::peer::{AtEof, Wire};
 pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 
 /// The wire over stdin and stdout. After the end of stdin, it ends when every accepted request has its
-/// response, without a timeout: a parent that closes stdin may still read.
+/// response. There is no timeout, because a parent that closes stdin may still read.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
     FramedStream::new(join(stdin(), stdout()), framing, limits.longest_frame())
         .into_wire(Connection::new("stdio"), AtEof::Drain(None))

@@ -23,6 +23,20 @@ use crate::io::write_buffer::{LARGE, WriteBuffer};
 use crate::peer::{AtEof, LineFrames, Wire};
 
 /// Frames over a byte stream.
+///
+/// ```
+/// use antiphon::transport::stream::FramedStream;
+/// use antiphon::{Client, Context, Framing, Limits, Router};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+/// let (ours, theirs) = tokio::io::duplex(1024);
+/// let max_frame = Limits::default().longest_frame();
+/// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// let _server = Client::builder().handler(router).over(FramedStream::new(theirs, None, max_frame));
+/// let client = Client::over(FramedStream::new(ours, Some(Framing::Header), max_frame));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct FramedStream<S> {
     io: S,
@@ -52,7 +66,8 @@ impl<S> FramedStream<S> {
         }
     }
 
-    /// A wire of a socket: after the end of input, the peer may still read what was accepted.
+    /// The wire of a socket. After the end of input, accepted requests still get their responses, because
+    /// the peer may still read.
     pub(crate) fn wire(
         io: S,
         facts: Connection,
@@ -63,7 +78,8 @@ impl<S> FramedStream<S> {
         Self::new(io, framing, limits.longest_frame()).into_wire(facts, at_eof)
     }
 
-    /// A wire that returns whole lines: the connection splits a line that does not decode.
+    /// The wire of this stream. It returns whole lines: the connection splits a line only if it does not
+    /// decode.
     pub(crate) fn into_wire(mut self, facts: Connection, at_eof: AtEof) -> Wire<Self> {
         self.deframer = self.deframer.whole_lines();
         self.lines = LineFrames::undecided();
@@ -99,9 +115,9 @@ impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
                 wanted => wanted,
             };
             let Poll::Ready(read) = incoming.poll_read(io, cx, wanted, meter) else {
-                meter.whole(deframer.is_under_way(buffered));
-                incoming.rest();
-                outgoing.rest();
+                meter.record_boundary(deframer.is_under_way(buffered));
+                incoming.release();
+                outgoing.release();
                 return Poll::Pending;
             };
             *ended = read? == 0;

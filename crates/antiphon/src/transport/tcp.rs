@@ -28,12 +28,12 @@ pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
     }
 }
 
-/// The facts of a connected stream.
+/// The properties of the connection of a TCP stream.
 pub(crate) fn facts(stream: &TcpStream) -> Connection {
     Connection::new("tcp").from(stream.peer_addr().ok())
 }
 
-/// The facts of a connected stream under TLS, with the certificates of the other side.
+/// The properties of the connection of a TLS stream, with the certificates of the peer.
 #[cfg(feature = "tls")]
 pub(crate) fn tls_facts(stream: &TlsStream) -> Connection {
     let mut facts = Connection::new("tls").from(stream.remote());

@@ -1,4 +1,4 @@
-//! Contract 6: batches run concurrently within a limit and respond in request order.
+//! Contract 6: the entries of a batch run concurrently up to a limit, and are answered in request order.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn entries_run_at_once() {
-    // The barrier opens only when all three are there.
+async fn entries_run_concurrently() {
+    // The barrier opens only when all three calls have reached it.
     let barrier = Arc::new(Barrier::new(3));
     let meet = Router::new().method("meet", move |(n,): (u64,), _cx: Context| {
         let barrier = barrier.clone();
@@ -32,7 +32,7 @@ async fn entries_run_at_once() {
 }
 
 #[tokio::test]
-async fn no_more_entries_run_than_may() {
+async fn entries_respect_the_in_flight_limit() {
     let running = Arc::new(AtomicUsize::new(0));
     let peak = Arc::new(AtomicUsize::new(0));
     let (now, most) = (running.clone(), peak.clone());
@@ -85,7 +85,7 @@ async fn a_client_batch_has_a_type_for_each_result() {
 }
 
 #[tokio::test]
-async fn a_batch_whose_answer_lacks_a_call_does_not_hang() {
+async fn a_batch_whose_reply_lacks_a_response_does_not_hang() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let mut batch = client.batch();
     let first = batch.call::<u64>("a", ());
@@ -99,7 +99,7 @@ async fn a_batch_whose_answer_lacks_a_call_does_not_hang() {
 }
 
 #[tokio::test]
-async fn a_batch_that_is_refused_whole_fails_each_call() {
+async fn a_batch_that_is_rejected_as_a_whole_fails_each_call() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let mut batch = client.batch();
     let call = batch.call::<u64>("a", ());
@@ -116,7 +116,7 @@ async fn a_batch_that_is_refused_whole_fails_each_call() {
 }
 
 #[tokio::test]
-async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
+async fn a_batch_larger_than_the_in_flight_limit_finishes_on_every_wire() {
     let work = Router::new().method("work", |(n,): (u64,), _cx: Context| async move {
         elsewhere().await;
         Ok(n)
@@ -137,8 +137,8 @@ async fn a_batch_larger_than_the_in_flight_limit_ends_on_every_wire() {
 }
 
 #[tokio::test]
-async fn a_client_takes_an_answer_as_long_as_its_batch() {
-    // A client's limit on incoming batches does not limit the replies to its own batch.
+async fn a_client_accepts_a_reply_as_long_as_its_batch() {
+    // The limit for batches of the peer does not apply to the reply to our own batch.
     let few = Limits { batch_entries: 3, ..Limits::default() };
     let service = Router::new().method("one", |(): (), _cx: Context| async { Ok(1) });
     for wire in wires_and_http() {

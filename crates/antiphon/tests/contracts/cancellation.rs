@@ -1,4 +1,4 @@
-//! Contract 11: cancellation is a mechanism, and its names on the wire are policy.
+//! Contract 11: the connection cancels calls, and the dialect defines the message for it.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{
     Holding, Raw, bound, client, holding, notification, request, serve, wires, within,
 };
 
-/// A peer with a dialect, driven message by message.
+/// A side with a dialect, and a raw peer that sends it single messages.
 fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
     let (ours, theirs) = antiphon::transport::memory::pair();
     let served = Client::builder().limits(limits).dialect(dialect).handler(router).over(theirs);
@@ -44,7 +44,7 @@ async fn a_running_call_is_cancelled_and_answered() {
 }
 
 #[tokio::test]
-async fn where_the_dialect_is_silent_a_cancelled_call_has_no_answer() {
+async fn a_cancelled_call_has_no_response_if_the_dialect_says_so() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let (mut raw, _server) = spoken(Dialect::mcp(), Limits::default(), ping(router));
     raw.send(&request(1, "hold", "[]")).await;
@@ -56,7 +56,7 @@ async fn where_the_dialect_is_silent_a_cancelled_call_has_no_answer() {
 }
 
 #[tokio::test]
-async fn what_is_over_or_unknown_is_not_cancelled_and_nobody_complains() {
+async fn a_cancellation_of_a_finished_or_unknown_call_is_ignored() {
     let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(Router::new()));
     raw.send(&request(1, "ping", "[]")).await;
     assert_eq!(raw.next().await["result"], "pong");
@@ -68,9 +68,9 @@ async fn what_is_over_or_unknown_is_not_cancelled_and_nobody_complains() {
     assert_eq!(raw.next().await["result"], "pong");
 }
 
-/// A notification whose handler waits delays the call and the batch after it, but not a cancellation.
+/// A notification whose handler waits delays the call and the batch behind it, but no cancellation.
 #[tokio::test]
-async fn a_call_that_has_not_started_never_does() {
+async fn a_cancelled_call_that_has_not_started_never_starts() {
     let Holding { router, mut entered, release, .. } = holding();
     let (started, mut starts) = mpsc::channel(8);
     let router = router.method("start", move |(): (), cx: Context| {
@@ -97,9 +97,9 @@ async fn a_call_that_has_not_started_never_does() {
     assert_eq!(ids, [Some(antiphon::Id::from(2))]);
 }
 
-/// The in-flight limit is reached: requests wait, and a cancellation frees a slot.
+/// At the in-flight limit further calls wait, and a cancellation lets one of them start.
 #[tokio::test]
-async fn at_the_in_flight_limit_cancels_are_read() {
+async fn at_the_in_flight_limit_cancellations_are_read() {
     let Holding { router, mut entered, .. } = holding();
     let limits = Limits { in_flight: 1, ..Limits::default() };
     let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
@@ -133,12 +133,12 @@ async fn one_call_of_a_batch_is_cancelled_and_the_others_are_not() {
 }
 
 #[tokio::test]
-async fn a_cancel_that_is_an_entry_of_a_batch_counts() {
+async fn a_cancellation_inside_a_batch_is_applied() {
     let Holding { router, mut entered, .. } = holding();
     let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
-    // One before it on the connection, one before it in the batch, one after it.
+    // One call before the batch, one before the cancellation in the batch, and one behind it.
     let batch =
         [request(2, "hold", "[]"), cancel("1"), cancel("2"), cancel("3"), request(3, "ping", "[]")];
     raw.send(&format!("[{}]", batch.join(","))).await;
@@ -169,7 +169,7 @@ async fn plain_json_rpc_cancels_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
+async fn an_abandoned_call_is_cancelled_on_every_wire() {
     for wire in wires() {
         let Holding { router, mut entered, mut gone, .. } = holding();
         let server = bound(wire).await;
@@ -180,7 +180,7 @@ async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
         within(entered.recv()).await.unwrap();
         call.abort();
         within(gone.recv()).await.unwrap();
-        // Also by its timeout, and for the rest of a batch.
+        // A timeout cancels too, and so do the pending calls of a batch.
         let late = client.call::<String>("hold", ()).timeout(Duration::from_millis(1));
         assert!(matches!(within(late.into_future()).await, Err(CallError::TimedOut(_))), "{wire}");
         within(gone.recv()).await.unwrap();
@@ -200,7 +200,7 @@ async fn a_call_that_is_given_up_is_cancelled_on_every_wire() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_answered_is_not_cancelled() {
+async fn an_answered_call_is_not_cancelled() {
     let (told, mut cancels) = mpsc::channel(8);
     let router =
         ping(Router::new()).notification("stop", move |_: serde_json::Value, _: Context| {

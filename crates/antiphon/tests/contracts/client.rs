@@ -1,4 +1,4 @@
-//! A client under stress: responses in any order, useless responses, abandoned calls.
+//! A client copes with responses in any order, useless responses, and abandoned calls.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use antiphon::{CallError, Client, Context, Id, Limits, RawJson, Router};
 use crate::support::{Raw, answer, client, serve, wires_and_http, within};
 
 #[tokio::test]
-async fn answers_come_in_any_order() {
+async fn responses_may_arrive_in_any_order() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let calls: Vec<_> =
         (0..10u64).map(|n| tokio::spawn(client.call::<u64>("m", (n,)).into_future())).collect();
@@ -26,7 +26,7 @@ async fn answers_come_in_any_order() {
 }
 
 #[tokio::test]
-async fn useless_answers_do_not_kill_the_connection() {
+async fn useless_responses_do_not_end_the_connection() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let both = tokio::spawn(client.call::<u64>("a", ()).into_future());
     let id = raw.next().await["id"].clone();
@@ -42,7 +42,7 @@ async fn useless_answers_do_not_kill_the_connection() {
     ] {
         raw.send(&useless).await;
     }
-    // The call with the broken response fails; the other one continues.
+    // The call with the invalid response fails; the other one continues.
     let broken = within(both).await.unwrap().unwrap_err();
     assert!(
         matches!(&broken, CallError::Protocol(reason) if reason.contains("must not occur together")),
@@ -53,7 +53,7 @@ async fn useless_answers_do_not_kill_the_connection() {
 }
 
 #[tokio::test]
-async fn an_error_without_id_ends_the_only_call() {
+async fn an_error_without_id_fails_the_only_pending_call() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
     raw.next().await;
@@ -64,7 +64,7 @@ async fn an_error_without_id_ends_the_only_call() {
 }
 
 #[tokio::test]
-async fn a_call_can_time_out_and_its_answer_come_late() {
+async fn a_response_after_the_timeout_is_ignored() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let call = client.call::<u64>("a", ()).timeout(Duration::from_millis(10));
     assert!(matches!(within(call.into_future()).await, Err(CallError::TimedOut(_))));
@@ -77,7 +77,7 @@ async fn a_call_can_time_out_and_its_answer_come_late() {
 }
 
 #[tokio::test]
-async fn dropped_calls_make_room_for_others() {
+async fn dropped_calls_free_their_capacity() {
     let limits = Limits { pending_calls: 2, ..Limits::default() };
     let (mut raw, client) = Raw::served(limits, Router::new());
     for _ in 0..10 {
@@ -96,7 +96,7 @@ async fn dropped_calls_make_room_for_others() {
 }
 
 #[tokio::test]
-async fn a_call_may_choose_its_id() {
+async fn a_call_may_have_a_chosen_id() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     for id in ["\"abc\"", "1.50", "-7"] {
         let chosen = Id::from_json(RawJson::parse(id).unwrap()).unwrap();
@@ -111,7 +111,7 @@ async fn a_call_may_choose_its_id() {
 }
 
 #[tokio::test]
-async fn params_that_are_no_structure_are_not_sent() {
+async fn params_that_are_not_structured_are_not_sent() {
     let (_raw, client) = Raw::served(Limits::default(), Router::new());
     let error = client.call::<()>("a", 5).await.unwrap_err();
     assert!(matches!(error, CallError::Encode(_)));
@@ -119,7 +119,7 @@ async fn params_that_are_no_structure_are_not_sent() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ends_ends_its_calls() {
+async fn the_end_of_a_connection_fails_its_calls() {
     let (raw, client) = Raw::served(Limits::default(), Router::new());
     let call = tokio::spawn(client.call::<u64>("a", ()).into_future());
     tokio::task::yield_now().await;
@@ -145,7 +145,7 @@ async fn errors_name_the_address_and_the_cause() {
 }
 
 #[tokio::test]
-async fn an_answer_over_the_limit_ends_its_call_and_says_why() {
+async fn a_response_over_the_limit_fails_its_call_with_the_reason() {
     let echo = || {
         Router::new()
             .method("big", |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) })
@@ -167,7 +167,7 @@ async fn an_answer_over_the_limit_ends_its_call_and_says_why() {
 }
 
 #[tokio::test]
-async fn an_answer_nested_too_deeply_ends_its_call() {
+async fn a_response_nested_too_deeply_fails_its_call() {
     let deep = || {
         Router::new().method("nest", |(depth,): (usize,), _cx: Context| async move {
             let nested = "[".repeat(depth) + &"]".repeat(depth);
@@ -186,8 +186,8 @@ async fn an_answer_nested_too_deeply_ends_its_call() {
 }
 
 #[tokio::test]
-async fn an_unreadable_answer_to_one_of_many_calls_ends_them_all() {
-    // The response cannot be matched to a call, and no call may wait for ever.
+async fn an_unreadable_response_to_one_of_many_calls_fails_them_all() {
+    // The call of the response is unknown, and no call may wait forever.
     let limits = Limits { depth: 10, ..Limits::default() };
     let (ours, theirs) = antiphon::transport::memory::pair();
     let client = Client::builder().limits(limits).over(theirs);
@@ -205,7 +205,7 @@ async fn an_unreadable_answer_to_one_of_many_calls_ends_them_all() {
 }
 
 #[tokio::test]
-async fn chosen_ids_and_our_own_never_meet() {
+async fn chosen_ids_and_generated_ids_never_collide() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let chosen = |id: String| Id::from_json(RawJson::parse(id).unwrap()).unwrap();
     let own = tokio::spawn(client.call::<u64>("own", ()).into_future());
@@ -240,7 +240,7 @@ async fn chosen_ids_and_our_own_never_meet() {
 }
 
 #[tokio::test]
-async fn an_answer_nested_too_deeply_ends_the_call_of_a_client_that_serves() {
+async fn a_response_nested_too_deeply_fails_the_call_of_a_client_with_a_handler() {
     let limits = Limits { depth: 10, ..Limits::default() };
     let (mut raw, client) = Raw::served(limits, Router::new());
     let call = tokio::spawn(client.call::<RawJson>("a", ()).into_future());
@@ -250,7 +250,7 @@ async fn an_answer_nested_too_deeply_ends_the_call_of_a_client_that_serves() {
 }
 
 #[tokio::test]
-async fn a_chosen_id_may_come_back_as_a_float() {
+async fn the_response_may_spell_a_chosen_id_as_a_float() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let own = tokio::spawn(client.call::<u64>("a", ()).into_future());
     raw.next().await;

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::sizes::{SIZES, text};
+use crate::message_sizes::{SIZES, text};
 use crate::support::{answer, dial, elsewhere, request, serve, within};
 
 fn service() -> Router {

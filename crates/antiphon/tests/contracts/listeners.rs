@@ -269,7 +269,7 @@ fn whole(error: &dyn std::error::Error) -> String {
 #[tokio::test]
 async fn an_endpoint_that_a_listener_cannot_serve_is_an_error() {
     for (endpoint, reason) in [
-        ("exec:cat", "exec: can only be called"),
+        ("exec:cat", "exec: is for clients only"),
         ("stdio:", "stdio: has no listener"),
         ("memory:x", "memory: has no listener"),
         ("http://localhost/rpc?q=1", "a server has no query"),
@@ -406,6 +406,14 @@ async fn a_listener_that_panics_ends_the_server_with_an_error() {
 
     let server = Server::from_listener(Panics, "tcp://localhost:1").unwrap();
     assert!(within(server.serve(ping())).await.is_err());
+
+    // The other endpoints go on.
+    let server = bound("tcp://127.0.0.1:0").await;
+    let address = server.endpoints()[0].to_string();
+    let server = server.and_listener(Panics, "tcp://localhost:1").unwrap();
+    tokio::spawn(server.serve(ping()));
+    let client = connect(&address).await;
+    assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
 }
 
 /// A stream that panics when it is polled.
@@ -547,4 +555,99 @@ async fn on_connect_that_panics_fails_a_single_transport_and_not_a_stream_of_the
     assert_eq!(within(second.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
     drop(second);
     within(serving).await.unwrap().unwrap();
+}
+
+/// The client does not wait for the end of the handshake.
+#[tokio::test]
+async fn a_frame_that_comes_with_the_handshake_is_served() {
+    for kind in LISTENERS {
+        for protocol in ["ws", "http"] {
+            let (server, way, _file) = listening(kind, protocol).await;
+            tokio::spawn(server.serve(ping()));
+            let mut stream = way.dial().await;
+            let call = request(1, "ping", "[]");
+            let length = 0x80 | u8::try_from(call.len()).unwrap();
+            let head = "GET / HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\n\
+                connection: upgrade\r\nsec-websocket-version: 13\r\n\
+                sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+            let frame = [&[0x81, length, 0, 0, 0, 0], call.as_bytes()].concat();
+            stream.write_all(&[head.as_bytes(), &frame].concat()).await.unwrap();
+            let reply = within(async {
+                until(&mut stream, b"\r\n\r\n").await;
+                let mut head = [0; 2];
+                stream.read_exact(&mut head).await.unwrap();
+                let mut reply = vec![0; head[1].into()];
+                stream.read_exact(&mut reply).await.unwrap();
+                String::from_utf8(reply).unwrap()
+            })
+            .await;
+            assert!(reply.contains("pong"), "{kind}, {protocol}: {reply}");
+        }
+    }
+}
+
+/// The longest timeouts are no timeouts: they must not overflow the clock.
+#[tokio::test]
+async fn endless_limits_serve_on_every_wire() {
+    let limits = Limits {
+        request_timeout: Some(Duration::MAX),
+        handshake_timeout: Duration::MAX,
+        stall_timeout: Duration::MAX,
+        idle_timeout: Some(Duration::MAX),
+        keep_alive: Some(Duration::MAX),
+        shutdown_timeout: Duration::MAX,
+        frame_bytes: usize::MAX,
+        batch_entries: usize::MAX,
+        in_flight: usize::MAX,
+        pending_calls: usize::MAX,
+        subscriptions: usize::MAX,
+        response_bytes: usize::MAX,
+        write_queue_bytes: usize::MAX,
+        connections: usize::MAX,
+        ..Limits::default()
+    };
+    let router = ping().method("wait", |(): (), _cx: Context| async {
+        tokio::task::yield_now().await;
+        Ok("pong")
+    });
+    let mut wires: Vec<_> = wires_and_http().into_iter().map(|wire| (wire, false)).collect();
+    wires.push(("http://127.0.0.1:0", true));
+    for (wire, http2) in wires {
+        let server = bound(wire).await.limits(limits.clone());
+        let address = server.endpoints()[0].to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = server.serve_until(router.clone(), async { drop(stopped.await) });
+        let serving = tokio::spawn(serving);
+        let builder = crate::support::client().limits(limits.clone());
+        let builder = if http2 { builder.http2() } else { builder };
+        let client = builder.timeout(Duration::MAX).connect(&address).await.unwrap();
+        for method in ["ping", "wait"] {
+            let reply = within(client.call::<String>(method, ()).into_future()).await;
+            assert_eq!(reply.unwrap(), "pong", "{wire}");
+        }
+        drop(client);
+        drop(stop);
+        within(serving).await.unwrap().unwrap();
+    }
+    for protocol in PROTOCOLS {
+        let (server, way, _file) = listening("foreign", protocol).await;
+        tokio::spawn(server.limits(limits.clone()).serve(ping()));
+        assert!(ask(protocol, &mut way.dial().await).await.contains("pong"), "{protocol}");
+    }
+}
+
+/// RFC 9112, section 3.2. A Unix socket and a foreign listener have no address, and the rule holds.
+#[tokio::test]
+async fn a_request_without_a_host_is_refused_on_every_listener() {
+    for kind in LISTENERS {
+        let (server, way, _file) = listening(kind, "http").await;
+        tokio::spawn(server.serve(ping()));
+        let mut stream = way.dial().await;
+        let call = request(1, "ping", "[]");
+        let head = "POST / HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length";
+        let text = format!("{head}: {}\r\n\r\n{call}", call.len());
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let reply = within(message(&mut stream)).await;
+        assert!(reply.starts_with("HTTP/1.1 400"), "{kind}: {reply}");
+    }
 }

@@ -1,55 +1,55 @@
-//! The contracts between peers, each tested as a script of two sides.
+//! The contracts of the library that a peer may try to break, each tested as a script of two sides.
 //!
-//! Races are created with barriers and channels, never with sleeps. [`within`] ends a test that hangs,
-//! and names it.
+//! Races are made with barriers and channels, never with sleeps. [`within`] fails a test that hangs.
 
 #![cfg_attr(not(feature = "full"), allow(unused_imports, reason = "some tests need more"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
-#[cfg(feature = "http")]
-mod hand;
 #[cfg(feature = "tls")]
 mod pki;
+#[cfg(feature = "http")]
+mod scripted_http_server;
 mod support;
 
-mod answers;
 mod auth;
+mod backpressure;
 mod batches;
+mod callbacks;
 mod calling;
 mod cancellation;
 mod client;
-#[cfg(feature = "http")]
-mod connections;
-mod endings;
-#[cfg(feature = "http")]
-mod exchanges;
+mod combinations;
+mod endpoints;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]
+mod http_client_connections;
+#[cfg(feature = "http")]
+mod http_client_responses;
+#[cfg(feature = "http")]
 mod http_policy;
+#[cfg(feature = "ws")]
+mod keep_alive;
 mod layers;
 #[cfg(feature = "full")]
 mod listeners;
+mod message_sizes;
 #[cfg(feature = "http")]
-mod mounted;
+mod mounted_http_service;
 mod order;
-mod overflow;
 mod panics;
 #[cfg(feature = "full")]
 mod per_connection;
 #[cfg(feature = "full")]
 mod policies;
 mod progress;
-mod rates;
-mod reentry;
-mod room;
-mod serving;
-#[cfg(feature = "ws")]
-mod silence;
-mod sizes;
-mod stalls;
+mod rate_limits;
+mod reconnect;
+mod responses;
+mod shutdown;
+mod slow_subscribers;
+mod stall_timeouts;
 mod subscriptions;
-mod survival;
 #[cfg(feature = "full")]
 mod tap;
 #[cfg(all(feature = "ws", feature = "tls"))]
@@ -59,6 +59,5 @@ mod tower_http_layers;
 mod traces;
 #[cfg(feature = "full")]
 mod transports;
-mod under_pressure;
 #[cfg(feature = "ws")]
-mod wires;
+mod websocket;

@@ -32,7 +32,7 @@ fn logging(log: &Log) -> Router {
 }
 
 #[tokio::test]
-async fn a_slow_notification_holds_back_what_follows() {
+async fn a_slow_notification_delays_the_messages_behind_it() {
     let log = Log::default();
     let (mut raw, _served) = Raw::served(Limits::default(), logging(&log));
     raw.send(&notification("note", "[1,50]")).await;
@@ -59,7 +59,7 @@ async fn the_order_holds_inside_a_batch_and_across_it() {
 }
 
 #[tokio::test]
-async fn handlers_are_entered_in_arrival_order() {
+async fn handlers_are_called_in_arrival_order() {
     let log = Log::default();
     let (client, _server) =
         both((Limits::default(), Router::new()), (Limits::default(), logging(&log)));
@@ -70,7 +70,7 @@ async fn handlers_are_entered_in_arrival_order() {
 }
 
 #[tokio::test]
-async fn a_handler_that_does_not_wait_is_no_task() {
+async fn a_handler_that_never_awaits_is_not_spawned() {
     let metrics = tokio::runtime::Handle::current().metrics();
     let tasks = move || metrics.num_alive_tasks();
     let during = Router::new().method("tasks", move |(): (), _cx: Context| {
@@ -86,7 +86,7 @@ async fn a_handler_that_does_not_wait_is_no_task() {
 }
 
 #[tokio::test]
-async fn a_batch_that_holds_a_notification_overtakes_nothing() {
+async fn a_batch_with_a_notification_overtakes_nothing() {
     let log = Log::default();
     let router = logging(&log).notification("call_back", |(): (), cx: Context| async move {
         cx.peer().unwrap().call::<()>("ask", ()).await.unwrap();
@@ -94,7 +94,8 @@ async fn a_batch_that_holds_a_notification_overtakes_nothing() {
     let (mut raw, _served) = Raw::served(Limits::default(), router);
     raw.send(&notification("call_back", "[]")).await;
     let question = raw.next().await;
-    // While it waits for us, a request overtakes it, but not a batch with a notification.
+    // While the notification waits for our response, a request overtakes it, but a batch with a
+    // notification does not.
     raw.send(&format!("[{},{}]", notification("note", "[1,20]"), request(1, "ask", "[1]"))).await;
     raw.send(&request(2, "ask", "[2]")).await;
     assert_eq!(raw.next().await["id"], 2);
@@ -105,7 +106,7 @@ async fn a_batch_that_holds_a_notification_overtakes_nothing() {
 }
 
 #[tokio::test]
-async fn what_was_held_back_is_answered_by_a_connection_that_closes() {
+async fn a_closing_connection_answers_queued_requests() {
     let log = Log::default();
     let router = logging(&log).notification("call_back", |(): (), cx: Context| async move {
         cx.peer().unwrap().call::<()>("ask", ()).await.unwrap();
@@ -124,7 +125,7 @@ async fn what_was_held_back_is_answered_by_a_connection_that_closes() {
 }
 
 #[tokio::test]
-async fn a_handle_kept_from_a_notification_does_not_loosen_the_order() {
+async fn a_handle_kept_from_a_notification_does_not_change_the_order() {
     let log = Log::default();
     let (answered, mut hearing) = tokio::sync::mpsc::channel::<()>(1);
     let Holding { router, mut entered, release, .. } = holding();
@@ -142,7 +143,7 @@ async fn a_handle_kept_from_a_notification_does_not_loosen_the_order() {
     raw.send(&notification("hold_note", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&request(1, "ask", "[1]")).await;
-    // When this arrives, the messages before it were read, and none has started.
+    // When this call arrives, the messages before it were read, and none of them has started.
     raw.send(&answer(&question["id"], "null")).await;
     within(hearing.recv()).await.unwrap();
     assert!(log.lock().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! Contract 1 for panicking handlers: the request is answered, and so are the others.
+//! Contract 1 for panics: whenever a handler panics, its request and all others are answered.
 
 use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
@@ -20,7 +20,7 @@ impl Drop for Bomb {
     }
 }
 
-/// A future that panics when it is dropped, after this many polls plus one.
+/// A future that finishes after this many polls, and panics when it is dropped.
 struct Fused(u8, Bomb);
 
 impl Future for Fused {
@@ -34,7 +34,7 @@ impl Future for Fused {
     }
 }
 
-/// A future that panics in the poll after this many polls, and when it is dropped.
+/// A future that panics after this many polls, and again when it is dropped.
 struct Twice(u8);
 
 impl Future for Twice {
@@ -108,7 +108,7 @@ async fn a_handler_may_panic_at_any_time() {
         let address = serve(wire, limits, Panicky).await;
         let client = connect(&address).await;
         for when in WHEN {
-            // The outcome is known before some of these panic.
+            // Some of these panic after the outcome is known.
             let _ = within(async { client.call::<RawJson>(when, ()).await }).await;
             within(async { client.call::<RawJson>("well", ()).await }).await.unwrap();
             let mut batch = client.batch();

@@ -3,11 +3,13 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use antiphon::layer::Filter;
 use antiphon::transport::http::HttpService;
 use antiphon::{
-    CallError, Client, Connection, Context, Handler, Limits, Peer, PerConnection, Router, Server,
+    CallError, Client, Connection, Context, ErrorObject, Handler, Limits, Peer, PerConnection,
+    Reconnect, Router, Server,
 };
 use tokio::sync::mpsc;
 
@@ -279,5 +281,57 @@ async fn a_mounted_service_makes_a_handler_for_each_websocket() {
     let http = Client::connect(&format!("http://{address}/rpc")).await.unwrap();
     for (client, expected) in [(&one, 1), (&one, 2), (&two, 1), (&http, 1), (&http, 1), (&one, 3)] {
         assert_eq!(count(client).await.unwrap(), expected);
+    }
+}
+
+/// The handler of a connection that was lost is not used again.
+#[tokio::test]
+async fn a_client_that_reconnects_makes_a_handler_for_each_connection() {
+    for wire in duplex_wires() {
+        let (server, address) = on(wire).await;
+        let router = Router::new()
+            .method("ask", |(): (), cx: Context| async move {
+                Ok::<_, ErrorObject>(cx.peer()?.call::<u64>("count", ()).await?)
+            })
+            .notification("leave", |(): (), cx: Context| async move {
+                let peer = cx.peer().unwrap().clone();
+                tokio::spawn(async move { peer.close().await });
+            });
+        tokio::spawn(server.serve(router));
+        let builder = client()
+            .handler(PerConnection::new(counter))
+            .reconnect(Reconnect::new().pause(Duration::ZERO, Duration::ZERO));
+        let client = builder.connect(&address).await.unwrap();
+        for _ in 0..2 {
+            for expected in [1, 2] {
+                let counted = within(client.call::<u64>("ask", ()).into_future()).await;
+                assert_eq!(counted.unwrap(), expected, "{wire}");
+            }
+            let old = client.peer().unwrap();
+            within(client.notify("leave", ())).await.unwrap();
+            within(old.closed()).await;
+        }
+    }
+}
+
+/// A shutdown ends the connections, and their handlers hear of it.
+#[tokio::test]
+async fn closed_is_ready_when_the_server_stops() {
+    for wire in duplex_wires() {
+        let (server, address) = on(wire).await;
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let handler = PerConnection::new(move |connection: &Connection, peer: Peer| {
+            let (tell, router) = (tell.clone(), counter(connection, peer.clone()));
+            tokio::spawn(async move { tell.send(peer.closed().await) });
+            router
+        });
+        let serving = tokio::spawn(server.serve_until(handler, async { drop(stopped.await) }));
+        let client = connect(&address).await;
+        count(&client).await.unwrap();
+        drop(stop);
+        within(told.recv()).await.unwrap();
+        within(serving).await.unwrap().unwrap();
+        within(client.peer().unwrap().closed()).await;
     }
 }

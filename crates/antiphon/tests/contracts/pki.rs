@@ -1,4 +1,4 @@
-//! Certificate authorities and certificates for the TLS tests, created in each run.
+//! Certificate authorities and certificates for the TLS tests, created for each run.
 
 use std::sync::LazyLock;
 
@@ -37,7 +37,7 @@ impl Authority {
         self.issue_until(names, 4096)
     }
 
-    /// Like `issue`, valid until the beginning of that year.
+    /// Issues a certificate for this name that is valid until the start of this year.
     pub(crate) fn issue_until(&self, names: &[&str], year: i32) -> Certified {
         let names: Vec<_> = names.iter().map(ToString::to_string).collect();
         let mut params = CertificateParams::new(names).unwrap();
@@ -56,17 +56,17 @@ impl Certified {
     }
 }
 
-/// The authority of the servers of these tests.
+/// The certificate authority of the servers in these tests.
 pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::new("ours"));
 
-/// The certificate of the servers.
+/// The certificate of the servers in these tests.
 pub(crate) fn local() -> &'static Certified {
     static LOCAL: LazyLock<Certified> =
         LazyLock::new(|| AUTHORITY.issue(&["localhost", "127.0.0.1"]));
     &LOCAL
 }
 
-/// Trusts only that authority.
+/// A client configuration that trusts only this authority.
 pub(crate) fn trusting() -> TlsClient {
     TlsClient::new().without_system_roots().extra_roots(&AUTHORITY.pem).unwrap()
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::http::{
-    EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome, HttpPolicy, HttpRefusal,
-    MessageDecision, ServerSentEvent,
+    EventSender, EventStream, EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome,
+    HttpPolicy, HttpRefusal, MessageDecision, ServerSentEvent,
 };
 use antiphon::{CallError, Client, Connection, Context, ErrorObject, Limits, Router, Server};
 use bytes::Bytes;
@@ -26,7 +26,9 @@ type WebClient = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
 fn web(http2: bool) -> WebClient {
     let mut builder = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-    builder.http2_only(http2).build_http()
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    builder.http2_only(http2).build(connector)
 }
 
 const VERSIONS: [bool; 2] = [false, true];
@@ -115,9 +117,9 @@ fn notifying() -> Notifying {
             async move {
                 let _told = told;
                 cx.notify("note", [0]).await?;
-                enter.send(()).unwrap();
+                let _ = enter.send(());
                 go.notified().await;
-                note.send(cx.notify("note", [1]).await).unwrap();
+                let _ = note.send(cx.notify("note", [1]).await);
                 Ok::<_, ErrorObject>("held")
             }
         })
@@ -458,12 +460,13 @@ async fn a_deadline_that_has_passed_is_answered_by_every_decision() {
         notifying().router.method("wait", wait)
     };
     let options = EventStreamOptions::new();
+    // Where `hold` cannot notify, it fails before it waits.
     let addresses = [
-        serving(Plain, limits.clone(), router()).await,
-        serving(Streams(options.clone()), limits.clone(), router()).await,
-        serving(Streams(options.immediately()), limits, router()).await,
+        (serving(Plain, limits.clone(), router()).await, "-32603"),
+        (serving(Streams(options.clone()), limits.clone(), router()).await, "-32012"),
+        (serving(Streams(options.immediately()), limits, router()).await, "-32012"),
     ];
-    for address in addresses {
+    for (address, expected) in addresses {
         for http2 in VERSIONS {
             let client = web(http2);
             let late = text(post(&client, &address, &request(1, "wait", "[]")).await).await;
@@ -474,12 +477,12 @@ async fn a_deadline_that_has_passed_is_answered_by_every_decision() {
             assert_eq!(batch.matches("-32012").count(), 1, "{batch}");
             assert_eq!(batch.matches("pong").count(), 1, "{batch}");
             let held = text(post(&client, &address, &request(1, "hold", "[]")).await).await;
-            assert!(held.contains("-32012") || held.contains("-32603"), "{held}");
+            assert!(held.contains(expected), "{held}");
         }
     }
 }
 
-/// What the fallback saw.
+/// A fallback that replies with the request that it received.
 async fn fallback(request: Request<HttpBody>) -> Result<Response<Full<Bytes>>, std::io::Error> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(std::io::Error::other)?.to_bytes();
@@ -521,11 +524,16 @@ async fn the_fallback_takes_what_is_not_for_the_service() {
     }
 }
 
-/// A WebSocket on the port of a policy passes it by, and its peer is notified without a stream.
+/// The policy decides on the head of a WebSocket only; its peer is notified without a stream.
 #[tokio::test]
-async fn a_websocket_does_not_ask_the_policy() {
+async fn a_policy_refuses_a_websocket_or_lets_it_pass() {
+    let address = serving(Forbids, Limits::default(), notifying().router).await;
+    let error = Client::connect(&address.replace("http://", "ws://")).await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("403"), "{error:?}");
+
     let mut notifying = notifying();
-    let address = serving(Forbids, Limits::default(), notifying.router).await;
+    let options = EventStreamOptions::new();
+    let address = serving(Streams(options), Limits::default(), notifying.router).await;
     let (tell, mut told) = mpsc::unbounded_channel();
     let ears = Router::new().notification("note", move |(n,): (u64,), _cx: Context| {
         tell.send(n).unwrap();
@@ -539,4 +547,207 @@ async fn a_websocket_does_not_ask_the_policy() {
     notifying.release.notify_one();
     assert_eq!(within(call).await.unwrap().unwrap(), "held");
     assert_eq!(within(told.recv()).await, Some(1));
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_on_a_stream_is_answered_there() {
+    let router = Router::new().method("panic", |(): (), cx: Context| async move {
+        cx.notify("note", [1]).await?;
+        tokio::task::yield_now().await;
+        assert!(cx.id().is_none(), "on purpose");
+        Ok::<_, ErrorObject>(())
+    });
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new();
+        let address = serving(Streams(options), Limits::default(), router.clone()).await;
+        let events =
+            events(&text(post(&web(http2), &address, &request(1, "panic", "[]")).await).await);
+        assert_eq!(events.len(), 2, "{events:?}");
+        assert_eq!(events[1]["error"]["code"], -32603);
+    }
+}
+
+#[tokio::test]
+async fn on_connect_that_panics_is_refused_by_the_policy() {
+    for http2 in VERSIONS {
+        let panicked = AtomicBool::new(false);
+        let server = bound("http://127.0.0.1:0").await.http_policy(Plain).on_connect(move |_| {
+            assert!(panicked.swap(true, Ordering::Relaxed), "on purpose");
+        });
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(notifying().router));
+        let client = web(http2);
+        for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK] {
+            let response = post(&client, &address, &request(1, "ping", "[]")).await;
+            assert_eq!(response.status(), status);
+            text(response).await;
+        }
+    }
+}
+
+/// The longest period is no period: it must not overflow the clock.
+#[tokio::test]
+async fn a_stream_without_keep_alive_is_whole() {
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new().capacity(1).keep_alive(Duration::MAX);
+        let mut notifying = notifying();
+        let address = serving(Streams(options), Limits::default(), notifying.router).await;
+        let mut response = post(&web(http2), &address, &request(1, "hold", "[]")).await;
+        within(notifying.entered.recv()).await.unwrap();
+        read_events(response.body_mut(), 1).await;
+        notifying.release.notify_one();
+        let events = events(&text(response).await);
+        assert_eq!(events.last().unwrap()["result"], "held", "{events:?}");
+    }
+}
+
+/// The reply may come before the stream begins, at the same time, or after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_notification_is_lost_however_the_stream_begins() {
+    let router = Router::new().method("race", |(n,): (u64,), cx: Context| async move {
+        let notifying = cx.clone();
+        let task = tokio::spawn(async move {
+            for item in 0..n {
+                notifying.notify("item", [item]).await?;
+            }
+            Ok::<_, CallError>(())
+        });
+        task.await.map_err(|_| ErrorObject::internal_error())??;
+        Ok::<_, ErrorObject>("done")
+    });
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new().capacity(2);
+        let address = serving(Streams(options), Limits::default(), router.clone()).await;
+        let client = web(http2);
+        for round in 0..300 {
+            let count = round % 4;
+            let call = request(round, "race", &format!("[{count}]"));
+            let text = text(post(&client, &address, &call).await).await;
+            if count == 0 {
+                assert!(text.starts_with('{') && text.contains("done"), "{text}");
+                continue;
+            }
+            let events = events(&text);
+            assert_eq!(events.len() as u64, count + 1, "{text}");
+            assert_eq!(events.last().unwrap()["result"], "done");
+        }
+    }
+}
+
+/// No event has been sent, so there is no stream yet.
+#[tokio::test]
+async fn a_client_that_disconnects_before_the_stream_cancels_where_the_policy_says_so() {
+    for cancel in [true, false] {
+        for http2 in VERSIONS {
+            let (enter, mut entered) = mpsc::unbounded_channel();
+            let (tell, mut ended) = mpsc::unbounded_channel();
+            let release = Arc::new(Notify::new());
+            let go = release.clone();
+            let router = Router::new().method("slow", move |(): (), _cx: Context| {
+                let (enter, go, told) = (enter.clone(), go.clone(), Told(tell.clone()));
+                async move {
+                    let _told = told;
+                    enter.send(()).unwrap();
+                    go.notified().await;
+                    Ok("slow")
+                }
+            });
+            let options = EventStreamOptions::new().cancel_on_disconnect(cancel);
+            let address = serving(Streams(options), Limits::default(), router).await;
+            let client = web(http2);
+            let uri = address.clone();
+            let call = tokio::spawn(async move {
+                let call = request(1, "slow", "[]");
+                post(&client, &uri, &call).await
+            });
+            within(entered.recv()).await.unwrap();
+            call.abort();
+            let _ = call.await;
+            if !cancel {
+                release.notify_one();
+            }
+            within(ended.recv()).await.unwrap();
+        }
+    }
+}
+
+/// Turns the refusal of a connection into a status of its own.
+struct Overloaded;
+
+impl HttpPolicy for Overloaded {
+    fn refuse(&self, _: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
+        let mut response = refusal.into_response();
+        if refusal == HttpRefusal::TooManyConnections {
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        }
+        response
+    }
+}
+
+#[tokio::test]
+async fn the_policy_refuses_a_connection_over_the_limit() {
+    for http2 in VERSIONS {
+        let limits = Limits { connections: 1, ..Limits::default() };
+        let address = serving(Overloaded, limits, notifying().router).await;
+        let (first, second) = (web(http2), web(http2));
+        let call = request(1, "ping", "[]");
+        let response = post(&first, &address, &call).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        text(response).await;
+        let refused = post(&second, &address, &call).await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "HTTP/2: {http2}");
+    }
+}
+
+/// Opens a stream for each GET, and passes its sender to the test.
+struct Opens(mpsc::UnboundedSender<EventSender>);
+
+impl HttpPolicy for Opens {
+    fn on_head(&self, request: &mut Connection) -> HeadDecision {
+        if request.http_method() != Some(&Method::GET) {
+            return HeadDecision::Continue;
+        }
+        let (sender, stream) = EventStream::channel(4);
+        self.0.send(sender).unwrap();
+        HeadDecision::Respond(stream.into_response())
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_a_policy_opens_ends_with_the_server_or_its_client() {
+    for http2 in VERSIONS {
+        let (open, mut opened) = mpsc::unbounded_channel();
+        let server = bound("http://127.0.0.1:0").await.http_policy(Opens(open));
+        let address = server.endpoints()[0].to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = server.serve_until(notifying().router, async { drop(stopped.await) });
+        let serving = tokio::spawn(serving);
+        let (leaves, stays) = (web(http2), web(http2));
+        let mut gone = send(&leaves, Method::GET, &address, "").await;
+        let left = within(opened.recv()).await.unwrap();
+        let mut kept = send(&stays, Method::GET, &address, "").await;
+        let sender = within(opened.recv()).await.unwrap();
+        for (sender, response) in [(&left, &mut gone), (&sender, &mut kept)] {
+            within(sender.send(&ServerSentEvent::data("1"))).await.unwrap();
+            assert_eq!(read_events(response.body_mut(), 1).await, [1]);
+        }
+        drop((gone, leaves));
+        within(left.closed()).await;
+        assert!(left.is_closed() && !sender.is_closed());
+        drop(stop);
+        text(kept).await;
+        within(sender.closed()).await;
+        within(serving).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_panics_refuses_a_websocket() {
+    let policy = Panics("on_head", AtomicBool::new(false));
+    let address = serving(policy, Limits::default(), notifying().router).await;
+    let address = address.replace("http://", "ws://");
+    let error = Client::connect(&address).await.unwrap_err();
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("500"), "{error:?}");
+    let client = Client::connect(&address).await.unwrap();
+    assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
 }

@@ -1,4 +1,4 @@
-//! Progress: sent before the response, received beside it, and it delays nothing.
+//! Progress: sent before the response, delivered beside it, and never blocks anything.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Raw, bound, client, request, wires, within};
 
-/// `work` reports each step; `steps` reports a number of steps and ends.
+/// `work` reports each step; `steps` reports this many steps and returns.
 fn router() -> Router {
     Router::new()
         .method("steps", |params: Value, cx: Context| async move {
@@ -58,7 +58,7 @@ async fn progress_is_a_stream_beside_the_result_on_every_wire() {
 }
 
 #[tokio::test]
-async fn on_the_wire_it_comes_before_the_answer() {
+async fn progress_is_sent_before_the_response() {
     let (ours, theirs) = antiphon::transport::memory::pair();
     let _server = Client::builder().dialect(Dialect::lsp()).handler(router()).over(theirs);
     let mut raw = Raw(ours);
@@ -72,13 +72,13 @@ async fn on_the_wire_it_comes_before_the_answer() {
         assert_eq!(raw.next().await, expected);
     }
     assert_eq!(raw.next().await["result"], true);
-    // The token of the last call does not apply to the next one.
+    // Each call has its own token.
     raw.send(&request(2, "steps", r#"{"steps":2}"#)).await;
     assert_eq!(raw.next().await["result"], false);
 }
 
 #[tokio::test]
-async fn by_the_id_params_may_have_any_shape() {
+async fn progress_by_id_works_with_any_params() {
     let dialect = Dialect::plain().progress(ProgressStyle::by_id("at"));
     let (client, _server) = pair(&dialect, router());
     let (call, progress) = client.call::<Value>("any", [1, 2]).with_progress::<u64>();
@@ -88,18 +88,18 @@ async fn by_the_id_params_may_have_any_shape() {
 }
 
 #[tokio::test]
-async fn progress_that_nobody_takes_holds_up_nothing() {
+async fn progress_that_is_not_consumed_blocks_nothing() {
     let (client, _server) = pair(&Dialect::lsp(), router());
     let call = client.call::<bool>("steps", json!({"steps": 10_000}));
     let (call, progress) = call.with_progress::<Value>();
     assert!(within(call.into_future()).await.unwrap());
-    // The newest item remains.
+    // The newest values remain.
     let steps: Vec<_> = within(progress.map(|told| told.unwrap()["step"].as_u64()).collect()).await;
     assert!(steps.len() < 100 && steps.last() == Some(&Some(9_999)), "{} steps", steps.len());
 }
 
 #[tokio::test]
-async fn what_has_no_progress_says_so() {
+async fn unsupported_progress_is_an_error() {
     let (client, _server) = pair(&Dialect::plain(), router());
     let (call, _progress) = client.call::<bool>("steps", ()).with_progress::<Value>();
     let refused = within(call.into_future()).await.unwrap_err();
@@ -110,9 +110,9 @@ async fn what_has_no_progress_says_so() {
     assert!(refused.to_string().contains("by name"), "{refused}");
 }
 
-/// The clock is paused; only the test advances it.
+/// The clock is paused and advanced by the test.
 #[tokio::test(start_paused = true)]
-async fn a_timeout_begins_anew_with_progress_up_to_its_cap() {
+async fn progress_restarts_the_timeout_up_to_the_total() {
     let tick = Arc::new(Notify::new());
     let ticks = tick.clone();
     let router = Router::new().method("slow", move |_: Value, cx: Context| {

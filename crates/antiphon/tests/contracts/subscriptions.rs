@@ -1,4 +1,4 @@
-//! Subscriptions: the id comes first, required items are never lost, and nothing leaks.
+//! Subscriptions: the id is sent first, no item is lost, and no source remains.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::support::{Raw, both, connect, request, serve, wires, within};
 
-/// A subscription whose source learns of its end.
+/// A router with a subscription whose source reports its end.
 struct Source {
     router: Router,
     ended: mpsc::Receiver<()>,
 }
 
-/// Signals its drop.
+/// Sends a message when it is dropped.
 struct Told(mpsc::Sender<()>);
 
 impl Drop for Told {
@@ -27,7 +27,7 @@ impl Drop for Told {
     }
 }
 
-/// `endless` sends one item, and stays open until it is ended.
+/// `endless` sends one item and then waits until it is ended.
 fn source() -> Source {
     let (tell, ended) = mpsc::channel(1_024);
     let router = Router::new().subscription("endless", move |(): (), _cx: Context| {
@@ -52,7 +52,7 @@ pub(crate) fn item(message: &Value) -> &Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_id_comes_before_ten_thousand_items_and_none_is_lost() {
+async fn the_id_arrives_before_ten_thousand_items_and_none_is_lost() {
     async fn flood((n,): (u64,), sink: Sink, _cx: Context) -> Result<(), ErrorObject> {
         for item in 0..n {
             sink.send(item).await?;
@@ -70,9 +70,9 @@ async fn the_id_comes_before_ten_thousand_items_and_none_is_lost() {
     }
 }
 
-/// The handler sends at once, from its own task and from other tasks.
+/// The handler sends items before it returns, itself and from other tasks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn on_the_wire_the_reply_is_first_alone_and_in_a_batch() {
+async fn the_reply_is_sent_before_the_items_alone_and_in_a_batch() {
     let router = Router::new()
         .subscription_with("eager", |(): (), sink: Sink, _cx: Context| async move {
             for _ in 0..4 {
@@ -110,7 +110,7 @@ async fn on_the_wire_the_reply_is_first_alone_and_in_a_batch() {
 }
 
 #[tokio::test]
-async fn what_a_handler_says_comes_before_its_answer() {
+async fn messages_of_a_handler_are_sent_before_its_response() {
     let router = Router::new().method("work", |(): (), cx: Context| async move {
         cx.peer()?.notify("begun", ()).await?;
         Ok("done")
@@ -147,7 +147,7 @@ async fn an_error_before_the_first_item_is_the_reply() {
 }
 
 #[tokio::test]
-async fn a_panic_after_the_reply_ends_the_subscription_and_nothing_else() {
+async fn a_panic_after_the_reply_ends_only_the_subscription() {
     let router = Router::new().subscription_with(
         "crash",
         |(early,): (bool,), sink: Sink, _cx: Context| async move {
@@ -170,13 +170,13 @@ async fn a_panic_after_the_reply_ends_the_subscription_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_source_that_ends_says_why_and_its_subscription_is_forgotten() {
+async fn a_source_that_ends_sends_the_reason_and_frees_its_subscription() {
     let router = Router::new().subscription("few", |(): (), _cx: Context| async {
         Ok(stream::iter([json!(null), json!({"a": 1})]))
     });
     let limits = Limits { subscriptions: 1, ..Limits::default() };
     let (client, _server) = both((Limits::default(), Router::new()), (limits, router));
-    // More than may be open at once: each is removed when it ends.
+    // More than the limit of open subscriptions: each one is removed when it has ended.
     for _ in 0..5 {
         let mut items = within(client.subscribe::<Value>("few", ()).into_future()).await.unwrap();
         assert_eq!(within(items.next()).await.unwrap().unwrap(), json!(null));
@@ -194,14 +194,14 @@ async fn unsubscribing_ends_the_source() {
     assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
     within(items.unsubscribe()).await.unwrap();
     within(ended.recv()).await.unwrap();
-    // Dropping it does so too.
+    // Dropping it ends the source too.
     let items = within(client.subscribe::<u64>("endless", ()).into_future()).await.unwrap();
     drop(items);
     within(ended.recv()).await.unwrap();
 }
 
 #[tokio::test]
-async fn after_the_reply_to_unsubscribe_nothing_comes() {
+async fn after_the_reply_to_unsubscribe_no_item_is_sent() {
     let router =
         Router::new().subscription("busy", |(): (), _cx: Context| async { Ok(stream::repeat(1)) });
     let (mut raw, _server) = Raw::served(Limits::default(), router.clone());
@@ -253,7 +253,7 @@ async fn a_server_that_closes_ends_its_subscriptions_with_a_reason() {
 }
 
 #[tokio::test]
-async fn a_subscribe_call_that_is_given_up_is_unsubscribed_when_it_is_answered() {
+async fn an_abandoned_subscribe_call_is_unsubscribed_when_it_is_answered() {
     let Source { router, mut ended } = source();
     let asked = Arc::new(Notify::new());
     let asking = asked.clone();
@@ -279,7 +279,7 @@ async fn a_subscribe_call_that_is_given_up_is_unsubscribed_when_it_is_answered()
 }
 
 #[tokio::test]
-async fn a_connection_has_so_many_and_no_more() {
+async fn a_connection_respects_the_subscription_limit() {
     let Source { router, .. } = source();
     let limits = Limits { subscriptions: 2, ..Limits::default() };
     let (client, _server) = both((Limits::default(), Router::new()), (limits, router));
@@ -343,9 +343,9 @@ async fn nested_topics_keep_their_prefix_on_every_message() {
     assert_eq!(raw.next().await["result"], true);
 }
 
-/// The server subscribes to its client: both sides are peers.
+/// The server subscribes to a topic of the client.
 #[tokio::test]
-async fn either_side_can_subscribe_at_the_other() {
+async fn either_side_can_subscribe() {
     let ours = Router::new()
         .subscription("mine", |(): (), _cx: Context| async { Ok(stream::iter([1, 2, 3])) });
     let theirs = Router::new().method("sum", |(): (), cx: Context| async move {
@@ -359,7 +359,7 @@ async fn either_side_can_subscribe_at_the_other() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn over_http_there_are_none_and_both_sides_say_so() {
+async fn over_http_both_sides_report_that_there_are_no_subscriptions() {
     let Source { router, .. } = source();
     let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
     let client = connect(&address).await;
@@ -371,7 +371,7 @@ async fn over_http_there_are_none_and_both_sides_say_so() {
 }
 
 #[tokio::test]
-async fn items_that_are_of_another_type_are_errors_between_the_others() {
+async fn items_of_another_type_are_errors_between_the_others() {
     let router = Router::new().subscription("mixed", |(): (), _cx: Context| async {
         Ok(stream::iter([json!(1), json!("two"), json!(3)]))
     });

@@ -1,4 +1,4 @@
-//! Two peers in one process, and a raw end for arbitrary messages.
+//! Two sides in one process, and a raw peer that sends arbitrary messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,17 +16,17 @@ use tokio::sync::{Notify, mpsc};
 #[cfg(feature = "tls")]
 use crate::pki;
 
-/// Longer than any test. With it as the stall timeout, a connection that needs a timer to make
-/// progress hangs the test.
+/// Longer than any test. As the stall timeout, it makes a test fail whose connection advances only by
+/// its timer.
 pub(crate) const FOREVER: Duration = Duration::from_secs(600);
 
-/// Ends a test that hangs, before the first check of a connection's watchdog: a task that only
-/// the timer would wake counts as hanging.
+/// Fails a test that hangs. It does so before the watchdog of a connection checks for the first time, so
+/// that its timer cannot hide a missing wake-up.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), what).await.expect("the test hangs")
 }
 
-/// Two clients of each other: both sides of one connection.
+/// Both sides of one connection, as two clients of each other.
 pub(crate) fn both(
     left: (Limits, impl Handler),
     right: (Limits, impl Handler),
@@ -37,11 +37,11 @@ pub(crate) fn both(
     (ClientBuilder::over(side(left), a), right_side.over(b))
 }
 
-/// A serving peer, driven message by message.
+/// A raw peer, which sends and receives single messages.
 pub(crate) struct Raw(pub(crate) MemoryTransport);
 
 impl Raw {
-    /// The other end of a connection that this handler serves.
+    /// A raw peer of a connection that this handler serves.
     pub(crate) fn served(limits: Limits, handler: impl Handler) -> (Self, Client) {
         let (ours, theirs) = pair();
         (Self(ours), Client::builder().limits(limits).handler(handler).over(theirs))
@@ -51,14 +51,14 @@ impl Raw {
         self.0.send(Bytes::copy_from_slice(message.as_bytes())).await.unwrap();
     }
 
-    /// Reads the next message.
+    /// Receives the next message.
     pub(crate) async fn next(&mut self) -> Value {
         let frame = within(self.0.next()).await.expect("the connection is open").unwrap();
         serde_json::from_slice(&frame).unwrap()
     }
 }
 
-/// The wires on which both sides can call.
+/// The endpoints on which both sides can call.
 pub(crate) fn wires() -> Vec<&'static str> {
     let mut wires = vec!["tcp://127.0.0.1:0", "memory:*"];
     if cfg!(feature = "ws") {
@@ -73,7 +73,7 @@ pub(crate) fn wires() -> Vec<&'static str> {
     wires
 }
 
-/// The duplex wires, and HTTP.
+/// Like [`wires`], with HTTP.
 pub(crate) fn wires_and_http() -> Vec<&'static str> {
     let mut wires = wires();
     if cfg!(feature = "http") {
@@ -93,12 +93,12 @@ pub(crate) fn client() -> ClientBuilder {
     Client::builder()
 }
 
-/// Like `client`, but connected.
+/// Connects a client that trusts the servers of these tests.
 pub(crate) async fn connect(address: &str) -> Client {
     client().connect(address).await.unwrap()
 }
 
-/// A server on a free port or name of this endpoint. A `*` stands for a free name.
+/// A server on a free port or name of this endpoint. A `*` is replaced by a unique name.
 pub(crate) async fn bound(endpoint: &str) -> Server {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
@@ -108,7 +108,7 @@ pub(crate) async fn bound(endpoint: &str) -> Server {
     server
 }
 
-/// Like `bound`, and serves until the test ends.
+/// Serves a handler until the test ends, and returns its endpoint.
 pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
     let server = bound(endpoint).await.limits(limits);
     let address = server.endpoints()[0].to_string();
@@ -124,7 +124,7 @@ pub(crate) async fn dial(address: &str) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// Reads the next line as JSON.
+/// Reads the next line, as JSON.
 pub(crate) async fn line(stream: &mut BufReader<TcpStream>) -> Value {
     let mut line = String::new();
     within(stream.read_line(&mut line)).await.unwrap();
@@ -138,8 +138,8 @@ pub(crate) async fn rest(stream: &mut BufReader<TcpStream>) -> Vec<u8> {
     rest
 }
 
-/// Waits until the stall timeout of a TCP server has passed more than once: connections that stall
-/// are the clock.
+/// Waits until the stall timeout of a TCP server has passed more than once. Connections that stall are
+/// the clock.
 pub(crate) async fn stall_goes_by(address: &str) {
     for _ in 0..2 {
         let mut stalled = dial(address).await;
@@ -148,18 +148,18 @@ pub(crate) async fn stall_goes_by(address: &str) {
     }
 }
 
-/// Waits for another task, so that another task does the waking.
+/// Waits for another task, which wakes this one.
 pub(crate) async fn elsewhere() {
     tokio::spawn(tokio::task::yield_now()).await.unwrap();
 }
 
-/// Methods that wait for the test, and the signals that the test sees.
+/// Methods that wait for the test, and the channels on which they report.
 pub(crate) struct Holding {
-    /// `hold` and the notification `hold_note` announce themselves and wait.
+    /// Has the method `hold` and the notification `hold_note`, which report their start and wait.
     pub(crate) router: Router,
     pub(crate) entered: mpsc::Receiver<()>,
     pub(crate) release: Arc<Notify>,
-    /// Receives each cancellation.
+    /// Receives a message for each cancellation.
     pub(crate) gone: mpsc::Receiver<()>,
 }
 

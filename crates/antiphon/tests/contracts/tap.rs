@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use antiphon::transport::http::{EventStreamOptions, HttpMessage, HttpPolicy, MessageDecision};
 use antiphon::transport::memory::pair;
 use antiphon::{
     CallError, Client, Connection, Context, Direction, ErrorObject, Router, Server, Tap,
@@ -15,7 +16,7 @@ use futures_util::{SinkExt as _, StreamExt as _};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 
-use crate::support::{bound, client, connect, dial, line, rest, wires, within};
+use crate::support::{bound, client, connect, dial, line, rest, wires, wires_and_http, within};
 
 /// One thing that a tap has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl Recorder {
         self.seen.lock().unwrap().push((connection.id(), seen));
     }
 
-    /// What was seen of each connection.
+    /// The recorded messages of each connection.
     fn by_connection(&self) -> HashMap<u64, Vec<Seen>> {
         let mut all = HashMap::<u64, Vec<Seen>>::new();
         for (id, seen) in &*self.seen.lock().unwrap() {
@@ -52,7 +53,7 @@ impl Recorder {
         all
     }
 
-    /// What was seen of the only connection.
+    /// The recorded messages of the only connection.
     fn only(&self) -> Vec<Seen> {
         let mut all = self.by_connection();
         assert_eq!(all.len(), 1, "{all:?}");
@@ -111,7 +112,7 @@ fn service() -> Router {
         .notification("note", |(_,): (u64,), _cx: Context| async {})
 }
 
-/// What one side has sent is what the other has received, in order, for each connection.
+/// On each connection, one side receives the messages that the other has sent, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_sides_see_each_message_once_and_in_order() {
     for wire in wires() {
@@ -119,7 +120,7 @@ async fn both_sides_see_each_message_once_and_in_order() {
         let server = bound(wire).await.tap(at_server.clone());
         let address = server.endpoints()[0].to_string();
         tokio::spawn(server.serve(service()));
-        let mut at_clients = Vec::new();
+        let (mut at_clients, mut ids) = (Vec::new(), Vec::new());
         for connection in 0..2 {
             let (tap, _) = Recorder::new();
             at_clients.push(tap.clone());
@@ -135,8 +136,8 @@ async fn both_sides_see_each_message_once_and_in_order() {
             let _ = batch.call::<u64>("missing", ());
             within(batch.send()).await.unwrap();
             within(client.close()).await;
+            ids.push(within(closes.recv()).await.unwrap());
         }
-        let ids = [within(closes.recv()).await.unwrap(), within(closes.recv()).await.unwrap()];
         assert_ne!(ids[0], ids[1]);
         let seen = at_server.by_connection();
         assert_eq!(seen.len(), 2, "{wire}: {seen:?}");
@@ -319,5 +320,162 @@ async fn a_client_over_http_shows_its_messages() {
         let seen = tap.seen.lock().unwrap().clone();
         let kinds: Vec<bool> = seen.iter().map(|(_, seen)| matches!(seen, Seen::Sent(_))).collect();
         assert_eq!(kinds, [true, false, true, true, false, true, false], "{seen:?}");
+    }
+}
+
+/// Answers by a stream where there is a notification, or at once, or never.
+struct Streams(Option<EventStreamOptions>);
+
+impl HttpPolicy for Streams {
+    fn on_message(&self, _: &mut Connection, _: &HttpMessage) -> MessageDecision {
+        self.0.clone().map_or(MessageDecision::Dispatch, MessageDecision::Stream)
+    }
+}
+
+/// The ways in which an HTTP request can be served.
+#[derive(Clone, Copy, Debug)]
+enum Served {
+    /// By the fast path, or by hyper for a client that speaks HTTP/2.
+    Plainly,
+    ByPolicy,
+    /// As a stream from the first notification on.
+    ByStream,
+    /// As a stream at once.
+    ByImmediateStream,
+}
+
+async fn served_over_http(served: Served, tap: Recorder, router: Router) -> String {
+    let server = bound("http://127.0.0.1:0").await.tap(tap);
+    let options = EventStreamOptions::new();
+    let server = match served {
+        Served::Plainly => server,
+        Served::ByPolicy => server.http_policy(Streams(None)),
+        Served::ByStream => server.http_policy(Streams(Some(options))),
+        Served::ByImmediateStream => server.http_policy(Streams(Some(options.immediately()))),
+    };
+    let address = server.endpoints()[0].to_string();
+    tokio::spawn(server.serve(router));
+    address
+}
+
+/// Calls by hand. Returns the response when it is complete.
+async fn exchange(address: &str, more: &str, body: &str) -> String {
+    let mut stream = dial(address).await;
+    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+    let length = body.len();
+    let text = format!("{head}{more}connection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    String::from_utf8(rest(&mut stream).await).unwrap()
+}
+
+/// Each request has an id of its own, which its reply has too. Nothing opens or closes.
+#[tokio::test]
+async fn a_server_shows_each_message_of_an_http_request_once() {
+    let router = service()
+        .method("later", |(n,): (u64,), _cx: Context| async move {
+            tokio::task::yield_now().await;
+            Ok(n)
+        })
+        .method("long", |(n,): (usize,), _cx: Context| async move { Ok("x".repeat(n)) });
+    let call = |method: &str, params: &str| crate::support::request(1, method, params);
+    let batch = format!("[{},{GARBAGE_ENTRY},{}]", call("double", "[1]"), call("later", "[2]"));
+    let messages = [
+        (call("double", "[1]"), 1),
+        (call("later", "[1]"), 1),
+        (call("long", "[100]"), 1),
+        (call("long", "[300000]"), 1),
+        (call("missing", "[]"), 1),
+        (crate::support::notification("note", "[1]"), 0),
+        (batch, 1),
+        (GARBAGE.to_owned(), 1),
+        ("[]".to_owned(), 1),
+    ];
+    for served in [Served::Plainly, Served::ByPolicy, Served::ByStream, Served::ByImmediateStream] {
+        // hyper serves the second.
+        for more in ["", "te: x\r\n"] {
+            for (message, replies) in &messages {
+                let (tap, _) = Recorder::new();
+                let address = served_over_http(served, tap.clone(), router.clone()).await;
+                let response = exchange(&address, more, message).await;
+                let seen = tap.only();
+                let about = format!("{served:?} {more:?} {message}");
+                assert_eq!(seen.len(), 1 + replies, "{about}: {seen:?}");
+                assert_eq!(seen[0], Seen::Received(message.clone()), "{about}");
+                if let Some(Seen::Sent(reply)) = seen.get(1) {
+                    assert!(reply.len() > 20, "{about}: {reply}");
+                    // A long body is chunked.
+                    let is_whole = reply.len() > 10_000 || response.contains(reply);
+                    assert!(is_whole, "{about}: {response}");
+                    serde_json::from_str::<serde_json::Value>(reply).unwrap();
+                }
+                exchange(&address, more, message).await;
+                let ids: Vec<u64> = tap.by_connection().into_keys().collect();
+                assert_eq!(ids.len(), 2, "{about}");
+            }
+        }
+    }
+}
+
+const GARBAGE_ENTRY: &str = "1";
+
+#[tokio::test]
+async fn a_server_shows_the_events_of_a_stream_in_order() {
+    let router = Router::new().method("flood", |(n,): (u64,), cx: Context| async move {
+        for item in 0..n {
+            cx.notify("item", [item]).await?;
+        }
+        Ok::<_, ErrorObject>("done")
+    });
+    for served in [Served::ByStream, Served::ByImmediateStream] {
+        let (tap, _) = Recorder::new();
+        let address = served_over_http(served, tap.clone(), router.clone()).await;
+        let call = crate::support::request(1, "flood", "[1000]");
+        exchange(&address, "", &call).await;
+        let seen = tap.only();
+        assert_eq!(received(&seen), [call]);
+        let sent = sent(&seen);
+        assert_eq!(sent.len(), 1_001, "{served:?}");
+        for (number, message) in sent[..1_000].iter().enumerate() {
+            assert!(message.contains(&format!("[{number}]")), "{message}");
+        }
+        assert!(sent[1_000].contains("done"));
+    }
+}
+
+/// A message that a tap cannot take ends its connection and no other.
+#[tokio::test]
+async fn a_tap_that_panics_over_http_ends_only_its_connection() {
+    for event in ["received", "sent"] {
+        for more in ["", "te: x\r\n"] {
+            let server =
+                bound("http://127.0.0.1:0").await.tap(Panics(event, AtomicBool::new(false)));
+            let address = server.endpoints()[0].to_string();
+            tokio::spawn(server.serve(service()));
+            let call = crate::support::request(1, "double", "[1]");
+            assert_eq!(exchange(&address, more, &call).await, "", "{event} {more:?}");
+            let reply = exchange(&address, more, &call).await;
+            assert!(reply.contains("\"result\":2"), "{event} {more:?}: {reply}");
+        }
+    }
+}
+
+/// `on_connect`, the tap and the handler see one number.
+#[tokio::test]
+async fn the_id_of_a_connection_is_the_same_everywhere() {
+    for wire in wires_and_http() {
+        let (tap, _) = Recorder::new();
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let server = bound(wire).await.tap(tap.clone());
+        let server = server.on_connect(move |connection| tell.send(connection.id()).unwrap());
+        let address = server.endpoints()[0].to_string();
+        let id = |(): (), cx: Context| async move { Ok(cx.connection().id()) };
+        tokio::spawn(server.serve(Router::new().method("id", id)));
+        let client = connect(&address).await;
+        let id = within(client.call::<u64>("id", ()).into_future()).await.unwrap();
+        assert_eq!(within(told.recv()).await, Some(id), "{wire}");
+        let seen: Vec<u64> = tap.by_connection().into_keys().collect();
+        assert_eq!(seen, [id], "{wire}");
+        let again = within(client.call::<u64>("id", ()).into_future()).await.unwrap();
+        assert_eq!(again == id, !wire.starts_with("http"), "{wire}");
     }
 }

@@ -1,4 +1,4 @@
-//! Traces: read from headers or members, and continued by the calls of a handler only.
+//! Trace contexts: read from headers or members, and continued only by the calls of a handler.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ fn traced(id: u64, members: &str) -> String {
 }
 
 #[tokio::test]
-async fn members_tell_the_parent_and_only_of_their_own_call() {
+async fn members_set_the_parent_of_their_own_call_only() {
     let (mut raw, _served) = Raw::served(Limits::default(), telling().layer(Trace::new()));
     let parent = parent();
     let mut spans = vec![SPAN.to_owned()];
@@ -73,7 +73,7 @@ async fn without_the_layer_there_is_no_trace() {
 }
 
 #[tokio::test]
-async fn what_a_handler_calls_goes_on_in_its_trace() {
+async fn calls_of_a_handler_continue_its_trace() {
     let router = Router::new().method("back", |(): (), cx: Context| async move {
         let here = trace_of(&cx);
         cx.peer()?.notify("noted", ()).await?;
@@ -106,7 +106,7 @@ async fn what_a_handler_calls_goes_on_in_its_trace() {
 }
 
 #[tokio::test]
-async fn a_trace_goes_from_service_to_service_on_every_wire() {
+async fn a_trace_continues_from_service_to_service_on_every_wire() {
     for wire in wires_and_http() {
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let last = serve(wire, Limits::default(), telling().layer(Trace::new())).await;
@@ -154,7 +154,7 @@ async fn a_trace_goes_from_service_to_service_on_every_wire() {
 }
 
 #[tokio::test]
-async fn a_client_outside_of_a_trace_begins_one_or_says_nothing() {
+async fn a_client_outside_a_trace_begins_one_or_sends_none() {
     let address = serve("memory:*", Limits::default(), telling().layer(Trace::new())).await;
     let plain = connect(&address).await;
     let traced = connect(&address).await.layer(Trace::new());
@@ -169,7 +169,7 @@ async fn a_client_outside_of_a_trace_begins_one_or_says_nothing() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn headers_tell_the_parent_and_members_come_first() {
+async fn members_take_precedence_over_headers() {
     use crate::support::{dial, rest};
     use antiphon::http::{HeaderName, HeaderValue};
     use tokio::io::AsyncWriteExt as _;

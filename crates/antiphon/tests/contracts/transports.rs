@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
+use antiphon::core::framing::FrameError;
 use antiphon::transport::memory::{MemoryTransport, pair};
 use antiphon::transport::{RequestMessage, TransportError};
 use antiphon::{
@@ -553,4 +554,122 @@ async fn a_transport_that_ends_fails_its_calls() {
     let error = within(call).await.unwrap().unwrap_err();
     assert!(matches!(error, CallError::Interrupted(_)), "{error:?}");
     assert!(matches!(pong(&client).await.unwrap_err(), CallError::Closed(_)));
+}
+
+/// A transport of these messages. It must not be polled behind its end, takes no message, and never
+/// closes, where the test says so.
+struct Scripted {
+    incoming: Vec<Result<Bytes, TransportError>>,
+    /// Stays open behind the last message.
+    stays: bool,
+    has_ended: bool,
+    takes: bool,
+    closes: bool,
+    sent: mpsc::UnboundedSender<Bytes>,
+}
+
+impl Scripted {
+    fn new(incoming: Vec<Result<Bytes, TransportError>>) -> (Self, mpsc::UnboundedReceiver<Bytes>) {
+        let (sent, seen) = mpsc::unbounded_channel();
+        let (stays, has_ended, takes, closes) = (false, false, true, true);
+        (Self { incoming, stays, has_ended, takes, closes, sent }, seen)
+    }
+}
+
+impl Stream for Scripted {
+    type Item = Result<Bytes, TransportError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
+        assert!(!self.has_ended, "polled behind its end");
+        if !self.incoming.is_empty() {
+            return Poll::Ready(Some(self.incoming.remove(0)));
+        }
+        if self.stays {
+            return Poll::Pending;
+        }
+        self.has_ended = true;
+        Poll::Ready(None)
+    }
+}
+
+impl Sink<Bytes> for Scripted {
+    type Error = TransportError;
+
+    fn poll_ready(self: Pin<&mut Self>, _: &mut Poller<'_>) -> Poll<Result<(), Self::Error>> {
+        if self.takes { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    fn start_send(self: Pin<&mut Self>, message: Bytes) -> Result<(), Self::Error> {
+        let _ = self.sent.send(message);
+        Ok(())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Poller<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Poller<'_>) -> Poll<Result<(), Self::Error>> {
+        if self.closes { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+}
+
+fn call(id: u64) -> Result<Bytes, TransportError> {
+    Ok(Bytes::from(request(id, "ping", "[]")))
+}
+
+/// A message that cannot be taken is answered, and the next one is served.
+#[tokio::test]
+async fn a_transport_goes_on_after_a_frame_that_it_cannot_take() {
+    let too_large = || Err(TransportError::Frame(FrameError::TooLarge { limit: 9 }));
+    let (mut transport, mut sent) = Scripted::new(vec![call(1), too_large(), call(2)]);
+    transport.stays = true;
+    let server = Server::from_transport(transport, Connection::new("script"));
+    let serving = tokio::spawn(server.serve(ping()));
+    let mut replies = Vec::new();
+    for _ in 0..3 {
+        let reply = within(sent.recv()).await.unwrap();
+        replies.push(serde_json::from_slice::<Value>(&reply).unwrap());
+    }
+    assert_eq!([&replies[0]["result"], &replies[2]["result"]], ["pong", "pong"]);
+    assert_eq!(replies[1]["error"]["code"], -32007);
+    serving.abort();
+}
+
+#[tokio::test]
+async fn a_transport_is_not_polled_behind_its_end() {
+    for incoming in [vec![], vec![call(1)], vec![Ok(Bytes::new()), call(1)]] {
+        let (transport, _sent) = Scripted::new(incoming);
+        let server = Server::from_transport(transport, Connection::new("script"));
+        within(server.serve(ping())).await.unwrap();
+    }
+}
+
+/// The clock of the test moves only while nothing else can.
+#[tokio::test(start_paused = true)]
+async fn a_transport_that_takes_nothing_is_ended_by_the_stall_timeout() {
+    let (mut transport, _sent) = Scripted::new(vec![call(1)]);
+    (transport.stays, transport.takes) = (true, false);
+    let limits = Limits { stall_timeout: Duration::from_secs(5), ..Limits::default() };
+    let server = Server::from_transport(transport, Connection::new("script")).limits(limits);
+    let served = tokio::time::timeout(Duration::from_secs(60), server.serve(ping())).await;
+    assert!(served.expect("it hangs").is_err());
+}
+
+/// A shutdown ends, whatever a transport does.
+#[tokio::test(start_paused = true)]
+async fn a_transport_that_neither_takes_nor_closes_does_not_hold_up_a_shutdown() {
+    for takes in [true, false] {
+        let (mut transport, mut sent) = Scripted::new(vec![call(1)]);
+        (transport.stays, transport.takes, transport.closes) = (true, takes, false);
+        let server = Server::from_transport(transport, Connection::new("script"));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server.serve_until(ping(), async { drop(stopped.await) }));
+        if takes {
+            within(sent.recv()).await.unwrap();
+        }
+        tokio::task::yield_now().await;
+        drop(stop);
+        let served = tokio::time::timeout(Duration::from_secs(600), serving).await;
+        served.expect("it hangs").unwrap().unwrap();
+    }
 }

@@ -37,7 +37,7 @@ enum HttpReplyPhase {
 
 /// The length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum BodyLength {
+enum HttpBodyLength {
     Length(usize),
     Chunks,
     Rest,
@@ -101,7 +101,7 @@ impl HttpCodec {
         }
         self.is_closing = closes(&response);
         match body(status, response.headers)? {
-            BodyLength::Length(length) => {
+            HttpBodyLength::Length(length) => {
                 if status == 200 && !self.is_closing {
                     self.head.clear();
                     self.head.extend_from_slice(&input[..at]);
@@ -109,12 +109,12 @@ impl HttpCodec {
                 }
                 Ok(whole(status, input, at, length))
             }
-            BodyLength::Chunks => {
+            HttpBodyLength::Chunks => {
                 self.body.clear();
                 self.state = HttpReplyPhase::Chunks(status);
                 Ok(Decoded::Pass(at))
             }
-            BodyLength::Rest => {
+            HttpBodyLength::Rest => {
                 self.is_closing = true;
                 self.state = HttpReplyPhase::Rest(status);
                 Ok(Decoded::Pass(at))
@@ -195,21 +195,24 @@ fn closes(response: &httparse::Response<'_, '_>) -> bool {
 }
 
 /// Returns the length of the body (RFC 9112, section 6.3).
-fn body(status: u16, headers: &[httparse::Header<'_>]) -> Result<BodyLength, ProtocolViolation> {
+fn body(
+    status: u16,
+    headers: &[httparse::Header<'_>],
+) -> Result<HttpBodyLength, ProtocolViolation> {
     if matches!(status, 204 | 304) {
-        return Ok(BodyLength::Length(0));
+        return Ok(HttpBodyLength::Length(0));
     }
     let named = |name| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
     if let Some(coding) = named("transfer-encoding") {
         return match coding.value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-            true => Ok(BodyLength::Chunks),
+            true => Ok(HttpBodyLength::Chunks),
             false => {
                 Err(ProtocolViolation("an HTTP body has an unsupported transfer encoding".into()))
             }
         };
     }
-    let Some(length) = named("content-length") else { return Ok(BodyLength::Rest) };
-    length_of(length.value).map(BodyLength::Length)
+    let Some(length) = named("content-length") else { return Ok(HttpBodyLength::Rest) };
+    length_of(length.value).map(HttpBodyLength::Length)
 }
 
 /// Parses the value of a `Content-Length`.

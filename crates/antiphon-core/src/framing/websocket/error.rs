@@ -1,4 +1,5 @@
-//! The protocol errors of a peer, and the close code for each of them.
+//! The protocol errors of a peer, and the close code for each of them. The numbers are sections of RFC
+//! 6455.
 
 /// A protocol error of the peer. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The head of a WebSocket frame (RFC 6455, section 5.2): opcode, length and mask.
 //!
-//! It never consumes bytes, and never checks the order of frames: the deframer does.
+//! This module never consumes bytes, and never checks the order of frames: the deframer does.
 
 use bytes::{BufMut, BytesMut};
 
@@ -30,7 +30,7 @@ pub enum Opcode {
     Close,
     /// A request for a pong.
     Ping,
-    /// The answer to a ping.
+    /// The reply to a ping.
     Pong,
 }
 
@@ -44,14 +44,14 @@ pub(super) struct FrameHead {
 }
 
 /// A head and its size in bytes.
-pub(super) struct ParsedHead {
+pub(super) struct SizedFrameHead {
     pub(super) head: FrameHead,
     pub(super) size: usize,
 }
 
 impl FrameHead {
     /// Reads the head at the front of these bytes; `None` if it is not complete.
-    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<ParsedHead>, WebSocketError> {
+    pub(super) fn read(buf: &[u8], role: Role) -> Result<Option<SizedFrameHead>, WebSocketError> {
         let [first, second, rest @ ..] = buf else { return Ok(None) };
         if first & RESERVED != 0 {
             return Err(WebSocketError::ReservedBits);
@@ -76,11 +76,11 @@ impl FrameHead {
             },
         };
         let head = Self { opcode, is_last, length, mask };
-        Ok(Some(ParsedHead { head, size: buf.len() - rest.len() }))
+        Ok(Some(SizedFrameHead { head, size: buf.len() - rest.len() }))
     }
 }
 
-/// Reads the length, and returns it with the bytes behind it.
+/// Reads the length, and returns it with the bytes after it.
 fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, WebSocketError> {
     let (found, least) = match short {
         IN_TWO_BYTES => {

@@ -1,7 +1,7 @@
 //! WebSocket framing (RFC 6455, section 5): the boundaries of messages, pings and closes.
 //!
-//! It never reads, writes, answers a ping, or creates a mask: the owner of the socket does. It never
-//! allocates for a length that a peer has only announced, and never resumes after a
+//! This module never reads, writes, replies to a ping, or creates a mask: the owner of the socket does.
+//! It never allocates for a length that a peer has only announced, and never resumes after a
 //! [`WebSocketError`]: the start of the next frame is then unknown.
 //!
 //! Invariant: each byte is unmasked once, in the buffer it was read into, in any number of pieces. A
@@ -15,7 +15,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 pub use self::error::WebSocketError;
 pub use self::head::Opcode;
-use self::head::{FrameHead, ParsedHead};
+use self::head::{FrameHead, SizedFrameHead};
 use super::reserve_hint;
 
 /// The role of this end of the connection. A client masks the frames it sends, a server does not (5.1).
@@ -32,9 +32,9 @@ pub enum Role {
 pub enum Event {
     /// A whole text or binary message, its fragments joined.
     Message(Bytes),
-    /// A ping. The owner answers it with a pong with the same payload.
+    /// A ping. The owner replies with a pong that has the same payload.
     Ping(Bytes),
-    /// A pong. It needs no answer.
+    /// A pong. It needs no reply.
     Pong,
     /// A close. The peer sends nothing after it.
     Close {
@@ -46,6 +46,16 @@ pub enum Event {
 }
 
 /// Takes events from the front of a buffer. It resumes where the last call ran out of bytes.
+///
+/// ```
+/// use antiphon_core::framing::websocket::{Event, Opcode, Role, WebSocketDeframer};
+/// use bytes::BytesMut;
+///
+/// let mut wire = BytesMut::new();
+/// Opcode::Text.encode(b"[1]", Some([1, 2, 3, 4]), &mut wire);
+/// let mut deframer = WebSocketDeframer::new(Role::Server, 1024);
+/// assert_eq!(deframer.next(&mut wire), Some(Ok(Event::Message("[1]".into()))));
+/// ```
 #[derive(Debug)]
 pub struct WebSocketDeframer {
     role: Role,
@@ -78,7 +88,7 @@ impl WebSocketDeframer {
         Self { role, max_message, frame: None, message: None }
     }
 
-    /// The next event in `buf`; `None` when more bytes are needed. After an error there is none.
+    /// Returns the next event in `buf`; `None` if more bytes are needed, and always after an error.
     ///
     /// Between calls `buf` may only grow at its end.
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, WebSocketError>> {
@@ -115,7 +125,7 @@ impl WebSocketDeframer {
 
     /// Takes the head of the next frame if it is complete.
     fn open(&self, buf: &mut BytesMut) -> Result<Option<Frame>, WebSocketError> {
-        let Some(ParsedHead { head, size }) = FrameHead::read(buf, self.role)? else {
+        let Some(SizedFrameHead { head, size }) = FrameHead::read(buf, self.role)? else {
             return Ok(None);
         };
         let FrameHead { opcode, is_last, length, mask } = head;
@@ -129,7 +139,7 @@ impl WebSocketDeframer {
         Ok(Some(Frame { opcode, is_last, length, mask, unmasked: 0 }))
     }
 
-    /// Checks the limit. It is for whole messages, so the fragments received before count.
+    /// Checks the limit, which applies to a whole message. So the fragments received before count too.
     fn admit(&self, opcode: Opcode, length: u64) -> Result<usize, WebSocketError> {
         let before = match &self.message {
             Some(message) if opcode == Opcode::Continuation => message.payload.len(),
@@ -212,7 +222,7 @@ fn event(opcode: Opcode, payload: Bytes) -> Result<Event, WebSocketError> {
     }
 }
 
-/// Checks for ASCII first: most messages are, and the check is faster.
+/// Checks for ASCII first. Most messages are ASCII, and the check is faster.
 fn is_utf8(text: &[u8]) -> bool {
     text.is_ascii() || std::str::from_utf8(text).is_ok()
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::Reconnect;
 
-/// The delays between consecutive attempts: each is twice the last, up to a maximum, minus a random part
-/// of up to one half.
+/// The delays between consecutive attempts. Each delay is twice the last, up to a maximum. A random part
+/// of up to one half is subtracted.
 pub(super) struct Backoff {
     next: Duration,
     longest: Duration,

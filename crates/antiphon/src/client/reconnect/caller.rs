@@ -136,7 +136,7 @@ impl Caller for Arc<ReconnectingCaller> {
     ) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let feed = follower.0;
-            feed.survive();
+            feed.set_resubscribes();
             let (subscribe, to) = (call.clone(), feed.clone());
             // Safe to repeat: the first subscription ended with its connection.
             self.with_retries(true, move |peer| {
@@ -176,10 +176,14 @@ impl Caller for Arc<ReconnectingCaller> {
 
 impl Client {
     /// A client that uses this caller.
-    pub(crate) fn lasting(
-        lasting: Arc<ReconnectingCaller>,
+    pub(crate) fn reconnecting(
+        caller: Arc<ReconnectingCaller>,
         timeout: Option<std::time::Duration>,
     ) -> Self {
-        Self::new(Arc::new(lasting.clone()), timeout, crate::client::Line::Lasting(lasting))
+        Self::new(
+            Arc::new(caller.clone()),
+            timeout,
+            crate::client::OwnedConnection::Reconnecting(caller),
+        )
     }
 }

@@ -45,12 +45,22 @@ pub struct Reconnect {
 }
 
 /// The state of a client that reconnects.
+///
+/// ```
+/// use antiphon::{Client, ConnectionState};
+///
+/// # async fn example(client: Client) {
+/// let mut states = client.states().expect("the client reconnects");
+/// let connected = states.wait_for(|state| *state == ConnectionState::Connected).await;
+/// # drop(connected);
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectionState {
     /// The client is connected.
     Connected,
-    /// The client is not connected, and makes an attempt or waits before it.
+    /// The client is not connected. It makes an attempt, or waits before the next one.
     Reconnecting {
         /// The number of the attempt, starting with 1.
         attempt: u32,

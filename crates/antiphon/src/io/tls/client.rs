@@ -113,8 +113,8 @@ impl TlsClient {
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::new(NoCertificateVerification))
         } else {
-            // `WebPkiServerVerifier` cannot be built without roots. Without any, the connection to a
-            // server must fail, and not the configuration.
+            // `WebPkiServerVerifier` cannot be built without roots. Without roots, connecting must
+            // fail, and not the creation of this configuration.
             let roots = self.roots()?;
             match roots.is_empty() {
                 true => builder.with_root_certificates(roots),

@@ -49,9 +49,9 @@ fn provider() -> Arc<CryptoProvider> {
 /// The certificate chain of the peer, its own certificate first. The peer has proven that it owns the
 /// private key.
 ///
-/// Where a server accepts client certificates, handlers find the chain in
-/// [`Context::extensions`](crate::Context::extensions). It is verified: it leads to an authority that
-/// the server trusts, and it is currently valid.
+/// If a server accepts client certificates, handlers find the chain in
+/// [`Context::extensions`](crate::Context::extensions). It is verified: it leads to an authority that the
+/// server trusts, and it is currently valid.
 ///
 /// ```no_run
 /// use antiphon::transport::tls::{PeerCertificates, TlsServer};

@@ -45,7 +45,7 @@ impl SelfSigned {
         let unusable = |error: rcgen::Error| TlsError::Unusable(error.to_string());
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, "antiphon, for development");
-        // A certificate that can sign others would be worth stealing.
+        // The certificate cannot sign others, so a stolen key cannot create trusted certificates.
         params.is_ca = IsCa::ExplicitNoCa;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -8,6 +8,15 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
 
 /// The credentials of a caller. The `Debug` output omits secrets.
+///
+/// ```
+/// use antiphon::http::HeaderValue;
+/// use antiphon::layer::Credentials;
+///
+/// let header = HeaderValue::from_static("Bearer s3cret");
+/// let credentials = Credentials::of_header(&header).expect("a bearer token");
+/// assert!(credentials.is(&Credentials::Bearer("s3cret".to_owned())));
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Credentials {
@@ -51,7 +60,7 @@ impl Credentials {
     }
 }
 
-/// Like [`Credentials::is`], so that the time of `==` reveals no more.
+/// Compares like [`Credentials::is`], so that the run time of `==` does not reveal more.
 impl PartialEq for Credentials {
     fn eq(&self, other: &Self) -> bool {
         self.is(other)

@@ -1,4 +1,4 @@
-//! The decision whether a call is accepted, as far as it is known without verification.
+//! Decides whether a call is accepted, without running a verifier.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ impl AuthRules {
             Some(None) => return AuthDecision::Reject(INVALID),
             None => {}
         }
-        // With several headers, a proxy in front of us may have checked another one.
+        // Several headers are rejected: a proxy in front of the server may have checked another one
+        // than this layer would.
         let mut headers = cx.connection().headers().get_all(AUTHORIZATION).iter();
         let (first, second) = (headers.next(), headers.next());
         if second.is_some() {

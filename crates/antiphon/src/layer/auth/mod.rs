@@ -6,7 +6,8 @@
 //! attaches an [`Identity`] to the connection ([`Server::on_connect`](crate::Server::on_connect)), or the
 //! client logs in with a method. If every call of an HTTP request is rejected, the status is 401.
 //!
-//! Each [`Auth`] trusts itself and the application. It ignores an identity that another `Auth` accepted.
+//! Each [`Auth`] accepts only the identities that it verified itself or that the application attached. It
+//! ignores an identity that another `Auth` accepted.
 
 mod auth_call;
 mod credentials;
@@ -92,7 +93,7 @@ impl Auth {
         self
     }
 
-    /// The rules, for a change.
+    /// Gives the rules a new mark, and returns them mutably.
     fn rules(&mut self) -> &mut AuthRules {
         let rules = Arc::make_mut(&mut self.0);
         rules.mark = NEXT_MARK.fetch_add(1, Ordering::Relaxed);
@@ -126,10 +127,10 @@ impl Auth {
     /// "password": ..}`.
     ///
     /// It returns the name of the identity, which then applies to the whole connection. Over HTTP it
-    /// fails, because there each message is a request of its own.
+    /// fails, because each message is a separate HTTP request.
     ///
     /// After 16 failed logins, every further login on the connection is rejected. This only slows an
-    /// attacker down, who can connect again. See [the order of layers](super) for a rate limit.
+    /// attacker down: an attacker can connect again. See [the order of layers](super) for a rate limit.
     #[must_use]
     pub fn login(mut self, method: &str) -> Self {
         self.rules().login = Some(method.into());

@@ -24,6 +24,8 @@ use crate::layer::BoxError;
 
 /// The content type of an event stream.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
+/// The shortest period of comments: a period of zero would flood the client.
+const MIN_KEEP_ALIVE: Duration = Duration::from_millis(100);
 /// The period of comments on an idle stream, unless [`EventStream::keep_alive`] sets another.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// The stall timeout, unless [`EventStream::with_stall_timeout`] sets another.
@@ -148,10 +150,10 @@ impl EventStream {
         (sender, Self { queue, keep_alive: KEEP_ALIVE, timer: None, has_begun: false })
     }
 
-    /// Sends a comment after this much idle time. The default is 15 seconds.
+    /// Sends a comment after this much idle time, at least 100 ms. The default is 15 seconds.
     #[must_use]
     pub fn keep_alive(mut self, period: Duration) -> Self {
-        self.keep_alive = period;
+        self.keep_alive = period.max(MIN_KEEP_ALIVE);
         self
     }
 
@@ -207,8 +209,11 @@ impl EventStream {
     }
 
     fn restart_keep_alive(&mut self) {
-        if let Some(timer) = &mut self.timer {
-            timer.as_mut().reset(Instant::now() + self.keep_alive);
+        let next = Instant::now().checked_add(self.keep_alive);
+        match (&mut self.timer, next) {
+            (Some(timer), Some(next)) => timer.as_mut().reset(next),
+            // A period that no clock can hold: the next poll starts again, and never fires.
+            (timer, _) => *timer = None,
         }
     }
 }

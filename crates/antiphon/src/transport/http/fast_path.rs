@@ -23,6 +23,7 @@ use super::response::{Dispatched, tap_reply};
 use super::service::HttpService;
 use crate::BoxFuture;
 use crate::connection::HttpHead;
+use crate::context::Origin;
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer, ReplyTail};
 use crate::io::WakeGated;
@@ -30,7 +31,7 @@ use crate::io::linger::Linger;
 use crate::io::read_buffer::ReadBuffer;
 use crate::io::write_buffer::WriteBuffer;
 use crate::io::{Meter, Metered};
-use crate::tap::Direction;
+use crate::tap::{Direction, Taps};
 
 /// The bytes that are read ahead while a request runs.
 const AHEAD: usize = 64 * 1024;
@@ -96,7 +97,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             service,
             incoming: ReadBuffer::new(&[]),
             outgoing: WriteBuffer::default(),
-            scratch: ReplyBuffer::in_pieces(),
+            scratch: ReplyBuffer::splitting_large(),
             head: None,
             expected: 0,
             awaited: None,
@@ -203,7 +204,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
                 if awaited.is_none() {
                     self.service.activity.count_served();
                 }
-                let tail = self.scratch.take_behind();
+                let tail = self.scratch.take_tail();
                 self.reply(reply, tail, &dispatched);
             }
             Err(drive) => {
@@ -223,13 +224,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         dispatched: &Dispatched,
     ) {
         let tap = &self.service.state.dispatcher.settings.tap;
-        match &tail {
-            Some(tail) if !tap.is_none() => {
-                let reply =
-                    [reply.as_deref().unwrap_or_default(), &tail.result, &tail.end].concat();
-                tap_reply(tap, Some(&reply.into()), &dispatched.origin);
-            }
-            _ => tap_reply(tap, reply.as_ref(), &dispatched.origin),
+        if !tap.is_none() {
+            tap_whole_reply(tap, reply.as_ref(), tail.as_deref(), &dispatched.origin);
         }
         write_reply(reply, tail, dispatched, self.last, &mut self.outgoing);
         self.over = self.last;
@@ -260,7 +256,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
             match self.poll_read(0, cx) {
                 Poll::Ready(read) => read?,
                 Poll::Pending => {
-                    self.rest();
+                    self.release();
                     break;
                 }
             }
@@ -269,11 +265,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 
     /// Returns unused buffers to the pool, when there is nothing to read.
-    fn rest(&mut self) {
+    fn release(&mut self) {
         // First, since it keeps the last call, which keeps the read buffer.
-        self.scratch.rest();
-        self.incoming.rest();
-        self.outgoing.rest();
+        self.scratch.release();
+        self.incoming.release();
+        self.outgoing.release();
     }
 
     fn poll_flush(&mut self, cx: &mut Poller<'_>) -> Poll<Result<(), Disconnected>> {
@@ -297,7 +293,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         if let Poll::Ready(read) = self.poll_read(wanted, cx) {
             return Poll::Ready(read);
         }
-        self.rest();
+        self.release();
         let activity = &self.service.activity;
         activity.set_partial_head(self.head.is_none() && !self.incoming.buf.is_empty());
         if self.head.is_none() {
@@ -318,5 +314,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         }
         let linger = self.linger.get_or_insert_with(Linger::new);
         linger.poll(&mut self.stream, cx, &self.meter).map(|()| Ok(FastPathEnd::Closed))
+    }
+}
+
+/// Shows a reply to the tap as one message, also where its result is a separate tail.
+#[cold]
+fn tap_whole_reply(tap: &Taps, reply: Option<&Bytes>, tail: Option<&ReplyTail>, origin: &Origin) {
+    match tail {
+        None => tap_reply(tap, reply, origin),
+        Some(ReplyTail { result, end }) => {
+            let reply = [reply.map_or(&[][..], |reply| reply), result, end].concat();
+            tap_reply(tap, Some(&reply.into()), origin);
+        }
     }
 }

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use super::fields::number;
 use super::rules;
 use super::service::ServiceState;
-use crate::connection::ParsedHead;
+use crate::connection::HttpRequestHead;
 
 /// The longest head on the fast path.
 pub(super) const MAX_HEAD: usize = 8 * 1024;
@@ -109,7 +109,7 @@ fn is_plain(path: &str) -> bool {
 }
 
 /// Parses a head that [`read_head`] has accepted.
-pub(super) fn parse_head(head: &[u8]) -> Option<ParsedHead> {
+pub(super) fn parse_head(head: &[u8]) -> Option<HttpRequestHead> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut headers);
     request.parse(head).ok()?;
@@ -122,7 +122,7 @@ pub(super) fn parse_head(head: &[u8]) -> Option<ParsedHead> {
         map.append(name, value);
     }
     let target = request.path.and_then(|path| PathAndQuery::try_from(path).ok());
-    Some(ParsedHead { method: Method::POST, target, headers: map })
+    Some(HttpRequestHead { method: Method::POST, target, headers: map })
 }
 
 #[cfg(test)]

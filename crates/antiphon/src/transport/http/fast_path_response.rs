@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 use super::date;
 use super::refusal::HttpRefusal;
 use super::response::Dispatched;
+use crate::decimal::Decimal;
 use crate::engine::ReplyTail;
 use crate::io::write_buffer::{LARGE, WriteBuffer};
 
@@ -88,5 +89,5 @@ pub(super) fn write_refusal(refusal: HttpRefusal, out: &mut BytesMut) {
 }
 
 fn write_number(number: usize, out: &mut BytesMut) {
-    let _ = write!(out, "{number}");
+    out.extend_from_slice(Decimal::new(number as u64).as_bytes());
 }

@@ -118,6 +118,7 @@ impl Body for HttpBody {
     type Data = Bytes;
     type Error = BoxError;
 
+    #[inline]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         poller: &mut Poller<'_>,

@@ -23,14 +23,19 @@ use super::policy_exchange::GuardedPolicy;
 use super::prefixed_stream::PrefixedStream;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
-use super::request_future::RequestExchange;
+use super::request_future::{DISCARDED, RequestExchange};
 use super::response::HttpResponse;
 use super::service::{HttpService, HyperService};
 use crate::engine::Settings;
-use crate::io::{Meter, Metered, WakeGated};
+use crate::io::stall::{StallClock, StallWhile, check_interval};
+use crate::io::{Meter, Metered, WakeGated, linger};
 
 /// The longest pause between two requests where no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
+/// The longest timeout that hyper gets. It adds the timeout to the time of day, which must not
+/// overflow: `Duration::MAX` means that there is no timeout.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// A byte stream that carries HTTP: a socket, or TLS on one.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
@@ -50,7 +55,7 @@ impl HttpServer {
         builder
             .http1()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.handshake_timeout)
+            .header_read_timeout(limits.handshake_timeout.min(LONGEST_TIMEOUT))
             .max_buf_size(64 * 1024);
         builder
             .http2()
@@ -155,8 +160,7 @@ async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
     let mut response = BytesMut::new();
     write_refusal(HttpRefusal::TooManyConnections, &mut response);
     stream.write_all(&response).await?;
-    stream.shutdown().await?;
-    while stream.read(&mut [0; 4096]).await? > 0 {}
+    linger::close(stream, DISCARDED).await;
     Ok(())
 }
 
@@ -215,20 +219,17 @@ async fn watch(
     let limits = &settings.limits;
     let idle = limits.idle_timeout.unwrap_or(KEEP_ALIVE);
     let shortest = idle.min(limits.stall_timeout).min(limits.handshake_timeout);
-    let period = (shortest / 4).clamp(Duration::from_millis(5), Duration::from_secs(15));
+    let interval = check_interval(shortest);
     let start = Instant::now();
-    let mut last = ((0, 0), start);
-    // Since when a head has been incomplete, and how many requests had been served by then.
-    let mut partial_head: Option<(u64, Instant)> = None;
+    let mut moved = StallClock::new((0, 0), start);
+    // The time for which a head has been incomplete. A served request restarts it.
+    let mut partial_head = StallWhile::new();
     loop {
-        sleep(period).await;
+        sleep(interval).await;
         let now = Instant::now();
         let served = activity.served();
-        let state = (meter.moved(), served);
-        if state != last.0 {
-            last = (state, now);
-        }
-        let still = now - last.1;
+        moved.record((meter.moved(), served), now);
+        let still = moved.elapsed(now);
         if meter.is_blocked() && still >= limits.stall_timeout {
             return "the response is not being read";
         }
@@ -238,13 +239,9 @@ async fn watch(
             }
             continue;
         }
-        partial_head = match partial_head {
-            _ if !activity.has_partial_head() => None,
-            Some((before, since)) if before == served => Some((before, since)),
-            _ => Some((served, now)),
-        };
-        let since = if served == 0 { Some(start) } else { partial_head.map(|(_, since)| since) };
-        if since.is_some_and(|since| now - since >= limits.handshake_timeout) {
+        let partial = partial_head.record(activity.has_partial_head(), served, now);
+        let waited = if served == 0 { Some(now - start) } else { partial };
+        if waited.is_some_and(|waited| waited >= limits.handshake_timeout) {
             return "no complete request came in time";
         }
         if still >= idle {

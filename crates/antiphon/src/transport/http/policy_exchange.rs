@@ -21,6 +21,7 @@ use super::request_future::{DISCARDED, RequestExchange};
 use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules;
 use super::service::Route;
+use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::{Drive, ReplyBuffer};
@@ -37,8 +38,8 @@ impl GuardedPolicy {
     }
 
     fn call<T>(&self, call: impl FnOnce(&dyn HttpPolicy) -> T, failed: impl FnOnce() -> T) -> T {
-        catch_unwind(AssertUnwindSafe(|| call(&*self.0))).unwrap_or_else(|_| {
-            tracing::error!("the HTTP policy panicked; the request is not served");
+        catch_unwind(AssertUnwindSafe(|| call(&*self.0))).unwrap_or_else(|panic| {
+            end_panic(panic, |text| tracing::error!(panic = text, "the HTTP policy panicked"));
             failed()
         })
     }

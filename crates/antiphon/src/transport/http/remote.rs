@@ -7,42 +7,57 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 
-use crate::connection::{Connection, HttpHead};
+use crate::connection::{Connection, ConnectionId, HttpHead};
 #[cfg(feature = "tls")]
 use crate::io::tls::PeerCertificates;
 
 /// The client of an HTTP connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remote {
-    remote: Option<SocketAddr>,
+    source: RequestSource,
     /// The certificates of the client, where there is TLS. One word, since each request carries it.
     #[cfg(feature = "tls")]
     tls: Option<Arc<Option<PeerCertificates>>>,
+}
+
+/// Where a request comes from.
+#[derive(Clone, Copy, Debug, Default)]
+enum RequestSource {
+    /// A program constructed it, or another server passes it on.
+    #[default]
+    Program,
+    /// A listener accepted its connection. A Unix socket has no address.
+    Listener(Option<SocketAddr>),
 }
 
 impl Remote {
     /// The peer of a connection, by its facts.
     pub(crate) fn from_facts(facts: &Connection) -> Self {
         Self {
-            remote: facts.remote,
+            source: RequestSource::Listener(facts.remote),
             #[cfg(feature = "tls")]
             tls: (facts.transport == "tls").then(|| Arc::new(facts.extensions.get().cloned())),
         }
     }
 
-    /// Whether a listener accepted the connection. A request that a program constructs has no address.
+    /// Whether a listener of this library accepted the connection.
     pub(super) fn is_connected(&self) -> bool {
-        self.remote.is_some()
+        matches!(self.source, RequestSource::Listener(_))
     }
 
     /// The facts of a request.
+    #[inline]
     pub(super) fn connection(
         &self,
         [plain, _secure]: [&'static str; 2],
         head: HttpHead,
         extensions: Extensions,
     ) -> Connection {
-        let (remote, id, session) = (self.remote, OnceLock::new(), OnceLock::new());
+        let remote = match self.source {
+            RequestSource::Program => None,
+            RequestSource::Listener(remote) => remote,
+        };
+        let (id, session) = (ConnectionId::default(), OnceLock::new());
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {

@@ -26,7 +26,7 @@ use super::response::{self, Dispatched, HttpResponse};
 use super::rules;
 use super::service::{HttpService, Route, ServiceState};
 use crate::BoxFuture;
-use crate::connection::{Connection, HttpHead, ParsedHead};
+use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::HTTP;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
@@ -48,8 +48,10 @@ pub(super) struct RequestFuture<B> {
 
 /// A request whose handlers were entered.
 enum StartedRequest {
-    Done(HttpResponse),
+    /// The reply, if the message has one.
+    Done(Option<Bytes>, Dispatched),
     Running(Drive, Dispatched),
+    Refused(HttpRefusal),
 }
 
 /// The service of a request, and its client.
@@ -137,7 +139,12 @@ where
             && rules::fits(body.len(), limits).is_ok()
         {
             return match exchange.start(request, body, poller) {
-                StartedRequest::Done(response) => Poll::Ready(with(cors, response)),
+                StartedRequest::Done(reply, dispatched) => {
+                    Poll::Ready(with(cors, exchange.respond(reply, &dispatched)))
+                }
+                StartedRequest::Refused(refusal) => {
+                    Poll::Ready(with(cors, refusal.into_response()))
+                }
                 StartedRequest::Running(drive, dispatched) => self
                     .wait(poller, |exchange, _| async move {
                         with(cors, exchange.finish(drive, dispatched).await)
@@ -221,16 +228,19 @@ impl RequestExchange {
         };
         let entered = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
         match entered.await {
-            StartedRequest::Done(response) => response,
+            StartedRequest::Done(reply, dispatched) => self.respond(reply, &dispatched),
             StartedRequest::Running(drive, dispatched) => self.finish(drive, dispatched).await,
+            StartedRequest::Refused(refusal) => refusal.into_response(),
         }
     }
 
     /// The facts of a request, taken out of it.
+    #[inline]
     pub(super) fn connection<B>(&self, request: &mut Request<B>) -> Connection {
-        let head = ParsedHead {
+        let head = HttpRequestHead {
             method: std::mem::take(request.method_mut()),
-            target: std::mem::take(request.uri_mut()).into_parts().path_and_query,
+            // Cheaper than to take the URI apart.
+            target: request.uri().path_and_query().cloned(),
             headers: std::mem::take(request.headers_mut()),
         };
         let extensions = std::mem::take(request.extensions_mut());
@@ -248,17 +258,13 @@ impl RequestExchange {
         let payload = decode(body, &dispatcher.settings.rules);
         let mut connection = self.connection(request);
         if dispatcher.settings.complete(&mut connection).is_err() {
-            return StartedRequest::Done(HttpRefusal::Failed.into_response());
+            return StartedRequest::Refused(HttpRefusal::Failed);
         }
-        let tap = &dispatcher.settings.tap;
-        tap.message(Direction::Received, body, &connection);
+        dispatcher.settings.tap.message(Direction::Received, body, &connection);
         let dispatched = Dispatched::new(connection, &payload);
         let out = &mut ReplyBuffer::single();
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
-            Ok(reply) => {
-                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
-                StartedRequest::Done(response::reply(reply, dispatched.challenge()))
-            }
+            Ok(reply) => StartedRequest::Done(reply, dispatched),
             Err(drive) => StartedRequest::Running(drive, dispatched),
         }
     }
@@ -268,13 +274,16 @@ impl RequestExchange {
         let run = poll_fn(move |poller| drive.poll(poller));
         tokio::select! {
             biased;
-            reply = run => {
-                let tap = &self.state.dispatcher.settings.tap;
-                response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
-                response::reply(reply, dispatched.challenge())
-            }
+            reply = run => self.respond(reply, &dispatched),
             () = self.state.expired() => HttpRefusal::ShuttingDown.into_response(),
         }
+    }
+
+    /// The response to a message, by its reply.
+    fn respond(&self, reply: Option<Bytes>, dispatched: &Dispatched) -> HttpResponse {
+        let tap = &self.state.dispatcher.settings.tap;
+        response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
+        response::reply(reply, dispatched.challenge())
     }
 
     /// Passes a request to the fallback.

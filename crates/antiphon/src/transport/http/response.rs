@@ -27,6 +27,7 @@ pub(super) struct Dispatched {
 const CHALLENGE: &str = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
 
 impl Dispatched {
+    #[inline]
     pub(super) fn new(connection: Connection, payload: &Payload) -> Self {
         Self { origin: Origin::request(connection), calls: calls(payload) }
     }
@@ -56,11 +57,14 @@ pub(super) fn calls(payload: &Payload) -> usize {
 
 /// The default response to a message.
 pub(super) fn reply(reply: Option<Bytes>, challenge: Option<&'static str>) -> HttpResponse {
-    let mut response = match (reply, &challenge) {
-        (None, None) => status(StatusCode::NO_CONTENT),
-        (None, Some(_)) => status(StatusCode::UNAUTHORIZED),
-        (Some(body), None) => json(StatusCode::OK, body),
-        (Some(body), Some(_)) => json(StatusCode::UNAUTHORIZED, body),
+    let code = match (&reply, challenge) {
+        (_, Some(_)) => StatusCode::UNAUTHORIZED,
+        (None, None) => StatusCode::NO_CONTENT,
+        (Some(_), None) => StatusCode::OK,
+    };
+    let mut response = match reply {
+        Some(body) => json(code, body),
+        None => status(code),
     };
     if let Some(challenge) = challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
@@ -88,8 +92,8 @@ pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
 }
 
 pub(super) fn json(code: StatusCode, body: Bytes) -> HttpResponse {
-    let mut response = status(code);
-    *response.body_mut() = body.into();
+    let mut response = Response::new(body.into());
+    *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

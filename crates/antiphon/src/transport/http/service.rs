@@ -193,6 +193,7 @@ impl HttpService {
 
 impl ServiceState {
     /// Checks Host, Origin and path.
+    #[inline]
     pub(super) fn route<B>(&self, request: &Request<B>, remote: &Remote) -> Route {
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
         if let Err(refusal) = rules::one_host(request, is_required)
@@ -227,6 +228,7 @@ impl ServiceState {
     }
 
     /// Checks the method and content type of a message.
+    #[inline]
     pub(super) fn check_message(&self, method: &Method, headers: &HeaderMap) -> Route {
         if method == Method::OPTIONS
             && let Some(headers) = self.http.guard.preflight(headers)

@@ -22,13 +22,13 @@ use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::response::{self, HttpResponse};
 use super::service::ServiceState;
-use crate::connection::{Connection, HttpHead, ParsedHead};
+use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::WS;
 use crate::engine::Dispatcher;
 use crate::io::Metered;
 #[cfg(feature = "tls")]
 use crate::io::tls::TlsStream;
-use crate::peer::{Side, Wire, connect};
+use crate::peer::{ConnectionConfig, Wire, connect};
 use crate::transport::ws::handshake::accept_key;
 use crate::transport::{Transport, ws};
 
@@ -54,7 +54,7 @@ pub(super) fn accept<B>(
         let reason = "sec-websocket-key must be 16 bytes in base64\n";
         return Err(HttpRefusal::InvalidUpgrade(reason));
     };
-    let head = ParsedHead {
+    let head = HttpRequestHead {
         method: Method::GET,
         target: PathAndQuery::try_from(
             request.uri().path_and_query().map_or("/", |target| target.as_str()),
@@ -161,8 +161,8 @@ fn take_over<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 
 fn serve<T: Transport>(wire: Wire<T>, state: &ServiceState) -> impl Future<Output = ()> + use<T> {
     let Dispatcher { handler, settings } = state.dispatcher.clone();
-    let side = Side { handler: Some(handler), settings };
-    let (peer, connection) = connect(wire, side);
+    let config = ConnectionConfig { handler: Some(handler), settings };
+    let (peer, connection) = connect(wire, config);
     let registered = state.peers.as_ref().map(|peers| peers.enter_upgraded(&peer));
     drop(peer);
     connection.map(|_reason| drop(registered))

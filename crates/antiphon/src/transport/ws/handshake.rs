@@ -66,7 +66,7 @@ pub(super) async fn upgrade<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     Ok((parts.io.into_inner(), parts.read_buf))
 }
 
-/// The I/O error behind an error of hyper, which names only the failed operation.
+/// Returns the I/O error that caused an error of hyper, which itself only names the failed operation.
 fn cause(error: hyper::Error) -> io::Error {
     match error.source().and_then(|source| source.downcast_ref::<io::Error>()) {
         Some(source) => io::Error::new(source.kind(), source.to_string()),

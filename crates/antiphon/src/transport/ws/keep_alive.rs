@@ -39,8 +39,8 @@ impl KeepAlive {
         self.span
     }
 
-    /// Ready when the caller must act. Not while a message of ours is being written: the ping would queue
-    /// behind it, and the stall detection of the connection watches the message.
+    /// Ready when the caller must act. Stays pending while a message is being written: a ping would queue
+    /// after that message, and the stall detection of the connection already watches the write.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,

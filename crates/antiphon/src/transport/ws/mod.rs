@@ -42,7 +42,7 @@ const MAX_UNSENT_PONGS: usize = 1_024;
 pub(crate) struct WsTransport<S> {
     io: S,
     deframer: WebSocketDeframer,
-    /// A client masks what it sends.
+    /// The masks of a client's frames; `None` for a server, which does not mask.
     masks: Option<Masks>,
     incoming: ReadBuffer,
     outgoing: WriteBuffer,
@@ -195,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, TransportError>>> {
-        // Bytes of an earlier write: without this, nothing else might flush a pong.
+        // Flushes earlier writes, because a queued pong may have no other flush.
         self.try_flush(cx)?;
         while self.state != WsState::Closed {
             match self.deframer.next(&mut self.incoming.buf) {
@@ -229,11 +229,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
             }
             Poll::Ready(read) => Poll::Ready(read.map(drop)),
             Poll::Pending => {
-                meter.whole(under_way);
+                meter.record_boundary(under_way);
                 self.poll_keep_alive(cx)?;
                 self.try_flush(cx)?;
-                self.incoming.rest();
-                self.outgoing.rest();
+                self.incoming.release();
+                self.outgoing.release();
                 Poll::Pending
             }
         }

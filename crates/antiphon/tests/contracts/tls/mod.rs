@@ -1,6 +1,6 @@
-//! TLS: trust, protocols, and clients without TLS.
+//! TLS: trust, protocol versions, and peers that do not speak TLS.
 
-mod serving;
+mod connections;
 mod trust;
 mod versions;
 
@@ -18,7 +18,7 @@ use crate::support::within;
 pub(super) const SECURE: [&str; 3] =
     ["https://127.0.0.1:0", "wss://127.0.0.1:0", "tls://127.0.0.1:0"];
 
-/// Returns its knowledge of the caller.
+/// Methods that return facts of the connection, and one that calls back.
 pub(super) fn service() -> Router {
     Router::new()
         .method("transport", |(): (), cx: Context| async move { Ok(cx.connection().transport) })
@@ -41,7 +41,7 @@ pub(super) async fn serve_tls(endpoint: &str, tls: TlsServer, limits: Limits) ->
     address
 }
 
-/// The result of one call, or the reason for a failure; HTTP connects only in the call.
+/// The result of one call, or the error of connecting or calling. HTTP connects at the first call.
 pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<Vec<u8>>>, String> {
     let connected = Client::builder().tls(tls).connect(address).await;
     let client = connected.map_err(|error| match error {
@@ -52,7 +52,7 @@ pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<
     called.map_err(|error: CallError| error.to_string())
 }
 
-/// A rustls configuration for a server with these protocols.
+/// A rustls configuration of a server with these ALPN protocols.
 pub(super) fn speaking(protocols: &[&[u8]]) -> TlsServer {
     let provider = rustls::crypto::ring::default_provider();
     let chain = vec![CertificateDer::from(local().der.clone())];

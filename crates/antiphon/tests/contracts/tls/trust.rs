@@ -1,4 +1,4 @@
-//! Trusted servers, and accepted clients.
+//! Which servers a client trusts, and which clients a server accepts.
 
 use std::future::IntoFuture as _;
 
@@ -12,7 +12,7 @@ use crate::pki::{AUTHORITY, Authority, local, trusting};
 use crate::support::{serve, within};
 
 #[tokio::test]
-async fn a_server_that_cannot_prove_its_name_is_not_believed() {
+async fn a_server_that_cannot_prove_its_name_is_not_trusted() {
     let foreign = Authority::new("foreign").issue(&["127.0.0.1"]);
     let expired = AUTHORITY.issue_until(&["127.0.0.1"], 2020);
     let elsewhere = AUTHORITY.issue(&["example.org"]);
@@ -25,7 +25,7 @@ async fn a_server_that_cannot_prove_its_name_is_not_believed() {
             let address = serve_tls(endpoint, shown.server(), Limits::default()).await;
             let refused = attempt(trusting(), &address).await.unwrap_err();
             assert!(refused.contains(reason) && refused.contains("127.0.0.1"), "{refused}");
-            // Verification can be disabled.
+            // A client may skip the verification.
             let careless = TlsClient::new().dangerously_accept_any_certificate();
             assert_eq!(attempt(careless, &address).await, Ok(None));
         }
@@ -33,7 +33,7 @@ async fn a_server_that_cannot_prove_its_name_is_not_believed() {
 }
 
 #[tokio::test]
-async fn the_system_does_not_trust_the_authority_of_these_tests() {
+async fn the_system_store_does_not_contain_the_test_authority() {
     let address = serve("tls://127.0.0.1:0", Limits::default(), service()).await;
     let refused = attempt(TlsClient::new(), &address).await.unwrap_err();
     assert!(refused.contains("extra root"), "{refused}");
@@ -42,7 +42,7 @@ async fn the_system_does_not_trust_the_authority_of_these_tests() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_asked_for_proven_and_seen() {
+async fn a_client_certificate_is_requested_verified_and_visible() {
     let clients = Authority::new("clients");
     let ada = clients.issue(&["ada.example"]);
     let stranger = Authority::new("strangers").issue(&["ada.example"]);
@@ -62,7 +62,7 @@ async fn a_client_certificate_is_asked_for_proven_and_seen() {
 }
 
 #[tokio::test]
-async fn a_client_certificate_may_be_left_to_the_client() {
+async fn a_client_certificate_may_be_optional() {
     let clients = Authority::new("clients");
     let ada = clients.issue(&["ada.example"]);
     let optional = local().server().accept_client_certificates(&clients.pem).unwrap();
@@ -77,7 +77,7 @@ async fn a_client_certificate_may_be_left_to_the_client() {
 }
 
 #[tokio::test]
-async fn the_application_sees_who_connects() {
+async fn the_application_sees_the_client_certificate() {
     let clients = Authority::new("clients");
     let ada = clients.issue(&["ada.example"]);
     let required = local().server().require_client_certificates(&clients.pem).unwrap();
@@ -95,7 +95,7 @@ async fn the_application_sees_who_connects() {
     }
 }
 
-/// A certificate becomes an identity, and a client without one has none.
+/// A certificate becomes an identity, and a client without one has no identity.
 #[tokio::test]
 async fn a_certificate_is_a_credential() {
     let clients = Authority::new("clients");
@@ -128,7 +128,7 @@ async fn a_certificate_is_a_credential() {
 }
 
 #[test]
-fn what_is_no_certificate_is_refused_with_a_reason() {
+fn an_invalid_certificate_is_rejected_with_a_reason() {
     let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
     let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
     assert!(refused("", &ours.key).contains("found no certificate"));

@@ -1,4 +1,4 @@
-//! The selected HTTP version, and shared connections.
+//! The negotiated HTTP version, and how its connections are shared.
 
 use std::collections::HashSet;
 use std::future::IntoFuture as _;
@@ -10,9 +10,9 @@ use super::{attempt, serve_tls, service, speaking};
 use crate::pki::{local, trusting};
 use crate::support::{connect, serve, within};
 
-/// Both by ALPN, on the port that also accepts WebSockets.
+/// Both versions by ALPN, on a port that accepts WebSockets too.
 #[tokio::test]
-async fn an_https_port_speaks_both_versions_and_websocket() {
+async fn an_https_port_serves_both_versions_and_websockets() {
     let address = serve("https://127.0.0.1:0", Limits::default(), service()).await;
     for builder in [Client::builder(), Client::builder().http2()] {
         let client = builder.tls(trusting()).connect(&address).await.unwrap();
@@ -25,10 +25,9 @@ async fn an_https_port_speaks_both_versions_and_websocket() {
     assert_eq!(within(client.call::<String>("transport", ()).into_future()).await.unwrap(), "wss");
 }
 
-/// A server of one HTTP version is called in that version, and rejected if the client requires the
-/// other.
+/// The client uses the version that the server offers, and fails if the other one is required.
 #[tokio::test]
-async fn a_client_speaks_what_the_server_picks() {
+async fn a_client_uses_the_version_that_the_server_offers() {
     for protocols in [&[&b"http/1.1"[..]][..], &[b"h2"], &[b"something/else", b"http/1.1"]] {
         let tls = speaking(protocols);
         let address = serve_tls("https://127.0.0.1:0", tls, Limits::default()).await;
@@ -46,9 +45,9 @@ async fn a_client_speaks_what_the_server_picks() {
     }
 }
 
-/// A client would select HTTP/2 if it could; here it cannot.
+/// A client picks HTTP/2 if the server offers it, so each server here offers only one version.
 #[tokio::test]
-async fn messages_of_any_size_pass_by_either_version() {
+async fn messages_of_any_size_are_carried_by_either_version() {
     for protocol in [&b"http/1.1"[..], b"h2"] {
         let echo =
             Router::new().method("echo", |(text,): (String,), _cx: Context| async { Ok(text) });
@@ -68,9 +67,9 @@ async fn messages_of_any_size_pass_by_either_version() {
     }
 }
 
-/// The first connection, which negotiated the version, is used for the call.
+/// The first connection, which negotiates the version, is used for calls too.
 #[tokio::test]
-async fn calls_share_connections_as_their_version_can() {
+async fn calls_share_connections_as_their_version_allows() {
     let one = speaking(&[b"http/1.1"]);
     for (tls, at_once) in [(one, 1), (speaking(&[b"h2"]), 1), (local().server(), 20)] {
         let address = serve_tls("https://127.0.0.1:0", tls, Limits::default()).await;

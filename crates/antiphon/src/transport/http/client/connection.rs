@@ -9,16 +9,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Buf as _;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::task::coop::unconstrained;
-use tokio::time::{Sleep, sleep};
-
 use super::error::ExchangeError;
 use super::response::{ReadProgress, ReceivedResponse, ResponseReader};
 use crate::io::Meter;
 use crate::io::buffer_pool::PooledBuffer;
 use crate::io::read_buffer::ReadBuffer;
+use crate::io::stall::StallTimer;
+use bytes::Buf as _;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::coop::unconstrained;
 
 #[derive(Debug)]
 pub(super) struct Http1Connection<S> {
@@ -61,7 +60,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Connection<S> {
             reader,
             wanted: 0,
             stall,
-            stalled_since: None,
+            stall_timer: None,
         };
         poll_fn(|cx| exchange.poll(cx)).await
     }
@@ -77,8 +76,7 @@ struct Http1Exchange<'a, S> {
     wanted: usize,
     /// The longest time without progress in the request or the response.
     stall: Duration,
-    /// The bytes transferred at the last poll that made no progress, and the stall timer.
-    stalled_since: Option<(u64, Pin<Box<Sleep>>)>,
+    stall_timer: Option<StallTimer>,
 }
 
 /// The progress of sending the request.
@@ -104,7 +102,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
             let Http1Connection { stream, incoming, meter, .. } = &mut *self.connection;
             let ended = match incoming.poll_read(stream, cx, self.wanted, meter) {
                 Poll::Pending => {
-                    incoming.rest();
+                    incoming.release();
                     return self.poll_stalled(cx).map(Err);
                 }
                 Poll::Ready(Ok(read)) => read == 0,
@@ -137,7 +135,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
                     self.request.advance(written);
                     self.sending = SendState::Writing { begun: true };
                     if self.request.is_empty() {
-                        self.request.rest();
+                        self.request.release();
                         self.sending = SendState::Flushing;
                     }
                     continue;
@@ -165,17 +163,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
         let is_sent = matches!(self.sending, SendState::Sent | SendState::Broken(_));
         let is_answering = self.reader.is_in_body() || !self.connection.incoming.buf.is_empty();
         if is_sent && !is_answering {
-            self.stalled_since = None;
+            self.stall_timer = None;
             return Poll::Pending;
         }
         let (moved, stall) = (self.connection.meter.moved(), self.stall);
-        let (before, timer) =
-            self.stalled_since.get_or_insert_with(|| (moved, Box::pin(sleep(stall))));
-        if *before != moved {
-            *before = moved;
-            timer.set(sleep(stall));
-        }
-        timer.as_mut().poll(cx).map(|()| ExchangeError::Stalled { stall, is_answering })
+        let timer = self.stall_timer.get_or_insert_with(|| StallTimer::new(moved, stall));
+        timer.poll(moved, cx).map(|()| ExchangeError::Stalled { stall, is_answering })
     }
 
     fn finish(
@@ -211,6 +204,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
 mod tests {
     use bytes::Bytes;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use tokio::time::sleep;
 
     use super::*;
 

@@ -4,19 +4,18 @@
 //! encoded behind the room, and the head is written last, directly before the message. Both leave in one
 //! write, and nothing is copied twice.
 
-use std::io::Write as _;
-
 use bytes::{Buf as _, Bytes};
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANSFER_ENCODING};
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 
+use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::endpoint::web_port;
 use crate::io::buffer_pool::{self, PooledBuffer};
 use crate::transport::http::fields::lists;
 
 /// The digits of the largest length, and the empty line.
-const LENGTH_ROOM: usize = 20 + 4;
+const LENGTH_ROOM: usize = MAX_DIGITS + 4;
 
 /// The head of every request to one address.
 #[derive(Debug)]
@@ -57,12 +56,8 @@ impl RequestHead {
 
     /// Writes the head before the message. Returns the complete request.
     pub(super) fn finish(&self, mut buffer: RequestBuffer) -> PooledBuffer {
-        let mut digits = [0; 20];
-        let mut free = &mut digits[..];
-        // A length has at most twenty digits, so writing it cannot fail.
-        let _ = write!(free, "{}", buffer.message().len());
-        let left = free.len();
-        let digits = &digits[..20 - left];
+        let length = Decimal::new(buffer.message().len() as u64);
+        let digits = length.as_bytes();
         let start = buffer.room - self.text.len() - digits.len() - 4;
         let (head, rest) = buffer.bytes[start..buffer.room].split_at_mut(self.text.len());
         head.copy_from_slice(&self.text);

@@ -48,7 +48,7 @@ struct BodyBuffer(PooledBuffer);
 impl Drop for BodyBuffer {
     fn drop(&mut self) {
         self.0.clear();
-        self.0.rest();
+        self.0.release();
     }
 }
 

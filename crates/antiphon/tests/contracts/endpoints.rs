@@ -1,4 +1,4 @@
-//! One service on every endpoint, and raw streams under stress.
+//! One service on every endpoint, and the limits of a raw stream.
 
 use std::collections::HashSet;
 use std::future::IntoFuture;
@@ -35,7 +35,7 @@ fn scratch(name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_endpoint_serves_and_is_called() {
+async fn every_endpoint_serves_calls() {
     let sockets = [scratch("a.sock"), scratch("b.sock")];
     let mut endpoints = vec![
         ("tcp://127.0.0.1:0".to_owned(), "tcp"),
@@ -79,7 +79,7 @@ async fn every_endpoint_serves_and_is_called() {
 }
 
 #[tokio::test]
-async fn a_listener_answers_in_the_framing_it_hears() {
+async fn a_listener_replies_in_the_framing_of_the_client() {
     let address = serve("tcp://127.0.0.1:0", Limits::default(), service()).await;
     let mut lines = dial(&address).await;
     lines.write_all(request(1, "echo", "[1]").as_bytes()).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_listener_answers_in_the_framing_it_hears() {
 }
 
 #[tokio::test]
-async fn a_message_over_the_limit_is_refused_and_the_next_one_served() {
+async fn a_message_over_the_limit_is_rejected_and_the_next_one_served() {
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut stream = dial(&address).await;
@@ -106,7 +106,7 @@ async fn a_message_over_the_limit_is_refused_and_the_next_one_served() {
 }
 
 #[tokio::test]
-async fn a_message_that_stalls_ends_the_connection_and_idleness_does_not() {
+async fn a_stalled_message_ends_the_connection_and_idleness_does_not() {
     let limits = Limits { stall_timeout: Duration::from_millis(40), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut quiet = dial(&address).await;
@@ -119,7 +119,7 @@ async fn a_message_that_stalls_ends_the_connection_and_idleness_does_not() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_ends_when_it_is_told_to() {
+async fn an_idle_connection_ends_after_the_idle_timeout() {
     let limits = Limits { idle_timeout: Some(Duration::from_millis(40)), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut idle = dial(&address).await;
@@ -127,7 +127,7 @@ async fn an_idle_connection_ends_when_it_is_told_to() {
 }
 
 #[tokio::test]
-async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
+async fn a_peer_that_never_reads_is_disconnected_and_others_are_served() {
     let limits = Limits {
         stall_timeout: Duration::from_millis(200),
         write_queue_bytes: 64 * 1024,
@@ -136,7 +136,8 @@ async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut deaf = dial(&address).await;
     let message = request(1, "echo", &format!("[\"{}\"]", "x".repeat(50_000)));
-    // It writes until the server, which cannot respond, stops reading and then ends the connection.
+    // The peer writes until the server, which cannot send replies, stops reading and then ends the
+    // connection.
     let ended = within(async {
         loop {
             if let Err(error) = deaf.write_all(format!("{message}\n").as_bytes()).await {
@@ -154,7 +155,7 @@ async fn a_peer_that_never_reads_is_let_go_and_others_are_served() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_are_told_so() {
+async fn connections_over_the_limit_receive_an_error() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, service()).await;
     let mut first = dial(&address).await;
@@ -166,7 +167,7 @@ async fn connections_over_the_limit_are_told_so() {
     let mut third = dial(&address).await;
     assert_eq!(line(&mut third).await["error"]["code"], -32009);
     drop(first);
-    // The slot is free when the server has seen the end of the first.
+    // The server accepts another one once it has seen the end of the first.
     within(async {
         loop {
             let mut next = dial(&address).await;
@@ -181,8 +182,8 @@ async fn connections_over_the_limit_are_told_so() {
 
 #[cfg(feature = "child")]
 #[tokio::test]
-async fn a_child_is_called_and_leaves() {
-    // `cat` echoes its input, so our own call comes back as a call to us.
+async fn a_child_process_is_called_and_exits() {
+    // `cat` echoes its input, so our own call arrives as a call to us.
     let client = Client::builder().handler(named()).connect("exec:cat").await.unwrap();
     assert_eq!(within(client.call::<String>("name", ()).into_future()).await.unwrap(), "client");
     within(client.close()).await;
@@ -190,14 +191,14 @@ async fn a_child_is_called_and_leaves() {
 
 #[cfg(feature = "child")]
 #[tokio::test]
-async fn a_child_that_does_not_leave_is_made_to() {
+async fn a_child_process_that_does_not_exit_is_killed() {
     let stubborn = "exec:sh -c 'trap \"\" TERM; while :; do sleep 1; done'";
     let client = Client::connect(stubborn).await.unwrap();
     within(client.close()).await;
 }
 
 #[tokio::test]
-async fn what_is_attached_to_a_connection_reaches_its_handlers() {
+async fn extensions_of_a_connection_reach_its_handlers() {
     let router = Router::new().method("tenant", |(): (), cx: Context| async move {
         Ok(cx.extensions().get::<&'static str>().copied())
     });
@@ -220,7 +221,7 @@ async fn what_is_attached_to_a_connection_reaches_its_handlers() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
+async fn only_a_socket_without_a_listener_is_replaced() {
     use std::os::unix::net::UnixListener;
     let file = scratch("file");
     std::fs::write(&file, "precious").unwrap();
@@ -233,7 +234,7 @@ async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
     assert!(Server::bind(&format!("unix:{socket}")).await.is_err());
     drop(listener);
     let server = Server::bind(&format!("unix:{socket}")).await.unwrap();
-    // A file of another process at this path stays when the server ends.
+    // A file that has replaced the socket remains when the server ends.
     std::fs::remove_file(&socket).unwrap();
     std::fs::write(&socket, "precious").unwrap();
     drop(server);
@@ -241,7 +242,7 @@ async fn only_a_socket_that_nobody_listens_on_is_taken_over() {
     std::fs::remove_file(&socket).unwrap();
 }
 
-/// Connections are distributed over threads, and a shutdown reaches all of them.
+/// Connections are spread over threads, and a shutdown ends them on all threads.
 #[tokio::test]
 async fn a_server_on_several_threads_is_one_server() {
     let router = Router::new()
@@ -259,7 +260,7 @@ async fn a_server_on_several_threads_is_one_server() {
     let serving = tokio::spawn(server.serve_until(router, async move { stopped.notified().await }));
     let mut clients = Vec::new();
     let mut threads = HashSet::new();
-    // Any idle thread accepts, so the accepting thread changes sooner or later.
+    // Any awake thread accepts, so after some time both have accepted.
     while threads.len() < 2 {
         let client = Client::connect(&address).await.unwrap();
         threads.insert(within(client.call::<String>("thread", ()).into_future()).await.unwrap());

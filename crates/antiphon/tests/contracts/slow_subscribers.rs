@@ -1,4 +1,4 @@
-//! Subscriptions whose items arrive faster than they are taken: they wait, are dropped, or end it.
+//! Subscriptions whose items are consumed slowly: items wait, are dropped, or end the subscription.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use tokio::sync::mpsc;
 use crate::subscriptions::{is_reply, item};
 use crate::support::{Raw, both, request, within};
 
-/// The reader stalls: items queue up to the limit, and not further.
+/// The peer does not read: items are queued up to the limit.
 #[tokio::test]
-async fn without_a_reader_the_oldest_go_and_are_counted() {
+async fn without_a_reader_the_oldest_items_are_dropped_and_counted() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = sent.clone();
     let topic = Topic::of("fast").buffer(8).overflow(Overflow::DropOldest);
@@ -32,7 +32,7 @@ async fn without_a_reader_the_oldest_go_and_are_counted() {
     let limits = Limits { write_queue_bytes: 1_024, ..Limits::default() };
     let (mut raw, _server) = Raw::served(limits, router);
     raw.send(&request(1, "subscribe_fast", "[]")).await;
-    // Nothing is read, but the source ends.
+    // The source finishes although nothing is read.
     within(done.recv()).await.unwrap();
     assert_eq!(sent.load(Ordering::SeqCst), 10_000);
     assert!(is_reply(&raw.next().await));
@@ -54,7 +54,7 @@ async fn without_a_reader_the_oldest_go_and_are_counted() {
 }
 
 #[tokio::test]
-async fn without_a_reader_it_closes_where_that_is_wanted() {
+async fn without_a_reader_the_subscription_closes_if_configured() {
     let topic = Topic::of("strict").buffer(8).overflow(Overflow::Close);
     let (stopped, mut heard) = mpsc::channel(1);
     let router = Router::new().subscription_with(topic, move |(): (), sink: Sink, _cx: Context| {
@@ -80,7 +80,7 @@ async fn without_a_reader_it_closes_where_that_is_wanted() {
 }
 
 #[tokio::test]
-async fn without_a_reader_a_source_waits_where_nothing_may_be_lost() {
+async fn without_a_reader_the_source_waits_if_no_item_may_be_lost() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = sent.clone();
     let (blocked, mut waiting) = mpsc::channel(1);
@@ -111,9 +111,9 @@ async fn without_a_reader_a_source_waits_where_nothing_may_be_lost() {
     }
 }
 
-/// Items that the subscriber does not take pause the reader, but delay no call.
+/// Items that the subscriber does not take delay the reader, but no call.
 #[tokio::test]
-async fn a_follower_that_takes_nothing_can_still_call() {
+async fn a_subscriber_that_takes_no_items_can_still_call() {
     let router = Router::new()
         .subscription("many", |(): (), _cx: Context| async { Ok(stream::iter(0..500_u64)) })
         .method("ping", |(): (), _cx: Context| async { Ok("pong") });
@@ -127,7 +127,7 @@ async fn a_follower_that_takes_nothing_can_still_call() {
 }
 
 #[tokio::test]
-async fn a_follower_drops_the_oldest_or_closes_where_it_says_so() {
+async fn a_subscriber_drops_the_oldest_items_or_closes_if_configured() {
     let router = Router::new()
         .subscription("many", |(): (), _cx: Context| async { Ok(stream::iter(0..500_u64)) })
         .method("ping", |(): (), _cx: Context| async { Ok(()) })
@@ -135,7 +135,7 @@ async fn a_follower_drops_the_oldest_or_closes_where_it_says_so() {
     let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), router));
     let dropping = client.subscribe::<u64>("many", ()).buffer(4).overflow(Overflow::DropOldest);
     let mut items = within(dropping.into_future()).await.unwrap();
-    // Everything has arrived when this is answered: the end of the source comes after all items.
+    // When this call is answered, all items have arrived: the end of the source follows them.
     while items.end_reason().is_none() {
         within(client.call::<()>("ping", ()).into_future()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! What serves every connection of a server.
+//! Serves the connections of a server with its handler and settings.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use crate::call::Invocation;
 use crate::context::Context;
 use crate::engine::{OnConnectPanicked, Settings};
 use crate::peer::{
-    ConnectionPermit, ConnectionRegistry, ENDED_WELL, RegisteredPeer, Side, Wire, connect,
+    ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
+    is_clean_end,
 };
 use crate::service::Handler;
 #[cfg(feature = "http")]
@@ -20,7 +21,7 @@ use crate::transport::{self, Transport};
 
 /// The handler and the settings of a server, shared by all its endpoints and threads.
 #[derive(Clone)]
-pub(super) struct Service {
+pub(super) struct WireService {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) settings: Arc<Settings>,
     pub(super) registry: ConnectionRegistry,
@@ -30,7 +31,7 @@ pub(super) struct Service {
     pub(super) tls: Option<transport::tls::TlsServer>,
 }
 
-impl Service {
+impl WireService {
     /// Serves a connection until it ends.
     pub(super) fn serve_wire(
         &self,
@@ -45,8 +46,8 @@ impl Service {
         }
     }
 
-    /// Serves the only connection of an endpoint. Fails if the connection ended badly, for example
-    /// because its output could not be written; the end of input is not a failure.
+    /// Serves the only connection of an endpoint. Fails if the connection failed, for example because its
+    /// output could not be written. The end of input is not a failure.
     pub(super) fn serve_single(
         &self,
         wire: Wire<impl Transport>,
@@ -62,9 +63,7 @@ impl Service {
                 reason
             })));
             match served.await {
-                Ok(Some(reason)) if !ENDED_WELL.contains(&&*reason) => {
-                    Err(io::Error::other(&*reason))
-                }
+                Ok(Some(reason)) if !is_clean_end(&reason) => Err(io::Error::other(&*reason)),
                 // The transport or the tap panicked.
                 Err(panic) => Err(io::Error::other(panic)),
                 Ok(_) => Ok(()),
@@ -72,27 +71,27 @@ impl Service {
         })
     }
 
-    /// Makes a connection that a shutdown finds. The future drives it to its end and returns the
-    /// reason.
+    /// Opens a connection and registers it for the shutdown. The future drives the connection to its end
+    /// and returns the reason.
     fn open<T: Transport>(
         &self,
         mut wire: Wire<T>,
     ) -> Result<(RegisteredPeer, impl Future<Output = Arc<str>> + Send + use<T>), OnConnectPanicked>
     {
         self.settings.complete(&mut wire.facts)?;
-        let (peer, connection) = connect(wire, self.side(self.handler.clone()));
+        let (peer, connection) = connect(wire, self.config(self.handler.clone()));
         Ok((self.registry.enter(&peer), connection))
     }
 
     /// Answers every request of a connection over the limit with an error.
     pub(super) fn refuse_wire(&self, wire: Wire<impl Transport>) -> BoxFuture<'static, ()> {
-        let (peer, connection) = connect(wire, self.side(Arc::new(Busy)));
+        let (peer, connection) = connect(wire, self.config(Arc::new(Busy)));
         peer.link().send_error(&Busy::error());
         Box::pin(connection.map(drop))
     }
 
-    fn side(&self, handler: Arc<dyn Handler>) -> Side {
-        Side { handler: Some(handler), settings: self.settings.clone() }
+    fn config(&self, handler: Arc<dyn Handler>) -> ConnectionConfig {
+        ConnectionConfig { handler: Some(handler), settings: self.settings.clone() }
     }
 
     /// The HTTP service of one endpoint.
@@ -106,7 +105,7 @@ impl Service {
     }
 }
 
-/// The handler of a connection that there is no room for.
+/// The handler of a connection over the limit.
 struct Busy;
 
 impl Busy {

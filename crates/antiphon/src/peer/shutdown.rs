@@ -1,4 +1,4 @@
-//! How a connection ends: asked to, left by the other side, or out of time.
+//! The end of a connection: on request, by the end of input, or by a timeout.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,36 +8,40 @@ use std::time::Duration;
 use antiphon_core::ErrorObject;
 use tokio::time::sleep;
 
-use super::connection::Connection;
+use super::connection_task::ConnectionTask;
 use super::reader::{self, Received};
 use super::shared::Shared;
-use super::wire::{AtEof, Transport};
+use super::transport::{AtEof, Transport};
 use crate::call::Stop;
 
-/// Why a connection ends that the other side has ended.
-const GONE: &str = "the other side closed it";
-/// Why a connection ends that we have ended.
+/// The reason of a connection that the peer has closed.
+const GONE: &str = "the peer closed it";
+/// The reason of a connection that this side has closed.
 const CLOSED: &str = "closed";
-/// The ends that are no failures.
-pub(crate) const ENDED_WELL: [&str; 2] = [GONE, CLOSED];
-/// How long the other side has to take our goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// The time limit for the last messages and for the close of the transport.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How far the end has come.
+/// Returns whether a connection that ended for this reason was closed by one of the two sides, and did
+/// not fail.
+pub(crate) fn is_clean_end(reason: &str) -> bool {
+    [GONE, CLOSED].contains(&reason)
+}
+
+/// The steps of a shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Open,
-    /// We were asked to stop: answers are read, requests are refused.
+    /// A graceful stop was requested: responses are read, requests are rejected.
     Stopping,
-    /// Nothing comes in any more; what runs is finished.
+    /// The input has ended: accepted requests are finished.
     Draining,
-    /// Time is up: what ran has been told to answer.
+    /// The time limit is over: running calls must answer now.
     Expiring,
     /// The transport is being closed.
     Closing(Arc<str>),
 }
 
-/// Ends the session however the future ends, dropped in the middle included.
+/// Ends the shared state of the connection when the future is dropped before its end.
 pub(super) struct EndGuard(pub(super) Arc<Shared>);
 
 impl Drop for EndGuard {
@@ -49,8 +53,9 @@ impl Drop for EndGuard {
     }
 }
 
-impl<T: Transport> Connection<T> {
-    pub(super) fn heed(&mut self, stop: Option<Stop>) {
+impl<T: Transport> ConnectionTask<T> {
+    /// Begins the shutdown that a handle has requested, if there is one.
+    pub(super) fn apply_stop(&mut self, stop: Option<Stop>) {
         match (stop, &self.phase) {
             (Some(Stop::Now), Phase::Open | Phase::Stopping | Phase::Draining) => self.expire(),
             (Some(Stop::Gracefully), Phase::Open) => {
@@ -61,11 +66,11 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Time is up: whatever waits for an answer gets one now.
+    /// Answers every unfinished request now, because the time limit is over.
     pub(super) fn expire(&mut self) {
         let busy = ErrorObject::server_busy("shutting down");
         self.phase = Phase::Expiring;
-        self.drain = Some(Box::pin(sleep(GOODBYE)));
+        self.drain = Some(Box::pin(sleep(CLOSE_TIMEOUT)));
         self.shared.expire_running();
         if let Some(mut head) = self.head.take() {
             self.writer.answer(head.expire(&busy));
@@ -73,49 +78,50 @@ impl<T: Transport> Connection<T> {
         while let Some(held) = self.backlog.pop() {
             self.writer.answer(self.dispatcher.refuse(held.payload, &busy));
         }
-        while let Some(incoming) = self.ahead.pop() {
+        while let Some(incoming) = self.read_ahead.pop() {
             let Ok(frame) = incoming else { continue };
             match reader::receive(&frame, self.lines.is_on(), &self.shared) {
                 Received::Payload(payload) => {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
-                Received::Texts(texts) => self.ahead.split(texts),
+                Received::Texts(texts) => self.read_ahead.split(texts),
                 Received::Nothing | Received::Cancel(_) | Received::Lost(_) => {}
             }
         }
     }
 
-    /// Nothing more will come, and all that came is taken in: what was accepted is finished.
-    pub(super) fn at_end(&mut self) {
-        self.hear_end();
+    /// The input has ended and every frame of it was handled. Accepted requests are finished, unless
+    /// the end of input means that the peer is gone.
+    pub(super) fn input_exhausted(&mut self) {
+        self.eof_received();
         self.phase = match self.at_eof {
             AtEof::Cancel => Phase::Closing(GONE.into()),
             AtEof::Drain(_) => Phase::Draining,
         };
     }
 
-    /// The other side has said its last: no call can be answered any more, and the time to finish
-    /// what was accepted begins.
-    pub(super) fn hear_end(&mut self) {
-        if self.ended {
+    /// The transport has reported the end of input. No response can arrive any more, so every pending
+    /// call fails. The time limit for accepted requests begins.
+    pub(super) fn eof_received(&mut self) {
+        if self.eof {
             return;
         }
-        self.ended = true;
+        self.eof = true;
         self.shared.end_calls(&GONE.into());
-        self.shared.subscriptions.close("the other side closed its end");
+        self.shared.subscriptions.close("the peer ended its side of the connection");
         self.shared.subscriptions.drain();
         if let AtEof::Drain(Some(limit)) = self.at_eof {
             self.drain = Some(Box::pin(sleep(limit)));
         }
     }
 
-    /// True when the last thing to be done was just done.
+    /// Begins to close the transport once nothing is left to do. Returns true when it begins.
     pub(super) fn close_when_done(&mut self) -> bool {
         let ending = matches!(self.phase, Phase::Stopping | Phase::Draining | Phase::Expiring);
         let done = ending
             && self.head.is_none()
             && self.backlog.is_empty()
-            && self.ahead.is_empty()
+            && self.read_ahead.is_empty()
             && self.writer.is_idle()
             && self.shared.is_done();
         if !done {
@@ -131,11 +137,11 @@ impl<T: Transport> Connection<T> {
     }
 
     pub(super) fn poll_close(&mut self, poller: &mut Poller<'_>) -> Poll<()> {
-        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(GOODBYE)));
+        let drain = self.drain.get_or_insert_with(|| Box::pin(sleep(CLOSE_TIMEOUT)));
         if drain.as_mut().poll(poller).is_ready() {
             return Poll::Ready(());
         }
-        // How the close goes no longer matters to anybody.
+        // An error of the close has no effect: the connection has ended anyway.
         Pin::new(&mut self.transport).poll_close(poller).map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! Combinations of subscriptions, cancellations and reconnecting clients.
+//! Subscriptions, cancellations and reconnecting clients in combination, under load.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn ping(router: Router) -> Router {
     router.method("ping", |(): (), _cx: Context| async { Ok("pong") })
 }
 
-/// A hand-written server that responds to each line with a result.
+/// Reads a request and replies with this result.
 async fn answered(stream: &mut BufReader<TcpStream>, result: &str) -> Option<Value> {
     let mut line = String::new();
     if within(stream.read_line(&mut line)).await.unwrap_or(0) == 0 {
@@ -44,7 +44,7 @@ async fn answered(stream: &mut BufReader<TcpStream>, result: &str) -> Option<Val
     Some(call)
 }
 
-/// A subscriber of a fast source may call: the response comes after many items.
+/// A subscriber of a fast source may call: the response arrives behind many items.
 #[tokio::test]
 async fn a_loop_over_items_may_call_on_the_same_connection() {
     let router = ping(Router::new())
@@ -62,9 +62,9 @@ async fn a_loop_over_items_may_call_on_the_same_connection() {
     }
 }
 
-/// Above all limits the subscription is closed, not the connection.
+/// Over all limits the subscription ends, and not the connection.
 #[tokio::test]
-async fn a_follower_that_holds_up_everybody_is_the_one_to_go() {
+async fn a_subscriber_that_blocks_the_connection_is_ended() {
     let (ours, theirs) = pair();
     let limits = Limits { in_flight: 2, frame_bytes: 4_096, ..Limits::default() };
     let client = Client::builder().limits(limits).over(theirs);
@@ -91,7 +91,7 @@ async fn a_follower_that_holds_up_everybody_is_the_one_to_go() {
 }
 
 #[tokio::test]
-async fn a_client_closes_although_items_are_not_taken() {
+async fn a_client_closes_although_items_are_not_consumed() {
     let router = ping(Router::new())
         .subscription("n", |(): (), _cx: Context| async { Ok(stream::iter(0_u64..)) });
     let limits = Limits { shutdown_timeout: FOREVER, ..Limits::default() };
@@ -104,7 +104,7 @@ async fn a_client_closes_although_items_are_not_taken() {
 }
 
 #[tokio::test]
-async fn a_source_that_never_rests_lets_others_by() {
+async fn a_source_that_is_always_ready_lets_other_tasks_run() {
     let topic = Topic::of("n").overflow(Overflow::DropOldest);
     let router = ping(Router::new())
         .subscription(topic, |(): (), _cx: Context| async { Ok(stream::iter(0_u64..)) });
@@ -115,7 +115,7 @@ async fn a_source_that_never_rests_lets_others_by() {
 }
 
 #[tokio::test]
-async fn no_count_of_lost_items_overflows() {
+async fn the_count_of_lost_items_does_not_overflow() {
     let (ours, theirs) = pair();
     let client = Client::builder().over(theirs);
     let mut raw = Raw(ours);
@@ -139,7 +139,7 @@ async fn no_count_of_lost_items_overflows() {
 }
 
 #[tokio::test]
-async fn an_id_that_is_taken_takes_nothing_away() {
+async fn a_duplicate_subscription_id_does_not_affect_the_first() {
     let (ours, theirs) = pair();
     let client = Client::builder().over(theirs);
     let mut raw = Raw(ours);
@@ -159,7 +159,7 @@ async fn an_id_that_is_taken_takes_nothing_away() {
 }
 
 #[tokio::test]
-async fn a_subscription_whose_reply_did_not_fit_ends() {
+async fn a_subscription_whose_reply_was_too_large_ends() {
     let router = Router::new()
         .method("pad", |(): (), _cx: Context| async { Ok("x".repeat(150)) })
         .subscription("n", |(): (), _cx: Context| async {
@@ -176,19 +176,20 @@ async fn a_subscription_whose_reply_did_not_fit_ends() {
             break;
         }
     }
-    // Its slot is free again.
+    // It no longer counts against the limit.
     raw.send(&request(3, "subscribe_n", "[]")).await;
     assert!(raw.next().await["result"].is_string());
 }
 
 #[tokio::test]
-async fn a_request_that_waits_for_room_is_cancelled_at_once() {
+async fn a_request_that_waits_for_the_limit_is_cancelled_at_once() {
     let Holding { router, mut entered, .. } = holding();
     let limits = Limits { in_flight: 1, stall_timeout: FOREVER, ..Limits::default() };
     let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
-    // The first waits for a slot, the second behind it, and each is cancelled at the limit.
+    // The first request waits for the limit, the second behind it. Both are answered while the limit
+    // is reached.
     raw.send(&request(2, "ping", "[]")).await;
     raw.send(&request(3, "ping", "[]")).await;
     for id in [3, 2] {
@@ -202,9 +203,9 @@ async fn a_request_that_waits_for_room_is_cancelled_at_once() {
     assert_eq!(raw.next().await["result"], "pong");
 }
 
-/// A client that reads nothing is not read, not even for cancellations.
+/// Cancellations of a peer that does not read its replies are not read.
 #[tokio::test]
-async fn cancelled_requests_do_not_pile_up_answers() {
+async fn cancelled_requests_do_not_accumulate_replies() {
     let limits = Limits {
         write_queue_bytes: 1_024,
         response_bytes: 1_024,
@@ -228,7 +229,7 @@ async fn cancelled_requests_do_not_pile_up_answers() {
 }
 
 #[tokio::test]
-async fn progress_is_heard_behind_items_that_are_not_taken() {
+async fn progress_is_delivered_behind_items_that_are_not_consumed() {
     let router = Router::new()
         .subscription("n", |(): (), _cx: Context| async {
             Ok(stream::iter(0..10_u64).chain(stream::pending()))
@@ -248,17 +249,17 @@ async fn progress_is_heard_behind_items_that_are_not_taken() {
     let both = async { tokio::join!(call.into_future(), progress.collect::<Vec<_>>()) };
     let (result, steps) = within(both).await;
     assert_eq!((result.unwrap(), steps.len()), (1, 4));
-    // It also ends when there is no call at all.
+    // It also ends without a pending call.
     let (call, progress) = client.call::<u64>("work", 5).with_progress::<u64>();
     let both = async { tokio::join!(call.into_future(), progress.collect::<Vec<_>>()) };
     let (result, steps) = within(both).await;
     assert!(matches!(result, Err(CallError::Encode(_))) && steps.is_empty());
 }
 
-/// One of our handlers still runs, or items are not taken, when the server ends: calls wait, and
+/// The server ends the connection while a handler still runs or items are not consumed. Calls wait, and
 /// do not keep the only thread busy.
 #[tokio::test]
-async fn a_connection_at_its_end_is_waited_for_and_not_asked_again_and_again() {
+async fn a_reconnecting_client_waits_for_the_end_of_a_connection_without_polling() {
     let Holding { router, mut entered, release, .. } = holding();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
@@ -270,7 +271,7 @@ async fn a_connection_at_its_end_is_waited_for_and_not_asked_again_and_again() {
     within(entered.recv()).await.unwrap();
     drop(first);
     let peer = client.peer().unwrap();
-    // The end was seen if a call is not even sent.
+    // The end is detected once a call is not sent.
     while !matches!(
         within(async { peer.call::<u64>("y", ()).await }).await,
         Err(CallError::Closed(_))
@@ -289,7 +290,7 @@ async fn a_connection_at_its_end_is_waited_for_and_not_asked_again_and_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_closes_what_it_takes_is_asked_less_and_less() {
+async fn the_pause_grows_if_the_server_closes_every_connection() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
@@ -309,7 +310,7 @@ async fn a_server_that_closes_what_it_takes_is_asked_less_and_less() {
 }
 
 #[tokio::test]
-async fn a_batch_is_sent_again_only_if_all_of_it_may_be() {
+async fn a_batch_is_repeated_only_if_all_of_its_calls_may_be() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
     let policy = Reconnect::new().pause(Duration::ZERO, Duration::from_millis(1));
@@ -328,7 +329,7 @@ async fn a_batch_is_sent_again_only_if_all_of_it_may_be() {
 }
 
 #[tokio::test]
-async fn subscriptions_that_are_never_answered_leave_room_for_calls() {
+async fn unanswered_subscribe_calls_leave_capacity_for_calls() {
     let (ours, theirs) = pair();
     let limits = Limits { pending_calls: 4, ..Limits::default() };
     let client = Client::builder().limits(limits).over(theirs);
@@ -342,7 +343,7 @@ async fn subscriptions_that_are_never_answered_leave_room_for_calls() {
     }
     let call = tokio::spawn(client.call::<u64>("x", ()).into_future());
     let id = raw.next().await["id"].clone();
-    // One of them is answered later, and the response is ignored.
+    // One of them is answered late, after its caller is gone.
     raw.send(&answer(ids.last().unwrap(), "\"s\"")).await;
     let unsubscribe = raw.next().await;
     assert_eq!(

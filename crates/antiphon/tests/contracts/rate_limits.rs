@@ -107,7 +107,7 @@ async fn counts_are_kept_by_method_and_code() {
 }
 
 #[tokio::test]
-async fn what_runs_is_in_flight_and_what_is_given_up_was_cancelled() {
+async fn running_calls_are_in_flight_and_abandoned_calls_count_as_cancelled() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let metrics = Metrics::named("mine", router.names());
     let (mut raw, served) = Raw::served(Limits::default(), router.layer(metrics.clone()));
@@ -123,7 +123,7 @@ async fn what_runs_is_in_flight_and_what_is_given_up_was_cancelled() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_to_who_stands_around_it() {
+async fn a_panic_is_an_error_for_the_outer_layers() {
     let router = Router::new()
         .method("now", |(): (), _: Context| -> std::future::Ready<Result<(), ErrorObject>> {
             panic!("at once")
@@ -155,7 +155,7 @@ async fn a_panic_is_an_error_to_who_stands_around_it() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn pages_are_read_by_get_beside_the_service() {
+async fn text_pages_are_served_by_get_beside_the_service() {
     use crate::support::{dial, rest};
     use tokio::io::AsyncWriteExt;
 

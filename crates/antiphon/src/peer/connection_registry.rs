@@ -1,4 +1,4 @@
-//! The open connections of a server: how many there are, and how a shutdown finds them.
+//! The open connections of a server: counts them, limits them, and stops them at shutdown.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -17,16 +17,16 @@ use crate::BoxFuture;
 use crate::call::{Peer, Stop};
 use crate::io::WakeGated;
 
-/// How long a cancelled connection has to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
-/// Connections over the limit that are being told so at one time.
+/// The time that cancelled connections have to send their last replies and close.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of connections over the limit that receive an error at the same time.
 const REFUSALS: usize = 64;
 
-/// The open connections of a server, so that a shutdown finds them.
+/// The open connections of a server. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct ConnectionRegistry(Arc<Inner>);
+pub(crate) struct ConnectionRegistry(Arc<RegistryState>);
 
-struct Inner {
+struct RegistryState {
     limit: usize,
     connections: AtomicUsize,
     refusals: Arc<Semaphore>,
@@ -37,7 +37,7 @@ struct Inner {
     aborting: CancellationToken,
 }
 
-/// One connection's place among those allowed.
+/// The right to hold one connection open, which counts against the limit until it is dropped.
 pub(crate) struct ConnectionPermit(ConnectionRegistry);
 
 impl Drop for ConnectionPermit {
@@ -46,11 +46,11 @@ impl Drop for ConnectionPermit {
     }
 }
 
-/// One peer's entry among those that a shutdown stops.
+/// The registration of a peer that a shutdown stops. Removed on drop.
 pub(crate) struct RegisteredPeer {
     peers: ConnectionRegistry,
     key: u64,
-    place: Option<ConnectionPermit>,
+    permit: Option<ConnectionPermit>,
 }
 
 impl Drop for RegisteredPeer {
@@ -59,7 +59,7 @@ impl Drop for RegisteredPeer {
     }
 }
 
-/// The end of a server, whatever its cause.
+/// Ends all connections of a server when it is dropped.
 pub(crate) struct StopOnDrop(ConnectionRegistry);
 
 impl Drop for StopOnDrop {
@@ -71,7 +71,7 @@ impl Drop for StopOnDrop {
 
 impl ConnectionRegistry {
     pub(crate) fn new(limit: usize) -> Self {
-        Self(Arc::new(Inner {
+        Self(Arc::new(RegistryState {
             limit,
             connections: AtomicUsize::new(0),
             refusals: Arc::new(Semaphore::new(REFUSALS)),
@@ -87,43 +87,45 @@ impl ConnectionRegistry {
         self.0.peers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more connection, if there is one.
+    /// Returns a permit for one more connection; `None` if the limit is reached.
     pub(crate) fn admit(&self) -> Option<ConnectionPermit> {
-        let place = self.occupy();
-        (self.0.connections.load(Ordering::Acquire) <= self.0.limit).then_some(place)
+        let permit = self.acquire();
+        (self.0.connections.load(Ordering::Acquire) <= self.0.limit).then_some(permit)
     }
 
-    /// A place among the few connections that are told that there is no place.
+    /// Returns a permit to send an error to a connection over the limit; `None` if too many receive one
+    /// already.
     pub(crate) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
         tracing::warn!(limit = self.0.limit, "a connection over the limit is refused");
         self.0.refusals.clone().try_acquire_owned().ok()
     }
 
-    fn occupy(&self) -> ConnectionPermit {
+    fn acquire(&self) -> ConnectionPermit {
         self.0.connections.fetch_add(1, Ordering::AcqRel);
         ConnectionPermit(self.clone())
     }
 
-    /// Remembers a peer until the entry is dropped.
+    /// Registers a peer until the returned value is dropped.
     pub(crate) fn enter(&self, peer: &Peer) -> RegisteredPeer {
         let mut peers = self.lock();
         peers.0 += 1;
         let key = peers.0;
         peers.1.insert(key, peer.clone());
         drop(peers);
-        // Looked at after the entry is made: a shutdown that began before has seen it, or is seen.
+        // Checked after the insertion. A shutdown that begins concurrently either finds the peer in the
+        // map, or is seen here.
         if self.0.stopping.is_cancelled() {
             peer.stop(Stop::Gracefully);
         }
-        RegisteredPeer { peers: self.clone(), key, place: None }
+        RegisteredPeer { peers: self.clone(), key, permit: None }
     }
 
-    /// Ends whatever is left when it is dropped.
+    /// Returns a guard that ends all remaining connections when it is dropped.
     pub(crate) fn stop_on_drop(&self) -> StopOnDrop {
         StopOnDrop(self.clone())
     }
 
-    /// Cancelled when whoever waits for an answer should get one.
+    /// Cancelled when the time to finish is over: every unanswered request should get an error now.
     pub(crate) fn expiring(&self) -> CancellationToken {
         self.0.expiring.clone()
     }
@@ -133,15 +135,16 @@ impl ConnectionRegistry {
         self.0.stopping.clone()
     }
 
-    /// The same for a WebSocket, whose HTTP connection gives up its place.
+    /// Like [`enter`](Self::enter), for a WebSocket. It takes a permit of its own, because the HTTP
+    /// connection that it came from releases the one it had.
     #[cfg(feature = "ws")]
     pub(crate) fn enter_upgraded(&self, peer: &Peer) -> RegisteredPeer {
         let mut entered = self.enter(peer);
-        entered.place = Some(self.occupy());
+        entered.permit = Some(self.acquire());
         entered
     }
 
-    /// Runs a task that the shutdown waits for, and at last drops.
+    /// Spawns a task that the shutdown waits for, and aborts at its end.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         mut task: BoxFuture<'static, T>,
@@ -153,6 +156,8 @@ impl ConnectionRegistry {
         }))
     }
 
+    /// Stops all connections. Waits up to `limit` for running calls, then cancels them, and at last
+    /// aborts the tasks that remain.
     pub(crate) async fn shutdown(&self, limit: Duration) {
         self.0.stopping.cancel();
         self.stop_all(Stop::Gracefully);
@@ -160,10 +165,13 @@ impl ConnectionRegistry {
         if timeout(limit, self.0.tasks.wait()).await.is_ok() {
             return;
         }
-        tracing::warn!(?limit, "what ran did not finish in time and is cancelled");
+        tracing::warn!(
+            ?limit,
+            "running calls did not finish within the shutdown timeout and are cancelled"
+        );
         self.stop_all(Stop::Now);
         self.0.expiring.cancel();
-        if timeout(GOODBYE, self.0.tasks.wait()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.0.tasks.wait()).await.is_err() {
             self.0.aborting.cancel();
             self.0.tasks.wait().await;
         }

@@ -1,4 +1,4 @@
-//! A peer that disappears: it is pinged, and the connection is closed.
+//! Keep-alive pings detect a peer that is gone without a close.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use antiphon::{Client, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::hand::{Hand, RawConnection};
+use crate::scripted_http_server::{RawConnection, ScriptedServer};
 use crate::support::within;
 
-/// A WebSocket whose other end belongs to the test, and a client with a short keep-alive.
+/// The server end of a WebSocket, and its client, which pings after a short idle time.
 async fn websocket() -> (TcpStream, Client) {
-    let (hand, address) = Hand::listen().await;
+    let (hand, address) = ScriptedServer::listen().await;
     let limits = Limits { keep_alive: Some(Duration::from_millis(300)), ..Limits::default() };
     let address = address.replace("http://", "ws://");
     let connecting = Client::builder().limits(limits).connect(&address);
@@ -36,7 +36,7 @@ async fn websocket() -> (TcpStream, Client) {
     (stream, client.unwrap())
 }
 
-/// The proof that the key was read (RFC 6455, section 4.2.2).
+/// The `sec-websocket-accept` value for a key (RFC 6455, section 4.2.2).
 fn proof(key: &str) -> String {
     use base64::Engine as _;
     let mut sha1 = sha1_smol::Sha1::new();
@@ -44,7 +44,7 @@ fn proof(key: &str) -> String {
     base64::engine::general_purpose::STANDARD.encode(sha1.digest().bytes())
 }
 
-/// Reads the next frame, which is a ping without payload, masked.
+/// Reads the next frame, which must be a masked ping without payload.
 async fn ping(stream: &mut TcpStream) {
     let mut frame = [0; 6];
     within(stream.read_exact(&mut frame)).await.unwrap();

@@ -1,4 +1,4 @@
-//! The wires over TLS, and how their connections begin and end.
+//! Connections over TLS: how they begin, what they carry, and how they end.
 
 use std::future::IntoFuture as _;
 use std::net::Shutdown;
@@ -17,7 +17,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn every_secure_wire_carries_calls_and_knows_its_name() {
+async fn every_secure_wire_carries_calls_and_has_its_name() {
     for endpoint in SECURE {
         let address = serve(endpoint, Limits::default(), service()).await;
         assert!(address.starts_with(endpoint.split("://").next().unwrap()), "{address}");
@@ -52,9 +52,9 @@ async fn nothing_is_served_without_a_certificate() {
     }
 }
 
-/// A client without TLS learns the right scheme.
+/// A client that does not speak TLS gets an error that names the right scheme.
 #[tokio::test]
-async fn who_speaks_no_tls_is_told() {
+async fn a_client_without_tls_gets_an_error() {
     for endpoint in ["https://127.0.0.1:0", "wss://127.0.0.1:0"] {
         let address = serve(endpoint, Limits::default(), service()).await;
         let mut plain = dial(&address).await;
@@ -78,14 +78,14 @@ async fn who_speaks_no_tls_is_told() {
 }
 
 #[tokio::test]
-async fn a_client_of_a_port_without_tls_is_told() {
+async fn a_tls_client_of_a_plain_port_reports_it() {
     let address = serve("http://127.0.0.1:0", Limits::default(), service()).await;
     for secure in ["https", "wss", "tls"] {
         let address = address.replace("http", secure);
         let refused = attempt(trusting(), &address).await.unwrap_err();
         assert!(refused.contains("does not speak TLS on this port; use http://"), "{refused}");
     }
-    // A client that only closes.
+    // A server that only closes.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tls://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -96,11 +96,11 @@ async fn a_client_of_a_port_without_tls_is_told() {
     assert!(refused.contains("TLS") || refused.contains("reset"), "{refused}");
 }
 
-/// The first bytes of a handshake only.
+/// Sends only the first bytes of a handshake.
 const STALLED: [u8; 6] = [0x16, 0x03, 0x01, 0x02, 0x00, 0x01];
 
 #[tokio::test]
-async fn a_handshake_that_stalls_is_cut_and_its_place_is_free_again() {
+async fn a_stalled_handshake_is_ended_and_frees_its_permit() {
     for endpoint in SECURE {
         let handshake_timeout = Duration::from_millis(50);
         let limits = Limits { connections: 1, handshake_timeout, ..Limits::default() };
@@ -110,7 +110,7 @@ async fn a_handshake_that_stalls_is_cut_and_its_place_is_free_again() {
             stalled.write_all(beginning).await.unwrap();
             assert!(rest(&mut stalled).await.is_empty(), "{endpoint}");
         }
-        // A slot is freed shortly after its socket closes.
+        // The permit is released shortly after the socket is closed.
         let served = async {
             while attempt(trusting(), &address).await != Ok(None) {
                 tokio::task::yield_now().await;
@@ -121,7 +121,7 @@ async fn a_handshake_that_stalls_is_cut_and_its_place_is_free_again() {
 }
 
 #[tokio::test]
-async fn handshakes_under_way_hold_up_neither_others_nor_a_shutdown() {
+async fn pending_handshakes_delay_neither_others_nor_a_shutdown() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().tls(local().server());
         let address = server.endpoints()[0].to_string();
@@ -140,7 +140,7 @@ async fn handshakes_under_way_hold_up_neither_others_nor_a_shutdown() {
 }
 
 #[tokio::test]
-async fn one_connection_too_many_is_told_so() {
+async fn a_connection_over_the_limit_receives_an_error() {
     let limits = Limits { connections: 1, ..Limits::default() };
     for endpoint in SECURE {
         let address = serve_tls(endpoint, local().server(), limits.clone()).await;
@@ -153,9 +153,9 @@ async fn one_connection_too_many_is_told_so() {
     }
 }
 
-/// An attacker who cuts a connection could truncate a message, so only a TLS close message is an end.
+/// An attacker who cuts a connection could truncate its messages, so only a TLS close is an end of input.
 #[tokio::test]
-async fn a_connection_that_is_cut_off_is_no_end_of_input() {
+async fn a_connection_that_is_cut_is_not_an_end_of_input() {
     for says_goodbye in [true, false] {
         let Holding { router, mut entered, release, mut gone } = holding();
         let limits = Limits { shutdown_timeout: FOREVER, ..Limits::default() };
@@ -176,7 +176,7 @@ async fn a_connection_that_is_cut_off_is_no_end_of_input() {
             let mut answer = String::new();
             within(stream.read_line(&mut answer)).await.unwrap();
             assert!(answer.contains(r#""result":"held""#), "{answer}");
-            // The server then sends its close message too.
+            // Then the server sends its TLS close too.
             assert_eq!(within(stream.read_to_string(&mut answer)).await.unwrap(), 0);
         } else {
             twin.shutdown(Shutdown::Write).unwrap();
@@ -185,7 +185,7 @@ async fn a_connection_that_is_cut_off_is_no_end_of_input() {
     }
 }
 
-/// Requests a text of that size: by a line, on the fast path, and through hyper.
+/// Requests for a text of this size: as a line, on the HTTP fast path, and through hyper.
 fn asked(size: usize) -> [(&'static str, String); 3] {
     let body = request(1, "big", &format!("[{size}]"));
     let post = |more: &str| {
@@ -202,7 +202,7 @@ fn asked(size: usize) -> [(&'static str, String); 3] {
     ]
 }
 
-/// A client with small buffers on its side.
+/// A client with small socket buffers.
 async fn narrow(address: &str) -> BufReader<TlsStream> {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4_096).unwrap();
@@ -211,9 +211,10 @@ async fn narrow(address: &str) -> BufReader<TlsStream> {
     BufReader::new(trusting().connect(socket, "localhost").await.unwrap())
 }
 
-/// Written data stays in the TLS buffers for a while; a client that does not read is still closed.
+/// Bytes that a server has written may wait in its TLS buffer; a client that does not read is still
+/// disconnected.
 #[tokio::test]
-async fn an_answer_that_is_not_read_is_a_stall() {
+async fn a_response_that_is_not_read_is_a_stall() {
     let stall_timeout = Duration::from_millis(100);
     let limits = Limits { stall_timeout, connections: 1, ..Limits::default() };
     for (endpoint, asked) in asked(8 << 20) {
@@ -230,15 +231,15 @@ async fn an_answer_that_is_not_read_is_a_stall() {
         deaf.write_all(asked.as_bytes()).await.unwrap();
         deaf.flush().await.unwrap();
         within(entered.recv()).await.unwrap();
-        // There is room for one connection, so the second works only after the first has ended.
+        // The limit is one connection, so another one is accepted once the first has ended.
         within(async { while attempt(trusting(), &address).await != Ok(None) {} }).await;
         drop(deaf);
     }
 }
 
-/// The tap shows plain text: TLS is below it.
+/// The tap sees the plain messages, because it is above TLS.
 #[tokio::test]
-async fn messages_are_seen_as_they_are_without_tls() {
+async fn a_tap_sees_plain_messages() {
     for endpoint in SECURE {
         let address = serve(endpoint, Limits::default(), service()).await;
         let (see, mut seen) = mpsc::channel(8);

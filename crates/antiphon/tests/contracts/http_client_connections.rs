@@ -9,12 +9,14 @@ use antiphon::{Client, Limits};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::hand::{Hand, PLAIN, RawConnection, answered, one, settle};
+use crate::scripted_http_server::{
+    PLAIN, RawConnection, ScriptedServer, answered, let_runtime_run, one,
+};
 use crate::support::within;
 
 #[tokio::test]
-async fn there_are_as_many_connections_as_calls_at_once() {
-    let (hand, address) = Hand::listen().await;
+async fn there_are_as_many_connections_as_concurrent_calls() {
+    let (hand, address) = ScriptedServer::listen().await;
     let server = tokio::spawn(hand.serve(PLAIN.to_owned(), 3 * 20));
     let client = Client::connect(&address).await.unwrap();
     for _ in 0..3 {
@@ -26,10 +28,10 @@ async fn there_are_as_many_connections_as_calls_at_once() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_while_it_rested_is_not_used() {
-    // Closed, with or without a response: some servers give a reason.
+async fn a_connection_that_was_closed_while_idle_is_not_reused() {
+    // Some servers send a response before they close an idle connection.
     for farewell in ["", "HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\n\r\n"] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let client = Client::connect(&address).await.unwrap();
         for _ in 0..3 {
             let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
@@ -38,14 +40,14 @@ async fn a_connection_that_was_closed_while_it_rested_is_not_used() {
             assert_eq!(within(call).await.unwrap().unwrap(), 1);
             stream.say(farewell).await;
             drop(stream);
-            settle().await;
+            let_runtime_run().await;
         }
     }
 }
 
 #[tokio::test]
-async fn a_connection_with_words_that_nobody_asked_for_is_not_used() {
-    let (hand, address) = Hand::listen().await;
+async fn a_connection_with_unsolicited_bytes_is_not_reused() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
     let mut first = hand.accept().await;
@@ -54,16 +56,17 @@ async fn a_connection_with_words_that_nobody_asked_for_is_not_used() {
     // A forged response to the next call.
     let forged = r#"{"jsonrpc":"2.0","result":666,"id":2}"#;
     first.say(&format!("HTTP/1.1 200 OK\r\ncontent-length: 37\r\n\r\n{forged}")).await;
-    settle().await;
+    let_runtime_run().await;
     let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
     hand.accept().await.answer(PLAIN).await;
     assert_eq!(within(call).await.unwrap().unwrap(), 1);
     first.ended().await;
 }
 
-/// The thread is busy while the server closes, so the runtime has not seen it when the call begins.
+/// The thread is busy while the server closes, so the runtime has not seen the close when the call
+/// begins.
 #[tokio::test]
-async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
+async fn a_close_that_the_runtime_has_not_seen_is_detected() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let client = Client::connect(&address).await.unwrap();
@@ -87,15 +90,15 @@ async fn a_close_that_the_runtime_has_not_seen_yet_is_seen() {
         assert_eq!(one(&client).await.unwrap(), 1);
         close.send(()).unwrap();
         closed.recv().unwrap();
-        // Longer than a connection may stay idle before the runtime is polled, which has no other
-        // visible effect.
+        // Longer than a connection may be idle without a check of its socket. Nothing else reveals
+        // that time.
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
 #[tokio::test]
-async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
-    let (hand, address) = Hand::listen().await;
+async fn a_call_that_the_server_may_have_executed_is_not_repeated() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
     let mut stream = hand.accept().await;
@@ -106,7 +109,7 @@ async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
     drop(stream);
     let error = within(call).await.unwrap().unwrap_err().to_string();
     assert!(error.contains("did not answer") && error.contains("may have been done"), "{error}");
-    // The next call uses the next connection.
+    // The next connection belongs to the next call.
     let call = tokio::spawn(client.call::<u64>("m", (3,)).into_future());
     let (_, body) = hand.accept().await.request().await.unwrap();
     assert!(body.contains("[3]"), "{body}");
@@ -114,16 +117,16 @@ async fn a_call_that_the_server_may_have_done_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_dropped_takes_its_connection_along() {
-    let (hand, address) = Hand::listen().await;
+async fn a_dropped_call_closes_its_connection() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
-    // Before any response, in its head, and in its body.
+    // Before the response, in its head, and in its body.
     for said in ["", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"] {
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         let mut stream = hand.accept().await;
         stream.request().await.unwrap();
         stream.say(said).await;
-        settle().await;
+        let_runtime_run().await;
         call.abort();
         stream.ended().await;
     }
@@ -133,17 +136,17 @@ async fn a_call_that_is_dropped_takes_its_connection_along() {
 }
 
 #[tokio::test]
-async fn a_name_with_several_addresses_is_found_at_any() {
-    // `localhost` may resolve to ::1 first, where no server listens.
-    let (hand, address) = Hand::listen().await;
+async fn a_host_with_several_addresses_is_tried_at_each() {
+    // The first address of `localhost` may be ::1, where no server listens.
+    let (hand, address) = ScriptedServer::listen().await;
     tokio::spawn(hand.serve(PLAIN.to_owned(), 1));
     let client = Client::connect(&address.replace("127.0.0.1", "localhost")).await.unwrap();
     assert_eq!(one(&client).await.unwrap(), 1);
 }
 
 #[tokio::test]
-async fn nobody_there_is_said_with_a_hint() {
-    let (hand, address) = Hand::listen().await;
+async fn a_refused_connection_is_reported_with_a_hint() {
+    let (hand, address) = ScriptedServer::listen().await;
     drop(hand);
     let client = Client::connect(&address).await.unwrap();
     let error = one(&client).await.unwrap_err().to_string();
@@ -152,9 +155,9 @@ async fn nobody_there_is_said_with_a_hint() {
 }
 
 #[tokio::test]
-async fn connections_that_rest_end_with_their_time_or_their_client() {
+async fn idle_connections_end_after_their_timeout_or_with_their_client() {
     for rest in [None, Some(Duration::from_millis(1))] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let limits = Limits { idle_timeout: rest, ..Limits::default() };
         let client = Client::builder().limits(limits).connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
@@ -167,28 +170,29 @@ async fn connections_that_rest_end_with_their_time_or_their_client() {
     }
 }
 
-/// A socket is woken by the runtime that created it.
+/// A socket belongs to the runtime that created it.
 #[test]
 fn a_client_may_be_called_from_several_runtimes() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (server, one_of_two, other) = (runtime(), runtime(), runtime());
-    let (hand, address) = server.block_on(Hand::listen());
+    let (hand, address) = server.block_on(ScriptedServer::listen());
     let serving = server.spawn(hand.serve(PLAIN.to_owned(), 4));
     let thread = std::thread::spawn(move || server.block_on(within(serving)).unwrap());
     let client = one_of_two.block_on(Client::connect(&address)).unwrap();
     for _ in 0..2 {
-        // The other runtime sleeps meanwhile.
+        // The other runtime is not polled meanwhile.
         assert_eq!(one_of_two.block_on(within(one(&client))).unwrap(), 1);
         assert_eq!(other.block_on(within(one(&client))).unwrap(), 1);
     }
     assert_eq!(thread.join().unwrap(), 2, "each has a connection of its own");
 }
 
-/// A response without a body has none, whatever its headers claim; but a wrong server may send one.
+/// Some responses have no body whatever their head says. But a server whose head announces one may
+/// send it, so the connection is not reused.
 #[tokio::test]
-async fn a_connection_that_may_still_bring_a_body_is_not_used() {
+async fn a_connection_that_may_still_deliver_a_body_is_not_reused() {
     for says in ["transfer-encoding: chunked", "content-length: 5"] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let client = Client::connect(&address).await.unwrap();
         let notified = tokio::spawn({
             let client = client.clone();
@@ -211,10 +215,10 @@ const HALF_BY_HTTP2: &[u8] = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00\
     \x00\x00\x01\x00\x00\x00\x00\x00\x01{";
 
 #[tokio::test]
-async fn an_answer_that_stands_still_is_given_up() {
+async fn a_stalled_response_fails_its_call() {
     let limits = Limits { stall_timeout: Duration::from_millis(50), ..Limits::default() };
     for http2 in [false, true] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let builder = Client::builder().limits(limits.clone());
         let builder = if http2 { builder.http2() } else { builder };
         let client = builder.connect(&address).await.unwrap();

@@ -1,7 +1,7 @@
-//! One connection of a listener: TLS where the endpoint has it, then framed messages or HTTP.
+//! Serves the connections of one endpoint: TLS if the endpoint has it, then framed messages or HTTP.
 //!
 //! A TLS handshake runs in the task of its connection. It counts against the connection limit, and
-//! holds up neither the accept loop nor a shutdown.
+//! delays neither the accept loop nor a shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::listener::{Protocol, SourceKind};
-use super::service::Service;
+use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::connection::Connection;
 #[cfg(feature = "tls")]
@@ -21,24 +21,24 @@ use crate::transport::stream::FramedStream;
 #[cfg(feature = "tcp")]
 use crate::transport::tcp;
 
-/// How to serve the connections of one endpoint.
-pub(super) struct Port {
-    pub(super) service: Service,
-    speaks: Speaks,
+/// Serves the connections of one endpoint.
+pub(super) struct EndpointService {
+    pub(super) service: WireService,
+    protocol: EndpointProtocol,
     #[cfg(feature = "tls")]
     tls: Option<Acceptor>,
 }
 
-/// The protocol of a port, with what it needs.
-enum Speaks {
+/// The protocol of an endpoint, with its services.
+enum EndpointProtocol {
     Framed(Option<antiphon_core::framing::Framing>),
     #[cfg(feature = "http")]
     Http(Box<(HttpService, HttpServer)>),
 }
 
-impl Port {
+impl EndpointService {
     pub(super) fn new(
-        service: Service,
+        service: WireService,
         secure: bool,
         source: &SourceKind,
         protocol: &Protocol,
@@ -48,19 +48,19 @@ impl Port {
             false => None,
             true => Some(super::tls::acceptor(&service, protocol)?),
         };
-        let speaks = match protocol {
-            Protocol::Framed(framing) => Speaks::Framed(*framing),
+        let protocol = match protocol {
+            Protocol::Framed(framing) => EndpointProtocol::Framed(*framing),
             #[cfg(feature = "http")]
             Protocol::Http { path, websocket_only } => {
                 let http = service.http(source.is_loopback(), path, *websocket_only);
                 let server = HttpServer::new(service.settings.clone());
-                Speaks::Http(Box::new((http, server)))
+                EndpointProtocol::Http(Box::new((http, server)))
             }
         };
         let _ = (secure, source);
         Ok(Self {
             service,
-            speaks,
+            protocol,
             #[cfg(feature = "tls")]
             tls,
         })
@@ -75,11 +75,11 @@ impl Port {
         tcp::prepare(&stream, &self.service.settings.limits);
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
-            let port = self.clone();
+            let endpoint = self.clone();
             return Box::pin(async move {
-                if let Some(stream) = port.handshake(stream).await {
+                if let Some(stream) = endpoint.handshake(stream).await {
                     let facts = tcp::tls_facts(&stream);
-                    port.serve_stream(stream, facts, permit).await;
+                    endpoint.serve_stream(stream, facts, permit).await;
                 }
             });
         }
@@ -87,7 +87,7 @@ impl Port {
         self.serve_stream(stream, facts, permit)
     }
 
-    /// Serves a connection whose bytes are the protocol's own.
+    /// Serves a connection after its TLS handshake, if it has one.
     pub(super) fn serve_stream<S>(
         &self,
         stream: S,
@@ -97,10 +97,12 @@ impl Port {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        match &self.speaks {
-            Speaks::Framed(_) => self.service.serve_wire(self.wire(stream, facts), permit),
+        match &self.protocol {
+            EndpointProtocol::Framed(_) => {
+                self.service.serve_wire(self.wire(stream, facts), permit)
+            }
             #[cfg(feature = "http")]
-            Speaks::Http(http) => {
+            EndpointProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 let served = server.serve(stream, service, self.service.registry.stopping());
@@ -117,12 +119,12 @@ impl Port {
         tcp::prepare(&stream, &self.service.settings.limits);
         #[cfg(feature = "tls")]
         if self.tls.is_some() {
-            let port = self.clone();
+            let endpoint = self.clone();
             return Box::pin(async move {
-                if let Some(stream) = port.handshake(stream).await {
+                if let Some(stream) = endpoint.handshake(stream).await {
                     let facts = tcp::tls_facts(&stream);
                     let is_http2 = stream.protocol() == Some(HTTP2[0]);
-                    port.refuse(stream, facts, is_http2).await;
+                    endpoint.refuse(stream, facts, is_http2).await;
                 }
             });
         }
@@ -130,7 +132,7 @@ impl Port {
         self.refuse_stream(stream, facts)
     }
 
-    /// Tells a client that there is no room for it.
+    /// Sends the error that the connection limit is reached.
     pub(super) fn refuse_stream<S>(&self, stream: S, facts: Connection) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -138,16 +140,17 @@ impl Port {
         self.refuse(stream, facts, false)
     }
 
-    /// `is_http2` tells that the client has agreed on HTTP/2 during the TLS handshake.
+    /// Sends the error that the connection limit is reached. `is_http2` means that HTTP/2 was negotiated
+    /// in the TLS handshake.
     fn refuse<S>(&self, stream: S, facts: Connection, is_http2: bool) -> BoxFuture<'static, ()>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let _ = is_http2;
-        match &self.speaks {
-            Speaks::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
+        match &self.protocol {
+            EndpointProtocol::Framed(_) => self.service.refuse_wire(self.wire(stream, facts)),
             #[cfg(feature = "http")]
-            Speaks::Http(http) => {
+            EndpointProtocol::Http(http) => {
                 let (service, server) = &**http;
                 let service = service.for_one(Remote::from_facts(&facts));
                 Box::pin(server.refuse(stream, service, is_http2))
@@ -161,10 +164,10 @@ impl Port {
         facts: Connection,
     ) -> Wire<FramedStream<S>> {
         let limits = &self.service.settings.limits;
-        let framing = match &self.speaks {
-            Speaks::Framed(framing) => *framing,
+        let framing = match &self.protocol {
+            EndpointProtocol::Framed(framing) => *framing,
             #[cfg(feature = "http")]
-            Speaks::Http(_) => None,
+            EndpointProtocol::Http(_) => None,
         };
         FramedStream::wire(stream, facts, framing, limits)
     }
@@ -190,12 +193,12 @@ impl Port {
 
     #[cfg(feature = "tls")]
     async fn require_tls(&self, error: HandshakeError) {
-        match &self.speaks {
-            Speaks::Framed(framing) => {
+        match &self.protocol {
+            EndpointProtocol::Framed(framing) => {
                 error.reply_and_close(&super::tls::requires_tls(*framing)).await;
             }
             #[cfg(feature = "http")]
-            Speaks::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
+            EndpointProtocol::Http(_) => error.reply_and_close(super::tls::REQUIRES_HTTPS).await,
         }
     }
 }

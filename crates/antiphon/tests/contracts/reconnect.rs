@@ -1,4 +1,4 @@
-//! Clients that reconnect: calls in flight, subscriptions, and the end.
+//! Clients that reconnect: their pending calls, their subscriptions, and when they give up.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::{Holding, holding, serve, within};
 
-/// A connection between a client and a server that the test can cut.
+/// A proxy between a client and a server whose connections can be cut.
 struct Cable {
     address: String,
     cut: mpsc::Sender<()>,
@@ -46,12 +46,12 @@ impl Cable {
     }
 }
 
-/// Without pauses, so that no test waits.
+/// Reconnects without a pause.
 fn quickly() -> Reconnect {
     Reconnect::new().pause(Duration::ZERO, Duration::from_millis(1))
 }
 
-fn lasting(policy: Reconnect) -> ClientBuilder {
+fn reconnecting(policy: Reconnect) -> ClientBuilder {
     Client::builder().reconnect(policy)
 }
 
@@ -67,11 +67,11 @@ fn counted(router: Router) -> (Router, Arc<AtomicUsize>) {
 }
 
 #[tokio::test]
-async fn a_call_under_way_is_interrupted_and_the_next_one_is_not() {
+async fn a_pending_call_is_interrupted_and_the_next_one_is_not() {
     let Holding { router, mut entered, .. } = holding();
     let (router, _) = counted(router);
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
-    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let client = reconnecting(quickly()).connect(&cable.address).await.unwrap();
     let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
     within(entered.recv()).await.unwrap();
     cable.cut().await;
@@ -82,11 +82,11 @@ async fn a_call_under_way_is_interrupted_and_the_next_one_is_not() {
 }
 
 #[tokio::test]
-async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
+async fn only_idempotent_calls_are_repeated() {
     let Holding { router, mut entered, release, .. } = holding();
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
     let policy = quickly().idempotent(["ho*"]).retries(2);
-    let client = lasting(policy).connect(&cable.address).await.unwrap();
+    let client = reconnecting(policy).connect(&cable.address).await.unwrap();
     let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
     for _ in 0..2 {
         within(entered.recv()).await.unwrap();
@@ -95,7 +95,7 @@ async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
     within(entered.recv()).await.unwrap();
     release.notify_waiters();
     assert_eq!(within(call).await.unwrap().unwrap(), "held");
-    // Also a batch, if all its methods are idempotent.
+    // A batch is repeated if all of its calls are idempotent.
     let mut batch = client.batch();
     let slots = [batch.call::<String>("hold", ()), batch.call("hold", ())];
     let batch = tokio::spawn(batch.send());
@@ -109,7 +109,7 @@ async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
     for slot in slots {
         assert_eq!(replies.take(slot).unwrap(), "held");
     }
-    // Three attempts are one too many.
+    // A call is repeated at most twice.
     let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
     for _ in 0..3 {
         within(entered.recv()).await.unwrap();
@@ -119,10 +119,10 @@ async fn what_is_idempotent_is_called_again_and_nothing_else_is() {
 }
 
 #[tokio::test]
-async fn each_call_of_a_batch_that_was_lost_says_so() {
+async fn each_call_of_a_lost_batch_is_interrupted() {
     let Holding { router, mut entered, .. } = holding();
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
-    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let client = reconnecting(quickly()).connect(&cable.address).await.unwrap();
     let mut batch = client.batch();
     let slots = [batch.call::<String>("hold", ()), batch.call("hold", ())];
     let batch = tokio::spawn(batch.send());
@@ -135,7 +135,7 @@ async fn each_call_of_a_batch_that_was_lost_says_so() {
 }
 
 #[tokio::test]
-async fn subscriptions_go_on_when_their_server_was_stopped_in_good_order() {
+async fn subscriptions_are_renewed_after_a_graceful_stop_of_the_server() {
     const ADDRESS: &str = "memory:restarted";
     let router = || {
         Router::new().subscription("tick", |(): (), _cx: Context| async {
@@ -147,7 +147,7 @@ async fn subscriptions_go_on_when_their_server_was_stopped_in_good_order() {
         (tokio::spawn(server.serve_until(router(), stop.clone().cancelled_owned())), stop)
     };
     let (mut running, mut stop) = serve(Server::bind(ADDRESS).await.unwrap());
-    let client = lasting(quickly()).connect(ADDRESS).await.unwrap();
+    let client = reconnecting(quickly()).connect(ADDRESS).await.unwrap();
     let mut ticks = within(client.subscribe::<u64>("tick", ()).into_future()).await.unwrap();
     for _ in 0..3 {
         assert_eq!(within(ticks.next()).await.unwrap().unwrap(), 1);
@@ -161,12 +161,12 @@ async fn subscriptions_go_on_when_their_server_was_stopped_in_good_order() {
 }
 
 #[tokio::test]
-async fn subscriptions_go_on_behind_a_gap() {
+async fn subscriptions_are_renewed_with_a_gap() {
     let router = Router::new().subscription("tick", |(from,): (u64,), _cx: Context| async move {
         Ok(stream::iter(from..from + 2).chain(stream::pending()))
     });
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
-    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let client = reconnecting(quickly()).connect(&cable.address).await.unwrap();
     let mut ticks = Vec::new();
     for from in 0..10 {
         let tick = client.subscribe::<u64>("tick", (from * 10,)).into_future();
@@ -181,14 +181,14 @@ async fn subscriptions_go_on_behind_a_gap() {
             assert_eq!(within(tick.next()).await.unwrap().unwrap(), from);
             assert_eq!(within(tick.next()).await.unwrap().unwrap(), from + 1);
         }
-        // A dropped subscription is not made again.
+        // A dropped subscription is not renewed.
         drop(ticks.pop());
         cable.cut().await;
     }
 }
 
 #[tokio::test]
-async fn a_subscription_that_is_refused_the_second_time_ends_with_the_error() {
+async fn a_subscription_that_cannot_be_renewed_ends_with_the_error() {
     let allowed = Arc::new(AtomicUsize::new(1));
     let router = Router::new().subscription("once", move |(): (), _cx: Context| {
         let left = allowed.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
@@ -198,7 +198,7 @@ async fn a_subscription_that_is_refused_the_second_time_ends_with_the_error() {
         }
     });
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
-    let client = lasting(quickly()).connect(&cable.address).await.unwrap();
+    let client = reconnecting(quickly()).connect(&cable.address).await.unwrap();
     let mut once = within(client.subscribe::<u64>("once", ()).into_future()).await.unwrap();
     assert_eq!(within(once.next()).await.unwrap().unwrap(), 1);
     cable.cut().await;
@@ -208,17 +208,17 @@ async fn a_subscription_that_is_refused_the_second_time_ends_with_the_error() {
 }
 
 #[tokio::test]
-async fn states_are_told_and_a_client_that_is_closed_stays_so() {
+async fn states_are_reported_and_a_closed_client_stays_closed() {
     let Holding { router, .. } = holding();
     let address = serve("memory:*", Limits::default(), router).await;
     let policy = quickly().attempts(3);
-    let client = lasting(policy).connect(&address).await.unwrap();
+    let client = reconnecting(policy).connect(&address).await.unwrap();
     let mut states = client.states().unwrap();
     let connected = within(states.wait_for(|state| *state == ConnectionState::Connected)).await;
     drop(connected.unwrap());
     client.peer().unwrap().close().await;
     let call = client.call::<String>("anything", ()).into_future();
-    // It is still served, so it is subscribed again.
+    // The server still runs, so the client reconnects.
     assert!(matches!(within(call).await, Err(CallError::Rpc(_))));
     let closed = client.clone();
     within(closed.close()).await;
@@ -229,10 +229,10 @@ async fn states_are_told_and_a_client_that_is_closed_stays_so() {
 }
 
 #[tokio::test]
-async fn after_so_many_attempts_it_is_over_for_all_that_wait() {
+async fn after_the_last_attempt_all_waiting_calls_fail() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", listener.local_addr().unwrap());
-    let client = lasting(quickly().attempts(3)).connect(&address).await.unwrap();
+    let client = reconnecting(quickly().attempts(3)).connect(&address).await.unwrap();
     let accepted = within(listener.accept()).await.unwrap();
     drop(listener);
     let call = tokio::spawn(client.call::<String>("one", ()).into_future());
@@ -244,12 +244,12 @@ async fn after_so_many_attempts_it_is_over_for_all_that_wait() {
 }
 
 #[tokio::test]
-async fn a_server_that_comes_later_is_waited_for_where_that_is_asked() {
+async fn a_client_may_wait_for_a_server_that_starts_later() {
     let probe = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("tcp://{}", probe.local_addr().unwrap());
     drop(probe);
-    assert!(lasting(quickly()).connect(&address).await.is_err());
-    let client = within(lasting(quickly().at_first()).connect(&address)).await.unwrap();
+    assert!(reconnecting(quickly()).connect(&address).await.is_err());
+    let client = within(reconnecting(quickly().at_first()).connect(&address)).await.unwrap();
     let call = tokio::spawn(client.call::<usize>("count", ()).into_future());
     let server = antiphon::Server::bind(&address).await.unwrap();
     let (router, _) = counted(Router::new());
@@ -258,15 +258,15 @@ async fn a_server_that_comes_later_is_waited_for_where_that_is_asked() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_leaves_nothing_behind() {
+async fn a_dropped_client_leaves_no_task() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let Holding { router, .. } = holding();
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;
-    // The server, its acceptor, and the cable.
+    // The server, its accept loop, and the proxy.
     let before = 3;
     for connected in [true, false] {
-        let client = lasting(Reconnect::new()).connect(&cable.address).await.unwrap();
-        // The cable carries this connection now.
+        let client = reconnecting(Reconnect::new()).connect(&cable.address).await.unwrap();
+        // The proxy carries this connection by now.
         let answered = within(client.call::<()>("nothing", ()).into_future()).await;
         assert!(matches!(answered, Err(CallError::Rpc(_))), "{answered:?}");
         if !connected {
@@ -285,19 +285,19 @@ async fn a_client_that_is_dropped_leaves_nothing_behind() {
     }
 }
 
-/// Each connection of a client has the client's handler and dialect.
+/// Each connection of a client has the handler and the dialect of the client.
 #[tokio::test]
-async fn a_new_connection_is_like_the_first() {
+async fn a_new_connection_has_the_settings_of_the_first() {
     let theirs = Router::new().method("ask", |(): (), cx: Context| async move {
         Ok(cx.peer()?.call::<String>("name", ()).await?)
     });
     let ours = Router::new().method("name", |(): (), _cx: Context| async { Ok("ada") });
     let cable = Cable::to(&serve("tcp://127.0.0.1:0", Limits::default(), theirs).await).await;
-    let client = lasting(quickly()).dialect(Dialect::lsp()).handler(ours);
+    let client = reconnecting(quickly()).dialect(Dialect::lsp()).handler(ours);
     let client = client.connect(&cable.address).await.unwrap();
     for _ in 0..3 {
         let name = loop {
-            // The cut may be seen before or after the call is sent.
+            // The cut may be detected before or after the call is sent.
             match within(client.call::<String>("ask", ()).into_future()).await {
                 Err(CallError::Interrupted(_)) => {}
                 other => break other.unwrap(),

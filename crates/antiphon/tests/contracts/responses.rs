@@ -39,7 +39,7 @@ fn router() -> Router {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_internal_error_and_its_text_stays_here() {
+async fn a_panic_is_an_internal_error_and_its_text_is_not_sent() {
     let (mut raw, _served) = Raw::served(Limits::default(), router());
     for (id, method) in [(1, "sync_panic"), (2, "async_panic")] {
         raw.send(&request(id, method, "[]")).await;
@@ -70,7 +70,7 @@ async fn a_batch_with_a_panicking_entry_answers_the_others() {
 }
 
 #[tokio::test]
-async fn a_handler_over_its_time_is_answered_and_cancelled() {
+async fn a_handler_over_the_request_timeout_is_answered_and_cancelled() {
     let cancelled = Arc::new(Barrier::new(2));
     let seen = cancelled.clone();
     let slow = Router::new().method("slow", move |(): (), cx: Context| {
@@ -129,7 +129,7 @@ async fn ids_come_back_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn a_fallback_sees_what_no_method_takes() {
+async fn a_fallback_gets_calls_of_unknown_methods() {
     let (upstream, _served) =
         both((Limits::default(), Router::new()), (Limits::default(), router()));
     let proxy = Router::new().fallback(move |call, cx: Context| {
@@ -155,13 +155,13 @@ async fn nested_routers_keep_their_prefix() {
 
 #[test]
 #[should_panic(expected = "is registered twice")]
-fn two_methods_of_one_name_are_refused() {
+fn two_methods_with_the_same_name_are_rejected() {
     drop(router().merge(router()));
 }
 
-/// A context is reused for the next call, unless its handler has kept it.
+/// A context is reused for the next call, unless its handler has kept a clone.
 #[tokio::test]
-async fn a_context_that_is_kept_stays_what_it_was() {
+async fn a_context_that_a_handler_keeps_does_not_change() {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let keeper = kept.clone();
     let router = Router::new()
@@ -182,7 +182,7 @@ async fn a_context_that_is_kept_stays_what_it_was() {
 }
 
 #[tokio::test]
-async fn a_responder_answers_what_waits_and_what_is_too_large() {
+async fn a_responder_answers_slow_calls_and_rejects_large_messages() {
     let router = Router::new().method("later", |(): (), _cx: Context| async {
         tokio::task::yield_now().await;
         Ok("later")

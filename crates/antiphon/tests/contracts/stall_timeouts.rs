@@ -1,6 +1,7 @@
-//! Connections that are closed for a stall, and those that are not.
+//! The stall timeout and the idle timeout: which connections they end, and which not.
 //!
-//! The clock of these tests is another connection that does stall.
+//! The clock of these tests is another connection that stalls: when the server ends it, the timeout has
+//! passed.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -23,12 +24,12 @@ fn quick() -> Router {
 }
 
 #[tokio::test]
-async fn a_newline_of_its_own_begins_no_message() {
+async fn a_separate_newline_does_not_begin_a_message() {
     let Holding { router, mut entered, release, .. } = holding();
     let address = serve("tcp://127.0.0.1:0", stalling_soon(), router).await;
     let mut stream = dial(&address).await;
     stream.write_all(request(1, "hold", "[]").as_bytes()).await.unwrap();
-    // The request runs before its newline arrives.
+    // The request runs before its newline has arrived.
     within(entered.recv()).await.unwrap();
     stream.write_all(b"\r\n").await.unwrap();
     stall_goes_by(&address).await;
@@ -37,7 +38,7 @@ async fn a_newline_of_its_own_begins_no_message() {
 }
 
 #[tokio::test]
-async fn a_request_that_runs_for_long_is_no_stall() {
+async fn a_long_running_request_is_not_a_stall() {
     let Holding { router, mut entered, release, .. } = holding();
     let address = serve("tcp://127.0.0.1:0", stalling_soon(), router).await;
     for message in [
@@ -57,7 +58,7 @@ async fn a_request_that_runs_for_long_is_no_stall() {
 }
 
 #[tokio::test]
-async fn half_a_message_behind_a_whole_one_is_a_stall() {
+async fn half_a_message_behind_a_complete_one_is_a_stall() {
     let address = serve("tcp://127.0.0.1:0", stalling_soon(), quick()).await;
     for half in ["{\"jsonrpc\":", "[", " {", "x"] {
         let mut stream = dial(&address).await;
@@ -81,7 +82,7 @@ async fn a_connection_in_use_is_not_idle() {
         let address = serve(endpoint, limits, quick()).await;
         let used = connect(&address).await;
         for _ in 0..2 {
-            // Connecting takes a while on some wires, and this connection is in use meanwhile.
+            // Connecting takes time on some wires; this connection is used meanwhile.
             let address = address.clone();
             let ended = tokio::spawn(async move {
                 let idle = connect(&address).await;
@@ -99,7 +100,7 @@ async fn a_connection_in_use_is_not_idle() {
 }
 
 #[tokio::test]
-async fn a_call_that_waits_for_long_is_not_idle() {
+async fn a_connection_with_a_pending_call_is_not_idle() {
     let Holding { router, mut entered, release, .. } = holding();
     for endpoint in wires() {
         let limits = Limits { idle_timeout: Some(SOON), ..Limits::default() };
@@ -116,7 +117,7 @@ async fn a_call_that_waits_for_long_is_not_idle() {
     }
 }
 
-/// HTTP with only one short timeout.
+/// An HTTP server where only this timeout is short.
 #[cfg(feature = "http")]
 mod http {
     use tokio::io::AsyncReadExt;
@@ -143,7 +144,7 @@ mod http {
     }
 
     #[tokio::test]
-    async fn a_connection_that_never_becomes_a_request_is_ended() {
+    async fn a_connection_without_a_complete_request_is_ended() {
         let limits = Limits { handshake_timeout: SOON, ..patient() };
         let address = serve("http://127.0.0.1:0", limits, quick()).await;
         for beginning in ["", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "POST / HTTP/1.1\r\n"]
@@ -155,7 +156,7 @@ mod http {
     }
 
     #[tokio::test]
-    async fn a_connection_that_rests_between_requests_is_ended() {
+    async fn an_idle_connection_between_requests_is_ended() {
         let limits = Limits { idle_timeout: Some(SOON), ..patient() };
         let address = serve("http://127.0.0.1:0", limits, quick()).await;
         let body = request(1, "quick", "[]");
@@ -166,7 +167,7 @@ mod http {
     }
 
     #[tokio::test]
-    async fn a_body_that_does_not_come_is_a_stall() {
+    async fn a_body_that_does_not_arrive_is_a_stall() {
         let limits = Limits { stall_timeout: SOON, ..patient() };
         let address = serve("http://127.0.0.1:0", limits, quick()).await;
         let mut stream = dial(&address).await;
@@ -177,7 +178,7 @@ mod http {
     }
 
     #[tokio::test]
-    async fn a_request_that_runs_for_long_is_none() {
+    async fn a_long_running_request_is_not_a_stall() {
         let Holding { router, mut entered, release, .. } = holding();
         let limits = Limits {
             handshake_timeout: SOON,
@@ -198,11 +199,11 @@ mod http {
         assert!(response.contains("\"held\""), "{response}");
     }
 
-    /// A late body does not count when the handler takes long.
+    /// A late body is not a stall once it has arrived, however long the handler runs.
     #[tokio::test]
-    async fn a_body_that_came_late_is_none() {
+    async fn a_late_body_is_not_a_stall() {
         let Holding { router, mut entered, release, .. } = holding();
-        // A body may arrive later than the idle timeout, also on a busy machine.
+        // The body arrives after the timeout of other connections, also on a busy machine.
         let limits = Limits { stall_timeout: 5 * SOON, idle_timeout: Some(SOON), ..patient() };
         let address = serve("http://127.0.0.1:0", limits, router).await;
         // On the fast path, and through hyper.
@@ -212,7 +213,7 @@ mod http {
                 let body = request(id, "hold", "[]");
                 let head = post("", body.len()).replace("\r\n\r\n", &format!("\r\n{more}\r\n"));
                 stream.write_all(head.as_bytes()).await.unwrap();
-                // Another connection opens and closes: the head was read by then.
+                // Another connection is opened and ended, so the head was read by then.
                 within(dial(&address).await.read(&mut [0; 1])).await.ok();
                 stream.write_all(body.as_bytes()).await.unwrap();
                 within(entered.recv()).await.unwrap();
@@ -231,9 +232,9 @@ mod http {
         }
     }
 
-    /// A request of the fast path, and one that hyper serves.
+    /// On the fast path, and through hyper.
     #[tokio::test]
-    async fn an_answer_that_is_not_read_is_a_stall() {
+    async fn a_response_that_is_not_read_is_a_stall() {
         for more in ["", "te: trailers\r\n"] {
             who_does_not_read_is_let_go(more).await;
         }
@@ -258,7 +259,7 @@ mod http {
         let asked = post(&body, body.len()).replacen("host", &format!("{more}host"), 1);
         deaf.write_all(asked.as_bytes()).await.unwrap();
         within(entered.recv()).await.unwrap();
-        // There is room for one connection, so the second works only after the first has ended.
+        // The limit is one connection, so another one is accepted once the first has ended.
         within(async {
             let body = request(2, "quick", "[]");
             loop {

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 
 use crate::support::{Raw, both, notification, request, within};
 
-/// Calls the peer back until the depth is reached, and adds one per level.
+/// Calls the peer back until the depth is 0, and adds one per level.
 fn descend() -> Router {
     Router::new().method("descend", |(depth,): (u64,), cx: Context| async move {
         if depth == 0 {
@@ -48,21 +48,21 @@ async fn a_thousand_handlers_notify_and_call_back_on_one_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nested_callbacks_at_the_in_flight_limit_end() {
+async fn nested_callbacks_at_the_in_flight_limit_finish() {
     for in_flight in [1, 2, 16] {
         let limits = Limits { in_flight, ..Limits::default() };
         let (left, _right) = both((limits.clone(), descend()), (limits, descend()));
         let calls = (0..in_flight * 4).map(|_| left.call::<u64>("descend", (6,)).into_future());
         let results = within(join_all(calls)).await;
         for result in results {
-            // Either it succeeds, or a peer on the way is too busy; never silence.
+            // Each call succeeds or fails with "server busy"; none is left without a response.
             match result {
                 Ok(depth) => assert_eq!(depth, 6),
                 Err(CallError::Rpc(error)) => assert_eq!(error.code.0, -32009, "{error}"),
                 Err(other) => panic!("{other}"),
             }
         }
-        // The connection still works.
+        // The connection can still be used.
         assert_eq!(within(left.call::<u64>("descend", (1,)).into_future()).await.unwrap(), 1);
     }
 }
@@ -78,7 +78,7 @@ async fn nested_callbacks_below_the_limit_all_succeed() {
 
 #[tokio::test]
 async fn a_notification_may_call_back_and_be_called_back() {
-    // The handler of a notification calls us; to respond, we call its side again.
+    // The handler of a notification calls us, and we call its side before we answer.
     let (done, mut finished) = tokio::sync::mpsc::channel::<u64>(1);
     let theirs = descend().notification("start", move |(): (), cx: Context| {
         let done = done.clone();
@@ -93,7 +93,7 @@ async fn a_notification_may_call_back_and_be_called_back() {
 }
 
 #[tokio::test]
-async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
+async fn requests_behind_a_notification_start_when_it_calls_back() {
     let gate = Arc::new(tokio::sync::Notify::new());
     let opened = gate.clone();
     let theirs = Router::new()
@@ -106,7 +106,7 @@ async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
         })
         .method("ping", |(): (), _cx: Context| async { Ok("pong") });
     let (mut raw, served) = Raw::served(Limits::default(), theirs);
-    // A call of the serving side is pending, so it keeps reading.
+    // A pending call of the served side keeps its reader active.
     let waiting = served.call::<()>("first", ()).into_future();
     let waiting = tokio::spawn(waiting);
     let first = raw.next().await;
@@ -125,7 +125,7 @@ async fn requests_that_wait_behind_a_notification_start_when_it_calls_back() {
 }
 
 #[tokio::test]
-async fn ids_of_the_two_directions_never_meet() {
+async fn ids_of_the_two_directions_never_collide() {
     let theirs = Router::new().method("ask", |(): (), cx: Context| async move {
         Ok(cx.peer()?.call::<String>("name", ()).await?)
     });
@@ -133,7 +133,7 @@ async fn ids_of_the_two_directions_never_meet() {
     raw.send(&request(1, "ask", "[]")).await;
     let question = raw.next().await;
     assert_eq!((&question["method"], &question["id"]), (&"name".into(), &1.into()));
-    // A request with the id of the peer's own pending call.
+    // A request with the id of the call that the other side has pending.
     raw.send(&request(1, "ask", "[]")).await;
     let second = raw.next().await;
     for (question, name) in [(&question, "ada"), (&second, "bob")] {
@@ -144,7 +144,7 @@ async fn ids_of_the_two_directions_never_meet() {
 }
 
 #[tokio::test]
-async fn at_the_limit_the_reader_pauses_and_then_serves_all() {
+async fn at_the_limit_the_reader_pauses_and_later_serves_all() {
     let (release, held) = tokio::sync::watch::channel(false);
     let theirs = Router::new().method("hold", move |(n,): (u64,), _cx: Context| {
         let mut held = held.clone();
@@ -166,8 +166,8 @@ async fn at_the_limit_the_reader_pauses_and_then_serves_all() {
 
 #[tokio::test]
 async fn a_notification_may_call_back_through_any_handle() {
-    // The handler of a notification calls through a stored client; to respond, the peer calls its
-    // side again.
+    // The handler of a notification calls through a client that it holds, and its side is called
+    // before the response.
     let cell: Arc<OnceLock<Client>> = Arc::default();
     let given = cell.clone();
     let (done, mut finished) = tokio::sync::mpsc::channel::<u64>(1);

@@ -1,13 +1,13 @@
-//! The future that is a connection: it reads, dispatches and writes, in one task and without a lock
-//! of its own.
+//! The future of a connection. It reads, dispatches and writes in one task, and has no lock of its own.
 //!
-//! One turn: collect what tasks have queued, write what is ready, read what has come, dispatch it.
-//! Answers gather while there is something to read, and go out in one write.
+//! One turn of its loop collects the messages that tasks have queued, writes what is ready, reads the
+//! frames that have arrived, and dispatches them. Replies accumulate while there are frames to read, and
+//! are sent in one write.
 //!
-//! When does the reader pause? Only while nobody here waits for the other side: a handler that waits
-//! for an answer would otherwise wait for us, and we for it. While calls wait and there is no room,
-//! requests are held or refused instead (contract 4). A paused reader still looks a little ahead, so
-//! that it sees the other side go.
+//! The reader pauses only while no call of this side is pending. Otherwise a handler that waits for a
+//! reply would wait for the reader, and the reader for the handler. While calls are pending and the
+//! limits are reached, requests are queued or rejected instead (contract 4). A paused reader still reads
+//! a few frames ahead, so that it detects the end of the connection.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -16,12 +16,13 @@ use std::task::{Context as Poller, Poll};
 
 use tokio::time::Sleep;
 
-use super::backlog::{Ahead, Backlog, Incoming};
-use super::ending::{EndGuard, Phase};
+use super::backlog::Backlog;
+use super::read_ahead::{Incoming, ReadAhead};
 use super::reader::{self, Received};
 use super::shared::{NeedsReader, Shared};
-use super::watchdog::{Look, Waiting, Watchdog};
-use super::wire::{AtEof, LineFrames, Transport, TransportError, Wire};
+use super::shutdown::{EndGuard, Phase};
+use super::transport::{AtEof, LineFrames, Transport, TransportError, Wire};
+use super::watchdog::{Activity, Liveness, Watchdog};
 use super::writer::Writer;
 use crate::call::{Peer, Stop};
 use crate::catch_unwind::end_panic;
@@ -30,22 +31,24 @@ use crate::engine::{Dispatcher, InFlight, Run, Settings};
 use crate::router::Router;
 use crate::service::Handler;
 
-/// Frames taken before the writer gets a turn, so that answers do not wait for an endless stream.
-const BURST: usize = 1_024;
+/// The maximum number of frames that are read before the writer gets a turn, so that replies do not
+/// wait behind an endless stream of requests.
+const READ_BURST: usize = 1_024;
 
-/// What a side of a connection does with it.
-pub(crate) struct Side {
-    /// Serves what the other side calls; without it, whatever comes in is an answer.
+/// The handler and the settings of one side of a connection.
+pub(crate) struct ConnectionConfig {
+    /// Serves the calls of the peer. Without a handler, every incoming message is taken as a response.
     pub(crate) handler: Option<Arc<dyn Handler>>,
     pub(crate) settings: Arc<Settings>,
 }
 
-/// Makes a connection of a wire; the future must be driven for anything to happen.
+/// Creates a connection over a wire. Returns the handle to the peer, and the future that drives the
+/// connection and returns the reason of its end.
 pub(crate) fn connect<T: Transport>(
     wire: Wire<T>,
-    side: Side,
+    config: ConnectionConfig,
 ) -> (Peer, impl Future<Output = Arc<str>> + Send) {
-    let Side { handler, settings } = side;
+    let ConnectionConfig { handler, settings } = config;
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
     let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
     let peer = Peer::new(shared.clone());
@@ -57,7 +60,7 @@ pub(crate) fn connect<T: Transport>(
         Some(handler) => for_connection(handler, &peer),
         None => Arc::new(Router::new()),
     };
-    let connection = Connection {
+    let connection = ConnectionTask {
         transport: wire.transport,
         at_eof: wire.at_eof,
         lines: wire.lines,
@@ -69,10 +72,10 @@ pub(crate) fn connect<T: Transport>(
         watchdog,
         head: None,
         backlog: Backlog::default(),
-        ahead: Ahead::default(),
-        ended: false,
+        read_ahead: ReadAhead::default(),
+        eof: false,
         received: 0,
-        gave_way: false,
+        yielded: false,
         phase: Phase::Open,
         drain: None,
         guard: EndGuard(shared.clone()),
@@ -81,19 +84,21 @@ pub(crate) fn connect<T: Transport>(
     (peer, connection)
 }
 
-/// The handler of this connection. One that cannot be made ends the connection at once.
+/// Returns the handler of this connection. If creating it panics, the connection ends at once.
 fn for_connection(handler: Arc<dyn Handler>, peer: &Peer) -> Arc<dyn Handler> {
     match catch_unwind(AssertUnwindSafe(|| handler.for_connection(peer))) {
         Ok(own) => own.unwrap_or(handler),
         Err(panic) => {
-            end_panic(panic, |text| tracing::error!(panic = text, "no handler for a connection"));
+            end_panic(panic, |text| {
+                tracing::error!(panic = text, "creating the handler of a connection panicked");
+            });
             peer.stop(Stop::Now);
             Arc::new(Router::new())
         }
     }
 }
 
-pub(super) struct Connection<T> {
+pub(super) struct ConnectionTask<T> {
     pub(super) transport: T,
     pub(super) at_eof: AtEof,
     pub(super) lines: LineFrames,
@@ -104,28 +109,28 @@ pub(super) struct Connection<T> {
     pub(super) writer: Writer,
     pub(super) write_blocked: bool,
     pub(super) watchdog: Watchdog,
-    /// The run that nothing may overtake.
+    /// The run that blocks the payloads behind it.
     pub(super) head: Option<Box<Run>>,
-    /// What came behind it, while the reader had to go on.
+    /// Payloads behind the head, which arrived while the reader could not pause.
     pub(super) backlog: Backlog,
-    /// What was read while the reader paused.
-    pub(super) ahead: Ahead,
-    /// Behind that, nothing more will come.
-    pub(super) ended: bool,
+    /// Frames that were read while the reader paused.
+    pub(super) read_ahead: ReadAhead,
+    /// The transport has reported the end of input.
+    pub(super) eof: bool,
     pub(super) received: u64,
-    /// Others were let by, to queue what they have.
-    pub(super) gave_way: bool,
+    /// The connection has yielded once, so that other tasks could queue their messages.
+    pub(super) yielded: bool,
     pub(super) phase: Phase,
     pub(super) drain: Option<Pin<Box<Sleep>>>,
     pub(super) guard: EndGuard,
 }
 
-impl<T: Transport> Future for Connection<T> {
+impl<T: Transport> Future for ConnectionTask<T> {
     type Output = Arc<str>;
 
     fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
         let this = &mut *self;
-        match this.turns(poller) {
+        match this.poll_loop(poller) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(reason) => {
                 tracing::debug!(%reason, transport = this.shared.facts.transport, "connection ended");
@@ -137,24 +142,24 @@ impl<T: Transport> Future for Connection<T> {
     }
 }
 
-impl<T: Transport> Connection<T> {
-    fn turns(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
-        // First of all: under a flood there is always something to do, and at the end of it the
-        // runtime lets nobody look at the clock.
-        if let Poll::Ready(Some(reason)) = self.wait(poller) {
+impl<T: Transport> ConnectionTask<T> {
+    fn poll_loop(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+        // The timers are polled first. Under a flood of messages the loop below always has work, and
+        // when it stops, the budget of the runtime is used up and timers would report `Pending`.
+        if let Poll::Ready(Some(reason)) = self.poll_timers(poller) {
             return Poll::Ready(reason);
         }
         loop {
-            if let Some(news) = self.writer.collect(&self.shared, poller.waker()) {
-                self.heed(news.stop);
-                // Who has queued a message is seldom alone: tasks that are ready to queue theirs
-                // come first, and all leave in one write.
-                if news.messages && !std::mem::replace(&mut self.gave_way, true) {
+            if let Some(collected) = self.writer.collect(&self.shared, poller.waker()) {
+                self.apply_stop(collected.stop);
+                // A task that has queued a message is seldom the only one. Yield once, so that other
+                // ready tasks queue theirs too and all messages are sent in one write.
+                if collected.has_messages && !std::mem::replace(&mut self.yielded, true) {
                     poller.waker().wake_by_ref();
                     return Poll::Pending;
                 }
             }
-            self.gave_way = false;
+            self.yielded = false;
             let sent = self.writer.poll_send(poller, &mut self.transport, &self.shared);
             if let Poll::Ready(Err(error)) = sent {
                 return Poll::Ready(error.to_string().into());
@@ -170,12 +175,12 @@ impl<T: Transport> Connection<T> {
                 Err(reason) => return Poll::Ready(reason),
             };
             let closed = self.close_when_done();
-            if !(advanced || read || closed || self.writer.owes_room(&self.shared)) {
-                match self.wait(poller) {
+            if !(advanced || read || closed || self.writer.owes_wakeups(&self.shared)) {
+                match self.poll_timers(poller) {
                     Poll::Ready(Some(reason)) => return Poll::Ready(reason),
                     Poll::Ready(None) => {}
                     Poll::Pending => {
-                        self.writer.scratch.rest();
+                        self.writer.scratch.release();
                         return Poll::Pending;
                     }
                 }
@@ -183,9 +188,10 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// The clock may say that it is over, or that it is time to answer. A goodbye has its own
-    /// (`poll_close`).
-    fn wait(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Arc<str>>> {
+    /// Polls the timers of the connection. Ready with a reason when the connection must end, and with
+    /// `None` when the time to finish is over and every request was answered. The close of the transport
+    /// has a timer of its own (`poll_close`).
+    fn poll_timers(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Arc<str>>> {
         if let Phase::Closing(_) = self.phase {
             return Poll::Pending;
         }
@@ -193,23 +199,23 @@ impl<T: Transport> Connection<T> {
             && drain.as_mut().poll(poller).is_ready()
         {
             if self.phase == Phase::Expiring {
-                return Poll::Ready(Some("what ran did not finish in time".into()));
+                return Poll::Ready(Some("the running calls did not finish in time".into()));
             }
             self.expire();
             return Poll::Ready(None);
         }
         while self.watchdog.poll_due(poller).is_ready() {
-            match self.watchdog.look(self.waiting()) {
-                Look::End(reason) => return Poll::Ready(Some(reason.into())),
-                Look::Still => self.writer.release(&self.shared),
-                Look::Moving => {}
+            match self.watchdog.check(self.activity()) {
+                Liveness::TimedOut(reason) => return Poll::Ready(Some(reason.into())),
+                Liveness::Idle => self.writer.release(&self.shared),
+                Liveness::Active => {}
             }
         }
         Poll::Pending
     }
 
-    fn waiting(&self) -> Waiting {
-        Waiting {
+    fn activity(&self) -> Activity {
+        Activity {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
             busy: !self.in_flight.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
@@ -218,21 +224,21 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Reads and dispatches until nothing more has come. True when anything was done.
+    /// Reads and dispatches until no more frames have arrived. Returns true if a frame was handled.
     fn read(&mut self, poller: &mut Poller<'_>) -> Result<bool, Arc<str>> {
         let mut read = false;
-        for _ in 0..BURST {
+        for _ in 0..READ_BURST {
             if !self.may_read() {
-                read |= self.look_ahead(poller);
+                read |= self.fill_read_ahead(poller);
                 break;
             }
-            // Full, and perhaps only for want of a turn: the writer goes first.
+            // The write queue is full, but the sink has not blocked yet: the writer gets a turn first.
             if self.writer.is_full(&self.shared) && !self.write_blocked {
                 return Ok(true);
             }
-            let incoming = match self.ahead.pop() {
+            let incoming = match self.read_ahead.pop() {
                 Some(incoming) => Some(incoming),
-                None if self.ended => None,
+                None if self.eof => None,
                 None => match Pin::new(&mut self.transport).poll_next(poller) {
                     Poll::Pending => break,
                     Poll::Ready(incoming) => incoming,
@@ -241,7 +247,7 @@ impl<T: Transport> Connection<T> {
             read = true;
             match incoming {
                 None => {
-                    self.at_end();
+                    self.input_exhausted();
                     break;
                 }
                 Some(incoming) => self.receive(incoming, poller)?,
@@ -250,7 +256,7 @@ impl<T: Transport> Connection<T> {
         Ok(read)
     }
 
-    /// Takes one frame in.
+    /// Decodes one frame, and delivers or dispatches its content.
     fn receive(&mut self, incoming: Incoming, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
         self.received += 1;
         let (received, bytes) = match incoming {
@@ -258,7 +264,7 @@ impl<T: Transport> Connection<T> {
                 let received = reader::receive(&frame, self.lines.is_on(), &self.shared);
                 (received, frame.len())
             }
-            Err(TransportError::Frame(error)) => (reader::untaken(&error, &self.shared), 0),
+            Err(TransportError::Frame(error)) => (reader::frame_failed(&error, &self.shared), 0),
             Err(error) => return Err(error.to_string().into()),
         };
         match received {
@@ -268,7 +274,7 @@ impl<T: Transport> Connection<T> {
                 Ok(())
             }
             Received::Texts(texts) => {
-                self.ahead.split(texts);
+                self.read_ahead.split(texts);
                 Ok(())
             }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),
@@ -283,37 +289,38 @@ impl<T: Transport> Connection<T> {
         let room =
             self.head.is_none() && self.backlog.is_empty() && !self.writer.is_full(&self.shared);
         room || match self.shared.needs_reader() {
-            NeedsReader::ForAnswers => true,
-            // What is cancelled is answered: not to who reads no answers.
-            NeedsReader::ForCancels if self.writer.is_full(&self.shared) => false,
-            NeedsReader::ForRoom | NeedsReader::ForCancels => {
+            NeedsReader::ForReplies => true,
+            // A cancelled call is answered, so do not read cancellations of a peer that does not read
+            // its replies.
+            NeedsReader::ForCancellations if self.writer.is_full(&self.shared) => false,
+            NeedsReader::ForCapacity | NeedsReader::ForCancellations => {
                 self.backlog.has_room(&self.shared.settings.limits)
             }
             NeedsReader::No => false,
         }
     }
 
-    /// Reads a little for later: a reader that pauses must still see the other side go. True when
-    /// it has gone, or has cancelled something.
-    fn look_ahead(&mut self, poller: &mut Poller<'_>) -> bool {
-        let open = matches!(self.phase, Phase::Open | Phase::Stopping) && !self.ended;
+    /// Reads a few frames for later, because a paused reader must still detect the end of the
+    /// connection. Returns true if the connection has ended, or the peer has cancelled a call.
+    fn fill_read_ahead(&mut self, poller: &mut Poller<'_>) -> bool {
+        let open = matches!(self.phase, Phase::Open | Phase::Stopping) && !self.eof;
         let mut cancelled = false;
         while open
-            && self.ahead.has_room()
+            && self.read_ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
             match incoming {
                 Some(incoming) => {
-                    cancelled |= self.cancel_ahead(&incoming);
-                    self.ahead.push(incoming);
+                    cancelled |= self.cancel_read_ahead(&incoming);
+                    self.read_ahead.push(incoming);
                 }
                 None if matches!(self.at_eof, AtEof::Cancel) => {
-                    self.at_end();
+                    self.input_exhausted();
                     return true;
                 }
-                // What was read ahead is still to be served.
+                // The frames that were read ahead are still served.
                 None => {
-                    self.hear_end();
+                    self.eof_received();
                     break;
                 }
             }

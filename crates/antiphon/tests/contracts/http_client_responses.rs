@@ -1,16 +1,16 @@
-//! The responses that an HTTP server may send, and how they may fail.
+//! The responses of an HTTP server that a client accepts, and those that fail.
 
 use std::future::IntoFuture;
 
 use antiphon::{Client, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::hand::{CHUNKED, Hand, PLAIN, answered, one, settle};
+use crate::scripted_http_server::{CHUNKED, PLAIN, ScriptedServer, answered, let_runtime_run, one};
 use crate::support::within;
 
 #[tokio::test]
 async fn a_response_may_have_any_form() {
-    // The number of connections that two calls use.
+    // Each with the number of connections that two calls use.
     for (response, connections) in [
         (PLAIN, 1),
         (CHUNKED, 1),
@@ -19,7 +19,7 @@ async fn a_response_may_have_any_form() {
         ("HTTP/1.1 200 OK\r\ncontent-length: {size}, {size}\r\n\r\n{json}", 1),
         ("HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: {size}\r\n\r\n{json}", 1),
         ("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n{json}", 1),
-        // Other statuses may carry JSON-RPC too.
+        // Other status codes may carry JSON-RPC too.
         ("HTTP/1.1 500 Oh\r\ncontent-length: {size}\r\n\r\n{json}", 1),
         ("HTTP/1.1 200 OK\r\ncontent-length: {size}\r\nconnection: close\r\n\r\n{json}", 2),
         ("HTTP/1.0 200 OK\r\ncontent-length: {size}\r\n\r\n{json}", 2),
@@ -30,7 +30,7 @@ async fn a_response_may_have_any_form() {
         ),
         ("HTTP/1.1 200 OK\r\ncontent-length: {size}\r\n\r\n{json}\r\n", 2),
     ] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let server = tokio::spawn(hand.serve(response.to_owned(), 2));
         let client = Client::connect(&address).await.unwrap();
         for _ in 0..2 {
@@ -41,8 +41,8 @@ async fn a_response_may_have_any_form() {
 }
 
 #[tokio::test]
-async fn a_response_may_go_to_the_end_of_the_connection() {
-    let (hand, address) = Hand::listen().await;
+async fn a_response_may_extend_to_the_end_of_the_connection() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     for head in ["HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.0 200 OK\r\nconnection: keep-alive\r\n\r\n"] {
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
@@ -52,8 +52,8 @@ async fn a_response_may_go_to_the_end_of_the_connection() {
 }
 
 #[tokio::test]
-async fn a_response_may_come_in_any_two_pieces() {
-    let (hand, address) = Hand::listen().await;
+async fn a_response_may_arrive_in_any_two_pieces() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     tokio::spawn(async move {
         let mut stream = hand.accept().await;
@@ -63,7 +63,7 @@ async fn a_response_may_come_in_any_two_pieces() {
             let text = &texts[at % 2];
             let (left, right) = text.split_at((at / 2).min(text.len()));
             stream.say(left).await;
-            settle().await;
+            let_runtime_run().await;
             stream.say(right).await;
         }
     });
@@ -73,10 +73,10 @@ async fn a_response_may_come_in_any_two_pieces() {
 }
 
 #[tokio::test]
-async fn an_answer_before_the_question_is_read_is_heard() {
+async fn a_response_before_the_request_is_read_is_delivered() {
     let large = "x".repeat(16 << 20);
     for stays in [false, true] {
-        let (hand, address) = Hand::listen().await;
+        let (hand, address) = ScriptedServer::listen().await;
         let client = Client::connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<u64>("m", (large.as_str(),)).into_future());
         let mut stream = hand.accept().await;
@@ -86,7 +86,7 @@ async fn an_answer_before_the_question_is_read_is_heard() {
         let error = within(call).await.unwrap().unwrap_err().to_string();
         assert!(error.contains("413") && error.contains("too much"), "{error}");
         drop(stream);
-        // A connection with an incomplete request is not reused.
+        // A connection whose request was not sent completely is not reused.
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         hand.accept().await.answer(PLAIN).await;
         assert_eq!(within(call).await.unwrap().unwrap(), 1);
@@ -94,8 +94,8 @@ async fn an_answer_before_the_question_is_read_is_heard() {
 }
 
 #[tokio::test]
-async fn a_large_message_goes_out_and_a_large_one_comes_back() {
-    let (hand, address) = Hand::listen().await;
+async fn large_requests_and_large_responses_are_carried() {
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     tokio::spawn(async move {
         let mut stream = hand.accept().await;
@@ -122,7 +122,7 @@ async fn a_large_message_goes_out_and_a_large_one_comes_back() {
 }
 
 #[tokio::test]
-async fn faults_say_what_is_wrong_and_harm_no_other_call() {
+async fn errors_name_their_cause_and_affect_no_other_call() {
     let long = "y".repeat(70_000);
     let many = "x: y\r\n".repeat(101);
     let cases = [
@@ -148,19 +148,19 @@ async fn faults_say_what_is_wrong_and_harm_no_other_call() {
         ("HTTP/1.1 204 No Content\r\n\r\n", "no answer to a call"),
         ("", "did not answer"),
     ];
-    let (hand, address) = Hand::listen().await;
+    let (hand, address) = ScriptedServer::listen().await;
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let client = Client::builder().limits(limits).connect(&address).await.unwrap();
     for (response, reason) in cases {
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         let mut stream = hand.accept().await;
         let (_, body) = stream.request().await.unwrap();
-        // A client that has the response need not read the rest.
+        // A client may close before it has read the whole response.
         let _ = stream.0.write_all(answered(response, &body).as_bytes()).await;
         drop(stream);
         let error = within(call).await.unwrap().unwrap_err().to_string();
         assert!(error.contains(reason), "{response:.60}: {error}");
-        settle().await;
+        let_runtime_run().await;
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
         let mut stream = hand.accept().await;
         stream.answer(PLAIN.replace("OK", "OK\r\nconnection: close").as_str()).await;
@@ -170,7 +170,7 @@ async fn faults_say_what_is_wrong_and_harm_no_other_call() {
 
 #[tokio::test]
 async fn headers_are_sent_as_they_are_set() {
-    let (hand, address) = Hand::listen().await;
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::builder()
         .header("host".parse().unwrap(), "other.example".parse().unwrap())
         .header("content-type".parse().unwrap(), "application/json-rpc".parse().unwrap())
@@ -195,7 +195,7 @@ async fn headers_are_sent_as_they_are_set() {
 
 #[tokio::test]
 async fn a_notification_needs_no_body() {
-    let (hand, address) = Hand::listen().await;
+    let (hand, address) = ScriptedServer::listen().await;
     let client = Client::connect(&address).await.unwrap();
     let server = tokio::spawn(async move {
         let mut stream = hand.accept().await;

@@ -1,4 +1,4 @@
-//! The service inside other applications: bodies and responses as `tower` services see them.
+//! The HTTP service mounted in another server: bodies and responses of `tower`.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tower_service::Service as _;
 
 use crate::support::{request, within};
 
-/// A body in these pieces, with this size hint, that may report its last piece.
+/// A body of these pieces, with this size hint. It may report its end together with the last piece.
 #[derive(Default)]
 struct Pieces {
     pieces: Vec<&'static [u8]>,
@@ -53,7 +53,7 @@ fn post() -> Builder {
     Request::post("/").header("content-type", "application/json")
 }
 
-/// A size hint is a lower bound, and an empty piece is not the end.
+/// The size hint is a lower bound, and an empty piece is not the end.
 #[tokio::test]
 async fn a_body_is_read_to_its_end() {
     let call: &[u8] = br#"{"jsonrpc":"2.0","method":"m","id":1}   "#;
@@ -77,9 +77,9 @@ async fn a_body_is_read_to_its_end() {
     }
 }
 
-/// Contract 7, whatever a body announces and however it ends.
+/// Contract 7, for every size hint and every end of a body.
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_however_it_comes() {
+async fn a_body_over_the_limit_is_rejected_in_any_form() {
     for pieces in [vec![&b"123456"[..]], vec![b"123", b"456"]] {
         for (promised, tells_end) in [(0, false), (0, true), (6, false), (6, true)] {
             let limits = Limits { frame_bytes: 5, ..Limits::default() };
@@ -91,9 +91,9 @@ async fn a_body_over_the_limit_is_refused_however_it_comes() {
     }
 }
 
-/// A caller that may call may also read the reason of a rejection.
+/// A page of an allowed origin can read the error response.
 #[tokio::test]
-async fn every_answer_to_an_allowed_page_can_be_read() {
+async fn a_page_of_an_allowed_origin_can_read_every_response() {
     for (request, status) in [
         (Request::post("/").header("content-type", "text/plain"), 415),
         (Request::get("/"), 405),
@@ -112,9 +112,9 @@ async fn every_answer_to_an_allowed_page_can_be_read() {
     }
 }
 
-/// A Response never gets a response, not even an invalid one, however the batch ends.
+/// A Response is never answered, and neither is an invalid one, however the batch ends.
 #[tokio::test]
-async fn an_invalid_response_is_not_answered_when_time_is_up() {
+async fn an_invalid_response_is_not_answered_at_the_timeout() {
     let limits = Limits {
         in_flight: 1,
         request_timeout: Some(Duration::from_millis(20)),

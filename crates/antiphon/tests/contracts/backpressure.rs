@@ -1,4 +1,4 @@
-//! Contract 7 without deadlocks: whatever is bounded, both sides make progress.
+//! Contract 7: queues are bounded, and two sides that both send much still make progress.
 
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::support::{
     within,
 };
 
-/// The work of a notification's handler.
+/// The behaviour of the notification handler.
 #[derive(Clone, Copy, Debug)]
 enum Handling {
     AtOnce,
@@ -20,10 +20,10 @@ enum Handling {
     NotifiesBack,
 }
 
-type Heard = mpsc::UnboundedReceiver<u64>;
+type Received = mpsc::UnboundedReceiver<u64>;
 
-/// Handles `note` and `ack`, and reports each in its own channel.
-fn hearing(handling: Handling) -> (Router, Heard, Heard) {
+/// Receives `note` and `ack`, and passes each to its own channel.
+fn receiving(handling: Handling) -> (Router, Received, Received) {
     let (note, notes) = mpsc::unbounded_channel();
     let (ack, acks) = mpsc::unbounded_channel();
     let router = Router::new()
@@ -46,27 +46,27 @@ fn hearing(handling: Handling) -> (Router, Heard, Heard) {
     (router, notes, acks)
 }
 
-async fn talk(peer: Peer, notes: u64) {
+async fn send_notes(peer: Peer, notes: u64) {
     let text = "x".repeat(1_000);
     for n in 0..notes {
         peer.notify("note", (n, &text)).await.unwrap();
     }
 }
 
-/// Both sides send much at once, and each receives everything in order.
-async fn both_talk(endpoint: &str, write_queue_bytes: usize, handling: Handling, notes: u64) {
-    // No timer may help.
+/// Both sides send many notifications concurrently, and each receives all of them in order.
+async fn both_send(endpoint: &str, write_queue_bytes: usize, handling: Handling, notes: u64) {
+    // No timeout may resolve a deadlock.
     let limits = Limits { stall_timeout: FOREVER, write_queue_bytes, ..Limits::default() };
-    let (served, mut served_notes, mut served_acks) = hearing(handling);
+    let (served, mut served_notes, mut served_acks) = receiving(handling);
     let served = served.notification("talk", move |(): (), cx: Context| {
-        tokio::spawn(talk(cx.peer().unwrap().clone(), notes));
+        tokio::spawn(send_notes(cx.peer().unwrap().clone(), notes));
         async {}
     });
     let address = serve(endpoint, limits.clone(), served).await;
-    let (ours, mut our_notes, mut our_acks) = hearing(handling);
+    let (ours, mut our_notes, mut our_acks) = receiving(handling);
     let client = client().limits(limits).handler(ours).connect(&address).await.unwrap();
     client.notify("talk", ()).await.unwrap();
-    tokio::spawn(talk(client.peer().unwrap().clone(), notes));
+    tokio::spawn(send_notes(client.peer().unwrap().clone(), notes));
     for heard in [&mut served_notes, &mut our_notes] {
         for n in 0..notes {
             assert_eq!(within(heard.recv()).await, Some(n), "{endpoint} {handling:?}");
@@ -86,38 +86,38 @@ async fn both_talk(endpoint: &str, write_queue_bytes: usize, handling: Handling,
 const MANY: u64 = 1_300;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_sides_that_both_talk_both_hear() {
+async fn two_sides_that_both_send_make_progress() {
     for wire in wires() {
-        both_talk(wire, Limits::default().write_queue_bytes, Handling::AtOnce, MANY).await;
-        both_talk(wire, 1, Handling::AtOnce, 300).await;
+        both_send(wire, Limits::default().write_queue_bytes, Handling::AtOnce, MANY).await;
+        both_send(wire, 1, Handling::AtOnce, 300).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_sides_that_both_talk_and_hear_slowly_both_hear() {
+async fn two_sides_with_slow_handlers_make_progress() {
     for wire in wires() {
-        both_talk(wire, Limits::default().write_queue_bytes, Handling::Waits, MANY).await;
-        both_talk(wire, 1, Handling::Waits, 300).await;
+        both_send(wire, Limits::default().write_queue_bytes, Handling::Waits, MANY).await;
+        both_send(wire, 1, Handling::Waits, 300).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_sides_that_notify_back_both_hear() {
+async fn two_sides_that_notify_back_make_progress() {
     for wire in wires() {
-        // As many as may be held while handlers wait for queue space.
+        // As many as may be queued while handlers wait for capacity.
         let notes = Limits::default().in_flight as u64 / 2;
-        both_talk(wire, Limits::default().write_queue_bytes, Handling::NotifiesBack, notes).await;
-        both_talk(wire, 1, Handling::NotifiesBack, 300).await;
+        both_send(wire, Limits::default().write_queue_bytes, Handling::NotifiesBack, notes).await;
+        both_send(wire, 1, Handling::NotifiesBack, 300).await;
     }
 }
 
 #[tokio::test]
-async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
+async fn the_queue_behind_a_notification_is_bounded_in_bytes() {
     let Holding { router, mut entered, .. } = holding();
     let router = router.notification("note", |_: (String,), _cx: Context| async {});
     let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
     let (mut raw, served) = Raw::served(limits, router);
-    // A call of the serving side is pending, so it keeps reading.
+    // A pending call of the served side keeps its reader active.
     let _waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
     raw.next().await;
     raw.send(&notification("hold_note", "[]")).await;
@@ -126,7 +126,8 @@ async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
     for _ in 0..5 {
         raw.send(&large).await;
     }
-    // The limit is reached: a request is rejected. A notification cannot be, so it ends the connection.
+    // The queue is full. A request is rejected. A notification cannot be rejected, so it ends the
+    // connection.
     raw.send(&request(1, "hold", "[]")).await;
     assert_eq!(raw.next().await["error"]["code"], -32009);
     raw.send(&large).await;
@@ -135,7 +136,7 @@ async fn what_waits_behind_a_notification_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
-async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
+async fn the_queue_behind_a_notification_continues_when_it_finishes() {
     let Holding { router, mut entered, release, .. } = holding();
     let router = router
         .notification("note", |_: (String,), _cx: Context| async {})
@@ -145,7 +146,7 @@ async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
     let waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
     let question = raw.next().await;
     let large = notification("note", &format!("[\"{}\"]", "x".repeat(20_000)));
-    // Held messages that are done no longer count.
+    // Payloads that have left the queue do not count.
     for round in 0..5 {
         raw.send(&notification("hold_note", "[]")).await;
         within(entered.recv()).await.unwrap();
@@ -161,7 +162,7 @@ async fn what_waits_behind_a_notification_goes_on_when_it_is_done() {
 }
 
 #[tokio::test]
-async fn a_batch_that_still_runs_gives_back_the_room_of_what_has_ended() {
+async fn a_running_batch_frees_the_capacity_of_its_finished_calls() {
     let Holding { router, mut entered, .. } = holding();
     let step = Arc::new(tokio::sync::Notify::new());
     let go = step.clone();

@@ -1,4 +1,4 @@
-//! Contracts 9 and 10: disconnect, end of input, shutdown; and no leaks.
+//! Contracts 9 and 10: disconnect, end of input, shutdown; and no task remains.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::support::rest;
 use crate::support::{FOREVER, Holding, Raw, dial, holding, notification, request, serve, within};
 
 #[tokio::test]
-async fn a_disconnect_cancels_what_runs() {
+async fn a_disconnect_cancels_running_calls() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let (mut raw, served) = Raw::served(Limits::default(), router);
     raw.send(&request(1, "hold", "[]")).await;
@@ -24,7 +24,7 @@ async fn a_disconnect_cancels_what_runs() {
 }
 
 #[tokio::test]
-async fn the_end_of_input_drains_what_was_accepted() {
+async fn the_end_of_input_finishes_accepted_calls() {
     let Holding { router, mut entered, release, .. } = holding();
     let address = serve("tcp://127.0.0.1:0", Limits::default(), router).await;
     let mut stream = TcpStream::connect(address.trim_start_matches("tcp://")).await.unwrap();
@@ -38,7 +38,7 @@ async fn the_end_of_input_drains_what_was_accepted() {
 }
 
 #[tokio::test]
-async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
+async fn a_shutdown_finishes_running_calls_and_rejects_new_ones() {
     for endpoint in ["tcp://127.0.0.1:0", "memory:shutdown"] {
         let Holding { router, mut entered, release, .. } = holding();
         let server = Server::bind(endpoint).await.unwrap();
@@ -49,7 +49,7 @@ async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
         let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
         stop.send(()).unwrap();
-        // Until the server announces its shutdown, it may still accept a call.
+        // The server may accept calls until its shutdown is visible.
         let refused = within(async {
             loop {
                 match client.call::<String>("nowhere", ()).await {
@@ -68,7 +68,7 @@ async fn a_shutdown_finishes_what_runs_and_refuses_what_comes() {
 }
 
 #[tokio::test]
-async fn a_shutdown_over_its_time_cancels() {
+async fn a_shutdown_over_its_timeout_cancels() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits);
@@ -81,13 +81,13 @@ async fn a_shutdown_over_its_time_cancels() {
     stop.send(()).unwrap();
     within(gone.recv()).await.unwrap();
     within(serving).await.unwrap().unwrap();
-    // Cancelled, and still answered.
+    // The call is cancelled and still answered.
     let busy = within(held).await.unwrap().unwrap_err();
     assert!(matches!(&busy, CallError::Rpc(error) if error.code.0 == -32009), "{busy}");
 }
 
 #[tokio::test]
-async fn a_closed_client_has_sent_what_was_queued() {
+async fn a_closed_client_has_sent_its_queued_messages() {
     let (heard, mut hearing) = mpsc::channel(200);
     let router = Router::new().notification("note", move |(n,): (u64,), _cx: Context| {
         let heard = heard.clone();
@@ -120,7 +120,7 @@ async fn dropping_the_last_client_ends_the_connection() {
 #[tokio::test]
 async fn tasks_end_with_their_connection() {
     let Holding { router, mut entered, .. } = holding();
-    // The maximum time for requests that are accepted after the end of input.
+    // The time limit for accepted calls after the end of input.
     let limits = Limits { shutdown_timeout: Duration::from_millis(50), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, router).await;
     let open = Client::connect(&address).await.unwrap();
@@ -143,7 +143,7 @@ async fn tasks_end_with_their_connection() {
 }
 
 #[tokio::test]
-async fn a_notification_over_its_time_is_cancelled() {
+async fn a_notification_over_the_request_timeout_is_cancelled() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { request_timeout: Some(Duration::from_millis(20)), ..Limits::default() };
     let (mut raw, _served) = Raw::served(limits, router);
@@ -153,7 +153,7 @@ async fn a_notification_over_its_time_is_cancelled() {
 }
 
 #[tokio::test]
-async fn the_end_of_input_cancels_a_notification_that_goes_on() {
+async fn the_end_of_input_cancels_an_unfinished_notification() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, router).await;
@@ -166,7 +166,7 @@ async fn the_end_of_input_cancels_a_notification_that_goes_on() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn a_disconnect_cancels_what_an_http_request_runs() {
+async fn a_disconnect_cancels_the_call_of_an_http_request() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
     let entries = format!("[{},{}]", request(1, "hold", "[]"), request(2, "hold", "[]"));
@@ -189,7 +189,7 @@ async fn a_disconnect_cancels_what_an_http_request_runs() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn a_shutdown_over_its_time_answers_over_http_too() {
+async fn a_shutdown_over_its_timeout_answers_over_http_too() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
@@ -249,7 +249,7 @@ async fn a_server_that_is_dropped_ends_its_http_connections() {
 }
 
 #[tokio::test]
-async fn a_client_closes_although_its_handler_does_not_end() {
+async fn a_client_closes_although_its_handler_does_not_finish() {
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let asks = Router::new().method("work", |(): (), cx: Context| async move {
         Ok(cx.peer()?.call::<String>("ask", ()).await?)
@@ -259,7 +259,7 @@ async fn a_client_closes_although_its_handler_does_not_end() {
     assert_eq!(raw.next().await["method"], "ask");
     within(served.close()).await;
     assert_eq!(raw.next().await["error"]["code"], -32009);
-    // Also for the handler of a notification, and the messages after it.
+    // Also with an unfinished notification, and calls that wait behind it.
     let Holding { router, mut entered, mut gone, .. } = holding();
     let (mut raw, served) = Raw::served(limits, router);
     raw.send(&notification("hold_note", "[]")).await;
@@ -270,9 +270,9 @@ async fn a_client_closes_although_its_handler_does_not_end() {
 
 #[cfg(all(feature = "child", unix))]
 #[tokio::test]
-async fn the_child_of_a_dropped_client_leaves() {
+async fn the_child_of_a_dropped_client_exits() {
     let left = std::env::temp_dir().join(format!("antiphon-{}-left", std::process::id()));
-    // It calls, sees the end of its stdin, and leaves a message.
+    // The child sends a call, reads its stdin to the end, and then leaves a file.
     let call = request(1, "hold", "[]").replace('"', "\\\"");
     let child = format!("exec:sh -c 'echo \"{call}\"; cat >&2; echo > {}'", left.display());
     let Holding { router, mut entered, .. } = holding();
@@ -290,8 +290,8 @@ async fn the_child_of_a_dropped_client_leaves() {
 }
 
 #[tokio::test]
-async fn the_end_of_input_drains_what_was_read_ahead() {
-    // One runs, and the reader pauses; the others are read ahead, up to the end.
+async fn the_end_of_input_serves_frames_that_were_read_ahead() {
+    // One call runs and the reader pauses; the other calls are read ahead, up to the end of input.
     let Holding { router, mut entered, release, gone: _gone } = holding();
     let limits = Limits { in_flight: 1, ..Limits::default() };
     let address = serve("tcp://127.0.0.1:0", limits, router).await;
@@ -322,7 +322,7 @@ async fn a_disconnect_cancels_a_notification() {
 }
 
 #[tokio::test]
-async fn a_disconnect_cancels_what_runs_while_the_reader_pauses() {
+async fn a_disconnect_cancels_running_calls_while_the_reader_pauses() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
     let (mut raw, _served) = Raw::served(limits, router);
@@ -336,10 +336,10 @@ async fn a_disconnect_cancels_what_runs_while_the_reader_pauses() {
     within(gone.recv()).await.unwrap();
 }
 
-/// Requests pipelined after a final response are not read, and must not destroy it.
+/// Requests that are pipelined behind a response are not read any more, and must not truncate it.
 #[cfg(feature = "http")]
 #[tokio::test]
-async fn a_shutdown_sends_all_of_an_answer_whatever_is_behind_it() {
+async fn a_shutdown_sends_a_whole_response_despite_pipelined_requests() {
     const SIZE: usize = 8 << 20;
     let (enter, mut entered) = mpsc::channel(1);
     let release = std::sync::Arc::new(tokio::sync::Notify::new());
@@ -364,7 +364,7 @@ async fn a_shutdown_sends_all_of_an_answer_whatever_is_behind_it() {
         body.len()
     );
     let mut stream = dial(&address).await;
-    // More data after it than is read ahead.
+    // More pipelined requests than the server reads ahead.
     stream.write_all((big.clone() + &big.repeat(1_000)).as_bytes()).await.unwrap();
     within(entered.recv()).await.unwrap();
     stop.send(()).unwrap();

@@ -1,4 +1,4 @@
-//! Messages of every size: no byte of one message appears in another.
+//! Messages of every size keep their bytes: buffers that are reused never mix them.
 
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use futures_util::future::join_all;
 
 use crate::support::{connect, elsewhere, serve, wires_and_http, within};
 
-/// Around the size of small buffers, and above it.
+/// Sizes around and above the capacity of small buffers.
 pub(crate) const SIZES: [usize; 14] =
     [1, 70_000, 8_100, 16_384, 2, 8_192, 125, 126, 16_383, 200_000, 65_536, 3, 9_000, 20_000];
-/// Larger than any buffer that a thread keeps.
+/// Above the largest buffer that the pool of a thread keeps.
 const HUGE: usize = 5 << 19;
 
-/// A unique String.
+/// A String that is unique for this round and size.
 pub(crate) fn text(round: usize, size: usize) -> String {
     format!("é{round}{}", "x".repeat(size))
 }
@@ -48,7 +48,7 @@ async fn large_and_small_messages_keep_their_order_and_their_bytes() {
 }
 
 #[tokio::test]
-async fn what_a_handler_keeps_stays_as_it_was() {
+async fn params_that_a_handler_keeps_do_not_change() {
     for wire in wires_and_http() {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let keep = kept.clone();
@@ -72,7 +72,7 @@ async fn what_a_handler_keeps_stays_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_large_answer_is_as_long_as_it_may_be() {
+async fn a_response_may_be_exactly_as_long_as_the_limit() {
     let router = Router::new()
         .method("text", |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) });
     let around = r#"{"jsonrpc":"2.0","result":"","id":1}"#.len();

@@ -1,4 +1,4 @@
-//! An HTTP server driven by the test.
+//! An HTTP server whose responses are scripted by the test.
 
 use std::future::IntoFuture;
 
@@ -9,13 +9,13 @@ use tokio::task::yield_now;
 
 use crate::support::within;
 
-/// A server that sends the responses of the test.
-pub(crate) struct Hand(pub(crate) TcpListener);
+/// A server that sends the bytes that the test passes.
+pub(crate) struct ScriptedServer(pub(crate) TcpListener);
 
-/// One of its connections.
+/// A connection of the scripted server.
 pub(crate) struct RawConnection(pub(crate) TcpStream);
 
-impl Hand {
+impl ScriptedServer {
     pub(crate) async fn listen() -> (Self, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -28,7 +28,8 @@ impl Hand {
         RawConnection(stream)
     }
 
-    /// Serves this response to every request on persistent connections. Returns the number of connections.
+    /// Serves this response to every request, on connections that stay open. Returns the number of
+    /// connections after this many calls.
     pub(crate) async fn serve(self, response: String, calls: usize) -> usize {
         let (done, mut all) = tokio::sync::mpsc::channel(calls);
         let mut connections = 0;
@@ -71,19 +72,20 @@ impl RawConnection {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// Responds to the next request with this.
+    /// Reads the next request and sends this response.
     pub(crate) async fn answer(&mut self, response: &str) {
         let (_, body) = self.request().await.expect("there is a request");
         self.say(&answered(response, &body)).await;
     }
 
-    /// Waits until the client closes.
+    /// Waits until the client closes the connection.
     pub(crate) async fn ended(&mut self) {
         assert_eq!(within(self.0.read(&mut [0])).await.unwrap_or(0), 0);
     }
 }
 
-/// `{json}` is the result 1 for the caller's id, `{size}` its length, `{hex}` its length in hex.
+/// Fills in a response template: `{json}` is the result 1 with the id of the request, `{size}` its
+/// length, `{left}` and `{right}` its two pieces, and `{hex}` the length of `{right}`.
 pub(crate) fn answered(response: &str, request: &str) -> String {
     let request: serde_json::Value = serde_json::from_str(request).unwrap();
     let json = format!(r#"{{"jsonrpc":"2.0","result":1,"id":{}}}"#, request["id"]);
@@ -104,8 +106,8 @@ pub(crate) async fn one(client: &Client) -> Result<u64, CallError> {
     within(client.call::<u64>("m", ()).into_future()).await
 }
 
-/// Lets the runtime process received data.
-pub(crate) async fn settle() {
+/// Lets the runtime process the bytes that have arrived.
+pub(crate) async fn let_runtime_run() {
     for _ in 0..10 {
         yield_now().await;
     }

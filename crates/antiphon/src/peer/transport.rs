@@ -1,7 +1,4 @@
-//! What a connection is made of: a transport, and the facts about it.
-//!
-//! [`Transport`] is the seam between a connection and the wire that carries it. The connection never
-//! knows which wire it is.
+//! The [`Transport`] trait between a connection and its wire, and the facts that come with a transport.
 
 use std::io;
 use std::sync::Arc;
@@ -16,10 +13,10 @@ use futures_sink::Sink;
 use crate::connection::Connection;
 use crate::io::Meter;
 
-/// Whole messages in, whole messages out.
+/// A duplex transport of whole messages: a `Stream` of incoming and a `Sink` of outgoing messages.
 ///
-/// What is handed to the sink may gather there; a flush sends it. A [`TransportError::Frame`] leaves
-/// the stream usable, any other error ends it.
+/// Each item is one JSON text: a message or a batch. The sink may buffer messages until it is flushed.
+/// After a [`TransportError::Frame`] the stream can still be read; any other error ends the connection.
 pub trait Transport:
     Stream<Item = Result<Bytes, TransportError>>
     + Sink<Bytes, Error = TransportError>
@@ -38,22 +35,22 @@ impl<T> Transport for T where
 {
 }
 
-/// What goes wrong on a wire.
+/// The error of a transport.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// One message could not be taken; the next one can.
+    /// One message could not be read. The next one can.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// The bytes do not flow any more.
+    /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The other side broke the rules of the wire.
+    /// The peer violated the protocol of the transport.
     #[error("{0}")]
     Broken(String),
 }
 
-/// A transport with the facts that the connection above it needs.
+/// A transport, with the facts that the connection above it needs.
 pub(crate) struct Wire<T> {
     pub(crate) transport: T,
     pub(crate) facts: Connection,
@@ -63,7 +60,7 @@ pub(crate) struct Wire<T> {
 }
 
 impl<T> Wire<T> {
-    /// A wire whose end of input means that the other side is gone, and whose frames are messages.
+    /// A wire whose end of input means that the peer is gone, and whose frames are single messages.
     pub(crate) fn new(transport: T, facts: Connection) -> Self {
         let (meter, lines) = (Arc::default(), LineFrames::default());
         Self { transport, facts, meter, at_eof: AtEof::Cancel, lines }
@@ -73,15 +70,15 @@ impl<T> Wire<T> {
 /// The meaning of the end of the incoming stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum AtEof {
-    /// The other side may still read: finish what was accepted, for at most this long.
+    /// The peer may still read: finish the accepted requests, within this time limit if there is one.
     Drain(Option<Duration>),
-    /// The other side is gone.
+    /// The peer is gone.
     Cancel,
 }
 
 /// Whether the frames of a transport are whole lines, which may hold several JSON texts.
 ///
-/// The transport turns it on once the framing is known, which may be as late as the first byte. The
+/// The transport poll_loop it on once the framing is known, which may be as late as the first byte. The
 /// reader then splits a line that does not decode as one text. `None` for every other transport.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineFrames(Option<Arc<AtomicBool>>);

@@ -1,4 +1,4 @@
-//! WebSocket behavior, frame by frame.
+//! WebSockets, frame by frame.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn frame(opcode: u8, last: bool, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Masking and unmasking are the same operation.
+/// Applies a mask, or removes it.
 fn masked(payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     payload.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect()
 }
@@ -68,7 +68,7 @@ async fn head(stream: &mut BufReader<TcpStream>) -> String {
     head
 }
 
-/// Reads the next frame of the peer: its opcode and payload.
+/// Reads the next frame of the peer: its opcode and its payload.
 async fn next(stream: &mut BufReader<TcpStream>) -> (u8, Vec<u8>) {
     let mut head = [0; 2];
     within(stream.read_exact(&mut head)).await.expect("the connection is open");
@@ -93,7 +93,7 @@ fn stalling_soon() -> Limits {
     Limits { stall_timeout: Duration::from_millis(40), ..Limits::default() }
 }
 
-/// Waits until the stall timeout of a server has passed twice: half a frame is the clock.
+/// Waits until the stall timeout of a server has passed twice. Half a frame is the clock.
 async fn websocket_stall_goes_by(address: &str) {
     for _ in 0..2 {
         let mut stalled = open(address).await;
@@ -103,7 +103,7 @@ async fn websocket_stall_goes_by(address: &str) {
     }
 }
 
-/// The proof that the key in this head was read.
+/// The `sec-websocket-accept` value for the key in this head.
 fn proof(head: &str) -> String {
     let mut lines = head.lines().filter_map(|line| line.split_once(": "));
     let (_, key) = lines.find(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-key")).unwrap();
@@ -111,8 +111,8 @@ fn proof(head: &str) -> String {
     BASE64.encode(sha1_smol::Sha1::from(text).digest().bytes())
 }
 
-/// A client that connects, and the other end, which responds to its handshake with a head that
-/// this function makes from the proof.
+/// A client that connects, and the server end, whose handshake response this closure makes from the
+/// `sec-websocket-accept` value.
 async fn answered(
     with: impl FnOnce(String) -> Vec<u8>,
 ) -> (Result<Client, String>, BufReader<TcpStream>) {
@@ -137,13 +137,13 @@ fn agree(proof: &str) -> String {
     )
 }
 
-/// A client, and the other end of its WebSocket.
+/// A client, and the server end of its WebSocket.
 async fn accepted() -> (Client, BufReader<TcpStream>) {
     let (client, server) = answered(|proof| agree(&proof).into()).await;
     (client.unwrap(), server)
 }
 
-/// Asserts that the client is still connected.
+/// Checks that the client is still connected.
 async fn calls(client: Client, mut server: BufReader<TcpStream>) {
     let call = tokio::spawn(client.call::<u64>("ask", ()).into_future());
     let (opcode, question) = next(&mut server).await;
@@ -154,7 +154,7 @@ async fn calls(client: Client, mut server: BufReader<TcpStream>) {
     assert_eq!(within(call).await.unwrap().unwrap(), 5);
 }
 
-/// A stall timeout passes, and the client is still connected.
+/// Checks that the client is still connected after the stall timeout.
 async fn stays(client: Client, server: BufReader<TcpStream>) {
     let clock = serve("tcp://127.0.0.1:0", stalling_soon(), Router::new()).await;
     stall_goes_by(&clock).await;
@@ -162,7 +162,7 @@ async fn stays(client: Client, server: BufReader<TcpStream>) {
 }
 
 #[tokio::test]
-async fn a_websocket_that_is_silent_after_a_ping_or_a_message_lives() {
+async fn a_websocket_that_is_idle_after_a_ping_or_a_message_stays_open() {
     let address = serve("ws://127.0.0.1:0", stalling_soon(), echo()).await;
     let mut pinged = open(&address).await;
     pinged.write_all(&frame(PING, true, b"hi")).await.unwrap();
@@ -179,7 +179,7 @@ async fn a_websocket_that_is_silent_after_a_ping_or_a_message_lives() {
 }
 
 #[tokio::test]
-async fn a_websocket_client_that_hears_a_ping_lives() {
+async fn a_websocket_client_that_receives_a_ping_stays_open() {
     let (client, mut server) = accepted().await;
     server.write_all(&unmasked(PING, b"hi")).await.unwrap();
     assert_eq!(next(&mut server).await, (PONG, b"hi".to_vec()));
@@ -213,7 +213,7 @@ async fn fragments_over_the_limit_are_never_served() {
     let start = frame(TEXT, false, br#"{"jsonrpc":"2.0","method":"echo","params":["a"#);
     let (middle, end) = ([b'B'; 100], br#"z"],"id":7}"#);
     let cases = [
-        // Without the middle part it would be a request.
+        // Without the middle fragment it would be a valid request.
         [start.clone(), frame(CONTINUATION, false, &middle), frame(CONTINUATION, true, end)],
         [start.clone(), frame(CONTINUATION, true, &middle), Vec::new()],
         [start, frame(CONTINUATION, false, &[b'B'; 121]), frame(CONTINUATION, true, end)],
@@ -244,7 +244,7 @@ async fn fragments_within_the_limit_are_one_message() {
 }
 
 #[tokio::test]
-async fn a_websocket_that_goes_cancels_what_runs_at_the_in_flight_limit() {
+async fn a_closed_websocket_cancels_calls_at_the_in_flight_limit() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
     let address = serve("ws://127.0.0.1:0", limits, router).await;
@@ -261,7 +261,7 @@ async fn a_websocket_that_goes_cancels_what_runs_at_the_in_flight_limit() {
 }
 
 #[tokio::test]
-async fn a_websocket_that_is_silent_from_the_start_lives() {
+async fn a_websocket_that_is_idle_from_the_start_stays_open() {
     let address = serve("ws://127.0.0.1:0", stalling_soon(), echo()).await;
     let mut silent = open(&address).await;
     websocket_stall_goes_by(&address).await;
@@ -271,13 +271,13 @@ async fn a_websocket_that_is_silent_from_the_start_lives() {
 }
 
 #[tokio::test]
-async fn a_websocket_client_that_hears_nothing_lives() {
+async fn a_websocket_client_that_receives_nothing_stays_open() {
     let (client, server) = accepted().await;
     stays(client, server).await;
 }
 
 #[tokio::test]
-async fn a_websocket_that_goes_cancels_what_runs_beyond_the_in_flight_limit() {
+async fn a_closed_websocket_cancels_calls_beyond_the_in_flight_limit() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
     let address = serve("ws://127.0.0.1:0", limits, router).await;
@@ -296,7 +296,7 @@ async fn a_websocket_that_goes_cancels_what_runs_beyond_the_in_flight_limit() {
 }
 
 #[tokio::test]
-async fn a_websocket_that_goes_cancels_what_runs_far_beyond_the_in_flight_limit() {
+async fn a_closed_websocket_cancels_calls_far_beyond_the_in_flight_limit() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { in_flight: 2, stall_timeout: FOREVER, ..Limits::default() };
     let address = serve("ws://127.0.0.1:0", limits, router).await;
@@ -313,13 +313,13 @@ async fn a_websocket_that_goes_cancels_what_runs_far_beyond_the_in_flight_limit(
 }
 
 #[tokio::test]
-async fn a_goodbye_that_is_never_returned_is_not_waited_for() {
+async fn a_close_does_not_wait_forever_for_the_close_of_the_peer() {
     let (client, _deaf) = accepted().await;
     within(client.close()).await;
 }
 
 #[tokio::test]
-async fn a_message_that_the_server_refuses_is_named_by_its_close_code() {
+async fn a_message_that_the_server_rejects_is_reported_with_the_close_code() {
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
     let address = serve("ws://127.0.0.1:0", limits, echo()).await;
     let client = Client::connect(&address).await.unwrap();
@@ -329,7 +329,7 @@ async fn a_message_that_the_server_refuses_is_named_by_its_close_code() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_is_refused_says_with_which_status() {
+async fn a_rejected_handshake_is_reported_with_its_status() {
     for status in ["200 OK", "403 Forbidden", "404 Not Found"] {
         let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
         let (refused, _server) = answered(|_proof| refusal.into()).await;
@@ -342,7 +342,7 @@ async fn a_handshake_that_is_refused_says_with_which_status() {
 }
 
 #[tokio::test]
-async fn a_handshake_without_its_proof_is_none() {
+async fn a_handshake_without_the_accept_header_fails() {
     let deflate = "sec-websocket-extensions: permessage-deflate\r\nsec-websocket-accept";
     let cases = [
         ("accept: ", "accept: x", "wrong Sec-WebSocket-Accept"),
@@ -358,7 +358,7 @@ async fn a_handshake_without_its_proof_is_none() {
 }
 
 #[tokio::test]
-async fn what_comes_with_the_handshake_is_heard() {
+async fn frames_that_arrive_with_the_handshake_are_read() {
     let (client, mut server) =
         answered(|proof| [agree(&proof).as_bytes(), &unmasked(PING, b"hi")].concat()).await;
     assert_eq!(next(&mut server).await, (PONG, b"hi".to_vec()));
@@ -377,7 +377,7 @@ async fn a_header_of_the_handshake_cannot_be_set() {
 }
 
 #[tokio::test]
-async fn a_goodbye_is_returned_with_its_code() {
+async fn a_close_frame_is_returned_with_its_code() {
     let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
     for code in [1000u16, 1001, 3000] {
         let mut stream = open(&address).await;
@@ -389,7 +389,7 @@ async fn a_goodbye_is_returned_with_its_code() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_protocol_is_told_why() {
+async fn a_protocol_violation_is_closed_with_a_reason() {
     let address = serve("ws://127.0.0.1:0", Limits::default(), echo()).await;
     let reserved = [&[0xf1], &frame(TEXT, true, b"{}")[1..]].concat();
     let cases = [
