@@ -220,7 +220,7 @@ fn exit_2_is_an_invalid_command_line() {
         (&["serve", "https://127.0.0.1:0"], "--tls-self-signed"),
         (&["serve", "http://127.0.0.1:0", "--tls-self-signed"], "https://"),
         (&["serve", "tls://127.0.0.1:0", "--tls-cert", "/dev/null"], "found no certificate"),
-        (&["call", "tcp://h:1", "m", "1", "a=b"], "all by position or all by name"),
+        (&["call", "tcp://h:1", "m", "1", "a=b"], "name all params or none"),
         (&["call", "tcp://h:1", "m", "-d", "7"], "an Array or an Object"),
         (&["call", "tcp://h:1", "m", "-d", "[1"], "not JSON"),
         (&["call", "tcp://h:1", "m", "-d", "@/no/such/file"], "/no/such/file"),

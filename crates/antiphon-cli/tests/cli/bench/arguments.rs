@@ -30,7 +30,7 @@ fn an_invalid_command_line_is_rejected() {
         (&[tcp, "m", "--format", "xml"], "json"),
         (&[tcp, "m", "--expect", "{"], "--expect is not JSON"),
         (&[tcp, "m", "--expect", "@/no/such/file"], "/no/such/file"),
-        (&[tcp, "m", "1", "a=b"], "all by position or all by name"),
+        (&[tcp, "m", "1", "a=b"], "name all params or none"),
         (&[tcp, "m", "-H", "a: b"], "-H is for http:// and ws://"),
     ] {
         refuses(words, 2, remedy);
