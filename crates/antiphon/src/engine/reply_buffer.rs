@@ -151,10 +151,16 @@ impl ReplyTail {
 fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();
     encode::response(id, outcome, out);
-    if out.len() > limit {
+    let is_over = out.len() > limit;
+    if is_over {
         out.truncate(start);
-        encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
-        return true;
+        write_too_large(id, limit, out);
     }
-    false
+    is_over
+}
+
+/// Encodes the error that replaces a response. Apart, so that `write_answer` is inlined.
+#[cold]
+fn write_too_large(id: &Id, limit: usize, out: &mut BytesMut) {
+    encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
 }

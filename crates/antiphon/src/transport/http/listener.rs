@@ -142,11 +142,11 @@ impl HttpServer {
 
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-fn refuse_request(service: &HttpService, mut request: Request<Incoming>) -> HttpResponse {
+fn refuse_request(service: &HttpService, request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
     let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
     let exchange = RequestExchange::new(service);
-    GuardedPolicy::new(policy).refuse(&exchange.connection(&mut request), refusal)
+    GuardedPolicy::new(policy).refuse(&exchange.connection(request.into_parts().0), refusal)
 }
 
 async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {

@@ -9,6 +9,7 @@ use antiphon_core::{Payload, decode};
 use bytes::Bytes;
 use http::Request;
 use http::header::{CONTENT_TYPE, EXPECT, UPGRADE};
+use http::request::Parts;
 use http_body::Body;
 
 use super::activity::RequestActivity;
@@ -88,8 +89,8 @@ impl RequestExchange {
         // The fallback and a WebSocket need the whole request.
         let is_kept = self.state.http.fallback.is_some() || request.headers().contains_key(UPGRADE);
         let mut connection = match is_kept {
-            true => self.connection(&mut copy_head(&request)),
-            false => self.connection(&mut request),
+            true => self.connection(copy_head(&request)),
+            false => self.connection(take_head(&mut request)),
         };
         if let Route::Message = route {
             route = self.route_by_policy(&policy, &mut connection, &mut request);
@@ -213,9 +214,11 @@ pub(super) struct FailedResponse(Option<(GuardedPolicy, Connection)>);
 impl FailedResponse {
     /// Keeps the head of a request where a policy needs it.
     pub(super) fn new<B>(exchange: &RequestExchange, request: &Request<B>) -> Self {
-        Self(exchange.state.http.policy.as_ref().map(|policy| {
-            (GuardedPolicy::new(policy), exchange.connection(&mut copy_head(request)))
-        }))
+        Self(
+            exchange.state.http.policy.as_ref().map(|policy| {
+                (GuardedPolicy::new(policy), exchange.connection(copy_head(request)))
+            }),
+        )
     }
 
     pub(super) fn into_response(self) -> HttpResponse {
@@ -226,12 +229,22 @@ impl FailedResponse {
     }
 }
 
-/// A request with the same head and without a body.
-fn copy_head<B>(request: &Request<B>) -> Request<()> {
+/// A copy of the head of a request.
+fn copy_head<B>(request: &Request<B>) -> Parts {
     let mut copy = Request::new(());
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();
     *copy.headers_mut() = request.headers().clone();
     *copy.extensions_mut() = request.extensions().clone();
-    copy
+    copy.into_parts().0
+}
+
+/// Takes the head out of a request. The body stays.
+fn take_head<B>(request: &mut Request<B>) -> Parts {
+    let mut head = Request::new(());
+    std::mem::swap(head.method_mut(), request.method_mut());
+    std::mem::swap(head.uri_mut(), request.uri_mut());
+    std::mem::swap(head.headers_mut(), request.headers_mut());
+    std::mem::swap(head.extensions_mut(), request.extensions_mut());
+    head.into_parts().0
 }

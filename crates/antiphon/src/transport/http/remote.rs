@@ -61,11 +61,18 @@ impl Remote {
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
-            connection.transport = _secure;
-            if let Some(shown) = &**shown {
-                connection.extensions.insert(shown.clone());
-            }
+            secure(&mut connection, _secure, shown.as_ref().as_ref());
         }
         connection
+    }
+}
+
+/// Adds the facts of TLS. Apart, so that `connection` is inlined and the facts are built in place.
+#[cfg(feature = "tls")]
+#[inline(never)]
+fn secure(connection: &mut Connection, transport: &'static str, shown: Option<&PeerCertificates>) {
+    connection.transport = transport;
+    if let Some(shown) = shown {
+        connection.extensions.insert(shown.clone());
     }
 }

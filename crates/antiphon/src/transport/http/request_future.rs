@@ -13,6 +13,7 @@ use std::task::{Context as Poller, Poll};
 use antiphon_core::decode;
 use bytes::Bytes;
 use http::header::EXPECT;
+use http::request::Parts;
 use http::{HeaderMap, Request, StatusCode, Version};
 use http_body::Body;
 
@@ -138,23 +139,39 @@ where
             && (exact == Some(body.len() as u64) || request.body().is_end_stream())
             && rules::fits(body.len(), limits).is_ok()
         {
-            return match exchange.start(request, body, poller) {
-                StartedRequest::Done(reply, dispatched) => {
-                    Poll::Ready(with(cors, exchange.respond(reply, &dispatched)))
-                }
-                StartedRequest::Refused(refusal) => {
-                    Poll::Ready(with(cors, refusal.into_response()))
-                }
-                StartedRequest::Running(drive, dispatched) => self
-                    .wait(poller, |exchange, _| async move {
-                        with(cors, exchange.finish(drive, dispatched).await)
-                    }),
-            };
+            return self.enter_handlers(body, cors, poller);
         }
         let watch = watch(active.as_ref(), request.version());
         self.wait(poller, move |exchange, request| async move {
             with(cors, exchange.serve(request, first_poll, watch).await)
         })
+    }
+
+    /// Enters the handlers of a message that has arrived.
+    #[inline]
+    fn enter_handlers(
+        &mut self,
+        body: &Bytes,
+        cors: Option<HeaderMap>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<HttpResponse> {
+        let Some((head, _)) = self.request.take().map(Request::into_parts) else {
+            return Poll::Pending;
+        };
+        let exchange = &self.exchange;
+        match exchange.start(head, body, poller) {
+            StartedRequest::Done(reply, dispatched) => {
+                Poll::Ready(with(cors, exchange.respond(reply, &dispatched)))
+            }
+            StartedRequest::Running(drive, dispatched) => {
+                let exchange = exchange.clone();
+                self.go_on(
+                    poller,
+                    async move { with(cors, exchange.finish(drive, dispatched).await) },
+                )
+            }
+            StartedRequest::Refused(refusal) => Poll::Ready(with(cors, refusal.into_response())),
+        }
     }
 
     /// Responds to a request whose body is not read.
@@ -177,7 +194,7 @@ where
         })
     }
 
-    /// Goes on in a future of its own.
+    /// Goes on with the request in a future of its own.
     fn wait<F>(
         &mut self,
         poller: &mut Poller<'_>,
@@ -187,8 +204,16 @@ where
         F: Future<Output = HttpResponse> + Send + 'static,
     {
         let Some(request) = self.request.take() else { return Poll::Pending };
-        let rest = self.rest.insert(Box::pin(rest(self.exchange.clone(), request)));
-        rest.as_mut().poll(poller)
+        let rest = rest(self.exchange.clone(), request);
+        self.go_on(poller, rest)
+    }
+
+    fn go_on(
+        &mut self,
+        poller: &mut Poller<'_>,
+        rest: impl Future<Output = HttpResponse> + Send + 'static,
+    ) -> Poll<HttpResponse> {
+        self.rest.insert(Box::pin(rest)).as_mut().poll(poller)
     }
 }
 
@@ -226,7 +251,11 @@ impl RequestExchange {
             Ok(body) => body,
             Err(refusal) => return refusal.into_response(),
         };
-        let entered = poll_fn(|poller| Poll::Ready(self.start(&mut request, &body, poller)));
+        let mut head = Some(request.into_parts().0);
+        let entered = poll_fn(|poller| match head.take() {
+            Some(head) => Poll::Ready(self.start(head, &body, poller)),
+            None => Poll::Pending,
+        });
         match entered.await {
             StartedRequest::Done(reply, dispatched) => self.respond(reply, &dispatched),
             StartedRequest::Running(drive, dispatched) => self.finish(drive, dispatched).await,
@@ -234,29 +263,21 @@ impl RequestExchange {
         }
     }
 
-    /// The facts of a request, taken out of it.
+    /// The facts of a request, by its head.
     #[inline]
-    pub(super) fn connection<B>(&self, request: &mut Request<B>) -> Connection {
-        let head = HttpRequestHead {
-            method: std::mem::take(request.method_mut()),
-            // Cheaper than to take the URI apart.
-            target: request.uri().path_and_query().cloned(),
-            headers: std::mem::take(request.headers_mut()),
-        };
-        let extensions = std::mem::take(request.extensions_mut());
-        self.remote.connection(HTTP, HttpHead::Parsed(head), extensions)
+    pub(super) fn connection(&self, head: Parts) -> Connection {
+        let Parts { method, uri, headers, extensions, .. } = head;
+        let target = uri.into_parts().path_and_query;
+        let head = HttpHead::Parsed(HttpRequestHead { method, target, headers });
+        self.remote.connection(HTTP, head, extensions)
     }
 
     /// Enters the handlers.
-    fn start<B>(
-        &self,
-        request: &mut Request<B>,
-        body: &Bytes,
-        poller: &mut Poller<'_>,
-    ) -> StartedRequest {
+    #[inline]
+    fn start(&self, head: Parts, body: &Bytes, poller: &mut Poller<'_>) -> StartedRequest {
         let dispatcher = &self.state.dispatcher;
         let payload = decode(body, &dispatcher.settings.rules);
-        let mut connection = self.connection(request);
+        let mut connection = self.connection(head);
         if dispatcher.settings.complete(&mut connection).is_err() {
             return StartedRequest::Refused(HttpRefusal::Failed);
         }
@@ -280,6 +301,7 @@ impl RequestExchange {
     }
 
     /// The response to a message, by its reply.
+    #[inline]
     fn respond(&self, reply: Option<Bytes>, dispatched: &Dispatched) -> HttpResponse {
         let tap = &self.state.dispatcher.settings.tap;
         response::tap_reply(tap, reply.as_ref(), &dispatched.origin);
@@ -315,6 +337,7 @@ fn expects_continue<B>(request: &Request<B>) -> bool {
     request.headers().contains_key(EXPECT)
 }
 
+#[inline]
 fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
     if let Some(cors) = cors {
         response.headers_mut().extend(cors);

@@ -56,16 +56,20 @@ pub(super) fn calls(payload: &Payload) -> usize {
 }
 
 /// The default response to a message.
+#[inline]
 pub(super) fn reply(reply: Option<Bytes>, challenge: Option<&'static str>) -> HttpResponse {
     let code = match (&reply, challenge) {
         (_, Some(_)) => StatusCode::UNAUTHORIZED,
         (None, None) => StatusCode::NO_CONTENT,
         (Some(_), None) => StatusCode::OK,
     };
-    let mut response = match reply {
-        Some(body) => json(code, body),
-        None => status(code),
-    };
+    let has_body = reply.is_some();
+    // Built in place: a response that is moved costs some 30 instructions each time.
+    let mut response = Response::new(reply.unwrap_or_default().into());
+    *response.status_mut() = code;
+    if has_body {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    }
     if let Some(challenge) = challenge {
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     }
