@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::client_process::ClientExit;
 use super::record::ScenarioRecord;
 use super::scenario::{CaseInfo, ExpectedExit, Precondition, Scenario};
-use super::scenario_run::ScenarioObservation;
+use super::scenario_runner::ScenarioObservation;
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind};
 use crate::transcript::RequirementLevel;
 

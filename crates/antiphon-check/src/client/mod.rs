@@ -13,7 +13,7 @@ mod received;
 mod record;
 mod runner;
 mod scenario;
-mod scenario_run;
+mod scenario_runner;
 mod scenario_state;
 mod scenarios;
 
@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use self::listener::ListenAddress;
 use self::runner::ClientRunner;
-use self::scenario_run::ScenarioRunner;
+use self::scenario_runner::ScenarioRunner;
 use self::scenarios::SuiteEntry;
 use crate::RunEvent;
 use crate::error::CheckError;

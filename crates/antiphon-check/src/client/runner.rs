@@ -8,7 +8,7 @@ use super::codec::ClientWire;
 use super::evaluate::{ScenarioOutcome, evaluate, obstacle};
 use super::message_checks::Observations;
 use super::scenario::{CaseInfo, ExpectedExit};
-use super::scenario_run::{ScenarioObservation, ScenarioRunner};
+use super::scenario_runner::{ScenarioObservation, ScenarioRunner};
 use super::scenarios::{self, SuiteEntry};
 use crate::error::{CheckError, CheckErrorKind};
 use crate::result::CaseResult;

@@ -5,17 +5,17 @@
 
 mod address;
 pub mod codec;
-mod connect;
+mod raw_connection;
+mod resolved_target;
 mod socket;
-mod target;
 mod tls;
 
 pub use self::address::{Address, AddressProtocol, StreamFraming};
-pub use self::connect::{RawConnection, connect};
+pub use self::raw_connection::{RawConnection, connect};
+pub use self::resolved_target::{RemoteHosts, ResolvedTarget};
 pub use self::socket::RawSocket;
-pub use self::target::{RemoteHosts, Target};
 pub use self::tls::TlsOptions;
 
-pub(crate) use self::connect::upgrade;
+pub(crate) use self::raw_connection::upgrade;
+pub(crate) use self::resolved_target::TargetLocation;
 pub(crate) use self::socket::ProcessGroup;
-pub(crate) use self::target::TargetLocation;

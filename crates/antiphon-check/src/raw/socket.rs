@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-use super::target::{Target, TargetLocation};
+use super::resolved_target::{ResolvedTarget, TargetLocation};
 use super::tls::{RawTlsStream, explain_stream};
 
 /// The time for a child process to exit after its stdin is closed.
@@ -36,7 +36,7 @@ enum SocketKind {
 
 impl RawSocket {
     /// Connects; with TLS if the target requires it.
-    pub(crate) async fn connect(target: &Target) -> io::Result<Self> {
+    pub(crate) async fn connect(target: &ResolvedTarget) -> io::Result<Self> {
         match (Self::open(target).await?.0, &target.tls) {
             (SocketKind::Tcp(socket), Some((tls, name))) => {
                 Ok(Self(SocketKind::Tls(tls.connect(socket, name).await?)))
@@ -46,7 +46,7 @@ impl RawSocket {
     }
 
     /// Connects, without a TLS handshake.
-    pub(crate) async fn open(target: &Target) -> io::Result<Self> {
+    pub(crate) async fn open(target: &ResolvedTarget) -> io::Result<Self> {
         Ok(Self(match &target.location {
             TargetLocation::Tcp(addresses) => {
                 let socket = TcpStream::connect(&addresses[..]).await?;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::connection::ServerConnection;
-use super::dialer::{Dialer, quoted};
+use super::server_access::{ServerAccess, quoted};
 use crate::transcript::json::{Json, JsonValue};
 use crate::transcript::{Bindings, CaseStep, Profile, TranscriptCase};
 
@@ -73,10 +73,10 @@ impl ExpectedReply {
 impl ServerMethods {
     /// Finds the methods of the server. Fails if the server replies to no call.
     pub(crate) async fn find(
-        dialer: &Dialer,
+        server_access: &ServerAccess,
         named: Option<(String, String)>,
     ) -> Result<Self, String> {
-        let mut connection = Some(dialer.dial().await?);
+        let mut connection = Some(server_access.dial().await?);
         let is_named = named.is_some();
         let mut has = BTreeSet::new();
         let mut has_replied = false;
@@ -92,10 +92,10 @@ impl ServerMethods {
             if *name == "whoami" && !has.contains("echo") {
                 break;
             }
-            let reply = call(dialer, &mut connection, name, params).await;
+            let reply = call(server_access, &mut connection, name, params).await;
             has_replied |= reply.is_ok();
             let is_ours = reply.is_ok_and(|reply| sign.is_in(&reply));
-            if is_ours && (*name != "echo" || echoes(dialer, &mut connection).await) {
+            if is_ours && (*name != "echo" || echoes(server_access, &mut connection).await) {
                 has.insert(*name);
             }
             // A server that ignores the first call may still reply to the method that the user names.
@@ -105,9 +105,9 @@ impl ServerMethods {
         }
         let ordinary = match named {
             Some(named) => Some(named),
-            None => ordinary(dialer, &mut connection, &has).await,
+            None => ordinary(server_access, &mut connection, &has).await,
         };
-        let found = Self::with(dialer, &mut connection, ordinary, is_named, has).await;
+        let found = Self::with(server_access, &mut connection, ordinary, is_named, has).await;
         if let Some(connection) = connection {
             connection.close().await;
         }
@@ -116,7 +116,7 @@ impl ServerMethods {
 
     /// Calls the method twice, to learn its result and its duration.
     async fn with(
-        dialer: &Dialer,
+        server_access: &ServerAccess,
         connection: &mut Option<ServerConnection>,
         ordinary: Option<(String, String)>,
         is_named: bool,
@@ -129,7 +129,7 @@ impl ServerMethods {
         let mut first = None;
         for _ in 0..2 {
             let called = Instant::now();
-            let reply = call(dialer, connection, &method, &params).await?;
+            let reply = call(server_access, connection, &method, &params).await?;
             took = took.max(called.elapsed());
             first.get_or_insert(reply);
         }
@@ -142,7 +142,7 @@ impl ServerMethods {
         let is_known = KNOWN[..4].iter().any(|known| (known.0, known.1) == (&*method, &*params));
         let result =
             first.member("result").filter(|_| is_known).map(|result| result.text().to_owned());
-        let allows_name = dialer.probe_delays().is_none();
+        let allows_name = server_access.probe_delays().is_none();
         Ok(Self { method, params, result, has_method, took, allows_name, has })
     }
 
@@ -200,17 +200,17 @@ fn of_test_service(name: &str) -> String {
 
 /// Checks that `echo` also returns named params, and null without params: a method of this name may do
 /// something else.
-async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> bool {
-    let named = call(dialer, connection, "echo", "{}").await;
+async fn echoes(server_access: &ServerAccess, connection: &mut Option<ServerConnection>) -> bool {
+    let named = call(server_access, connection, "echo", "{}").await;
     let named = named.is_ok_and(|reply| ExpectedReply::Result("{}").is_in(&reply));
     let mut open = match connection.take() {
         Some(open) => open,
-        None => match dialer.dial().await {
+        None => match server_access.dial().await {
             Ok(open) => open,
             Err(_) => return false,
         },
     };
-    let none = dialer.call_without_params(&mut open, "echo").await;
+    let none = server_access.call_without_params(&mut open, "echo").await;
     *connection = none.is_ok().then_some(open);
     // A case of the suite reports a server that leaves out a null result.
     let is_null = |reply: &Json| match reply.member("result") {
@@ -222,7 +222,7 @@ async fn echoes(dialer: &Dialer, connection: &mut Option<ServerConnection>) -> b
 
 /// Calls a method, on a new connection if the last one was closed.
 async fn call(
-    dialer: &Dialer,
+    server_access: &ServerAccess,
     connection: &mut Option<ServerConnection>,
     method: &str,
     params: &str,
@@ -230,13 +230,13 @@ async fn call(
     let was_used = connection.is_some();
     let mut open = match connection.take() {
         Some(open) => open,
-        None => dialer.dial().await?,
+        None => server_access.dial().await?,
     };
-    let mut reply = dialer.call(&mut open, method, params).await;
+    let mut reply = server_access.call(&mut open, method, params).await;
     if reply.is_err() && was_used && open.is_over() {
         // A server may close the connection after a reply.
-        open = dialer.dial().await?;
-        reply = dialer.call(&mut open, method, params).await;
+        open = server_access.dial().await?;
+        reply = server_access.call(&mut open, method, params).await;
     }
     if reply.is_ok() {
         *connection = Some(open);
@@ -246,15 +246,15 @@ async fn call(
 
 /// Returns a method that returns a result, and its params.
 async fn ordinary(
-    dialer: &Dialer,
+    server_access: &ServerAccess,
     connection: &mut Option<ServerConnection>,
     has: &BTreeSet<&'static str>,
 ) -> Option<(String, String)> {
     if let Some((name, params, _)) = KNOWN.iter().take(4).find(|(name, ..)| has.contains(name)) {
         return Some(((*name).to_owned(), (*params).to_owned()));
     }
-    let custom = match dialer.profile {
-        Profile::Plain => described(dialer, connection).await?,
+    let custom = match server_access.profile {
+        Profile::Plain => described(server_access, connection).await?,
         Profile::Lsp => {
             vec![("workspace/symbol", r#"{"query":""}"#)].into_iter().map(owned).collect()
         }
@@ -264,7 +264,7 @@ async fn ordinary(
         }
     };
     for (name, params) in custom {
-        let reply = call(dialer, connection, &name, &params).await;
+        let reply = call(server_access, connection, &name, &params).await;
         if reply.is_ok_and(|reply| reply.member("result").is_some()) {
             return Some((name, params));
         }
@@ -278,10 +278,10 @@ fn owned((name, params): (&str, &str)) -> (String, String) {
 
 /// Returns methods that the server describes, that need no params, and whose names sound harmless.
 async fn described(
-    dialer: &Dialer,
+    server_access: &ServerAccess,
     connection: &mut Option<ServerConnection>,
 ) -> Option<Vec<(String, String)>> {
-    let reply = call(dialer, connection, DISCOVER, "[]").await.ok()?;
+    let reply = call(server_access, connection, DISCOVER, "[]").await.ok()?;
     let document = reply.member("result")?;
     let JsonValue::Array(methods) = &document.member("methods")?.value else { return None };
     let names = methods.iter().filter_map(|method| {

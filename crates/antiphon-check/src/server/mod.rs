@@ -3,15 +3,15 @@
 //! The transcripts in `testdata/wire` define the messages and the expected replies. Antiphon's own tests
 //! run them too.
 
-mod bitcoin;
 mod case_run;
 mod connection;
-mod dialer;
 mod methods;
-mod runner;
+mod normalize_bitcoin;
+mod server_access;
 mod setup;
 mod spawned_server;
 mod suite;
+mod suite_run;
 
 use std::time::Duration;
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::ServerCheck;
-use super::dialer::{self, Dialer};
 use super::methods::ServerMethods;
-use super::runner::SuiteRun;
+use super::server_access::{self, ServerAccess};
 use super::spawned_server::SpawnedServer;
 use super::suite::Suite;
+use super::suite_run::SuiteRun;
 use crate::RunEvent;
 use crate::error::{CheckError, CheckErrorKind};
-use crate::raw::{AddressProtocol, RemoteHosts, StreamFraming, Target, TargetLocation};
+use crate::raw::{AddressProtocol, RemoteHosts, ResolvedTarget, StreamFraming, TargetLocation};
 use crate::transcript::WireKind;
 
 /// The longest run: still far from the limits of the clock.
@@ -25,9 +25,9 @@ impl ServerCheck {
         suite: &Suite,
         on_event: &impl Fn(RunEvent<'_>),
     ) -> Result<SuiteRun, CheckError> {
-        let dialer = self.dialer(suite).await?;
-        let deadline = dialer.deadline;
-        self.start(dialer, on_event).await.map_err(|error| {
+        let server_access = self.server_access(suite).await?;
+        let deadline = server_access.deadline;
+        self.start(server_access, on_event).await.map_err(|error| {
             if error.kind() == CheckErrorKind::Usage || Instant::now() < deadline {
                 return error;
             }
@@ -38,7 +38,7 @@ impl ServerCheck {
         })
     }
 
-    async fn dialer(&self, suite: &Suite) -> Result<Dialer, CheckError> {
+    async fn server_access(&self, suite: &Suite) -> Result<ServerAccess, CheckError> {
         if self.spawn.is_some() && self.address.is_command() {
             return Err(CheckError::usage(
                 "--spawn cannot be used with exec:, which starts a process per connection",
@@ -53,56 +53,56 @@ impl ServerCheck {
             RemoteHosts::Allowed
         };
         let address = self.address.clone();
-        let mut target = Target::resolve(address, &self.headers, &self.tls, remote).await?;
+        let mut target = ResolvedTarget::resolve(address, &self.headers, &self.tls, remote).await?;
         target.is_quiet = !self.shows_stderr;
         let deadline = Instant::now() + self.budget.unwrap_or(FOREVER).min(FOREVER);
-        let probe_delay = suite.is_shipped().then_some(dialer::PROBE_DELAY);
+        let probe_delay = suite.is_shipped().then_some(server_access::PROBE_DELAY);
         let reply_timeout = self.timeout.min(FOREVER);
-        Ok(Dialer::new(target, self.profile, reply_timeout, deadline, probe_delay))
+        Ok(ServerAccess::new(target, self.profile, reply_timeout, deadline, probe_delay))
     }
 
     /// Starts the server if there is a command, and finds its methods.
     async fn start(
         &self,
-        mut dialer: Dialer,
+        mut server_access: ServerAccess,
         on_event: &impl Fn(RunEvent<'_>),
     ) -> Result<SuiteRun, CheckError> {
-        let wire = wire(&dialer.target.address.protocol);
+        let wire = wire(&server_access.target.address.protocol);
         let server = match &self.spawn {
-            Some(command) => Some(SpawnedServer::start(command, &dialer).await?),
+            Some(command) => Some(SpawnedServer::start(command, &server_access).await?),
             None => None,
         };
-        let is_child = matches!(dialer.target.location, TargetLocation::Child(_));
+        let is_child = matches!(server_access.target.location, TargetLocation::Child(_));
         if !is_child {
-            self.reach(&dialer).await?;
+            self.reach(&server_access).await?;
         }
-        let methods = match ServerMethods::find(&dialer, self.method.clone()).await {
+        let methods = match ServerMethods::find(&server_access, self.method.clone()).await {
             Ok(methods) => methods,
             Err(fault) => {
                 // An extra process only for the connection test is started only after a failure.
                 if is_child {
-                    self.reach(&dialer).await?;
+                    self.reach(&server_access).await?;
                 }
                 return Err(no_reply(&fault, wire));
             }
         };
-        dialer.adapt_to(methods.took);
+        server_access.adapt_to(methods.took);
         if !methods.has_method {
             on_event(RunEvent::Note(
                 "no known method returns a result; name one with --method to run more cases",
             ));
         }
-        Ok(SuiteRun::new(dialer, methods, wire, server, self.hostile))
+        Ok(SuiteRun::new(server_access, methods, wire, server, self.hostile))
     }
 
     /// Checks that the server accepts connections, with TLS and WebSocket as the endpoint requires.
-    async fn reach(&self, dialer: &Dialer) -> Result<(), CheckError> {
-        let target = &dialer.target;
-        if let Err(error) = dialer.reach().await {
+    async fn reach(&self, server_access: &ServerAccess) -> Result<(), CheckError> {
+        let target = &server_access.target;
+        if let Err(error) = server_access.reach().await {
             return Err(target.unreachable(&error).with_kind(CheckErrorKind::Unreachable));
         }
         if let AddressProtocol::Ws { .. } = target.address.protocol
-            && let Err(fault) = dialer.connect(false).await
+            && let Err(fault) = server_access.connect(false).await
         {
             let what = format!("cannot connect to {}: {fault}", target.address);
             let other = "check the path; use http:// for a server that takes POST requests";

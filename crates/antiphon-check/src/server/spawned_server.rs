@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::dialer::Dialer;
+use super::server_access::ServerAccess;
 use crate::error::{CheckError, CheckErrorKind};
 use crate::raw::{ProcessGroup, RawSocket};
 
@@ -27,31 +27,34 @@ pub(super) struct SpawnedServer {
 
 impl SpawnedServer {
     /// Starts the server, and waits until it accepts connections.
-    pub(super) async fn start(command: &str, dialer: &Dialer) -> Result<Self, CheckError> {
+    pub(super) async fn start(
+        command: &str,
+        server_access: &ServerAccess,
+    ) -> Result<Self, CheckError> {
         let command = shell_words::split(command)
             .map_err(|error| CheckError::usage(format!("--spawn {command:?}: {error}")))?;
-        if is_taken(dialer).await {
-            let endpoint = &dialer.target.address;
+        if is_taken(server_access).await {
+            let endpoint = &server_access.target.address;
             let what = format!("another process already listens on {endpoint}");
             return Err(CheckError::usage(what)
                 .hint("stop it, or remove --spawn to check the server that runs there"));
         }
         let (group, child) = spawn(&command)?;
         let mut spawned = Self { command, group, child };
-        spawned.wait_until_up(dialer).await?;
+        spawned.wait_until_up(server_access).await?;
         Ok(spawned)
     }
 
     /// Kills the server, and starts it again.
-    pub(super) async fn restart(&mut self, dialer: &Dialer) -> Result<(), CheckError> {
+    pub(super) async fn restart(&mut self, server_access: &ServerAccess) -> Result<(), CheckError> {
         let deadline = Instant::now() + AGAIN;
         loop {
             self.group.kill();
             let _ = self.child.kill().await;
             (self.group, self.child) = spawn(&self.command)?;
-            let Err(failure) = self.wait_until_up(dialer).await else { return Ok(()) };
+            let Err(failure) = self.wait_until_up(server_access).await else { return Ok(()) };
             let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
-            if !has_ended || Instant::now() >= deadline.min(dialer.deadline) {
+            if !has_ended || Instant::now() >= deadline.min(server_access.deadline) {
                 return Err(failure);
             }
             sleep(PAUSE).await;
@@ -64,10 +67,10 @@ impl SpawnedServer {
         Some(format!("the server process ended: {status}"))
     }
 
-    async fn wait_until_up(&mut self, dialer: &Dialer) -> Result<(), CheckError> {
-        let deadline = dialer.deadline.min(Instant::now() + START);
+    async fn wait_until_up(&mut self, server_access: &ServerAccess) -> Result<(), CheckError> {
+        let deadline = server_access.deadline.min(Instant::now() + START);
         loop {
-            let connected = dialer.connect(true).await;
+            let connected = server_access.connect(true).await;
             let command = self.command.join(" ");
             // If another process accepted the connection, it is not the server under test.
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -77,7 +80,7 @@ impl SpawnedServer {
             }
             let Err(fault) = connected else { return Ok(()) };
             if Instant::now() > deadline {
-                let endpoint = &dialer.target.address;
+                let endpoint = &server_access.target.address;
                 let what = format!("`{command}` runs, but {endpoint} is unreachable: {fault}");
                 return Err(CheckError::new(CheckErrorKind::Unreachable, what)
                     .hint("check that it listens on this endpoint"));
@@ -88,8 +91,11 @@ impl SpawnedServer {
 }
 
 /// Reports whether a process already listens there, with any protocol.
-async fn is_taken(dialer: &Dialer) -> bool {
-    matches!(timeout(dialer.reply_timeout(), RawSocket::open(&dialer.target)).await, Ok(Ok(_)))
+async fn is_taken(server_access: &ServerAccess) -> bool {
+    matches!(
+        timeout(server_access.reply_timeout(), RawSocket::open(&server_access.target)).await,
+        Ok(Ok(_))
+    )
 }
 
 fn spawn(words: &[String]) -> Result<(ProcessGroup, Child), CheckError> {

@@ -2,23 +2,23 @@
 //!
 //! Nothing here performs I/O. `testdata/wire/README.md` describes the format.
 
-mod expand;
 pub(crate) mod json;
 mod line;
 mod parse;
 mod pattern;
 #[cfg(test)]
 mod tests;
+mod transcript_text;
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::selection::CaseSummary;
 
-pub(crate) use self::expand::TranscriptText;
 pub(crate) use self::line::StatusSet;
 pub(crate) use self::parse::parse;
 pub(crate) use self::pattern::{Bindings, Order, Pattern};
+pub(crate) use self::transcript_text::TranscriptText;
 
 /// One case: one required behaviour of a server.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use super::pacer::{Pacer, Schedule};
 use super::reply_checker::ExpectedResult;
 use super::request::RequestTemplate;
 use super::stats::Window;
-use antiphon_check::raw::{AddressProtocol, Target};
+use antiphon_check::raw::{AddressProtocol, ResolvedTarget};
 
 /// The default limit of messages in flight per connection with `--rate`. Over HTTP it is 1, since not
 /// every server supports pipelining.
@@ -34,7 +34,7 @@ pub(super) struct BenchConfig {
 
 impl BenchConfig {
     /// Returns the share of one connection.
-    pub(super) fn pacer(&self, target: &Target, connection: usize) -> Pacer {
+    pub(super) fn pacer(&self, target: &ResolvedTarget, connection: usize) -> Pacer {
         let (all, connection) = (self.connections as u64, connection as u64);
         let left =
             self.messages.map(|messages| messages / all + u64::from(connection < messages % all));
@@ -48,7 +48,7 @@ impl BenchConfig {
     }
 
     /// Returns the maximum number of messages in flight per connection.
-    pub(super) fn cap(&self, target: &Target) -> usize {
+    pub(super) fn cap(&self, target: &ResolvedTarget) -> usize {
         let open =
             self.rate.is_some() && !matches!(target.address.protocol, AddressProtocol::Http { .. });
         self.in_flight.unwrap_or(if open { OPEN_IN_FLIGHT } else { 1 })

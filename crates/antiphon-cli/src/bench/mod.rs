@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::RawJson;
-use antiphon_check::raw::{RemoteHosts, Target};
+use antiphon_check::raw::{RemoteHosts, ResolvedTarget};
 use clap::{Args, ValueEnum};
 use http::{HeaderName, HeaderValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -184,7 +184,7 @@ pub(crate) async fn run(args: BenchArgs) -> Result<Exit, CommandError> {
 /// Runs the rounds, in which the endpoints take turns. Returns the rounds of each endpoint.
 async fn measure(
     config: &Arc<BenchConfig>,
-    targets: &[Arc<Target>],
+    targets: &[Arc<ResolvedTarget>],
     rounds: usize,
     interrupt: &mut Signal,
 ) -> Result<Vec<Vec<RoundResult>>, CommandError> {
@@ -252,7 +252,7 @@ impl BenchArgs {
         Ok(Some(Arc::new(expected)))
     }
 
-    async fn targets(&self) -> Result<Vec<Arc<Target>>, CommandError> {
+    async fn targets(&self) -> Result<Vec<Arc<ResolvedTarget>>, CommandError> {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
         let tls = self.tls.raw(all)?;
         let first = NamedEndpoint { name: self.name.clone(), endpoint: self.endpoint.clone() };
@@ -265,7 +265,7 @@ impl BenchArgs {
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
             let address = named.endpoint.to_string().parse()?;
-            let mut target = Target::resolve(address, &self.headers, &tls, remote).await?;
+            let mut target = ResolvedTarget::resolve(address, &self.headers, &tls, remote).await?;
             target.name = named.name.unwrap_or(target.name);
             targets.push(Arc::new(target));
         }
@@ -275,7 +275,7 @@ impl BenchArgs {
     fn report(
         &self,
         config: &BenchConfig,
-        targets: &[Arc<Target>],
+        targets: &[Arc<ResolvedTarget>],
         rounds: usize,
         measured: &[Vec<RoundResult>],
     ) -> BenchReport {

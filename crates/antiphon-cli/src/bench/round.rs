@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use antiphon::CancellationToken;
-use antiphon_check::raw::Target;
+use antiphon_check::raw::ResolvedTarget;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -34,7 +34,7 @@ pub(super) struct RoundResult {
 /// A running round.
 struct Round<'a> {
     config: &'a Arc<BenchConfig>,
-    target: &'a Arc<Target>,
+    target: &'a Arc<ResolvedTarget>,
     stop: CancellationToken,
     /// One per thread.
     stats: Vec<Arc<Mutex<RoundStats>>>,
@@ -47,7 +47,7 @@ struct Round<'a> {
 /// is counted, since the server was reachable before.
 pub(super) async fn run(
     config: &Arc<BenchConfig>,
-    target: &Arc<Target>,
+    target: &Arc<ResolvedTarget>,
     is_first: bool,
     progress: &ProgressLine,
     interrupt: &mut Signal,
@@ -77,7 +77,10 @@ pub(super) async fn run(
 
 impl<'a> Round<'a> {
     /// Starts the threads, which connect and then wait for `go`.
-    fn start(config: &'a Arc<BenchConfig>, target: &'a Arc<Target>) -> Result<Self, CommandError> {
+    fn start(
+        config: &'a Arc<BenchConfig>,
+        target: &'a Arc<ResolvedTarget>,
+    ) -> Result<Self, CommandError> {
         let (ready, readiness) = mpsc::unbounded_channel();
         let (go, gone) = watch::channel(None);
         let (stats, threads, stop) = (Vec::new(), Vec::new(), CancellationToken::new());

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use antiphon_check::raw::{self, RawConnection, Target};
+use antiphon_check::raw::{self, RawConnection, ResolvedTarget};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -23,7 +23,7 @@ const MAX_FAILURES: u32 = 8;
 /// One connection of a round.
 pub(super) struct Worker {
     pub(super) config: Arc<BenchConfig>,
-    pub(super) target: Arc<Target>,
+    pub(super) target: Arc<ResolvedTarget>,
     pub(super) pacer: Pacer,
     pub(super) stats: Arc<Mutex<RoundStats>>,
     /// Reports that the connection is open or has failed. Dropping it reports the end.

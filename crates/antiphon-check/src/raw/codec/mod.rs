@@ -6,11 +6,11 @@
 
 mod http;
 mod stream;
-mod websocket;
+mod websocket_frames;
 
 pub(crate) use self::http::{HttpCodec, MAX_HEAD, headers_of};
 pub(crate) use self::stream::StreamCodec;
-pub(crate) use self::websocket::{KEY, PROOF, WsCodec};
+pub(crate) use self::websocket_frames::{KEY, PROOF, WsCodec};
 
 /// The size limit of a reply.
 pub(crate) const MAX_REPLY: usize = 256 << 20;

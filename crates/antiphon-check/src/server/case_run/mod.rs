@@ -6,7 +6,7 @@
 //!
 //! Notifications and Requests of the server are skipped unless the case expects them.
 
-mod expectations;
+mod next_reply;
 mod protocol_steps;
 
 use std::borrow::Cow;
@@ -14,10 +14,10 @@ use std::collections::VecDeque;
 
 use tokio::time::{sleep, timeout};
 
-use super::bitcoin;
 use super::connection::{ConnectionEnd, HttpResponse, ServerConnection};
-use super::dialer::Dialer;
 use super::methods::ServerMethods;
+use super::normalize_bitcoin;
+use super::server_access::ServerAccess;
 use crate::raw::TargetLocation;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::transcript::{
@@ -40,7 +40,7 @@ pub(super) enum ConnectionAfter {
 /// A running case.
 pub(super) struct CaseRun<'a> {
     case: &'a TranscriptCase,
-    dialer: &'a Dialer,
+    server_access: &'a ServerAccess,
     methods: &'a ServerMethods,
     connection: &'a mut ServerConnection,
     bindings: Bindings,
@@ -63,13 +63,13 @@ pub(super) struct CaseRun<'a> {
 impl<'a> CaseRun<'a> {
     pub(super) fn new(
         case: &'a TranscriptCase,
-        dialer: &'a Dialer,
+        server_access: &'a ServerAccess,
         methods: &'a ServerMethods,
         connection: &'a mut ServerConnection,
     ) -> Self {
         Self {
             case,
-            dialer,
+            server_access,
             methods,
             connection,
             bindings: methods.bindings(),
@@ -109,7 +109,7 @@ impl<'a> CaseRun<'a> {
     }
 
     fn is_child(&self) -> bool {
-        matches!(self.dialer.target.location, TargetLocation::Child(_))
+        matches!(self.server_access.target.location, TargetLocation::Child(_))
     }
 
     async fn step(&mut self, step: &CaseStep) -> Result<(), Finding> {
@@ -121,7 +121,8 @@ impl<'a> CaseRun<'a> {
             CaseStep::Raw(text) => {
                 let bytes = self.bindings.fill(&self.fill_address(&text.bytes()));
                 self.record_sent(&bytes);
-                let sent = timeout(self.dialer.reply_timeout(), self.connection.line(&bytes)).await;
+                let sent =
+                    timeout(self.server_access.reply_timeout(), self.connection.line(&bytes)).await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Frame(first, payload) => {
@@ -130,9 +131,11 @@ impl<'a> CaseRun<'a> {
                     "frame {first:#04x} {}",
                     shortened(&payload)
                 )));
-                let sent =
-                    timeout(self.dialer.reply_timeout(), self.connection.frame(*first, &payload))
-                        .await;
+                let sent = timeout(
+                    self.server_access.reply_timeout(),
+                    self.connection.frame(*first, &payload),
+                )
+                .await;
                 sent.map_err(|_| unread())
             }
             CaseStep::Response(expected) => match self.response(expected).await {
@@ -171,13 +174,13 @@ impl<'a> CaseRun<'a> {
             return Err(extra(&left));
         }
         self.record_sent(message);
-        if self.dialer.is_http() {
+        if self.server_access.is_http() {
             let response = self.post(message).await?;
             self.arrived.extend((!response.body.is_empty()).then(|| response.body.clone()));
             self.posted = Some(response);
             return Ok(());
         }
-        let sent = timeout(self.dialer.reply_timeout(), self.connection.send(message)).await;
+        let sent = timeout(self.server_access.reply_timeout(), self.connection.send(message)).await;
         sent.map_err(|_| unread())
     }
 
@@ -226,12 +229,12 @@ impl<'a> CaseRun<'a> {
 
     /// Returns the message as JSON-RPC 2.0: Bitcoin Core adds a null `error` or `result`.
     fn normalized<'m>(&self, message: &'m [u8]) -> Cow<'m, [u8]> {
-        if self.dialer.profile != Profile::Bitcoin
+        if self.server_access.profile != Profile::Bitcoin
             || self.case.facts.profiles.contains(&Profile::Bitcoin)
         {
             return Cow::Borrowed(message);
         }
-        bitcoin::from_bitcoin(message).map_or(Cow::Borrowed(message), Cow::Owned)
+        normalize_bitcoin::from_bitcoin(message).map_or(Cow::Borrowed(message), Cow::Owned)
     }
 
     async fn unordered(&mut self, patterns: &[Pattern]) -> Result<(), Finding> {

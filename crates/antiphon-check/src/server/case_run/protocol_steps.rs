@@ -2,19 +2,19 @@
 
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::expectations::close_code;
+use super::next_reply::close_code;
 use super::{CaseRun, MAX_UNSOLICITED, ended, flood};
 use crate::raw::AddressProtocol;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::server::connection::{HttpResponse, ServerEvent};
-use crate::server::dialer::{PROBE_DELAY, is_ours};
+use crate::server::server_access::{PROBE_DELAY, is_ours};
 use crate::transcript::{ExpectedFrame, ExpectedHeader, ExpectedResponse, ExtraConnections};
 
 impl CaseRun<'_> {
     /// Replaces `<host>` and `<path>` with those of the endpoint.
     pub(super) fn fill_address(&self, bytes: &[u8]) -> Vec<u8> {
         let (AddressProtocol::Http { path, host } | AddressProtocol::Ws { path, host }) =
-            &self.dialer.target.address.protocol
+            &self.server_access.target.address.protocol
         else {
             return bytes.to_vec();
         };
@@ -26,8 +26,9 @@ impl CaseRun<'_> {
 
     /// Sends a message by POST, and returns the response.
     pub(super) async fn post(&mut self, message: &[u8]) -> Result<HttpResponse, Finding> {
-        let (begun, reply_timeout) = (Instant::now(), self.dialer.reply_timeout());
-        let posted = timeout(reply_timeout, self.dialer.post(self.connection, message)).await;
+        let (begun, reply_timeout) = (Instant::now(), self.server_access.reply_timeout());
+        let posted =
+            timeout(reply_timeout, self.server_access.post(self.connection, message)).await;
         let response = posted.map_err(|_| self.silence(begun))?.map_err(ended)?;
         self.dialogue.push(dialogue_line(&response));
         Ok(response)
@@ -35,7 +36,7 @@ impl CaseRun<'_> {
 
     /// Returns the next event, within the timeout that began at `begun`.
     pub(super) async fn event(&mut self, begun: Instant) -> Result<ServerEvent, Finding> {
-        let deadline = begun + self.dialer.reply_timeout();
+        let deadline = begun + self.server_access.reply_timeout();
         let event =
             timeout_at(deadline, self.connection.next()).await.map_err(|_| self.silence(begun))?;
         match &event {
@@ -148,7 +149,7 @@ impl CaseRun<'_> {
             shortened(&bytes)
         )));
         for _ in 0..crowd.count {
-            let Ok(mut connection) = self.dialer.connect(true).await else { continue };
+            let Ok(mut connection) = self.server_access.connect(true).await else { continue };
             let _ = timeout(PROBE_DELAY, connection.raw(&bytes)).await;
             if crowd.stays {
                 self.extra_connections.push(connection);

@@ -2,7 +2,7 @@
 
 use super::ServerEvent;
 use crate::raw::codec::{MAX_HEAD, headers_of};
-use crate::raw::{AddressProtocol, Target};
+use crate::raw::{AddressProtocol, ResolvedTarget};
 
 const MAX_HEADERS: usize = 128;
 
@@ -46,7 +46,7 @@ pub(super) struct HttpResponseReader {
 }
 
 impl HttpResponseReader {
-    pub(super) fn new(target: &Target) -> Self {
+    pub(super) fn new(target: &ResolvedTarget) -> Self {
         let (path, host) = match &target.address.protocol {
             AddressProtocol::Http { path, host } | AddressProtocol::Ws { path, host } => {
                 (&**path, &**host)

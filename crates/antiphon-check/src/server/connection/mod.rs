@@ -14,7 +14,7 @@ use std::task::Poll;
 use crate::raw::RawSocket;
 use crate::raw::codec::{self, StreamCodec};
 use crate::raw::upgrade;
-use crate::raw::{AddressProtocol, Target};
+use crate::raw::{AddressProtocol, ResolvedTarget};
 
 pub(crate) use self::http::HttpResponse;
 
@@ -71,7 +71,7 @@ enum ConnectionProtocol {
 
 impl ServerConnection {
     /// Connects. With `bare`, the caller performs the WebSocket handshake.
-    pub(crate) async fn connect(target: &Target, bare: bool) -> io::Result<Self> {
+    pub(crate) async fn connect(target: &ResolvedTarget, bare: bool) -> io::Result<Self> {
         let mut socket = RawSocket::connect(target).await?;
         let mut input = Vec::new();
         let protocol = match &target.address.protocol {

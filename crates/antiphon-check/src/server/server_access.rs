@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 
 use super::connection::{ConnectionEnd, HttpResponse, ServerConnection, ServerEvent};
 use super::methods::ServerMethods;
-use crate::raw::{AddressProtocol, Target};
+use crate::raw::{AddressProtocol, ResolvedTarget};
 use crate::result::shortened;
 use crate::transcript::Profile;
 use crate::transcript::json::Json;
@@ -17,8 +17,8 @@ use crate::transcript::json::Json;
 const OURS: &str = "antiphon";
 
 /// Opens connections to the server under test.
-pub(crate) struct Dialer {
-    pub(crate) target: Target,
+pub(crate) struct ServerAccess {
+    pub(crate) target: ResolvedTarget,
     pub(crate) profile: Profile,
     /// The timeout of one reply.
     timeout: Duration,
@@ -49,9 +49,9 @@ const SURE: u64 = 2;
 /// The delay before an early probe to a fast server.
 pub(crate) const PROBE_DELAY: Duration = Duration::from_millis(50);
 
-impl Dialer {
+impl ServerAccess {
     pub(crate) fn new(
-        target: Target,
+        target: ResolvedTarget,
         profile: Profile,
         timeout: Duration,
         deadline: Instant,

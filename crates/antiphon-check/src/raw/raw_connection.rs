@@ -9,8 +9,8 @@ use super::address::AddressProtocol;
 use super::codec::{
     Codec, CodecKind, HttpCodec, KEY, MAX_HEAD, PROOF, StreamCodec, WsCodec, headers_of,
 };
+use super::resolved_target::ResolvedTarget;
 use super::socket::RawSocket;
-use super::target::Target;
 
 /// A connection that is ready for calls.
 pub struct RawConnection {
@@ -27,7 +27,10 @@ pub struct RawConnection {
 /// # Errors
 ///
 /// The peer is unreachable, TLS or the WebSocket handshake fails, or the time is up.
-pub async fn connect(target: &Target, limit: Option<Duration>) -> io::Result<RawConnection> {
+pub async fn connect(
+    target: &ResolvedTarget,
+    limit: Option<Duration>,
+) -> io::Result<RawConnection> {
     let link = link(target);
     match limit {
         None => link.await,
@@ -37,7 +40,7 @@ pub async fn connect(target: &Target, limit: Option<Duration>) -> io::Result<Raw
     }
 }
 
-async fn link(target: &Target) -> io::Result<RawConnection> {
+async fn link(target: &ResolvedTarget) -> io::Result<RawConnection> {
     let mut socket = RawSocket::connect(target).await?;
     let mut early = Vec::new();
     let codec = match &target.address.protocol {
@@ -58,7 +61,7 @@ pub(crate) async fn upgrade(
     socket: &mut RawSocket,
     path: &str,
     host: &str,
-    target: &Target,
+    target: &ResolvedTarget,
 ) -> io::Result<Vec<u8>> {
     let mut request = format!("GET {path} HTTP/1.1\r\n").into_bytes();
     let own = [

@@ -7,21 +7,21 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood, unread};
 use crate::result::{FailureKind, Finding, shortened};
 use crate::server::connection::ServerEvent;
-use crate::server::dialer::{answer_to, is_ours};
+use crate::server::server_access::{answer_to, is_ours};
 use crate::transcript::json::Json;
 use crate::transcript::{Order, Pattern};
 
 impl CaseRun<'_> {
     /// Returns the next message that can be a reply. If none arrives, it sends the probe early.
     pub(super) async fn message(&mut self, wanted: &[Pattern]) -> Result<Vec<u8>, Finding> {
-        if self.dialer.is_http() {
+        if self.server_access.is_http() {
             return self
                 .arrived
                 .pop_front()
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
         let begun = Instant::now();
-        let end = begun + self.dialer.reply_timeout();
+        let end = begun + self.server_access.reply_timeout();
         // The time of the early probe, until it is sent.
         let mut probe_at = self
             .probe_delays()
@@ -43,11 +43,11 @@ impl CaseRun<'_> {
                     self.record_received(&message);
                     if !self.is_unsolicited(&message, wanted) {
                         if is_overtaken {
-                            self.dialer.record_overtaken(begun.elapsed());
+                            self.server_access.record_overtaken(begun.elapsed());
                         }
                         return Ok(message);
                     }
-                    self.dialer.refuse(self.connection, &message).await;
+                    self.server_access.refuse(self.connection, &message).await;
                     skipped += 1;
                     if skipped > MAX_UNSOLICITED {
                         return Err(flood());
@@ -68,29 +68,30 @@ impl CaseRun<'_> {
     /// Returns the delay before the early probe, and after its reply. A slow method gets the full
     /// timeout: `None`.
     fn probe_delays(&self) -> Option<(Duration, Duration)> {
-        let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.dialer.is_http();
-        self.dialer.probe_delays().filter(|_| is_plain)
+        let is_plain = !self.case.is_raw() && !self.case.is_slow() && !self.server_access.is_http();
+        self.server_access.probe_delays().filter(|_| is_plain)
     }
 
     pub(super) fn silence(&self, begun: Instant) -> Finding {
         let time = begun.elapsed().as_secs_f64();
         if self.early_probe.is_none() && self.probe_delays().is_some() {
-            self.dialer.record_drop();
+            self.server_access.record_drop();
             return Finding::new(
                 FailureKind::Silent,
                 "no reply arrived, though a later call got one",
             );
         }
-        self.dialer.record_hang();
+        self.server_access.record_hang();
         let next = if self.early_probe.is_some() { ", nor to the next call" } else { "" };
         Finding::new(FailureKind::Silent, format!("no reply within {time:.1}s{next}"))
     }
 
     pub(super) async fn probe_early(&mut self) -> Result<(), Finding> {
-        let (call, id) = self.dialer.probe(self.methods);
+        let (call, id) = self.server_access.probe(self.methods);
         self.early_probe = Some(id);
         let sent =
-            timeout(self.dialer.reply_timeout(), self.connection.send(call.as_bytes())).await;
+            timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
+                .await;
         sent.map_err(|_| unread())
     }
 
@@ -117,15 +118,16 @@ impl CaseRun<'_> {
         if let Some(left) = self.arrived.pop_front() {
             return Err(extra(&left));
         }
-        let (call, id) = self.dialer.probe(self.methods);
-        if self.dialer.is_http() {
+        let (call, id) = self.server_access.probe(self.methods);
+        if self.server_access.is_http() {
             let answer = self.post(call.as_bytes()).await?;
             return self.probed(&answer.body, &id);
         }
         let sent =
-            timeout(self.dialer.reply_timeout(), self.connection.send(call.as_bytes())).await;
+            timeout(self.server_access.reply_timeout(), self.connection.send(call.as_bytes()))
+                .await;
         sent.map_err(|_| unread())?;
-        let deadline = Instant::now() + self.dialer.full_timeout();
+        let deadline = Instant::now() + self.server_access.full_timeout();
         for _ in 0..MAX_UNSOLICITED {
             let event = timeout_at(deadline, self.connection.next()).await.map_err(|_| {
                 Finding::new(FailureKind::Silent, "the call after this case got no reply")
@@ -146,7 +148,7 @@ impl CaseRun<'_> {
             if !self.is_unsolicited(&message, &[]) {
                 return Err(extra(&message));
             }
-            self.dialer.refuse(self.connection, &message).await;
+            self.server_access.refuse(self.connection, &message).await;
         }
         Err(flood())
     }

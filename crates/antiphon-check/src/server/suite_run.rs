@@ -10,8 +10,8 @@ use tokio::time::{Instant, sleep};
 
 use super::case_run::{CaseRun, ConnectionAfter};
 use super::connection::ServerConnection;
-use super::dialer::Dialer;
 use super::methods::ServerMethods;
+use super::server_access::ServerAccess;
 use super::spawned_server::SpawnedServer;
 use crate::raw::TargetLocation;
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind, Finding};
@@ -27,7 +27,7 @@ const TIME_UP: &str = "the time limit was reached; --budget sets a longer one";
 
 /// A running suite.
 pub(super) struct SuiteRun {
-    pub(super) dialer: Dialer,
+    pub(super) server_access: ServerAccess,
     pub(super) methods: ServerMethods,
     pub(super) wire: WireKind,
     pub(super) is_hostile: bool,
@@ -47,7 +47,7 @@ pub(super) struct SuiteRun {
 
 impl SuiteRun {
     pub(super) fn new(
-        dialer: Dialer,
+        server_access: ServerAccess,
         methods: ServerMethods,
         wire: WireKind,
         server: Option<SpawnedServer>,
@@ -56,7 +56,7 @@ impl SuiteRun {
         let (spare, stop_reason) = (None, None);
         let (is_gone, is_late, was_time_up) = (false, false, false);
         Self {
-            dialer,
+            server_access,
             methods,
             wire,
             is_hostile,
@@ -82,7 +82,7 @@ impl SuiteRun {
             let mut found = match obstacle {
                 Some(reason) => result_of(case, CaseStatus::NotRun, Some(reason)),
                 None => {
-                    self.dialer.attacks(case.facts.is_hostile);
+                    self.server_access.attacks(case.facts.is_hostile);
                     self.case(cases, index, &mut all).await
                 }
             };
@@ -102,7 +102,7 @@ impl SuiteRun {
 
     /// Returns the reason why this case cannot be run.
     fn obstacle(&mut self, case: &TranscriptCase) -> Option<String> {
-        let (facts, profile) = (&case.facts, self.dialer.profile);
+        let (facts, profile) = (&case.facts, self.server_access.profile);
         if !facts.fits(self.wire) {
             return Some(match &facts.only[..] {
                 [] => "cannot be expressed over this transport".to_owned(),
@@ -137,7 +137,7 @@ impl SuiteRun {
 
     /// Reports whether the time is up.
     fn is_time_up(&mut self) -> bool {
-        let is_time_up = Instant::now() >= self.dialer.deadline;
+        let is_time_up = Instant::now() >= self.server_access.deadline;
         self.is_late |= is_time_up;
         is_time_up
     }
@@ -217,7 +217,7 @@ impl SuiteRun {
         let connection = match connection {
             Ok(connection) => connection,
             Err(fault) => {
-                self.was_time_up = Instant::now() >= self.dialer.deadline;
+                self.was_time_up = Instant::now() >= self.server_access.deadline;
                 let finding = Finding::new(FailureKind::Closed, format!("no connection: {fault}"));
                 return self.conclude(case, finding, Vec::new()).await;
             }
@@ -229,7 +229,7 @@ impl SuiteRun {
     }
 
     async fn dial(&self, bare: bool) -> Result<ServerConnection, String> {
-        if bare { self.dialer.connect(true).await } else { self.dialer.dial().await }
+        if bare { self.server_access.connect(true).await } else { self.server_access.dial().await }
     }
 
     /// Runs the case on this connection, and keeps the connection if it is still usable.
@@ -239,11 +239,11 @@ impl SuiteRun {
         index: usize,
         mut connection: ServerConnection,
     ) -> (Result<(), Finding>, Vec<DialogueLine>) {
-        let mut case_run = CaseRun::new(case, &self.dialer, &self.methods, &mut connection);
+        let mut case_run = CaseRun::new(case, &self.server_access, &self.methods, &mut connection);
         let outcome = case_run.run().await;
         let dialogue = DialogueLine::abridged(std::mem::take(&mut case_run.dialogue));
         drop(case_run);
-        self.was_time_up = Instant::now() >= self.dialer.deadline;
+        self.was_time_up = Instant::now() >= self.server_access.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
                 if !case.is_raw() {
@@ -253,7 +253,7 @@ impl SuiteRun {
             }
             Ok(ConnectionAfter::ProbeElsewhere) => {
                 connection.close().await;
-                self.dialer.is_alive(&self.methods).await.map_err(|fault| {
+                self.server_access.is_alive(&self.methods).await.map_err(|fault| {
                     Finding::new(FailureKind::Silent, format!("on the next connection: {fault}"))
                 })
             }
@@ -275,7 +275,7 @@ impl SuiteRun {
             && self.is_child()
             && !case.is_raw()
             && self
-                .dialer
+                .server_access
                 .call(&mut connection, &self.methods.method, &self.methods.params)
                 .await
                 .is_ok()
@@ -294,7 +294,7 @@ impl SuiteRun {
 
     /// Reports whether each connection is a process of its own.
     fn is_child(&self) -> bool {
-        matches!(self.dialer.target.location, TargetLocation::Child(_))
+        matches!(self.server_access.target.location, TargetLocation::Child(_))
     }
 
     /// Returns the result of a finding, and checks whether the server survived.
@@ -325,14 +325,14 @@ impl SuiteRun {
         {
             return self.restart(ended).await;
         }
-        let Err(fault) = self.dialer.is_alive(&self.methods).await else { return Ok(()) };
+        let Err(fault) = self.server_access.is_alive(&self.methods).await else { return Ok(()) };
         if self.server.is_some() {
             return self.restart(format!("the server no longer replies: {fault}")).await;
         }
         let deadline = Instant::now() + COMEBACK;
         while Instant::now() < deadline {
             sleep(STEP).await;
-            if self.dialer.is_alive(&self.methods).await.is_ok() {
+            if self.server_access.is_alive(&self.methods).await.is_ok() {
                 return Err(format!("the server was unreachable for a while: {fault}"));
             }
         }
@@ -344,7 +344,7 @@ impl SuiteRun {
 
     async fn restart(&mut self, how: String) -> Result<(), String> {
         let Some(server) = &mut self.server else { return Err(how) };
-        if let Err(failure) = server.restart(&self.dialer).await {
+        if let Err(failure) = server.restart(&self.server_access).await {
             self.is_gone = true;
             self.stop_reason = Some(format!("the server did not restart: {failure}"));
         }

@@ -12,7 +12,7 @@ use crate::error::{CheckError, CheckErrorKind};
 
 /// An address that is resolved and ready for connections.
 #[derive(Debug)]
-pub struct Target {
+pub struct ResolvedTarget {
     /// The name in reports; the address, unless it is set.
     pub name: String,
     /// The address.
@@ -44,7 +44,7 @@ pub(crate) enum TargetLocation {
     Child(Vec<String>),
 }
 
-impl Target {
+impl ResolvedTarget {
     /// Resolves the address.
     ///
     /// # Errors
