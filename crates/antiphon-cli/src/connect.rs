@@ -12,7 +12,7 @@ use crate::exit::{CommandError, Exit};
 use crate::limits::ConnectionLimits;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
-use crate::{endpoint, output, progress};
+use crate::{endpoint, output, waiting_line};
 
 /// The timeout without `--timeout`.
 pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -147,7 +147,7 @@ impl ConnectArgs {
         if self.verbose {
             work.await
         } else {
-            progress::with_progress(&self.endpoint.to_string(), work).await
+            waiting_line::with_waiting_line(&self.endpoint.to_string(), work).await
         }
     }
 

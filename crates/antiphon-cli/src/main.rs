@@ -19,12 +19,12 @@ mod notify;
 mod openrpc;
 mod output;
 mod params;
-mod progress;
 mod progress_bar;
 mod quantity;
 mod serve;
 mod subscribe;
 mod tls;
+mod waiting_line;
 
 use std::process::ExitCode;
 

@@ -19,7 +19,7 @@ use crate::json::RawJson;
 use crate::members::{KnownMembers, MemberNames, ValueSpan};
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
 use crate::scan::{JsonKind, Scanner};
-use crate::trace::TraceContext;
+use crate::trace_context::TraceContext;
 
 /// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
 /// the error for a message with two ids must not carry either of them.

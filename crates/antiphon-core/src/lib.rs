@@ -32,7 +32,7 @@ mod members;
 mod message;
 mod scan;
 mod session;
-mod trace;
+mod trace_context;
 
 pub use batch::{Entries, LazyEntry, LazyRequest};
 pub use decode::{Rules, decode};
@@ -46,4 +46,4 @@ pub use message::{
 };
 pub use scan::{JsonKind, SyntaxError};
 pub use session::{Answered, Refused, Session, Ticket};
-pub use trace::{Hex, TraceContext};
+pub use trace_context::{Hex, TraceContext};

@@ -18,7 +18,7 @@ use crate::id::Id;
 use crate::json::RawJson;
 use crate::members::ValueSpan;
 use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
-use crate::trace::TraceContext;
+use crate::trace_context::TraceContext;
 
 /// A call that expects a response (section 4).
 ///

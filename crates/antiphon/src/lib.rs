@@ -11,6 +11,7 @@ mod catch_unwind;
 mod client;
 mod connection;
 mod context;
+mod current_trace;
 mod decimal;
 mod dialect;
 mod endpoint;
@@ -31,7 +32,6 @@ mod server;
 mod service;
 mod subscription;
 mod tap;
-mod trace;
 pub mod transport;
 
 pub use antiphon_core as core;

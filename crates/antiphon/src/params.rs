@@ -79,7 +79,7 @@ fn reworded(path: &str, reason: &str) -> Option<String> {
         let (given, expected) = rest.split_once(", expected ")?;
         let counts = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
         let taken = expected.split(' ').rfind(counts)?;
-        return Some(format!("the method takes {taken} params, and {given} are given"));
+        return Some(format!("the method takes {taken} params, but {given} were given"));
     }
     let (given, expected) = reason.strip_prefix("invalid type: ")?.split_once(", expected ")?;
     let takes = match expected.split(' ').next()? {
@@ -234,7 +234,7 @@ mod tests {
             let data: serde_json::Value = error.data.unwrap().decode().unwrap();
             data["reason"].as_str().unwrap().to_owned()
         }
-        let two = "the method takes 2 params, and 1 are given";
+        let two = "the method takes 2 params, but 1 were given";
         assert_eq!(reason::<SubtractParams>("[1]"), two);
         assert_eq!(reason::<(i64, i64)>("[1]"), two);
         assert_eq!(reason::<SubtractParams>("[1,2,3]"), "more params than the method takes");

@@ -13,7 +13,7 @@ use crate::connection::Connection;
 use crate::context::{Context, Origin};
 use crate::dialect::Dialect;
 use crate::service::Handler;
-use crate::subscription::{Channel, Feed, Topic};
+use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// Creates a handler for each connection, before the first message is read.
 ///
@@ -150,7 +150,7 @@ impl Link for RequestLink {
     fn follow(
         self: Arc<Self>,
         _: Invocation,
-        _: Arc<Feed>,
+        _: Arc<FollowedSubscription>,
         _: Option<Arc<str>>,
     ) -> BoxFuture<'static, Result<(), CallError>> {
         self.refused()
@@ -160,7 +160,7 @@ impl Link for RequestLink {
         self: Arc<Self>,
         _: Arc<Topic>,
         _: CancellationToken,
-    ) -> Result<Arc<Channel>, ErrorObject> {
+    ) -> Result<Arc<ServedSubscription>, ErrorObject> {
         self.refuse().map_err(Into::into)
     }
 

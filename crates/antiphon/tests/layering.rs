@@ -21,7 +21,7 @@ const LAYERS: [(&str, &[&str]); 8] = [
             "tap",
             "dialect",
             "identity",
-            "trace",
+            "current_trace",
             "call",
             "context",
             "params",

@@ -3,7 +3,7 @@
 //! The parser is lenient and records every fault. A client with faulty requests still gets responses, so
 //! that the other checks can run.
 
-use crate::transcript::json::{Json, JsonValue};
+use crate::transcript::json::{DUPLICATED, Json, JsonValue};
 
 /// A call of the client.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ impl ReceivedMessage {
         let mut parsed = Self::default();
         match parse(message) {
             Ok(json) => parsed.message(&json, result),
-            Err(reason) if reason.contains("twice") => {
+            Err(reason) if reason.ends_with(DUPLICATED) => {
                 parsed.fault("members-once", reason);
                 parsed.leniently(message, result);
             }

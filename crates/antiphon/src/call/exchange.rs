@@ -123,7 +123,7 @@ pub(crate) fn missing_reply() -> CallError {
 
 /// The error of a call that got no reply at all.
 pub(crate) fn no_reply(cause: &str) -> CallError {
-    CallError::Protocol(format!("no answer to a call{cause}"))
+    CallError::Protocol(format!("no reply to a call{cause}"))
 }
 
 fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {

@@ -15,8 +15,8 @@ use bytes::BytesMut;
 use http::{Extensions, HeaderMap};
 
 use crate::BoxFuture;
+use crate::current_trace;
 use crate::subscription::Follower;
-use crate::trace;
 
 pub use batch::{Batch, Replies, Slot};
 pub use peer::Peer;
@@ -56,7 +56,7 @@ impl Invocation {
     /// [`Trace`](crate::layer::Trace), it continues the trace of the handled call.
     pub fn new(method: &str, params: Option<Params>) -> Self {
         let mut call = Self::of(Method::new(method), params);
-        if let Some(trace) = trace::current() {
+        if let Some(trace) = current_trace::current() {
             call.extensions.insert(trace);
         }
         call

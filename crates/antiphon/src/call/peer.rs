@@ -16,7 +16,7 @@ use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Subscribe, W
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::subscription::{Channel, Feed, Follower, Topic};
+use crate::subscription::{FollowedSubscription, Follower, ServedSubscription, Topic};
 
 /// A handle to the peer of a connection. Cheap to clone. It does not keep the connection open.
 ///
@@ -80,7 +80,7 @@ pub(crate) trait Link: Send + Sync {
     fn follow(
         self: Arc<Self>,
         call: Invocation,
-        feed: Arc<Feed>,
+        feed: Arc<FollowedSubscription>,
         gap: Option<Arc<str>>,
     ) -> BoxFuture<'static, Result<(), CallError>>;
 
@@ -89,7 +89,7 @@ pub(crate) trait Link: Send + Sync {
         self: Arc<Self>,
         topic: Arc<Topic>,
         over: CancellationToken,
-    ) -> Result<Arc<Channel>, ErrorObject>;
+    ) -> Result<Arc<ServedSubscription>, ErrorObject>;
 
     /// Ends a served subscription. Returns false if there is none with this id.
     fn end_subscription(&self, id: &Id) -> bool;
@@ -108,7 +108,7 @@ pub(crate) enum Intercepted {
     /// It reported progress, which was delivered.
     Progress,
     /// It is an item of a subscription: the future delivers it.
-    Item(Arc<Feed>, BoxFuture<'static, ()>),
+    Item(Arc<FollowedSubscription>, BoxFuture<'static, ()>),
 }
 
 impl Peer {

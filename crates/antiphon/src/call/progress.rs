@@ -13,12 +13,12 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::CallError;
-use crate::subscription::{Ended, Feed, FeedEvent, Overflow, Topic};
+use crate::subscription::{Ended, FollowedEvent, FollowedSubscription, Overflow, Topic};
 
 /// A `Stream` of the progress of a call, which ends with the call. Created by
 /// [`Call::with_progress`](crate::Call::with_progress).
 pub struct Progress<P> {
-    feed: Arc<Feed>,
+    feed: Arc<FollowedSubscription>,
     value: PhantomData<fn() -> P>,
 }
 
@@ -29,7 +29,7 @@ impl<P> Progress<P> {
     /// Creates a connected pair.
     pub(crate) fn watch() -> (Watch, Self) {
         let topic = Topic::of("progress").buffer(BUFFER).overflow(Overflow::DropOldest);
-        let feed = Arc::new(Feed::new(topic));
+        let feed = Arc::new(FollowedSubscription::new(topic));
         (Watch::new(Some(feed.clone())), Self { feed, value: PhantomData })
     }
 }
@@ -40,9 +40,9 @@ impl<P: DeserializeOwned> Stream for Progress<P> {
     fn poll_next(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Option<Self::Item>> {
         loop {
             match ready!(self.feed.poll_next(poller)) {
-                FeedEvent::Item(value) => return Poll::Ready(Some(value.decode())),
-                FeedEvent::Notice(_) => {}
-                FeedEvent::Ended(_) => return Poll::Ready(None),
+                FollowedEvent::Item(value) => return Poll::Ready(Some(value.decode())),
+                FollowedEvent::Notice(_) => {}
+                FollowedEvent::Ended(_) => return Poll::Ready(None),
             }
         }
     }
@@ -60,7 +60,7 @@ pub struct Watch(pub(crate) Arc<WatchState>);
 
 pub(crate) struct WatchState {
     /// The stream of the values, if one was requested.
-    pub(crate) feed: Option<Arc<Feed>>,
+    pub(crate) feed: Option<Arc<FollowedSubscription>>,
     last: Mutex<Instant>,
 }
 
@@ -74,7 +74,7 @@ impl Drop for WatchState {
 }
 
 impl Watch {
-    pub(crate) fn new(feed: Option<Arc<Feed>>) -> Self {
+    pub(crate) fn new(feed: Option<Arc<FollowedSubscription>>) -> Self {
         Self(Arc::new(WatchState { feed, last: Mutex::new(Instant::now()) }))
     }
 

@@ -16,7 +16,9 @@ use serde::de::DeserializeOwned;
 use super::{CallError, Caller, Invocation, within};
 use crate::BoxFuture;
 use crate::same_type::same_type;
-use crate::subscription::{Ended, Feed, FeedEvent, Follower, Notice, Overflow, Topic};
+use crate::subscription::{
+    Ended, FollowedEvent, FollowedSubscription, Follower, Notice, Overflow, Topic,
+};
 
 /// A request for a subscription, which is sent when it is awaited.
 ///
@@ -88,7 +90,7 @@ impl<T: DeserializeOwned + 'static> IntoFuture for Subscribe<T> {
         Box::pin(async move {
             let params = self.topic.params(self.params.map_err(CallError::Encode)?);
             let call = Invocation::new(&self.topic.subscribe, params);
-            let follower = Follower(Arc::new(Feed::new(self.topic)));
+            let follower = Follower(Arc::new(FollowedSubscription::new(self.topic)));
             let subscription = Subscription::new(follower.0.clone());
             within(self.timeout, self.caller.subscribe(call, follower)).await?;
             Ok(subscription)
@@ -129,7 +131,7 @@ impl<T> fmt::Debug for Subscribe<T> {
 /// ```
 #[must_use = "dropping it unsubscribes"]
 pub struct Subscription<T> {
-    feed: Arc<Feed>,
+    feed: Arc<FollowedSubscription>,
     /// Whether the stream has returned its last element.
     is_done: bool,
     item: PhantomData<fn() -> T>,
@@ -160,7 +162,7 @@ pub enum SubscriptionError {
 }
 
 impl<T> Subscription<T> {
-    fn new(feed: Arc<Feed>) -> Self {
+    fn new(feed: Arc<FollowedSubscription>) -> Self {
         Self { feed, is_done: false, item: PhantomData }
     }
 
@@ -206,10 +208,10 @@ impl<T: DeserializeOwned + 'static> Stream for Subscription<T> {
             return Poll::Ready(None);
         }
         let next = match ready!(self.feed.poll_next(poller)) {
-            FeedEvent::Item(item) => Some(typed(item)),
-            FeedEvent::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
-            FeedEvent::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
-            FeedEvent::Ended(ended) => {
+            FollowedEvent::Item(item) => Some(typed(item)),
+            FollowedEvent::Notice(Notice::Lost(items)) => Some(Err(SubscriptionError::Lost(items))),
+            FollowedEvent::Notice(Notice::Gap(reason)) => Some(Err(SubscriptionError::Gap(reason))),
+            FollowedEvent::Ended(ended) => {
                 self.is_done = true;
                 match ended {
                     Ended::Unsubscribed | Ended::Over(_) => None,

@@ -6,7 +6,7 @@
 mod dispatcher;
 mod drive;
 mod in_flight;
-pub(crate) mod notification_order;
+pub(crate) mod notification_guard;
 mod ordered_replies;
 mod pending_calls;
 mod reply_buffer;

@@ -18,14 +18,14 @@ use tokio::time::{Sleep, sleep};
 
 use super::dispatcher::{Dispatcher, Started};
 use super::in_flight::InFlight;
-use super::notification_order;
+use super::notification_guard;
 use super::ordered_replies::OrderedReplies;
 use super::pending_calls::PendingCalls;
 use super::requests::Requests;
 use crate::call::{Intercepted, Invocation};
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
-use crate::subscription::Feed;
+use crate::subscription::FollowedSubscription;
 
 /// The execution of one payload.
 pub(crate) struct Run {
@@ -34,7 +34,7 @@ pub(crate) struct Run {
     requests: Requests,
     notification: Option<(CatchUnwind<()>, Context)>,
     /// The feed that `notification` is delivered to, if it is the item of a subscription.
-    follower: Option<Arc<Feed>>,
+    follower: Option<Arc<FollowedSubscription>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
 
@@ -252,7 +252,7 @@ impl Run {
     }
 
     /// The feed of the slow subscriber that the run waits for, if it waits for one.
-    pub(crate) fn follower(&self) -> Option<&Arc<Feed>> {
+    pub(crate) fn follower(&self) -> Option<&Arc<FollowedSubscription>> {
         self.follower.as_ref().filter(|_| self.notification.is_some())
     }
 
@@ -308,6 +308,6 @@ pub(crate) fn short_id(id: &Id) -> Option<Id> {
 /// Polls the handler of a notification. While a call that it makes is pending, requests may overtake the
 /// notification.
 fn in_order<T>(origin: &Origin, poll: impl FnOnce() -> T) -> T {
-    let _order = origin.peer().map(|peer| notification_order::enter(Arc::as_ptr(peer.link())));
+    let _order = origin.peer().map(|peer| notification_guard::enter(Arc::as_ptr(peer.link())));
     poll()
 }

@@ -52,7 +52,7 @@ pub enum CallError {
     Protocol(String),
     /// The transport cannot carry calls from the server to the client. Subscriptions and progress need
     /// such calls.
-    #[error("{0} cannot call back; connect by WebSocket or a stream")]
+    #[error("{0} cannot call back; use a WebSocket or a stream endpoint")]
     NoWayBack(&'static str),
     /// The transport failed, or the response is not JSON-RPC.
     #[error("{0}")]

@@ -18,9 +18,9 @@ use tracing::field::{Empty, display};
 
 use super::policy::Policy;
 use crate::context::Context;
+use crate::current_trace::{self, TraceGuard};
 use crate::log_excerpt::log_excerpt;
 use crate::service::{CallService, LayerCall, ReadyCall};
-use crate::trace::{self, TraceGuard};
 
 /// Creates a span for each call, in the trace that the call belongs to.
 ///
@@ -81,7 +81,7 @@ impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Trace {
 fn parent_of_http_request(cx: &Context) -> Option<TraceContext> {
     match cx.peer() {
         Ok(_) => None,
-        Err(_) => trace::read_headers(cx.connection().headers()),
+        Err(_) => current_trace::read_headers(cx.connection().headers()),
     }
 }
 
@@ -161,7 +161,7 @@ fn random() -> [u8; 8] {
 /// }
 /// ```
 pub fn carry<F: Future>(future: F) -> TracedFuture<F> {
-    TracedFuture { future, span: Span::current(), trace: trace::current() }
+    TracedFuture { future, span: Span::current(), trace: current_trace::current() }
 }
 
 pin_project! {

@@ -15,7 +15,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::subscription::{Channel, Feed, Topic};
+use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// The reason of a missing response, if there is no other.
 pub(super) const DROPPED: &str = "the connection was dropped";
@@ -124,7 +124,7 @@ impl Link for Shared {
     fn follow(
         self: Arc<Self>,
         call: Invocation,
-        feed: Arc<Feed>,
+        feed: Arc<FollowedSubscription>,
         gap: Option<Arc<str>>,
     ) -> BoxFuture<'static, Result<(), CallError>> {
         Box::pin(Shared::follow(self, call, feed, gap))
@@ -134,7 +134,7 @@ impl Link for Shared {
         self: Arc<Self>,
         topic: Arc<Topic>,
         over: CancellationToken,
-    ) -> Result<Arc<Channel>, ErrorObject> {
+    ) -> Result<Arc<ServedSubscription>, ErrorObject> {
         Shared::serve_subscription(self, topic, over)
     }
 

@@ -12,7 +12,7 @@ use super::shared::{Answer, Shared, State, Waiter};
 use super::writer::Outgoing;
 use crate::call::exchange::{count_calls, encode_batch, encode_counted_id, encode_id};
 use crate::call::{BatchEntry, CallError, Invocation};
-use crate::engine::notification_order;
+use crate::engine::notification_guard;
 
 impl Shared {
     /// Registers a call and queues its message.
@@ -86,7 +86,7 @@ impl Shared {
     }
 
     fn pending(&self, ids: Range<u64>, named: Option<Id>) -> Pending<'_> {
-        let in_order = notification_order::is_polling(self);
+        let in_order = notification_guard::is_polling(self);
         if in_order {
             self.ordered_calls.fetch_add(1, Ordering::AcqRel);
         }

@@ -22,7 +22,8 @@ use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
 use crate::call::{CallError, Invocation, Link, unsubscribe_call};
 use crate::subscription::{
-    Attached, Channel, Closing, Feed, FeedSource, ItemParams, ItemWriter, Topic,
+    Attached, Closing, FollowedSubscription, ItemParams, ItemWriter, ServedSubscription,
+    SubscriptionSource, Topic,
 };
 
 /// The subscriptions of a connection.
@@ -38,8 +39,8 @@ const MAX_ABANDONED: usize = 64;
 
 #[derive(Default)]
 struct Table {
-    served: HashMap<Id, Arc<Channel>>,
-    followed: HashMap<Id, Arc<Feed>>,
+    served: HashMap<Id, Arc<ServedSubscription>>,
+    followed: HashMap<Id, Arc<FollowedSubscription>>,
     /// Subscribe calls that were abandoned before their response, the oldest first.
     abandoned: VecDeque<(Id, Box<PendingSubscription>)>,
     /// A hasher and a counter, from which ids are made.
@@ -94,7 +95,7 @@ impl Subscriptions {
         feeds.iter().for_each(|feed| feed.drain());
     }
 
-    fn take_served(&self) -> Vec<Arc<Channel>> {
+    fn take_served(&self) -> Vec<Arc<ServedSubscription>> {
         let mut table = self.table();
         let table = table.get_or_insert_default();
         table.is_closed = true;
@@ -132,7 +133,7 @@ impl Table {
 /// A subscribe call whose response has not arrived.
 pub(super) struct PendingSubscription {
     shared: Arc<Shared>,
-    feed: Arc<Feed>,
+    feed: Arc<FollowedSubscription>,
     /// The reason why items were missed, if this subscription replaces an earlier one.
     gap: Option<Arc<str>>,
     answer: oneshot::Sender<Result<(), CallError>>,
@@ -186,7 +187,7 @@ impl Shared {
         self: Arc<Self>,
         topic: Arc<Topic>,
         over: CancellationToken,
-    ) -> Result<Arc<Channel>, ErrorObject> {
+    ) -> Result<Arc<ServedSubscription>, ErrorObject> {
         let mut table = self.subscriptions.table();
         let table = table.get_or_insert_default();
         if table.is_closed {
@@ -198,7 +199,8 @@ impl Shared {
         }
         let id = table.next_id();
         let queue = self.settings.limits.write_queue_bytes;
-        let channel = Arc::new(Channel::new(id.clone(), topic, self.clone(), queue, over));
+        let channel =
+            Arc::new(ServedSubscription::new(id.clone(), topic, self.clone(), queue, over));
         table.served.insert(id, channel.clone());
         Ok(channel)
     }
@@ -214,7 +216,7 @@ impl Shared {
     pub(super) async fn follow(
         self: Arc<Self>,
         call: Invocation,
-        feed: Arc<Feed>,
+        feed: Arc<FollowedSubscription>,
         gap: Option<Arc<str>>,
     ) -> Result<(), CallError> {
         self.capacity().await?;
@@ -232,7 +234,7 @@ impl Shared {
     pub(super) fn followed(
         &self,
         params: Option<&Params>,
-    ) -> Option<(Arc<Feed>, BoxFuture<'static, ()>)> {
+    ) -> Option<(Arc<FollowedSubscription>, BoxFuture<'static, ()>)> {
         if !self.subscriptions.follows_any.load(Ordering::Acquire) {
             return None;
         }
@@ -278,8 +280,8 @@ impl ItemWriter for Shared {
     }
 }
 
-impl FeedSource for Shared {
-    fn unfollow(&self, id: &Id, feed: &Feed) {
+impl SubscriptionSource for Shared {
+    fn unfollow(&self, id: &Id, feed: &FollowedSubscription) {
         let mut table = self.subscriptions.table();
         let removed = table.as_mut().and_then(|table| {
             let is_it = table.followed.get(id).is_some_and(|other| std::ptr::eq(&**other, feed));

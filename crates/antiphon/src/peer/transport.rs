@@ -78,7 +78,7 @@ pub(crate) enum AtEof {
 
 /// Whether the frames of a transport are whole lines, which may hold several JSON texts.
 ///
-/// The transport poll_loop it on once the framing is known, which may be as late as the first byte. The
+/// The transport turns it on once the framing is known, which may be as late as the first byte. The
 /// reader then splits a line that does not decode as one text. `None` for every other transport.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineFrames(Option<Arc<AtomicBool>>);

@@ -13,7 +13,7 @@ use antiphon_core::{ErrorObject, Outcome, RawJson};
 use crate::BoxFuture;
 use crate::catch_unwind::CatchUnwind;
 use crate::context::{AfterReply, Context};
-use crate::subscription::{Channel, Sink, Topic};
+use crate::subscription::{ServedSubscription, Sink, Topic};
 
 /// The future of a handler. Its error is the reply, unless the reply has been sent.
 type SubscriptionFuture = BoxFuture<'static, Result<(), ErrorObject>>;
@@ -52,7 +52,7 @@ pub(crate) async fn open(
 }
 
 /// A subscription in the table of its connection. Dropping this removes it.
-struct Registered(Option<Arc<Channel>>);
+struct Registered(Option<Arc<ServedSubscription>>);
 
 impl Drop for Registered {
     fn drop(&mut self) {
@@ -63,7 +63,7 @@ impl Drop for Registered {
 }
 
 /// Items go out after the reply.
-impl AfterReply for Channel {
+impl AfterReply for ServedSubscription {
     fn replied(&self) {
         self.release();
     }

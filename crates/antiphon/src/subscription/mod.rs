@@ -8,17 +8,19 @@
 //! Invariants: the id is sent before the first item; every buffer is bounded and counts what it drops;
 //! a served subscription never outlives its connection.
 
-mod channel;
-mod feed;
+mod followed_subscription;
 mod item_message;
 mod item_queue;
+mod served_subscription;
 mod sink;
 mod topic;
 
-pub(crate) use channel::{Channel, ItemWriter};
-pub use feed::Follower;
-pub(crate) use feed::{Attached, Ended, Feed, FeedEvent, FeedSource, Notice};
+pub use followed_subscription::Follower;
+pub(crate) use followed_subscription::{
+    Attached, Ended, FollowedEvent, FollowedSubscription, Notice, SubscriptionSource,
+};
 pub(crate) use item_message::{Closing, ItemParams, SHUTTING_DOWN};
+pub(crate) use served_subscription::{ItemWriter, ServedSubscription};
 pub use sink::{Sink, SinkClosed};
 pub(crate) use topic::split_kind;
 pub use topic::{Overflow, Topic};

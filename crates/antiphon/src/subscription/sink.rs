@@ -7,8 +7,8 @@ use std::sync::Arc;
 use antiphon_core::{ErrorObject, Id, RawJson};
 use serde::Serialize;
 
-use super::channel::Channel;
 use super::item_message::Closing;
+use super::served_subscription::ServedSubscription;
 use crate::same_type::same_type;
 
 /// Sends the items of one subscription. Cheap to clone. When the last clone is dropped, the
@@ -33,7 +33,7 @@ use crate::same_type::same_type;
 #[derive(Clone)]
 pub struct Sink(Arc<Handle>);
 
-struct Handle(Arc<Channel>);
+struct Handle(Arc<ServedSubscription>);
 
 impl Drop for Handle {
     fn drop(&mut self) {
@@ -54,7 +54,7 @@ impl From<SinkClosed> for ErrorObject {
 }
 
 impl Sink {
-    pub(crate) fn new(channel: Arc<Channel>) -> Self {
+    pub(crate) fn new(channel: Arc<ServedSubscription>) -> Self {
         Self(Arc::new(Handle(channel)))
     }
 

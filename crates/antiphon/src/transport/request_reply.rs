@@ -276,8 +276,8 @@ mod tests {
     #[tokio::test]
     async fn a_reply_that_is_none_or_not_for_the_call_fails_it() {
         for (reply, reason) in [
-            (None, "no answer to a call"),
-            (Some(""), "no answer to a call"),
+            (None, "no reply to a call"),
+            (Some(""), "no reply to a call"),
             (Some(r#"{"jsonrpc":"2.0","result":1,"id":9}"#), "is for id 9"),
             (Some("nonsense"), "Parse error"),
             (Some(r#"[{"jsonrpc":"2.0","result":1,"id":1}]"#), "not a Response"),

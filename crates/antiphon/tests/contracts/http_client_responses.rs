@@ -145,7 +145,7 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
         (&format!("HTTP/1.1 200 OK\r\n\r\n{long}"), "limit of 1000 bytes"),
         ("HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n", "302 Found"),
         ("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n", "101 Switching"),
-        ("HTTP/1.1 204 No Content\r\n\r\n", "no answer to a call"),
+        ("HTTP/1.1 204 No Content\r\n\r\n", "no reply to a call"),
         ("", "did not answer"),
     ];
     let (hand, address) = ScriptedServer::listen().await;

@@ -13,13 +13,16 @@ pub(crate) struct JsonMembers {
     sorted: Vec<usize>,
 }
 
+/// The end of the error for a duplicate member, by which callers recognise it.
+pub(crate) const DUPLICATED: &str = "appears twice";
+
 impl JsonMembers {
     pub(super) fn new(list: Vec<(Json, Json)>) -> Result<Self, String> {
         let mut sorted: Vec<usize> = (0..list.len()).collect();
         sorted.sort_unstable_by(|one, two| list[*one].0.words().cmp(list[*two].0.words()));
         let twice = sorted.windows(2).find(|pair| list[pair[0]].0.is_same(&list[pair[1]].0));
         if let Some(pair) = twice {
-            return Err(format!("the member {:?} appears twice", list[pair[0]].0.lossy()));
+            return Err(format!("the member {:?} {DUPLICATED}", list[pair[0]].0.lossy()));
         }
         Ok(Self { list, sorted })
     }

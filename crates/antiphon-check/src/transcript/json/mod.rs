@@ -15,7 +15,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use self::members::JsonMembers;
+pub(crate) use self::members::{DUPLICATED, JsonMembers};
 
 /// One JSON value and its text. A clone shares both.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use super::{ConnectionState, Reconnect};
 use crate::call::{CallError, Invocation, Peer};
 use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
-use crate::subscription::{Ended, Feed};
+use crate::subscription::{Ended, FollowedSubscription};
 
 /// The state that the client and its supervisor share.
 pub(super) struct SupervisorState {
@@ -32,7 +32,7 @@ pub(super) struct SupervisorState {
 /// A subscription, and the call that subscribes again.
 struct Followed {
     call: Invocation,
-    feed: Weak<Feed>,
+    feed: Weak<FollowedSubscription>,
 }
 
 impl SupervisorState {
@@ -74,7 +74,7 @@ impl SupervisorState {
     }
 
     /// Registers a new subscription.
-    pub(super) fn follow(&self, call: Invocation, feed: &Arc<Feed>) {
+    pub(super) fn follow(&self, call: Invocation, feed: &Arc<FollowedSubscription>) {
         let mut followed = self.followed();
         followed.retain(|followed| followed.feed.strong_count() > 0);
         if let ConnectionState::Closed { reason } = &*self.state.borrow() {
@@ -95,7 +95,7 @@ impl SupervisorState {
     }
 
     /// The subscriptions without a connection.
-    fn waiting(&self) -> Vec<(Invocation, Arc<Feed>)> {
+    fn waiting(&self) -> Vec<(Invocation, Arc<FollowedSubscription>)> {
         let mut followed = self.followed();
         followed
             .retain(|followed| followed.feed.upgrade().is_some_and(|feed| feed.ended().is_none()));
@@ -108,7 +108,7 @@ impl SupervisorState {
 
     /// Subscribes again for every subscription without a connection.
     async fn resubscribe(&self, peer: &Peer, reason: &Arc<str>) {
-        let resubscribe = |(call, feed): (Invocation, Arc<Feed>)| async move {
+        let resubscribe = |(call, feed): (Invocation, Arc<FollowedSubscription>)| async move {
             match peer.link().clone().follow(call, feed.clone(), Some(reason.clone())).await {
                 Ok(()) | Err(CallError::Closed(_) | CallError::Interrupted(_)) => {}
                 Err(CallError::Rpc(error)) => feed.end(Ended::Failed(error)),

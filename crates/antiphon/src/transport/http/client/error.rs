@@ -74,7 +74,7 @@ impl ExchangeError {
             }
             Self::Malformed(reason) => format!("the answer of {uri} is not HTTP/1.1: {reason}"),
             Self::TooLarge(limit) => {
-                format!("the answer is over the limit of {limit} bytes; raise the frame limit")
+                format!("the response is over the limit of {limit} bytes; raise the frame limit")
             }
         })
     }

@@ -43,10 +43,10 @@ use crate::call::exchange::{
 };
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
+use crate::current_trace;
 use crate::endpoint::Authority;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
-use crate::trace;
 #[cfg(feature = "tls")]
 use crate::transport::tls::TlsClient;
 
@@ -168,7 +168,7 @@ impl HttpCaller {
             None => self.buffer(call.about_len(), call.headers()),
             Some(trace) => {
                 let mut headers = call.headers().cloned().unwrap_or_default();
-                trace::write_headers(trace, &mut headers);
+                current_trace::write_headers(trace, &mut headers);
                 self.buffer(call.about_len(), Some(&headers))
             }
         };
@@ -223,7 +223,7 @@ impl HttpCaller {
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
         let uri = error::named(&self.wire.uri);
-        let answer = format!("{uri} answered HTTP {status}: {}", text.trim());
+        let answer = format!("{uri} responded with HTTP {status}: {}", text.trim());
         CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
     }
 }

@@ -12,16 +12,16 @@ thread_local! {
 }
 
 /// Restores the mark of the thread when it is dropped.
-pub(crate) struct OrderGuard {
+pub(crate) struct NotificationGuard {
     before: *const (),
 }
 
 /// Marks this thread as polling the handler of a notification of this connection.
-pub(super) fn enter<T: ?Sized>(connection: *const T) -> OrderGuard {
-    OrderGuard { before: POLLED.replace(connection.cast()) }
+pub(super) fn enter<T: ?Sized>(connection: *const T) -> NotificationGuard {
+    NotificationGuard { before: POLLED.replace(connection.cast()) }
 }
 
-impl Drop for OrderGuard {
+impl Drop for NotificationGuard {
     fn drop(&mut self) {
         POLLED.set(self.before);
     }

@@ -34,7 +34,7 @@ pub(crate) trait ItemWriter: Send + Sync {
 }
 
 /// One served subscription.
-pub(crate) struct Channel {
+pub(crate) struct ServedSubscription {
     pub(crate) id: Id,
     topic: Arc<Topic>,
     /// The first bytes of every item message.
@@ -42,10 +42,10 @@ pub(crate) struct Channel {
     writer: Arc<dyn ItemWriter>,
     /// Cancelled when the subscription ends.
     over: CancellationToken,
-    state: Mutex<ChannelState>,
+    state: Mutex<ServedState>,
 }
 
-struct ChannelState {
+struct ServedState {
     queue: ItemQueue,
     /// The reply may be sent: the handler has sent an item or called `accept`.
     accepted: bool,
@@ -60,7 +60,7 @@ struct ChannelState {
     senders: Vec<Waker>,
 }
 
-impl ChannelState {
+impl ServedState {
     fn wake(&mut self) -> Woken {
         Woken { task: self.task.take(), senders: Vec::new() }
     }
@@ -87,7 +87,7 @@ impl Drop for Woken {
 /// serves many subscriptions.
 const QUEUE_DIVISOR: usize = 16;
 
-impl Channel {
+impl ServedSubscription {
     pub(crate) fn new(
         id: Id,
         topic: Arc<Topic>,
@@ -96,7 +96,7 @@ impl Channel {
         over: CancellationToken,
     ) -> Self {
         let head = item_message::head(&topic.item, &id);
-        let state = ChannelState {
+        let state = ServedState {
             queue: ItemQueue::new(topic.buffer, queue_bytes / QUEUE_DIVISOR),
             accepted: false,
             released: false,
@@ -108,7 +108,7 @@ impl Channel {
         Self { id, topic, head, writer, over, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, ChannelState> {
+    fn state(&self) -> MutexGuard<'_, ServedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -188,7 +188,7 @@ impl Channel {
     /// Passes an item to the connection. Pending if the connection has no room; then nothing was written.
     fn write(
         &self,
-        state: &mut ChannelState,
+        state: &mut ServedState,
         item: &RawJson,
         poller: Option<&mut Poller<'_>>,
     ) -> Poll<bool> {
@@ -215,7 +215,7 @@ impl Channel {
 
     fn pump(
         &self,
-        state: &mut ChannelState,
+        state: &mut ServedState,
         poller: &mut Poller<'_>,
         woken: &mut Woken,
     ) -> Poll<()> {

@@ -10,7 +10,7 @@ use crate::output;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Awaits `work`. On a terminal, shows a progress line after the first second.
-pub(crate) async fn with_progress<T>(what: &str, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_waiting_line<T>(what: &str, work: impl Future<Output = T>) -> T {
     if !io::stderr().is_terminal() {
         return work.await;
     }

@@ -20,7 +20,7 @@ const MAX_BYTES: usize = 1 << 20;
 /// The receiver of the items of a subscription, an argument of
 /// [`Caller::subscribe`](crate::Caller::subscribe). A `Caller` that wraps another passes it on.
 #[derive(Clone)]
-pub struct Follower(pub(crate) Arc<Feed>);
+pub struct Follower(pub(crate) Arc<FollowedSubscription>);
 
 impl std::fmt::Debug for Follower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -28,14 +28,14 @@ impl std::fmt::Debug for Follower {
     }
 }
 
-pub(crate) struct Feed {
+pub(crate) struct FollowedSubscription {
     pub(crate) topic: Topic,
     /// The client subscribes again after a lost connection, so the feed does not end with it.
     resubscribes: AtomicBool,
-    state: Mutex<FeedState>,
+    state: Mutex<FollowedState>,
 }
 
-struct FeedState {
+struct FollowedState {
     queue: ItemQueue,
     /// The notices between the items, in order.
     notices: VecDeque<PlacedNotice>,
@@ -69,9 +69,9 @@ pub(crate) enum Notice {
 }
 
 /// The connection that delivers the items of a feed.
-pub(crate) trait FeedSource: Send + Sync {
+pub(crate) trait SubscriptionSource: Send + Sync {
     /// Stops the delivery of items to this feed.
-    fn unfollow(&self, id: &Id, feed: &Feed);
+    fn unfollow(&self, id: &Id, feed: &FollowedSubscription);
 
     /// Unsubscribes without waiting for the response.
     fn unsubscribe(&self, id: &Id, topic: &Topic);
@@ -83,7 +83,7 @@ pub(crate) trait FeedSource: Send + Sync {
 /// The connection of a feed, and the id of its subscription there.
 #[derive(Clone)]
 pub(crate) struct Attached {
-    pub(crate) source: Arc<dyn FeedSource>,
+    pub(crate) source: Arc<dyn SubscriptionSource>,
     pub(crate) id: Id,
 }
 
@@ -102,15 +102,15 @@ pub(crate) enum Ended {
 }
 
 /// The next event of a feed.
-pub(crate) enum FeedEvent {
+pub(crate) enum FollowedEvent {
     Item(RawJson),
     Notice(Notice),
     Ended(Ended),
 }
 
-impl Feed {
+impl FollowedSubscription {
     pub(crate) fn new(topic: Topic) -> Self {
-        let state = FeedState {
+        let state = FollowedState {
             queue: ItemQueue::new(topic.buffer, MAX_BYTES),
             notices: VecDeque::new(),
             taken: 0,
@@ -124,7 +124,7 @@ impl Feed {
         Self { topic, resubscribes: AtomicBool::new(false), state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, FeedState> {
+    fn state(&self) -> MutexGuard<'_, FollowedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -279,7 +279,7 @@ impl Feed {
         self.state().ended.clone()
     }
 
-    pub(crate) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<FeedEvent> {
+    pub(crate) fn poll_next(&self, poller: &mut Poller<'_>) -> Poll<FollowedEvent> {
         let mut state = self.state();
         if let Some(next) = state.next() {
             let waiting = std::mem::take(&mut state.waiting);
@@ -288,7 +288,7 @@ impl Feed {
             return Poll::Ready(next);
         }
         if let Some(ended) = &state.ended {
-            return Poll::Ready(FeedEvent::Ended(ended.clone()));
+            return Poll::Ready(FollowedEvent::Ended(ended.clone()));
         }
         state.reader = Some(poller.waker().clone());
         Poll::Pending
@@ -297,13 +297,13 @@ impl Feed {
 
 impl Attached {
     /// Ends the subscription on both sides, without waiting for the response.
-    pub(crate) fn leave(&self, feed: &Feed) {
+    pub(crate) fn leave(&self, feed: &FollowedSubscription) {
         self.source.unfollow(&self.id, feed);
         self.source.unsubscribe(&self.id, &feed.topic);
     }
 }
 
-impl FeedState {
+impl FollowedState {
     fn append(&mut self, item: RawJson) {
         self.queue.push(item);
         self.received += 1;
@@ -332,17 +332,17 @@ impl FeedState {
     }
 
     /// The next event, in order: items dropped here, then a notice, then an item.
-    fn next(&mut self) -> Option<FeedEvent> {
+    fn next(&mut self) -> Option<FollowedEvent> {
         let lost = self.queue.take_lost();
         if lost > 0 {
-            return Some(FeedEvent::Notice(Notice::Lost(lost)));
+            return Some(FollowedEvent::Notice(Notice::Lost(lost)));
         }
         if self.notices.front().is_some_and(|notice| notice.after <= self.taken) {
-            return self.notices.pop_front().map(|notice| FeedEvent::Notice(notice.what));
+            return self.notices.pop_front().map(|notice| FollowedEvent::Notice(notice.what));
         }
         let item = self.queue.pop()?;
         self.taken += 1;
-        Some(FeedEvent::Item(item))
+        Some(FollowedEvent::Item(item))
     }
 
     fn wake_reader(&mut self) {
