@@ -33,7 +33,7 @@ pub(crate) struct Run {
     unstarted: Entries,
     requests: Requests,
     notification: Option<(CatchUnwind<()>, Context)>,
-    /// The feed that `notification` is delivered to, if it is the item of a subscription.
+    /// The followed subscription that `notification` is delivered to, if it is the item of a subscription.
     follower: Option<Arc<FollowedSubscription>>,
     deadline: Option<Pin<Box<Sleep>>>,
 }
@@ -251,7 +251,7 @@ impl Run {
         }
     }
 
-    /// The feed of the slow subscriber that the run waits for, if it waits for one.
+    /// The followed subscription of the slow subscriber that the run waits for, if it waits for one.
     pub(crate) fn follower(&self) -> Option<&Arc<FollowedSubscription>> {
         self.follower.as_ref().filter(|_| self.notification.is_some())
     }

@@ -229,7 +229,7 @@ impl Shared {
         answer.unwrap_or_else(|_| Err(CallError::Interrupted(DROPPED.into())))
     }
 
-    /// Returns the feed of the subscription that an item belongs to, and the future that delivers the
+    /// Returns the followed subscription that an item belongs to, and the future that delivers the
     /// item; `None` for any other notification.
     pub(super) fn followed(
         &self,

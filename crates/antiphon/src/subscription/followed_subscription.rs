@@ -30,7 +30,7 @@ impl std::fmt::Debug for Follower {
 
 pub(crate) struct FollowedSubscription {
     pub(crate) topic: Topic,
-    /// The client subscribes again after a lost connection, so the feed does not end with it.
+    /// The client subscribes again after a lost connection, so the subscription does not end with it.
     resubscribes: AtomicBool,
     state: Mutex<FollowedState>,
 }
@@ -68,7 +68,7 @@ pub(crate) enum Notice {
     Gap(Arc<str>),
 }
 
-/// The connection that delivers the items of a feed.
+/// The connection that delivers the items of a followed subscription.
 pub(crate) trait SubscriptionSource: Send + Sync {
     /// Stops the delivery of items to this feed.
     fn unfollow(&self, id: &Id, feed: &FollowedSubscription);
@@ -80,7 +80,7 @@ pub(crate) trait SubscriptionSource: Send + Sync {
     fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>>;
 }
 
-/// The connection of a feed, and the id of its subscription there.
+/// The connection of a followed subscription, and the id of its subscription there.
 #[derive(Clone)]
 pub(crate) struct Attached {
     pub(crate) source: Arc<dyn SubscriptionSource>,
@@ -101,7 +101,7 @@ pub(crate) enum Ended {
     Disconnected(Arc<str>),
 }
 
-/// The next event of a feed.
+/// The next event of a followed subscription.
 pub(crate) enum FollowedEvent {
     Item(RawJson),
     Notice(Notice),
@@ -128,7 +128,7 @@ impl FollowedSubscription {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the source of the items. Returns false if the feed has ended.
+    /// Sets the source of the items. Returns false if the subscription has ended.
     pub(crate) fn attach(&self, attached: Attached) -> bool {
         let mut state = self.state();
         if state.ended.is_some() {
@@ -139,7 +139,7 @@ impl FollowedSubscription {
         true
     }
 
-    /// Keeps the feed open when its connection ends.
+    /// Keeps the subscription open when its connection ends.
     pub(crate) fn set_resubscribes(&self) {
         self.resubscribes.store(true, Ordering::Release);
     }
@@ -163,7 +163,7 @@ impl FollowedSubscription {
         match (error, closed) {
             (Some(error), _) => self.end(Ended::Failed(error.into())),
             // A client that reconnects subscribes again after a restart of the server, as after a
-            // crash. So the feed does not end.
+            // crash. So the subscription does not end.
             (None, Some(reason)) if reason == SHUTTING_DOWN && self.resubscribes() => {
                 self.disconnect(&reason.into());
             }
@@ -242,7 +242,7 @@ impl FollowedSubscription {
         self.notice(Notice::Gap(reason));
     }
 
-    /// Ends the feed; waiting items can still be consumed. The first reason counts.
+    /// Ends the subscription; waiting items can still be consumed. The first reason counts.
     pub(crate) fn end(&self, ended: Ended) {
         let mut state = self.state();
         if state.ended.is_none() {
@@ -257,7 +257,7 @@ impl FollowedSubscription {
         waiting.into_iter().for_each(Waker::wake);
     }
 
-    /// Ends the feed and unsubscribes, unless it has ended already.
+    /// Ends the subscription and unsubscribes, unless it has ended already.
     pub(crate) fn leave(&self, ended: Ended) {
         let was_open = self.ended().is_none();
         self.end(ended);
