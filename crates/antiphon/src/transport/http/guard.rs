@@ -6,11 +6,12 @@
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, HOST, ORIGIN, VARY,
+    ACCESS_CONTROL_MAX_AGE, ORIGIN, VARY,
 };
 use http::{HeaderMap, HeaderValue, Uri};
 
 use super::refusal::HttpRefusal;
+use super::rules::RuleHeaders;
 
 /// Which Hosts and Origins are served.
 #[derive(Clone, Debug, Default)]
@@ -49,13 +50,13 @@ impl Guard {
     }
 
     /// Checks the Host and Origin of a request.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HttpRefusal> {
+    pub(super) fn check(&self, uri: &Uri, headers: &RuleHeaders<'_>) -> Result<(), HttpRefusal> {
         let host = || host_of(uri, headers);
         if self.loopback_only && !host().is_some_and(|host| self.serves_host(host)) {
             let reason = "this Host is not served here; use localhost, or allow the host";
             return Err(HttpRefusal::Forbidden(reason));
         }
-        match headers.get(ORIGIN) {
+        match headers.origin {
             Some(origin) if !self.serves_origin(origin, host()) => {
                 Err(HttpRefusal::Forbidden("pages of this origin are not served; allow the origin"))
             }
@@ -125,10 +126,10 @@ impl Guard {
     }
 }
 
-fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
+fn host_of<'a>(uri: &'a Uri, headers: &RuleHeaders<'a>) -> Option<&'a str> {
     // HTTP/2 carries it in the address; a Host header that contradicts it changes nothing.
     let authority = uri.authority().map(http::uri::Authority::as_str);
-    authority.or_else(|| headers.get(HOST)?.to_str().ok())
+    authority.or_else(|| headers.host?.to_str().ok())
 }
 
 fn without_port(host: &str) -> &str {
@@ -142,6 +143,8 @@ fn without_port(host: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use http::header::HOST;
+
     use super::*;
 
     fn check(guard: &Guard, host: &str, origin: Option<&str>) -> bool {
@@ -150,7 +153,7 @@ mod tests {
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        guard.check(&Uri::from_static("/"), &headers).is_ok()
+        guard.check(&Uri::from_static("/"), &RuleHeaders::of(&headers)).is_ok()
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::refusal::HttpRefusal;
 use super::request_body;
 use super::request_future::{DISCARDED, RequestExchange};
 use super::response::{Dispatched, HttpResponse, tap_reply};
-use super::rules;
+use super::rules::{self, RuleHeaders};
 use super::service::Route;
 use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
@@ -85,7 +85,8 @@ impl RequestExchange {
         let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
             return failed();
         };
-        let mut route = self.state.route(&request, &self.remote);
+        let headers = RuleHeaders::of(request.headers());
+        let mut route = self.state.route(&request, &headers, &self.remote);
         // The fallback and a WebSocket need the whole request.
         let is_kept = self.state.http.fallback.is_some() || request.headers().contains_key(UPGRADE);
         let mut connection = match is_kept {
@@ -149,7 +150,8 @@ impl RequestExchange {
         match (self.state.upgrade(request, &self.remote), decision) {
             (Route::Message, HeadDecision::Continue) => {
                 let method = connection.http_method().cloned().unwrap_or_default();
-                self.state.check_message(&method, connection.headers())
+                let headers = connection.headers();
+                self.state.check_message(&method, headers, RuleHeaders::of(headers).is_json())
             }
             (route, _) => route,
         }

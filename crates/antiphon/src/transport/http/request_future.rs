@@ -24,7 +24,7 @@ use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::request_body::{self, BodyChunk};
 use super::response::{self, Dispatched, HttpResponse};
-use super::rules;
+use super::rules::{self, RuleHeaders};
 use super::service::{HttpService, Route, ServiceState};
 use crate::BoxFuture;
 use crate::connection::{Connection, HttpHead, HttpRequestHead};
@@ -225,14 +225,16 @@ impl RequestExchange {
     /// Decides by the head which part of the service takes a request.
     fn route<B>(&self, request: &mut Request<B>) -> Route {
         let Self { state, remote } = self;
-        let mut route = state.route(request, remote);
-        if let Route::Message = route {
-            route = state.upgrade(request, remote);
+        let headers = RuleHeaders::of(request.headers());
+        let is_json = headers.is_json();
+        match state.route(request, &headers, remote) {
+            Route::Message => {}
+            other => return other,
         }
-        if let Route::Message = route {
-            route = state.check_message(request.method(), request.headers());
+        match state.upgrade(request, remote) {
+            Route::Message => state.check_message(request.method(), request.headers(), is_json),
+            other => other,
         }
-        route
     }
 
     /// Reads the body and serves the message.

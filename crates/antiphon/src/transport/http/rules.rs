@@ -4,31 +4,59 @@
 //! not to the other.
 
 use antiphon_core::Limits;
-use http::header::{CONTENT_TYPE, HOST};
-use http::{HeaderMap, Request, Version};
+use http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use http::{HeaderMap, HeaderValue, Version};
 
 use super::refusal::HttpRefusal;
 
-/// Checks that a request of HTTP/1.1 has one Host, and any other at most one (RFC 9112, section 3.2):
-/// two readers could each use another one.
-pub(super) fn one_host<B>(request: &Request<B>, is_required: bool) -> Result<(), HttpRefusal> {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (_, Some(_)) => Err(HttpRefusal::InvalidHost("a request has one Host header; send one")),
-        (None, None) if is_required && request.version() == Version::HTTP_11 => {
-            Err(HttpRefusal::InvalidHost("a request of HTTP/1.1 has a Host header; send one"))
+/// The headers that the rules read. They are found in one pass, because a lookup by name hashes it: three
+/// lookups cost some 300 instructions, the pass over a small head 100.
+#[derive(Default)]
+pub(super) struct RuleHeaders<'a> {
+    pub(super) host: Option<&'a HeaderValue>,
+    has_two_hosts: bool,
+    pub(super) origin: Option<&'a HeaderValue>,
+    content_type: Option<&'a HeaderValue>,
+}
+
+impl<'a> RuleHeaders<'a> {
+    /// Finds the headers. Of several with one name, the first one counts.
+    pub(super) fn of(headers: &'a HeaderMap) -> Self {
+        let mut found = Self::default();
+        for (name, value) in headers {
+            if *name == HOST {
+                found.has_two_hosts = found.host.is_some();
+                found.host = found.host.or(Some(value));
+            } else if *name == CONTENT_TYPE {
+                found.content_type = found.content_type.or(Some(value));
+            } else if *name == ORIGIN {
+                found.origin = found.origin.or(Some(value));
+            }
         }
-        _ => Ok(()),
+        found
+    }
+
+    /// Checks that a request of HTTP/1.1 has one Host, and any other at most one (RFC 9112, section
+    /// 3.2): two readers could each use another one.
+    pub(super) fn one_host(&self, version: Version, is_required: bool) -> Result<(), HttpRefusal> {
+        if self.has_two_hosts {
+            return Err(HttpRefusal::InvalidHost("a request has one Host header; send one"));
+        }
+        if self.host.is_none() && is_required && version == Version::HTTP_11 {
+            let reason = "a request of HTTP/1.1 has a Host header; send one";
+            return Err(HttpRefusal::InvalidHost(reason));
+        }
+        Ok(())
+    }
+
+    /// Whether the body is a JSON-RPC message by its type. A type that an HTML form can send is not, or a
+    /// foreign page could post past CORS.
+    pub(super) fn is_json(&self) -> bool {
+        self.content_type.is_some_and(|value| is_json_type(value.as_bytes()))
     }
 }
 
-/// Whether the body is a JSON-RPC message by its type. A type that an HTML form can send is not, or a
-/// foreign page could post past CORS.
-pub(super) fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|value| is_json_type(value.as_bytes()))
-}
-
-/// Like [`is_json`], for the value of the header.
+/// Like [`RuleHeaders::is_json`], for the value of the header.
 pub(super) fn is_json_type(value: &[u8]) -> bool {
     // The common spelling.
     if value == b"application/json" {
@@ -53,12 +81,12 @@ mod tests {
 
     #[test]
     fn a_request_has_one_host() {
-        let has = |hosts: &[&str], version, is_required| {
-            let mut request = Request::builder().version(version);
+        let has = |hosts: &[&'static str], version, is_required| {
+            let mut headers = HeaderMap::new();
             for host in hosts {
-                request = request.header(HOST, *host);
+                headers.append(HOST, HeaderValue::from_static(host));
             }
-            one_host(&request.body(()).unwrap(), is_required).is_ok()
+            RuleHeaders::of(&headers).one_host(version, is_required).is_ok()
         };
         assert!(has(&["a"], Version::HTTP_11, true));
         assert!(has(&[], Version::HTTP_11, false));

@@ -24,7 +24,7 @@ use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::request_future::RequestFuture;
 use super::response::{self, HttpResponse};
-use super::rules;
+use super::rules::RuleHeaders;
 use super::settings::{HttpSettings, TextPage};
 use crate::BoxFuture;
 use crate::dialect::Dialect;
@@ -194,10 +194,16 @@ impl HttpService {
 impl ServiceState {
     /// Checks Host, Origin and path.
     #[inline]
-    pub(super) fn route<B>(&self, request: &Request<B>, remote: &Remote) -> Route {
+    pub(super) fn route<B>(
+        &self,
+        request: &Request<B>,
+        headers: &RuleHeaders<'_>,
+        remote: &Remote,
+    ) -> Route {
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
-        if let Err(refusal) = rules::one_host(request, is_required)
-            .and_then(|()| self.http.guard.check(request.uri(), request.headers()))
+        if let Err(refusal) = headers
+            .one_host(request.version(), is_required)
+            .and_then(|()| self.http.guard.check(request.uri(), headers))
         {
             return Route::Refuse(refusal);
         }
@@ -229,7 +235,12 @@ impl ServiceState {
 
     /// Checks the method and content type of a message.
     #[inline]
-    pub(super) fn check_message(&self, method: &Method, headers: &HeaderMap) -> Route {
+    pub(super) fn check_message(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        is_json: bool,
+    ) -> Route {
         if method == Method::OPTIONS
             && let Some(headers) = self.http.guard.preflight(headers)
         {
@@ -243,7 +254,7 @@ impl ServiceState {
                 _ => Route::Refuse(HttpRefusal::MethodNotAllowed),
             };
         }
-        match rules::is_json(headers) {
+        match is_json {
             true => Route::Message,
             false => Route::Refuse(HttpRefusal::UnsupportedMediaType),
         }
