@@ -12,7 +12,6 @@ mod client;
 mod connection;
 mod context;
 mod current_trace;
-mod decimal;
 mod dialect;
 mod endpoint;
 mod engine;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The layers from left to right, each with its modules in order. A module uses only modules before
 /// it, so there is no cycle, within a layer either.
 const LAYERS: [(&str, &[&str]); 8] = [
-    ("io", &["decimal", "same_type", "log_excerpt", "catch_unwind", "io"]),
+    ("io", &["same_type", "log_excerpt", "catch_unwind", "io"]),
     (
         "service vocabulary",
         &[

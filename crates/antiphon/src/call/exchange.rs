@@ -12,7 +12,6 @@ use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
 use bytes::{BufMut, BytesMut};
 
 use super::{BatchEntry, CallError, Invocation};
-use crate::decimal::Decimal;
 
 /// The results of the calls of a batch, in the order of the calls.
 pub(crate) type BatchResults = Vec<Result<RawJson, CallError>>;
@@ -77,7 +76,7 @@ pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
 /// Like [`encode_id`], for a counted id, without the creation of an [`Id`].
 pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
-    out.extend_from_slice(Decimal::new(id).as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(id).as_bytes());
     out.put_u8(b'}');
 }
 

@@ -367,7 +367,7 @@ async fn over_http_both_sides_report_that_there_are_no_subscriptions() {
     assert!(matches!(refused, Err(CallError::NoWayBack("http"))));
     let called = within(client.call::<RawJson>("subscribe_endless", ()).into_future()).await;
     let Err(CallError::Rpc(error)) = called else { panic!("{called:?}") };
-    assert!(error.data.unwrap().as_str().contains("connect by WebSocket"));
+    assert!(error.data.unwrap().as_str().contains("use a WebSocket"));
 }
 
 #[tokio::test]

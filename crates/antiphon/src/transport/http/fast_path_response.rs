@@ -7,7 +7,6 @@ use bytes::{Bytes, BytesMut};
 use super::date;
 use super::refusal::HttpRefusal;
 use super::response::Dispatched;
-use crate::decimal::Decimal;
 use crate::engine::ReplyTail;
 use crate::io::write_buffer::{LARGE, WriteBuffer};
 
@@ -89,5 +88,5 @@ pub(super) fn write_refusal(refusal: HttpRefusal, out: &mut BytesMut) {
 }
 
 fn write_number(number: usize, out: &mut BytesMut) {
-    out.extend_from_slice(Decimal::new(number as u64).as_bytes());
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }

@@ -9,13 +9,12 @@ use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, TRANS
 use http::uri::Scheme;
 use http::{HeaderMap, HeaderValue, Uri};
 
-use crate::decimal::{Decimal, MAX_DIGITS};
 use crate::endpoint::web_port;
 use crate::io::buffer_pool::{self, PooledBuffer};
 use crate::transport::http::header_values::lists;
 
 /// The digits of the largest length, and the empty line.
-const LENGTH_ROOM: usize = MAX_DIGITS + 4;
+const LENGTH_ROOM: usize = 20 + 4;
 
 /// The head of every request to one address.
 #[derive(Debug)]
@@ -56,7 +55,8 @@ impl RequestHead {
 
     /// Writes the head before the message. Returns the complete request.
     pub(super) fn finish(&self, mut buffer: RequestBuffer) -> PooledBuffer {
-        let length = Decimal::new(buffer.message().len() as u64);
+        let mut digits = itoa::Buffer::new();
+        let length = digits.format(buffer.message().len());
         let digits = length.as_bytes();
         let start = buffer.room - self.text.len() - digits.len() - 4;
         let (head, rest) = buffer.bytes[start..buffer.room].split_at_mut(self.text.len());
