@@ -9,7 +9,7 @@ use crate::BoxFuture;
 /// The future of a handler, with its panics caught. The panic message goes to the log, never to the peer.
 pub(crate) struct CatchUnwind<T>(Option<BoxFuture<'static, T>>);
 
-/// The handler panicked.
+/// The handler, or other code of the application, panicked.
 #[derive(Debug)]
 pub(crate) struct Panicked;
 
@@ -89,6 +89,15 @@ impl<T> Drop for CatchUnwind<T> {
 
 fn report(panic: Box<dyn Any + Send>) {
     end_panic(panic, |text| tracing::error!(panic = text, "a handler panicked"));
+}
+
+/// Runs code of the application that must not take its caller down. A panic is logged with the name
+/// of the code, and is the error.
+pub(crate) fn guarded<T>(name: &'static str, run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
+        end_panic(panic, |text| tracing::error!(panic = text, "{name} panicked"));
+        Panicked
+    })
 }
 
 /// Passes the panic message to `report`, and drops the payload.

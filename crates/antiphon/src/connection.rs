@@ -14,7 +14,8 @@ use http::{Extensions, HeaderMap, Method};
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
-    /// `stdio`, `exec`, `memory`.
+    /// `stdio`, `exec`, `memory`. `custom` for transports of the application, unless it gives another
+    /// name.
     pub transport: &'static str,
     /// The address of the peer, if the transport has addresses.
     pub remote: Option<SocketAddr>,

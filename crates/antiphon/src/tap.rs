@@ -2,14 +2,13 @@
 //!
 //! It cannot change, delay or drop a message. Without a tap, messages are not copied or timed.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use antiphon_core::{Payload, Rules, decode};
 use bytes::Bytes;
 
-use crate::catch_unwind::end_panic;
+use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
 
 /// Observes the messages of a server or a client. Every `Fn(&TappedMessage)` is a tap.
@@ -103,21 +102,18 @@ impl Taps {
     }
 
     /// Reports a connection that opens. It must not be served after a panic.
-    pub(crate) fn opened(&self, connection: &Connection) -> Result<(), TapPanicked> {
-        self.guarded(|tap| tap.opened(connection))
+    pub(crate) fn opened(&self, connection: &Connection) -> Result<(), Panicked> {
+        self.show_guarded(|tap| tap.opened(connection))
     }
 
     /// Reports the end of a connection. A panic must not keep the rest of the end from happening.
     pub(crate) fn closed(&self, connection: &Connection, reason: &str) {
-        let _ = self.guarded(|tap| tap.closed(connection, reason));
+        let _ = self.show_guarded(|tap| tap.closed(connection, reason));
     }
 
-    fn guarded(&self, show: impl FnOnce(&dyn Tap)) -> Result<(), TapPanicked> {
+    fn show_guarded(&self, show: impl FnOnce(&dyn Tap)) -> Result<(), Panicked> {
         let Some(tap) = &self.0 else { return Ok(()) };
-        catch_unwind(AssertUnwindSafe(|| show(&**tap))).map_err(|panic| {
-            end_panic(panic, |text| tracing::error!(panic = text, "the tap panicked"));
-            TapPanicked
-        })
+        guarded("the tap", || show(&**tap))
     }
 }
 
@@ -126,7 +122,3 @@ impl Taps {
 fn show(tap: &dyn Tap, direction: Direction, bytes: &[u8], connection: &Connection) {
     tap.message(&TappedMessage { direction, bytes, connection, at: SystemTime::now() });
 }
-
-/// The tap of the application panicked.
-#[derive(Debug)]
-pub(crate) struct TapPanicked;

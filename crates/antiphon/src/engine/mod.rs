@@ -23,4 +23,4 @@ pub(crate) use reply_buffer::{ReplyBuffer, ReplyTail};
 pub use responder::Responder;
 pub(crate) use run::{Run, RunState, short_id};
 pub(crate) use run_control::{EndRun, RunControl};
-pub(crate) use settings::{OnConnect, OnConnectPanicked, Settings};
+pub(crate) use settings::{OnConnect, Settings};

@@ -1,11 +1,10 @@
 //! The settings of a server or client, shared by all its connections.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use antiphon_core::{Limits, Rules};
 
-use crate::catch_unwind::end_panic;
+use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
 use crate::dialect::{Cancellation, Dialect, ProgressStyle};
 use crate::tap::Taps;
@@ -22,10 +21,6 @@ pub(crate) struct Settings {
     pub(crate) tap: Taps,
     pub(crate) on_connect: Option<OnConnect>,
 }
-
-/// The error of an `on_connect` that panicked. The connection or request must not be served.
-#[derive(Debug)]
-pub(crate) struct OnConnectPanicked;
 
 impl Settings {
     /// Plain JSON-RPC within these limits.
@@ -48,7 +43,7 @@ impl Settings {
 
     /// Runs `on_connect` of the application on the facts of a connection or request.
     #[inline]
-    pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
+    pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), Panicked> {
         match &self.on_connect {
             Some(on_connect) => complete(on_connect, facts),
             None => Ok(()),
@@ -58,9 +53,6 @@ impl Settings {
 
 /// Apart, so that a request without `on_connect` does not pay for it.
 #[inline(never)]
-fn complete(on_connect: &OnConnect, facts: &mut Connection) -> Result<(), OnConnectPanicked> {
-    catch_unwind(AssertUnwindSafe(|| on_connect(facts))).map_err(|panic| {
-        end_panic(panic, |text| tracing::error!(panic = text, "`on_connect` panicked"));
-        OnConnectPanicked
-    })
+fn complete(on_connect: &OnConnect, facts: &mut Connection) -> Result<(), Panicked> {
+    guarded("`on_connect`", || on_connect(facts))
 }

@@ -172,8 +172,8 @@ impl fmt::Debug for RateLimit {
 enum RateKey<'a> {
     Identity(&'a str),
     Address(IpAddr),
-    /// A connection without an address, identified by its location in memory.
-    Connection(usize),
+    /// A connection without an address.
+    Connection(u64),
 }
 
 impl<'a> RateKey<'a> {
@@ -181,9 +181,7 @@ impl<'a> RateKey<'a> {
         match (cx.identity(), cx.connection().remote, cx.peer()) {
             (Some(identity), ..) => Self::Identity(identity.name()),
             (None, Some(address), _) => Self::Address(network(address.ip())),
-            (None, None, Ok(peer)) => {
-                Self::Connection(std::ptr::from_ref(peer.connection()).addr())
-            }
+            (None, None, Ok(peer)) => Self::Connection(peer.connection().id()),
             (None, None, Err(_)) => Self::Connection(0),
         }
     }

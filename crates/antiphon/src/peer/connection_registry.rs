@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::BoxFuture;
 use crate::call::{Peer, Stop};
@@ -128,6 +129,11 @@ impl ConnectionRegistry {
     /// Cancelled when the time to finish is over: every unanswered request should get an error now.
     pub(crate) fn expiring(&self) -> CancellationToken {
         self.0.expiring.clone()
+    }
+
+    /// A token that keeps a shutdown waiting until it is dropped.
+    pub(crate) fn hold(&self) -> TaskTrackerToken {
+        self.0.tasks.token()
     }
 
     /// Cancelled when the shutdown begins.

@@ -9,7 +9,6 @@
 //! limits are reached, requests are queued or rejected instead (contract 4). A paused reader still reads
 //! a few frames ahead, so that it detects the end of the connection.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
@@ -25,7 +24,7 @@ use super::transport::{AtEof, LineFrames, Transport, TransportError, Wire};
 use super::watchdog::{Activity, Liveness, Watchdog};
 use super::writer::Writer;
 use crate::call::{Peer, Stop};
-use crate::catch_unwind::end_panic;
+use crate::catch_unwind::{Panicked, guarded};
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
 use crate::router::Router;
@@ -50,6 +49,8 @@ pub(crate) fn connect<T: Transport>(
 ) -> (Peer, impl Future<Output = Arc<str>> + Send) {
     let ConnectionConfig { handler, settings } = config;
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
+    // Assigned before anyone can clone the facts, so that every clone has the same number.
+    let _ = wire.facts.id();
     let shared = Arc::new(Shared::new(wire.facts, settings.clone(), handler.is_none()));
     let peer = Peer::new(shared.clone());
     // Panics are caught here because an accept loop makes connections: it must go on.
@@ -86,12 +87,9 @@ pub(crate) fn connect<T: Transport>(
 
 /// Returns the handler of this connection. If creating it panics, the connection ends at once.
 fn for_connection(handler: Arc<dyn Handler>, peer: &Peer) -> Arc<dyn Handler> {
-    match catch_unwind(AssertUnwindSafe(|| handler.for_connection(peer))) {
+    match guarded("creating the handler of a connection", || handler.for_connection(peer)) {
         Ok(own) => own.unwrap_or(handler),
-        Err(panic) => {
-            end_panic(panic, |text| {
-                tracing::error!(panic = text, "creating the handler of a connection panicked");
-            });
+        Err(Panicked) => {
             peer.stop(Stop::Now);
             Arc::new(Router::new())
         }

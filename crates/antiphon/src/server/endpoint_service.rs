@@ -213,6 +213,7 @@ impl SourceKind {
             Self::Unix(_) => None,
             Self::Foreign(listener) => listener.local_addr(),
         };
-        address.is_some_and(|address| address.ip().is_loopback())
+        // An IPv4 address may be mapped to IPv6.
+        address.is_some_and(|address| address.ip().to_canonical().is_loopback())
     }
 }

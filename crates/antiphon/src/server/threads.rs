@@ -10,6 +10,7 @@ use std::thread;
 use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::Endpoint;
 use super::listener::{Listener, SharedListener};
@@ -27,6 +28,8 @@ pub(super) fn start(
     service: &WireService,
 ) -> io::Result<Threads> {
     let end = CancellationToken::new();
+    // Before the loop: if a later thread cannot start, those that run must end.
+    let guard = end.clone().drop_guard();
     for number in 0..threads {
         let shared: io::Result<Vec<_>> = listeners
             .iter()
@@ -34,18 +37,21 @@ pub(super) fn start(
             .map(|(endpoint, listener)| listener.map(|listener| (endpoint, listener)))
             .collect();
         let (shared, service, end) = (shared?, service.clone(), end.clone());
+        // A shutdown is complete when no thread listens any more: the address can be bound again then.
+        let listening = service.registry.hold();
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new()
             .name(format!("antiphon-{}", number + 1))
-            .spawn(move || runtime.block_on(accept(shared, service, end)))?;
+            .spawn(move || runtime.block_on(accept(shared, service, end, listening)))?;
     }
-    Ok(Threads { _end: end.drop_guard() })
+    Ok(Threads { _end: guard })
 }
 
 async fn accept(
     shared: Vec<(Option<Endpoint>, SharedListener)>,
     service: WireService,
     end: CancellationToken,
+    listening: TaskTrackerToken,
 ) {
     let stopping = service.registry.stopping();
     let mut acceptors = JoinSet::new();
@@ -60,6 +66,7 @@ async fn accept(
         () = end.cancelled() => {}
     }
     acceptors.shutdown().await;
+    drop(listening);
     // The connections of this thread finish here, so its runtime must run until the server has ended.
     end.cancelled().await;
 }

@@ -8,8 +8,9 @@ use futures_util::FutureExt as _;
 
 use crate::BoxFuture;
 use crate::call::Invocation;
+use crate::catch_unwind::Panicked;
 use crate::context::Context;
-use crate::engine::{OnConnectPanicked, Settings};
+use crate::engine::Settings;
 use crate::peer::{
     ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
     is_clean_end,
@@ -42,7 +43,7 @@ impl WireService {
             Ok((registered, connection)) => {
                 Box::pin(connection.map(move |_reason| drop((registered, permit))))
             }
-            Err(OnConnectPanicked) => Box::pin(std::future::ready(())),
+            Err(Panicked) => Box::pin(std::future::ready(())),
         }
     }
 
@@ -76,8 +77,7 @@ impl WireService {
     fn open<T: Transport>(
         &self,
         mut wire: Wire<T>,
-    ) -> Result<(RegisteredPeer, impl Future<Output = Arc<str>> + Send + use<T>), OnConnectPanicked>
-    {
+    ) -> Result<(RegisteredPeer, impl Future<Output = Arc<str>> + Send + use<T>), Panicked> {
         self.settings.complete(&mut wire.facts)?;
         let (peer, connection) = connect(wire, self.config(self.handler.clone()));
         Ok((self.registry.enter(&peer), connection))

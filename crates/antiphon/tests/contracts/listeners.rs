@@ -1,5 +1,6 @@
 //! Listeners that the application has made: every protocol on each of them, and what cannot be served.
 
+use std::future::IntoFuture as _;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -650,4 +651,35 @@ async fn a_request_without_a_host_is_refused_on_every_listener() {
         let reply = within(message(&mut stream)).await;
         assert!(reply.starts_with("HTTP/1.1 400"), "{kind}: {reply}");
     }
+}
+
+/// A shutdown waits until no thread listens, so that the address is free when it returns.
+#[tokio::test]
+async fn the_address_is_free_after_a_shutdown_of_several_threads() {
+    let endpoint = Server::bind("tcp://127.0.0.1:0").await.unwrap().endpoints()[0].to_string();
+    for _ in 0..20 {
+        let server = Server::bind(&endpoint).await.unwrap().threads(4);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server.serve_until(ping(), async { drop(stopped.await) }));
+        let client = connect(&endpoint).await;
+        within(client.call::<String>("ping", ()).into_future()).await.unwrap();
+        within(client.close()).await;
+        drop(stop);
+        within(serving).await.unwrap().unwrap();
+    }
+}
+
+/// An IPv4 loopback address that is mapped to IPv6 is a loopback address too.
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_mapped_loopback_address_refuses_foreign_hosts() {
+    let server = Server::bind("http://[::ffff:127.0.0.1]:0").await.unwrap();
+    let endpoint = server.endpoints()[0].to_string();
+    let port = endpoint.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
+    tokio::spawn(server.serve(ping()));
+    let mut stream = dial(&format!("http://127.0.0.1:{port}")).await;
+    let head = "GET / HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let response = String::from_utf8(rest(&mut stream).await).unwrap();
+    assert!(response.starts_with("HTTP/1.1 403"), "{response}");
 }

@@ -335,3 +335,21 @@ async fn closed_is_ready_when_the_server_stops() {
         within(client.peer().unwrap().closed()).await;
     }
 }
+
+#[tokio::test]
+async fn a_clone_of_the_connection_has_its_number() {
+    for wire in duplex_wires() {
+        let (server, address) = on(wire).await;
+        tokio::spawn(server.serve_with(|connection, _peer| {
+            let kept = connection.clone();
+            Router::new().method("ids", move |(): (), cx: Context| {
+                let ids = (kept.id(), cx.connection().id());
+                async move { Ok(ids) }
+            })
+        }));
+        let client = connect(&address).await;
+        let call = client.call::<(u64, u64)>("ids", ());
+        let (kept, own) = within(call.into_future()).await.unwrap();
+        assert_eq!(kept, own, "{wire}");
+    }
+}

@@ -82,7 +82,7 @@ impl Guard {
             || name
                 .trim_matches(['[', ']'])
                 .parse()
-                .is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+                .is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback());
         loopback || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name) || known == host)
     }
 
