@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::http::{
@@ -662,6 +662,38 @@ async fn no_notification_is_lost_however_the_stream_begins() {
             assert_eq!(events.last().unwrap()["result"], "done");
         }
     }
+}
+
+/// A policy that numbers the events can resume a stream only if the numbers are in its order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn events_are_made_in_the_order_of_the_stream() {
+    const COUNT: u64 = 2_000;
+    let router = Router::new().method("many", |(): (), cx: Context| async move {
+        let tasks = [0; 4].map(|_| {
+            let notifying = cx.clone();
+            tokio::spawn(async move {
+                for item in 0..COUNT / 4 {
+                    notifying.notify("item", [item]).await?;
+                }
+                Ok::<_, CallError>(())
+            })
+        });
+        for task in tasks {
+            task.await.map_err(|_| ErrorObject::internal_error())??;
+        }
+        Ok::<_, ErrorObject>("done")
+    });
+    let made = AtomicU64::new(0);
+    let options = EventStreamOptions::new().event(move |message| {
+        let id = made.fetch_add(1, Ordering::Relaxed);
+        // Another thread may now overtake, unless it has to wait.
+        std::thread::yield_now();
+        ServerSentEvent::data(message).id(id.to_string())
+    });
+    let address = serving(Streams(options), Limits::default(), router).await;
+    let text = text(post(&web(false), &address, &request(1, "many", "[]")).await).await;
+    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    assert!(ids.map(|id| id.parse::<u64>().unwrap()).eq(0..=COUNT));
 }
 
 /// No event has been sent, so there is no stream yet.
