@@ -667,7 +667,7 @@ async fn no_notification_is_lost_however_the_stream_begins() {
 /// A policy that numbers the events can resume a stream only if the numbers are in its order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn events_are_made_in_the_order_of_the_stream() {
-    const COUNT: u64 = 2_000;
+    const COUNT: u64 = 20_000;
     let router = Router::new().method("many", |(): (), cx: Context| async move {
         let tasks = [0; 4].map(|_| {
             let notifying = cx.clone();

@@ -132,7 +132,7 @@ fn read_objects<T, const N: usize>(
         true
     };
     if from_slice(text, Values(push)).is_none() {
-        objects.clear();
+        return Vec::new();
     }
     objects
 }
