@@ -40,8 +40,8 @@ pub struct Limits {
     /// The maximum size of a response, or of all responses of a batch together, in bytes. Enforced by
     /// the dispatcher.
     pub response_bytes: usize,
-    /// The maximum number of queued bytes on one connection. Senders wait beyond it. Enforced by the
-    /// writer.
+    /// The maximum number of queued bytes on one connection, or of one stream of server-sent events.
+    /// Senders wait beyond it. Enforced by the writer, and by the queue of the stream.
     pub write_queue_bytes: usize,
     /// The maximum number of open connections of a server. Enforced by the acceptor.
     pub connections: usize,

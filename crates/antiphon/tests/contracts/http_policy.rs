@@ -7,8 +7,8 @@ use std::time::Duration;
 use antiphon::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use antiphon::http::{HeaderValue, Method, Response, StatusCode};
 use antiphon::transport::http::{
-    EventSender, EventStream, EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome,
-    HttpPolicy, HttpRefusal, MessageDecision, MessageVersion, ServerSentEvent,
+    EventError, EventSender, EventStream, EventStreamOptions, HeadDecision, HttpBody, HttpMessage,
+    HttpOutcome, HttpPolicy, HttpRefusal, MessageDecision, MessageVersion, ServerSentEvent,
 };
 use antiphon::{CallError, Client, Connection, Context, Dialect, Limits, ProgressStyle, Router};
 use serde_json::json;
@@ -292,48 +292,106 @@ async fn open_stream(address: &str, call: &str) -> BufReader<TcpStream> {
     stream
 }
 
-/// Notifies once, then holds as `hold` does.
-fn notifying_hold() -> (Router, mpsc::Receiver<()>, Arc<Notify>, mpsc::Receiver<()>) {
+/// A method that notifies once and then holds as `hold` does.
+struct NotifyingHold {
+    router: Router,
+    /// The stream of the call that has notified.
+    sender: mpsc::UnboundedReceiver<EventSender>,
+    entered: mpsc::Receiver<()>,
+    release: Arc<Notify>,
+    gone: mpsc::Receiver<()>,
+}
+
+fn notifying_hold() -> NotifyingHold {
     let held = holding();
     let inner = Arc::new(held.router);
+    let (tell, sender) = mpsc::unbounded_channel();
     let router = Router::new().method("hold", move |(): (), cx: Context| {
-        let inner = inner.clone();
+        let (inner, tell) = (inner.clone(), tell.clone());
         async move {
             cx.notify("held", ()).await?;
+            let _ = tell.send(cx.extensions().get::<EventSender>().unwrap().clone());
             let call = antiphon::Invocation::new("hold", None);
             antiphon::Handler::call(&inner, call, cx).await
         }
     });
-    (router, held.entered, held.release, held.gone)
+    let (entered, release, gone) = (held.entered, held.release, held.gone);
+    NotifyingHold { router, sender, entered, release, gone }
 }
 
 #[tokio::test]
 async fn a_client_that_disconnects_cancels_the_call_where_the_policy_says_so() {
-    let (router, mut entered, _release, mut gone) = notifying_hold();
+    let mut hold = notifying_hold();
     let options = EventStreamOptions::new();
-    let address = with_policy(Streams(options), Limits::default(), router).await;
+    let address = with_policy(Streams(options), Limits::default(), hold.router).await;
     let stream = open_stream(&address, &post("/", JSON, &request(1, "hold", "[]"))).await;
-    within(entered.recv()).await.unwrap();
+    within(hold.entered.recv()).await.unwrap();
     drop(stream);
-    within(gone.recv()).await.expect("the call is cancelled");
+    within(hold.gone.recv()).await.expect("the call is cancelled");
 }
 
 #[tokio::test]
 async fn a_call_runs_on_after_a_disconnect_where_the_policy_says_so() {
-    let (router, mut entered, release, _gone) = notifying_hold();
+    let mut hold = notifying_hold();
     let (sent, mut messages) = mpsc::unbounded_channel();
     let options = EventStreamOptions::new().cancel_on_disconnect(false).event(move |message| {
         sent.send(message.clone()).unwrap();
         ServerSentEvent::data(message)
     });
-    let address = with_policy(Streams(options), Limits::default(), router).await;
+    let address = with_policy(Streams(options), Limits::default(), hold.router).await;
     let stream = open_stream(&address, &post("/", JSON, &request(1, "hold", "[]"))).await;
-    within(entered.recv()).await.unwrap();
+    within(hold.entered.recv()).await.unwrap();
+    let sender = within(hold.sender.recv()).await.unwrap();
     drop(stream);
     within(messages.recv()).await.unwrap();
-    release.notify_one();
+    // The server has seen the disconnect.
+    within(sender.closed()).await;
+    hold.release.notify_one();
     let reply = within(messages.recv()).await.unwrap();
     assert!(reply.windows(6).any(|window| window == b"\"held\""), "{reply:?}");
+}
+
+/// Reports how many entries it sees.
+struct Counts(mpsc::UnboundedSender<usize>);
+
+impl HttpPolicy for Counts {
+    fn on_message(&self, _: &mut Connection, message: &HttpMessage) -> MessageDecision {
+        self.0.send(message.entries().len()).unwrap();
+        MessageDecision::Dispatch
+    }
+}
+
+#[tokio::test]
+async fn a_policy_sees_no_entries_of_a_batch_over_the_limit() {
+    let (tell, mut counts) = mpsc::unbounded_channel();
+    let limits = Limits { batch_entries: 2, ..Limits::default() };
+    let address = with_policy(Counts(tell), limits, small()).await;
+    for (batch, seen, replied) in [("[0,0]", 2, "-32600"), ("[0,0,0]", 0, "-32010")] {
+        let response = exchange(&address, &post("/", JSON, batch)).await;
+        assert!(response.contains(replied), "{response}");
+        assert_eq!(counts.recv().await, Some(seen));
+    }
+}
+
+/// Two events fit into the queue by their number, but not by their bytes.
+#[tokio::test]
+async fn a_handler_waits_where_the_queued_bytes_reach_their_limit() {
+    let router = Router::new().method("two", |(): (), cx: Context| async move {
+        let (first, second) = tokio::join!(
+            biased;
+            cx.notify("first", ["x".repeat(100)]),
+            async {
+                let sender = cx.extensions().get::<EventSender>().unwrap();
+                sender.try_send(&ServerSentEvent::data("\"second\""))
+            }
+        );
+        first?;
+        Ok(second == Err(EventError::Full))
+    });
+    let limits = Limits { write_queue_bytes: 100, ..Limits::default() };
+    let address = with_policy(Streams(EventStreamOptions::new()), limits, router).await;
+    let response = exchange(&address, &post("/", JSON, &request(1, "two", "[]"))).await;
+    assert!(response.contains("\"result\":true"), "{response}");
 }
 
 #[tokio::test]
@@ -343,7 +401,10 @@ async fn a_client_that_does_not_read_is_stopped() {
         let over = over.clone();
         async move {
             let text = "x".repeat(100_000);
-            while cx.notify("flood", [&text]).await.is_ok() {}
+            let sender = cx.extensions().get::<EventSender>().unwrap();
+            while !sender.is_closed() {
+                cx.notify("flood", [&text]).await?;
+            }
             over.send(()).await.unwrap();
             Ok(())
         }

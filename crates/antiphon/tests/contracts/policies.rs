@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::http::{
@@ -94,13 +94,18 @@ impl Drop for Told {
 /// Methods that notify, and what the test sees of them.
 struct Notifying {
     router: Router,
-    /// `hold` has notified and waits.
-    entered: mpsc::UnboundedReceiver<()>,
+    /// `hold` has notified and waits. With the stream of its call.
+    entered: mpsc::UnboundedReceiver<Option<EventSender>>,
     release: Arc<Notify>,
     /// The result of the notification of `hold` after it was released.
     notified: mpsc::UnboundedReceiver<Result<(), CallError>>,
     /// A handler has ended, or was dropped.
     ended: mpsc::UnboundedReceiver<()>,
+}
+
+/// The sender of the stream of a call over HTTP.
+fn stream_of(cx: &Context) -> Option<EventSender> {
+    cx.extensions().get::<EventSender>().cloned()
 }
 
 fn notifying() -> Notifying {
@@ -117,7 +122,7 @@ fn notifying() -> Notifying {
             async move {
                 let _told = told;
                 cx.notify("note", [0]).await?;
-                let _ = enter.send(());
+                let _ = enter.send(stream_of(&cx));
                 go.notified().await;
                 let _ = note.send(cx.notify("note", [1]).await);
                 Ok::<_, ErrorObject>("held")
@@ -128,6 +133,10 @@ fn notifying() -> Notifying {
             async move {
                 let _told = told;
                 for item in 0..n {
+                    // Where the handler outlives its client, a notification does not fail.
+                    if stream_of(&cx).is_some_and(|stream| stream.is_closed()) {
+                        break;
+                    }
                     cx.notify("item", [item]).await?;
                 }
                 Ok::<_, ErrorObject>("done")
@@ -386,12 +395,13 @@ async fn a_handler_outlives_its_client_where_the_policy_lets_it() {
         let address = serving(Streams(options), Limits::default(), notifying.router).await;
         let client = web(http2);
         let mut response = post(&client, &address, &request(1, "hold", "[]")).await;
-        within(notifying.entered.recv()).await.unwrap();
+        let sender = within(notifying.entered.recv()).await.unwrap().unwrap();
         read_events(response.body_mut(), 1).await;
         drop((response, client));
-        // A notification fails once the server has seen the client go; the handler runs on.
+        // The server has seen the disconnect.
+        within(sender.closed()).await;
         notifying.release.notify_one();
-        within(notifying.notified.recv()).await.unwrap().ok();
+        within(notifying.notified.recv()).await.unwrap().expect("the policy has the event");
         within(notifying.ended.recv()).await.unwrap();
         // Two notifications and the reply have passed `event`.
         let mut last = Bytes::new();
@@ -549,6 +559,26 @@ async fn a_policy_refuses_a_websocket_or_lets_it_pass() {
     assert_eq!(within(told.recv()).await, Some(1));
 }
 
+/// A panic payload that panics when it is dropped.
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+#[tokio::test]
+async fn an_event_whose_panic_cannot_be_dropped_ends_only_its_stream() {
+    for http2 in VERSIONS {
+        let options = EventStreamOptions::new().immediately();
+        let options = options.event(|_| std::panic::panic_any(PanicsOnDrop));
+        let address = serving(Streams(options), Limits::default(), notifying().router).await;
+        let response = post(&web(http2), &address, &request(1, "ping", "[]")).await;
+        assert_eq!(text(response).await, ": open\n\n");
+    }
+}
+
 #[tokio::test]
 async fn a_handler_that_panics_on_a_stream_is_answered_there() {
     let router = Router::new().method("panic", |(): (), cx: Context| async move {
@@ -634,6 +664,38 @@ async fn no_notification_is_lost_however_the_stream_begins() {
     }
 }
 
+/// A policy that numbers the events can resume a stream only if the numbers are in its order.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn events_are_made_in_the_order_of_the_stream() {
+    const COUNT: u64 = 20_000;
+    let router = Router::new().method("many", |(): (), cx: Context| async move {
+        let tasks = [0; 4].map(|_| {
+            let notifying = cx.clone();
+            tokio::spawn(async move {
+                for item in 0..COUNT / 4 {
+                    notifying.notify("item", [item]).await?;
+                }
+                Ok::<_, CallError>(())
+            })
+        });
+        for task in tasks {
+            task.await.map_err(|_| ErrorObject::internal_error())??;
+        }
+        Ok::<_, ErrorObject>("done")
+    });
+    let made = AtomicU64::new(0);
+    let options = EventStreamOptions::new().event(move |message| {
+        let id = made.fetch_add(1, Ordering::Relaxed);
+        // Another thread may now overtake, unless it has to wait.
+        std::thread::yield_now();
+        ServerSentEvent::data(message).id(id.to_string())
+    });
+    let address = serving(Streams(options), Limits::default(), router).await;
+    let text = text(post(&web(false), &address, &request(1, "many", "[]")).await).await;
+    let ids = text.lines().filter_map(|line| line.strip_prefix("id: "));
+    assert!(ids.map(|id| id.parse::<u64>().unwrap()).eq(0..=COUNT));
+}
+
 /// No event has been sent, so there is no stream yet.
 #[tokio::test]
 async fn a_client_that_disconnects_before_the_stream_cancels_where_the_policy_says_so() {
@@ -641,14 +703,17 @@ async fn a_client_that_disconnects_before_the_stream_cancels_where_the_policy_sa
         for http2 in VERSIONS {
             let (enter, mut entered) = mpsc::unbounded_channel();
             let (tell, mut ended) = mpsc::unbounded_channel();
+            let (pass, mut passed) = mpsc::unbounded_channel();
             let release = Arc::new(Notify::new());
             let go = release.clone();
-            let router = Router::new().method("slow", move |(): (), _cx: Context| {
-                let (enter, go, told) = (enter.clone(), go.clone(), Told(tell.clone()));
+            let router = Router::new().method("slow", move |(): (), cx: Context| {
+                let (enter, go, pass) = (enter.clone(), go.clone(), pass.clone());
+                let told = Told(tell.clone());
                 async move {
                     let _told = told;
-                    enter.send(()).unwrap();
+                    enter.send(stream_of(&cx)).unwrap();
                     go.notified().await;
+                    pass.send(()).unwrap();
                     Ok("slow")
                 }
             });
@@ -660,11 +725,14 @@ async fn a_client_that_disconnects_before_the_stream_cancels_where_the_policy_sa
                 let call = request(1, "slow", "[]");
                 post(&client, &uri, &call).await
             });
-            within(entered.recv()).await.unwrap();
+            let sender = within(entered.recv()).await.unwrap().unwrap();
             call.abort();
             let _ = call.await;
+            // The server has seen the disconnect.
+            within(sender.closed()).await;
             if !cancel {
                 release.notify_one();
+                within(passed.recv()).await.expect("the handler runs on");
             }
             within(ended.recv()).await.unwrap();
         }

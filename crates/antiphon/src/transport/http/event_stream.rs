@@ -1,11 +1,11 @@
 //! Server-sent events: a bounded queue from senders to the body of a response.
 //!
-//! The queue never grows beyond its capacity. A sender waits while the client does not read, and
-//! aborts the stream when that takes longer than the stall timeout.
+//! The queue is limited by events and by bytes. A sender waits while it is full, and aborts the stream
+//! when the client reads nothing for the stall timeout.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll, Waker};
 use std::time::Duration;
@@ -14,12 +14,13 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Response};
 use http_body::{Body, Frame};
-use tokio::sync::{Semaphore, TryAcquireError};
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::http_body::HttpBody;
 use super::server_sent_event::ServerSentEvent;
+use crate::Limits;
 use crate::layer::BoxError;
 
 /// The content type of an event stream.
@@ -78,6 +79,10 @@ struct EventQueue {
     state: Mutex<QueueState>,
     /// One permit per event that the queue can take. Closed with the stream.
     capacity: Semaphore,
+    /// One permit per byte that the queue can take. Closed with the stream.
+    byte_capacity: Semaphore,
+    /// The permits of `byte_capacity` while the queue is empty: a larger event takes them all.
+    max_bytes: u32,
     /// Cancelled when the stream is dropped or aborted.
     closed: CancellationToken,
     stall_timeout: Duration,
@@ -86,6 +91,11 @@ struct EventQueue {
 #[derive(Default)]
 struct QueueState {
     events: VecDeque<Bytes>,
+    /// The permits of the queued events. The last event of a stream has none.
+    event_permits: usize,
+    byte_permits: usize,
+    /// The number of times that the client has read from the queue.
+    reads: u64,
     senders: usize,
     is_finished: bool,
     is_aborted: bool,
@@ -109,20 +119,30 @@ impl EventQueue {
         }
     }
 
-    /// Queues an event for which a permit was taken.
-    fn push(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        let mut pushed = Err(EventError::Closed);
-        self.change(|state| {
-            if !state.is_finished && !state.is_aborted {
-                state.events.push_back(event.encode());
-                pushed = Ok(());
-            }
-        });
-        pushed
+    /// The permits that an event of this size takes.
+    fn byte_permits(&self, bytes: usize) -> u32 {
+        u32::try_from(bytes).map_or(self.max_bytes, |bytes| bytes.min(self.max_bytes))
+    }
+
+    async fn acquire(&self, bytes: usize) -> Result<EventPermit<'_>, AcquireError> {
+        let event = self.capacity.acquire().await?;
+        let bytes = self.byte_capacity.acquire_many(self.byte_permits(bytes)).await?;
+        Ok(EventPermit { queue: self, event, bytes })
+    }
+
+    fn try_acquire(&self, bytes: usize) -> Result<EventPermit<'_>, TryAcquireError> {
+        let event = self.capacity.try_acquire()?;
+        let bytes = self.byte_capacity.try_acquire_many(self.byte_permits(bytes))?;
+        Ok(EventPermit { queue: self, event, bytes })
+    }
+
+    fn close(&self) {
+        self.capacity.close();
+        self.byte_capacity.close();
     }
 
     fn abort(&self) {
-        self.capacity.close();
+        self.close();
         self.closed.cancel();
         self.change(|state| {
             state.is_aborted = true;
@@ -131,8 +151,34 @@ impl EventQueue {
     }
 }
 
+/// The right to queue one event. Returned to the queue if it is dropped.
+pub(super) struct EventPermit<'q> {
+    queue: &'q EventQueue,
+    event: SemaphorePermit<'q>,
+    bytes: SemaphorePermit<'q>,
+}
+
+impl EventPermit<'_> {
+    /// Queues an event that is encoded.
+    pub(super) fn send(self, event: Bytes) -> Result<(), EventError> {
+        let mut sent = Err(EventError::Closed);
+        self.queue.change(|state| {
+            if !state.is_finished && !state.is_aborted {
+                state.events.push_back(event);
+                state.event_permits += self.event.num_permits();
+                state.byte_permits += self.bytes.num_permits();
+                self.event.forget();
+                self.bytes.forget();
+                sent = Ok(());
+            }
+        });
+        sent
+    }
+}
+
 impl EventStream {
-    /// A stream whose queue holds up to `capacity` events, at least one.
+    /// A stream whose queue holds up to `capacity` events, at least one. It holds up to 1 MiB, or one
+    /// larger event: the default of [`Limits::write_queue_bytes`].
     pub fn channel(capacity: usize) -> (EventSender, Self) {
         Self::with_stall_timeout(capacity, STALL_TIMEOUT)
     }
@@ -140,11 +186,20 @@ impl EventStream {
     /// Like [`channel`](Self::channel). The stream is aborted when the client does not read for
     /// `stall_timeout` while the queue is full.
     pub fn with_stall_timeout(capacity: usize, stall_timeout: Duration) -> (EventSender, Self) {
+        Self::with_limits(capacity, &Limits { stall_timeout, ..Limits::default() })
+    }
+
+    /// Like [`channel`](Self::channel), with the stall timeout and the queued bytes of these limits.
+    pub(super) fn with_limits(capacity: usize, limits: &Limits) -> (EventSender, Self) {
+        let max_bytes = limits.write_queue_bytes.clamp(1, Semaphore::MAX_PERMITS);
+        let max_bytes = u32::try_from(max_bytes).unwrap_or(u32::MAX);
         let queue = Arc::new(EventQueue {
             state: Mutex::new(QueueState { senders: 1, ..QueueState::default() }),
             capacity: Semaphore::new(capacity.clamp(1, Semaphore::MAX_PERMITS)),
+            byte_capacity: Semaphore::new(max_bytes as usize),
+            max_bytes,
             closed: CancellationToken::new(),
-            stall_timeout,
+            stall_timeout: limits.stall_timeout,
         });
         let sender = EventSender { queue: queue.clone() };
         (sender, Self { queue, keep_alive: KEEP_ALIVE, timer: None, has_begun: false })
@@ -188,17 +243,20 @@ impl EventStream {
         if state.is_aborted {
             return Poll::Ready(Some(Err(EventError::Stalled.into())));
         }
-        let count = state.events.len();
-        if count == 0 {
+        if state.events.is_empty() {
             if state.is_finished || state.senders == 0 {
                 return Poll::Ready(None);
             }
             state.reader = Some(poller.waker().clone());
             return Poll::Pending;
         }
+        state.reads += 1;
         let events = std::mem::take(&mut state.events);
+        let event_permits = std::mem::take(&mut state.event_permits);
+        let byte_permits = std::mem::take(&mut state.byte_permits);
         drop(state);
-        self.queue.capacity.add_permits(count);
+        self.queue.capacity.add_permits(event_permits);
+        self.queue.byte_capacity.add_permits(byte_permits);
         Poll::Ready(Some(Ok(concat(events))))
     }
 
@@ -261,40 +319,40 @@ impl Drop for EventStream {
 }
 
 impl EventSender {
-    /// Sends an event. Waits while the queue is full, for up to the stall timeout: then the stream is
-    /// aborted.
+    /// Sends an event. Waits while the queue is full. The stream is aborted when the client reads nothing
+    /// for the stall timeout.
     pub async fn send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        self.reserve().await?;
-        self.send_reserved(event)
+        let event = event.encode();
+        self.reserve(event.len()).await?.send(event)
     }
 
-    /// Waits for room for one event, which `send_reserved` must then fill.
-    pub(super) async fn reserve(&self) -> Result<(), EventError> {
-        match timeout(self.queue.stall_timeout, self.queue.capacity.acquire()).await {
-            Ok(Ok(permit)) => {
-                permit.forget();
-                Ok(())
-            }
-            Ok(Err(_closed)) => Err(EventError::Closed),
-            Err(_elapsed) => {
-                self.queue.abort();
-                Err(EventError::Stalled)
+    /// Waits until the queue can take an event of this size.
+    ///
+    /// Many senders may wait at once, so that one of them waits for longer than the stall timeout while
+    /// the client reads. Only a timeout without any read aborts the stream.
+    pub(super) async fn reserve(&self, bytes: usize) -> Result<EventPermit<'_>, EventError> {
+        let mut permit = pin!(self.queue.acquire(bytes));
+        loop {
+            let reads = self.queue.state().reads;
+            match timeout(self.queue.stall_timeout, permit.as_mut()).await {
+                Ok(permit) => return permit.map_err(|_closed| EventError::Closed),
+                Err(_elapsed) if self.queue.state().reads != reads => {}
+                Err(_elapsed) => {
+                    self.queue.abort();
+                    return Err(EventError::Stalled);
+                }
             }
         }
-    }
-
-    pub(super) fn send_reserved(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        self.queue.push(event)
     }
 
     /// Sends an event if the queue has room.
     pub fn try_send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
-        match self.queue.capacity.try_acquire() {
-            Ok(permit) => permit.forget(),
-            Err(TryAcquireError::Closed) => return Err(EventError::Closed),
-            Err(TryAcquireError::NoPermits) => return Err(EventError::Full),
+        let event = event.encode();
+        match self.queue.try_acquire(event.len()) {
+            Ok(permit) => permit.send(event),
+            Err(TryAcquireError::Closed) => Err(EventError::Closed),
+            Err(TryAcquireError::NoPermits) => Err(EventError::Full),
         }
-        self.queue.push(event)
     }
 
     /// Ends the stream after the events that are queued, even while other senders exist.
@@ -304,7 +362,7 @@ impl EventSender {
 
     /// Ends the stream with this event, which does not wait for room.
     pub(super) fn finish_with(&self, last: Option<ServerSentEvent>) {
-        self.queue.capacity.close();
+        self.queue.close();
         self.queue.change(|state| {
             if !state.is_aborted && !std::mem::replace(&mut state.is_finished, true) {
                 state.events.extend(last.map(|last| last.encode()));
@@ -398,5 +456,62 @@ mod tests {
             let frame = stream.frame().await.unwrap().unwrap();
             assert_eq!(frame.into_data().unwrap(), expected);
         }
+    }
+
+    #[tokio::test]
+    async fn the_largest_capacity_takes_a_last_event() {
+        let (sender, stream) = EventStream::channel(usize::MAX);
+        sender.finish_with(Some(event("reply")));
+        let text = stream.collect().await.unwrap().to_bytes();
+        assert_eq!(text, ": open\n\ndata: reply\n\n");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_slowly_gets_every_event() {
+        let (sender, mut stream) = EventStream::with_stall_timeout(1, Duration::from_secs(30));
+        let tasks: Vec<_> = (0..60)
+            .map(|_| {
+                let sender = sender.clone();
+                tokio::spawn(async move { sender.send(&event("x")).await })
+            })
+            .collect();
+        drop(sender);
+        while let Some(frame) = stream.frame().await {
+            assert!(frame.is_ok(), "the client never pauses for longer than one second");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        for task in tasks {
+            task.await.unwrap().unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn the_queue_is_limited_by_bytes() {
+        let limits = Limits { write_queue_bytes: 20, ..Limits::default() };
+        let (sender, mut stream) = EventStream::with_limits(16, &limits);
+        assert!(stream.frame().await.unwrap().is_ok(), "the first comment");
+        for _ in 0..2 {
+            let larger = event("more than twenty bytes");
+            sender.try_send(&larger).expect("an empty queue takes an event of every size");
+            assert_eq!(sender.try_send(&event("1")), Err(EventError::Full));
+            assert!(stream.frame().await.unwrap().is_ok());
+            // Nine bytes each.
+            sender.try_send(&event("1")).unwrap();
+            sender.try_send(&event("2")).unwrap();
+            assert_eq!(sender.try_send(&event("3")), Err(EventError::Full));
+            let waits = event("3");
+            let (sent, frame) = tokio::join!(sender.send(&waits), stream.frame());
+            sent.unwrap();
+            assert_eq!(frame.unwrap().unwrap().into_data().unwrap(), "data: 1\n\ndata: 2\n\n");
+            assert!(stream.frame().await.unwrap().is_ok());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_permit_that_is_dropped_returns_to_the_queue() {
+        let limits = Limits { write_queue_bytes: 1, ..Limits::default() };
+        let (sender, _stream) = EventStream::with_limits(1, &limits);
+        drop(sender.reserve(100).await.unwrap());
+        sender.try_send(&event("1")).unwrap();
     }
 }

@@ -1,16 +1,22 @@
 //! The body of a POST, as a policy sees it. It is decoded on first use.
+//!
+//! Entries are read one at a time, and only the members that are asked for are kept: a policy sees the
+//! body before the decoder has enforced any limit.
 
-use std::collections::HashMap;
+use std::fmt;
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// A message or a batch, before any handler has run.
 #[derive(Debug)]
 pub struct HttpMessage {
     body: Bytes,
+    /// The maximum number of entries in a batch.
+    batch_entries: usize,
     entries: OnceLock<Vec<MessageEntry>>,
 }
 
@@ -41,8 +47,8 @@ pub enum MessageVersion {
 }
 
 impl HttpMessage {
-    pub(super) fn new(body: Bytes) -> Self {
-        Self { body, entries: OnceLock::new() }
+    pub(super) fn new(body: Bytes, batch_entries: usize) -> Self {
+        Self { body, batch_entries, entries: OnceLock::new() }
     }
 
     /// The body as it arrived.
@@ -55,25 +61,30 @@ impl HttpMessage {
         is_array(&self.body)
     }
 
-    /// The entries of a batch, or the one message. Empty where the body is not JSON. An entry that is
-    /// not an Object is an entry without members.
+    /// The entries of a batch, or the one message. Empty where the body is not JSON, or where the batch
+    /// is longer than [`Limits::batch_entries`](crate::Limits::batch_entries). An entry that is not an
+    /// Object is an entry without members.
     pub fn entries(&self) -> &[MessageEntry] {
-        self.entries.get_or_init(|| objects(&self.body).iter().map(MessageEntry::new).collect())
+        let read = || read_objects(&self.body, MEMBERS, self.batch_entries, MessageEntry::new);
+        self.entries.get_or_init(read)
     }
 
     /// The method of a message that is not a batch.
     pub fn method(&self) -> Option<&str> {
-        let [only] = self.entries() else { return None };
-        only.method.as_deref().filter(|_| !self.is_batch())
+        if self.is_batch() {
+            return None;
+        }
+        self.entries().first()?.method.as_deref()
     }
 }
 
-type MessageMembers<'a> = HashMap<String, &'a RawValue>;
+/// The members that a [`MessageEntry`] is made of.
+const MEMBERS: [&str; 4] = ["jsonrpc", "version", "method", "id"];
 
 impl MessageEntry {
-    fn new(members: &MessageMembers<'_>) -> Self {
-        let text = |name: &str| members.get(name).map(|value| value.get());
-        let version = match (text("jsonrpc"), text("version")) {
+    fn new(members: [Option<&RawValue>; 4]) -> Self {
+        let [jsonrpc, version, method, id] = members.map(|value| value.map(RawValue::get));
+        let version = match (jsonrpc, version) {
             (Some("\"2.0\""), _) => MessageVersion::V2_0,
             (None | Some("null" | "\"1.0\""), Some("\"1.1\"")) => MessageVersion::V1_1,
             (None | Some("null" | "\"1.0\""), None | Some("null" | "\"1.0\"")) => {
@@ -81,8 +92,8 @@ impl MessageEntry {
             }
             _ => MessageVersion::Unknown,
         };
-        let method = text("method").and_then(|method| serde_json::from_str(method).ok());
-        Self { version, method, has_id: members.contains_key("id") }
+        let method = method.and_then(|method| serde_json::from_str(method).ok());
+        Self { version, method, has_id: id.is_some() }
     }
 }
 
@@ -92,24 +103,111 @@ pub(super) fn error_codes(reply: &[u8]) -> Vec<Option<i64>> {
     struct ErrorCode {
         code: i64,
     }
-    let code = |members: &MessageMembers<'_>| {
-        let error: ErrorCode = serde_json::from_str(members.get("error")?.get()).ok()?;
+    let code = |[error]: [Option<&RawValue>; 1]| {
+        let error: ErrorCode = serde_json::from_str(error?.get()).ok()?;
         Some(error.code)
     };
-    objects(reply).iter().map(code).collect()
+    read_objects(reply, ["error"], usize::MAX, code)
 }
 
-/// The Objects of an Array, or the one Object.
-fn objects(text: &[u8]) -> Vec<MessageMembers<'_>> {
+/// Reads the Objects of an Array, or the one Object. Returns nothing where the text is not JSON, or
+/// where the Array has more than `limit` values. A value of the Array that is not an Object has no
+/// members.
+fn read_objects<T, const N: usize>(
+    text: &[u8],
+    names: [&str; N],
+    limit: usize,
+    mut read: impl FnMut([Option<&RawValue>; N]) -> T,
+) -> Vec<T> {
+    let mut objects = Vec::new();
     if !is_array(text) {
-        return serde_json::from_slice(text).into_iter().collect();
+        objects.extend(members(text, names).map(read));
+        return objects;
     }
-    let values: Vec<&RawValue> = serde_json::from_slice(text).unwrap_or_default();
-    values.into_iter().map(members).collect()
+    let push = |value: &RawValue| {
+        if objects.len() >= limit {
+            return false;
+        }
+        objects.push(read(members(value.get().as_bytes(), names).unwrap_or([None; N])));
+        true
+    };
+    if from_slice(text, Values(push)).is_none() {
+        return Vec::new();
+    }
+    objects
 }
 
-fn members(value: &RawValue) -> MessageMembers<'_> {
-    serde_json::from_str(value.get()).unwrap_or_default()
+/// The members of an Object with these names. The last one of a name counts.
+fn members<'a, const N: usize>(
+    text: &'a [u8],
+    names: [&str; N],
+) -> Option<[Option<&'a RawValue>; N]> {
+    from_slice(text, Members(names))
+}
+
+fn from_slice<'a, S: DeserializeSeed<'a>>(text: &'a [u8], seed: S) -> Option<S::Value> {
+    let mut text = serde_json::Deserializer::from_slice(text);
+    let value = seed.deserialize(&mut text).ok()?;
+    text.end().ok().map(|()| value)
+}
+
+/// Passes each value of an Array to a function, until it returns false. That is an error.
+struct Values<F>(F);
+
+impl<'de, F: FnMut(&'de RawValue) -> bool> DeserializeSeed<'de> for Values<F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, F: FnMut(&'de RawValue) -> bool> Visitor<'de> for Values<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an Array within its limit")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut values: A) -> Result<(), A::Error> {
+        while let Some(value) = values.next_element()? {
+            if !(self.0)(value) {
+                return Err(A::Error::custom("the Array has too many values"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the members of an Object that have one of these names.
+struct Members<'n, const N: usize>([&'n str; N]);
+
+impl<'de, const N: usize> DeserializeSeed<'de> for Members<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, const N: usize> Visitor<'de> for Members<'_, N> {
+    type Value = [Option<&'de RawValue>; N];
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an Object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut found = [None; N];
+        while let Some((name, value)) = members.next_entry::<String, &RawValue>()? {
+            for (found, wanted) in found.iter_mut().zip(self.0) {
+                if name == wanted {
+                    *found = Some(value);
+                }
+            }
+        }
+        Ok(found)
+    }
 }
 
 fn is_array(text: &[u8]) -> bool {
@@ -121,7 +219,7 @@ mod tests {
     use super::*;
 
     fn message(text: &'static str) -> HttpMessage {
-        HttpMessage::new(Bytes::from_static(text.as_bytes()))
+        HttpMessage::new(Bytes::from_static(text.as_bytes()), 5)
     }
 
     #[test]
@@ -143,6 +241,26 @@ mod tests {
         assert_eq!(seen, expected);
         assert_eq!(message(r#"{"method":"a\/b"}"#).method(), Some("a/b"));
         assert!(message("{").entries().is_empty());
+    }
+
+    #[test]
+    fn a_batch_over_the_limit_has_no_entries() {
+        assert_eq!(message("[0,0,0,0,0]").entries().len(), 5);
+        assert!(message("[0,0,0,0,0,0]").entries().is_empty());
+        assert!(message("[0,0").entries().is_empty());
+        assert!(message("[0]0").entries().is_empty());
+    }
+
+    #[test]
+    fn the_method_of_a_batch_is_known_without_decoding() {
+        let batch = message(r#"[{"method":"a"}]"#);
+        assert_eq!(batch.method(), None);
+        assert!(batch.entries.get().is_none());
+    }
+
+    #[test]
+    fn the_last_member_of_a_name_counts() {
+        assert_eq!(message(r#"{"method":"a","meth\u006fd":"b"}"#).method(), Some("b"));
     }
 
     #[test]

@@ -148,7 +148,8 @@ impl EventStreamOptions {
         Self::default()
     }
 
-    /// Sets how many events wait until the client reads. A handler that notifies waits beyond that.
+    /// Sets how many events wait until the client reads. A handler that notifies waits beyond that, and
+    /// beyond [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes).
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
         self.capacity = events;
@@ -171,7 +172,8 @@ impl EventStreamOptions {
     }
 
     /// Sets whether handlers are cancelled when the client disconnects. Otherwise they run to their
-    /// end, and each message still passes [`event`](Self::event). Limit their number with a
+    /// end, and each message still passes [`event`](Self::event). A notification then succeeds even if
+    /// the client is gone; [`EventSender::is_closed`](super::EventSender::is_closed) reports that. Limit their number with a
     /// [`Concurrency`](crate::layer::Concurrency) layer: the limit of connections does not hold for
     /// clients that are gone.
     #[must_use]

@@ -123,7 +123,7 @@ impl RequestExchange {
         }
         let tap = &self.state.dispatcher.settings.tap;
         tap.message(Direction::Received, &body, &connection);
-        let message = HttpMessage::new(body);
+        let message = HttpMessage::new(body, limits.batch_entries);
         match policy.on_message(&mut connection, &message) {
             MessageDecision::Dispatch => self.dispatch(policy, connection, message).await,
             MessageDecision::Stream(options) => {

@@ -22,6 +22,7 @@ use super::response::{Dispatched, HttpResponse, calls, tap_reply};
 use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
+use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
@@ -33,6 +34,10 @@ struct EventWayBack {
     sender: EventSender,
     event: Arc<dyn Fn(Bytes) -> ServerSentEvent + Send + Sync>,
     settings: Arc<Settings>,
+    /// Whether the handlers run on after the client has disconnected or stalled. Then a message counts
+    /// as sent once the policy has seen it: an error would fail the handler, and its reply would carry
+    /// that error to a client that resumes.
+    outlives_client: bool,
     /// Held while a message becomes an event and is queued, so that both happen in one order.
     order: Mutex<()>,
 }
@@ -48,13 +53,15 @@ impl WayBack for EventWayBack {
         request: &'a Connection,
     ) -> BoxFuture<'a, Result<(), CallError>> {
         Box::pin(async move {
-            let reserved = self.sender.reserve().await;
+            let permit = self.sender.reserve(message.len()).await;
             let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
             self.settings.tap.message(Direction::Sent, &message, request);
             // Where the client is gone, the policy may still keep the event.
             let event = (self.event)(message);
-            let sent = reserved.and_then(|()| self.sender.send_reserved(&event));
-            sent.map_err(|error| CallError::closed(error.to_string()))
+            match permit.and_then(|permit| permit.send(event.encode())) {
+                Err(_gone) if self.outlives_client => Ok(()),
+                sent => sent.map_err(|error| CallError::closed(error.to_string())),
+            }
         })
     }
 }
@@ -72,8 +79,7 @@ impl RequestExchange {
         options: EventStreamOptions,
     ) -> HttpResponse {
         let settings = &self.state.dispatcher.settings;
-        let stall_timeout = settings.limits.stall_timeout;
-        let (sender, stream) = EventStream::with_stall_timeout(options.capacity, stall_timeout);
+        let (sender, stream) = EventStream::with_limits(options.capacity, &settings.limits);
         let stream = match options.keep_alive {
             Some(period) => stream.keep_alive(period),
             None => stream,
@@ -84,6 +90,7 @@ impl RequestExchange {
             sender: sender.clone(),
             event: options.event.clone(),
             settings: settings.clone(),
+            outlives_client: !options.cancel_on_disconnect,
             order: Mutex::new(()),
         };
         let calls = calls(&payload);
@@ -176,8 +183,13 @@ async fn drive_in_task(
 fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
     let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
-    sender.finish_with(last.unwrap_or_else(|_| {
-        tracing::error!("the HTTP policy panicked; an event stream ends without its reply");
+    sender.finish_with(last.unwrap_or_else(|panic| {
+        end_panic(panic, |text| {
+            tracing::error!(
+                panic = text,
+                "the HTTP policy panicked; an event stream ends without its reply"
+            );
+        });
         None
     }));
 }
