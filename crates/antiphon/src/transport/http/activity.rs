@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context as Poller, Poll};
 
 use futures_util::task::AtomicWaker;
+use http::Version;
 
 /// The requests in flight on one connection.
 #[derive(Debug, Default)]
@@ -14,7 +15,7 @@ pub(super) struct RequestActivity {
     /// A part of a head has arrived. Only the fast path sets it.
     has_partial_head: AtomicBool,
     /// A watchdog reports bodies that stall.
-    pub(super) is_watched: bool,
+    is_watched: bool,
     stalled: AtomicBool,
     /// The reader of a body.
     reader: AtomicWaker,
@@ -23,6 +24,12 @@ pub(super) struct RequestActivity {
 impl RequestActivity {
     pub(super) fn watched() -> Arc<Self> {
         Arc::new(Self { is_watched: true, ..Self::default() })
+    }
+
+    /// The activity whose watchdog reports a stalled body. The streams of HTTP/2 share a connection,
+    /// and one may stall while the others move: they use timers.
+    pub(super) fn watch(self: &Arc<Self>, version: Version) -> Option<Arc<Self>> {
+        (self.is_watched && version < Version::HTTP_2).then(|| self.clone())
     }
 
     /// Counts a request that was served at once.

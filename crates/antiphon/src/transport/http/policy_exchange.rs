@@ -105,7 +105,7 @@ impl RequestExchange {
                 Some(policy.refuse(&connection, refusal))
             }
             (Route::Respond(response), _) => Some(*response),
-            (Route::Fallback, _) => return self.fall_back(request).await,
+            (Route::Fallback, _) => return self.fall_back(request, watch).await,
         };
         if let Some(response) = response {
             if !expects_continue {
@@ -113,7 +113,7 @@ impl RequestExchange {
             }
             return self.until_stopped(response);
         }
-        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
+        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch);
         let body = match body.await {
             Ok(body) => body,
             Err(refusal) => return policy.refuse(&connection, refusal),

@@ -14,11 +14,10 @@ use antiphon_core::decode;
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode, Version};
+use http::{HeaderMap, Request, StatusCode};
 use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
-use super::http_body::HttpBody;
 use super::policy_exchange::FailedResponse;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
@@ -104,14 +103,17 @@ where
         };
         let cors = exchange.state.http.guard.cors(request.headers());
         if exchange.state.http.policy.is_some() {
-            let watch = watch(active.as_ref(), request.version());
+            let watch = watch(active.as_ref(), request);
             return self.wait(poller, |exchange, request| async move {
                 with(cors, exchange.serve_by_policy(request, watch).await)
             });
         }
         match exchange.route(request) {
             Route::Message => self.begin_message(cors, poller),
-            Route::Fallback => self.wait(poller, RequestExchange::fall_back),
+            Route::Fallback => {
+                let watch = watch(active.as_ref(), request);
+                self.wait(poller, |exchange, request| exchange.fall_back(request, watch))
+            }
             Route::Respond(response) => self.respond_early(*response, cors, poller),
             Route::Refuse(refusal) => self.respond_early(refusal.into_response(), cors, poller),
         }
@@ -141,7 +143,7 @@ where
         {
             return self.enter_handlers(body, cors, poller);
         }
-        let watch = watch(active.as_ref(), request.version());
+        let watch = watch(active.as_ref(), request);
         self.wait(poller, move |exchange, request| async move {
             with(cors, exchange.serve(request, first_poll, watch).await)
         })
@@ -248,7 +250,7 @@ impl RequestExchange {
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
     {
         let limits = &self.state.dispatcher.settings.limits;
-        let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
+        let body = request_body::read(request.body_mut(), first_poll, limits, watch);
         let body = match body.await {
             Ok(body) => body,
             Err(refusal) => return refusal.into_response(),
@@ -311,7 +313,11 @@ impl RequestExchange {
     }
 
     /// Passes a request to the fallback.
-    pub(super) async fn fall_back<B>(self, request: Request<B>) -> HttpResponse
+    pub(super) async fn fall_back<B>(
+        self,
+        request: Request<B>,
+        watch: Option<Arc<RequestActivity>>,
+    ) -> HttpResponse
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
@@ -319,7 +325,9 @@ impl RequestExchange {
             return HttpRefusal::NotFound.into_response();
         };
         let failed = FailedResponse::new(&self, &request);
-        let responding = fallback.call(request.map(HttpBody::new));
+        let limits = &self.state.dispatcher.settings.limits;
+        let request = request.map(|body| request_body::timed(body, limits, watch));
+        let responding = fallback.call(request);
         responding.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the fallback failed an HTTP request");
             failed.into_response()
@@ -327,11 +335,8 @@ impl RequestExchange {
     }
 }
 
-/// The activity whose watchdog reports a stalled body. The streams of HTTP/2 share a connection, and
-/// one may stall while the others move: they use timers.
-fn watch(active: Option<&ActiveRequest>, version: Version) -> Option<Arc<RequestActivity>> {
-    let watch = active.map(ActiveRequest::activity).filter(|activity| activity.is_watched);
-    watch.filter(|_| version < Version::HTTP_2).cloned()
+fn watch<B>(active: Option<&ActiveRequest>, request: &Request<B>) -> Option<Arc<RequestActivity>> {
+    active?.activity().watch(request.version())
 }
 
 /// Whether the client waits for `100 Continue` before it sends the body.
