@@ -121,12 +121,17 @@ async fn a_connection_with_a_pending_call_is_not_idle() {
 #[cfg(feature = "http")]
 mod http {
     use ::http::{Request, Response};
-    use antiphon::transport::http::{HttpBody, HttpServerService};
+    use std::sync::Arc;
+
+    use antiphon::Connection;
+    use antiphon::transport::http::{
+        EventStreamOptions, HttpBody, HttpMessage, HttpPolicy, HttpServerService, MessageDecision,
+    };
     use bytes::Bytes;
     use http_body_util::{BodyExt as _, Full};
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpSocket;
-    use tokio::sync::mpsc;
+    use tokio::sync::{Notify, mpsc};
     use tower_service::Service as _;
 
     use super::*;
@@ -330,6 +335,71 @@ mod http {
                 }
             }
         }
+    }
+
+    /// Every response is a stream of events.
+    struct Streams;
+
+    impl HttpPolicy for Streams {
+        fn on_message(&self, _: &mut Connection, _: &HttpMessage) -> MessageDecision {
+            MessageDecision::Stream(EventStreamOptions::new().immediately())
+        }
+    }
+
+    /// A client that grants no window does not read, though it blocks no write.
+    #[tokio::test]
+    async fn a_stream_without_a_window_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(Streams);
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(quick()));
+        // The second window is as long as the first comment.
+        for window in [0, 8] {
+            let mut stream = dial(&address).await;
+            let body = request(1, "quick", "[]");
+            stream.write_all(&post_by_http2("/", window, &body, true)).await.unwrap();
+            rest(&mut stream).await;
+        }
+    }
+
+    /// A stream without events is not a stall, and neither is a layer that keeps a response.
+    #[tokio::test]
+    async fn a_stream_without_events_is_not_a_stall() {
+        let Holding { router, mut entered, release, .. } = holding();
+        let limits = Limits { handshake_timeout: SOON, stall_timeout: SOON, ..patient() };
+        let keeping = Arc::new(Notify::new());
+        let keep = keeping.clone();
+        let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(Streams);
+        let server = server.http_layer(tower::layer::layer_fn(move |inner: HttpServerService| {
+            let keep = keep.clone();
+            tower::service_fn(move |request| {
+                let (mut inner, keep) = (inner.clone(), keep.clone());
+                async move {
+                    let response = inner.call(request).await;
+                    keep.notified().await;
+                    response
+                }
+            })
+        }));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(router));
+        let body = request(1, "hold", "[]");
+        let mut stream = dial(&address).await;
+        stream.write_all(&post_by_http2("/", 255, &body, true)).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        for go_on in [&keeping, &release] {
+            for _ in 0..3 {
+                rest(&mut dial(&address).await).await;
+            }
+            go_on.notify_one();
+        }
+        let mut read = Vec::new();
+        within(async {
+            while !read.windows(6).any(|part| part == b"\"held\"") {
+                assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "{read:?}");
+            }
+        })
+        .await;
     }
 
     /// On the fast path, and through hyper.

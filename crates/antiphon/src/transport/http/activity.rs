@@ -11,6 +11,8 @@ use http::Version;
 #[derive(Debug, Default)]
 pub(super) struct RequestActivity {
     running: AtomicUsize,
+    /// The bodies of responses that the connection could poll and does not.
+    unread: AtomicUsize,
     served: AtomicU64,
     /// A part of a head has arrived. Only the fast path sets it.
     has_partial_head: AtomicBool,
@@ -39,6 +41,12 @@ impl RequestActivity {
 
     pub(super) fn is_active(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the connection does not poll the body of a response. hyper polls no body without a
+    /// window of HTTP/2.
+    pub(super) fn has_unread_body(&self) -> bool {
+        self.unread.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn served(&self) -> u64 {
@@ -93,5 +101,36 @@ impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.served.fetch_add(1, Ordering::Relaxed);
         self.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The body of a response that keeps its request in flight until it is dropped.
+pub(super) struct ActiveBody {
+    active: ActiveRequest,
+    is_unread: bool,
+}
+
+impl ActiveBody {
+    /// Begins as unread.
+    pub(super) fn new(active: ActiveRequest) -> Self {
+        let mut body = Self { active, is_unread: false };
+        body.set_unread(true);
+        body
+    }
+
+    /// Records whether the next poll of the body is up to the connection.
+    pub(super) fn set_unread(&mut self, is_unread: bool) {
+        let unread = &self.active.0.unread;
+        match (std::mem::replace(&mut self.is_unread, is_unread), is_unread) {
+            (false, true) => drop(unread.fetch_add(1, Ordering::Relaxed)),
+            (true, false) => drop(unread.fetch_sub(1, Ordering::Relaxed)),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for ActiveBody {
+    fn drop(&mut self) {
+        self.set_unread(false);
     }
 }

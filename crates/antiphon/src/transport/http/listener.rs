@@ -230,7 +230,8 @@ async fn watch(
         let served = activity.served();
         moved.record((meter.moved(), served), now);
         let still = moved.elapsed(now);
-        if meter.is_blocked() && still >= limits.stall_timeout {
+        let is_unread = meter.is_blocked() || activity.has_unread_body();
+        if is_unread && still >= limits.stall_timeout {
             return "the response is not being read";
         }
         if activity.is_active() {

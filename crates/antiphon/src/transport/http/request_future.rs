@@ -38,7 +38,8 @@ pub(super) const DISCARDED: usize = 64 * 1024;
 /// A request in flight.
 pub(super) struct RequestFuture<B> {
     exchange: RequestExchange,
-    /// Until the response is there.
+    /// Until the response is there. Behind layers, the layered request is the active one: a layer may
+    /// leave the body of this response unread.
     active: Option<ActiveRequest>,
     /// Until the first poll, or until the rest takes it.
     request: Option<Request<B>>,
@@ -63,12 +64,14 @@ pub(super) struct RequestExchange {
 
 impl<B> RequestFuture<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
-        Self {
-            exchange: RequestExchange::new(service),
-            active: Some(service.activity.begin()),
-            request: Some(request),
-            rest: None,
-        }
+        let active = Some(service.activity.begin());
+        Self { active, ..Self::behind_layers(service, request) }
+    }
+
+    /// A request that is active already.
+    pub(super) fn behind_layers(service: &HttpService, request: Request<B>) -> Self {
+        let exchange = RequestExchange::new(service);
+        Self { exchange, active: None, request: Some(request), rest: None }
     }
 }
 

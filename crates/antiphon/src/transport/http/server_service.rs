@@ -90,7 +90,7 @@ impl Service<Request<HttpBody>> for Innermost {
             let Some(ConnectionService(service)) = request.extensions_mut().remove() else {
                 return Err(LOST.into());
             };
-            RequestFuture::new(&service, request).await.map_err(|never| match never {})
+            RequestFuture::behind_layers(&service, request).await.map_err(|never| match never {})
         })
     }
 }
