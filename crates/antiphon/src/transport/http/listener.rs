@@ -144,9 +144,9 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn refuse_request(service: &HttpService, request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
-    let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
+    let Some(policy) = GuardedPolicy::of(&service.state) else { return refusal.into_response() };
     let exchange = RequestExchange::new(service);
-    GuardedPolicy::new(policy).refuse(&exchange.connection(request.into_parts().0), refusal)
+    policy.refuse(&exchange.connection(request.into_parts().0), refusal)
 }
 
 async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {

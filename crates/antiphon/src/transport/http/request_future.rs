@@ -14,7 +14,7 @@ use antiphon_core::decode;
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode};
+use http::{HeaderMap, Request};
 use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
@@ -104,21 +104,22 @@ where
         let Self { exchange, request: Some(request), active, .. } = self else {
             return Poll::Pending;
         };
-        let cors = exchange.state.http.guard.cors(request.headers());
         if exchange.state.http.policy.is_some() {
             let watch = watch(active.as_ref(), request);
-            return self.wait(poller, |exchange, request| async move {
-                with(cors, exchange.serve_by_policy(request, watch).await)
-            });
+            return self.wait(poller, |exchange, request| exchange.serve_by_policy(request, watch));
         }
-        match exchange.route(request) {
+        let route = exchange.route(request);
+        let cors = exchange.state.cors(&route, request.headers());
+        match route {
             Route::Message => self.begin_message(cors, poller),
             Route::Fallback => {
                 let watch = watch(active.as_ref(), request);
                 self.wait(poller, |exchange, request| exchange.fall_back(request, watch))
             }
-            Route::Respond(response) => self.respond_early(*response, cors, poller),
-            Route::Refuse(refusal) => self.respond_early(refusal.into_response(), cors, poller),
+            Route::Respond(response) => self.respond_early(with(cors, *response), poller),
+            Route::Refuse(refusal) => {
+                self.respond_early(with(cors, refusal.into_response()), poller)
+            }
         }
     }
 
@@ -182,14 +183,9 @@ where
     /// Responds to a request whose body is not read.
     fn respond_early(
         &mut self,
-        mut response: HttpResponse,
-        cors: Option<HeaderMap>,
+        response: HttpResponse,
         poller: &mut Poller<'_>,
     ) -> Poll<HttpResponse> {
-        // A page that may call may also read why it was refused.
-        if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
-            response = with(cors, response);
-        }
         if self.request.as_ref().is_some_and(expects_continue) {
             return Poll::Ready(response);
         }
@@ -348,7 +344,7 @@ fn expects_continue<B>(request: &Request<B>) -> bool {
 }
 
 #[inline]
-fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
+pub(super) fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
     if let Some(cors) = cors {
         response.headers_mut().extend(cors);
     }
