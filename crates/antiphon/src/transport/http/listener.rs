@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::{Builder, UpgradeableConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::RequestActivity;
@@ -114,7 +114,7 @@ impl HttpService {
 
 impl HttpServer {
     /// Refuses a connection with status 503. The head of the first request is read first: a client
-    /// ignores a response that precedes its request.
+    /// ignores a response that precedes its request. The accept loop limits the time.
     pub(crate) fn refuse(
         &self,
         stream: impl Io,
@@ -123,24 +123,18 @@ impl HttpServer {
     ) -> impl Future<Output = ()> + Send + 'static {
         let builder = self.builder.clone();
         async move {
-            let refusing = async {
-                if !is_http2 && service.state.http.policy.is_none() {
-                    let _ = refuse_by_hand(stream).await;
-                    return;
-                }
-                let refuse = service_fn(|request: Request<Incoming>| {
-                    let response = refuse_request(&service, request);
-                    std::future::ready(std::io::Result::Ok(response))
-                });
-                let _ = builder.serve_connection(TokioIo::new(stream), refuse).await;
-            };
-            // A client that goes on sending is cut off.
-            let _ = timeout(REFUSAL_TIMEOUT, refusing).await;
+            if !is_http2 && service.state.http.policy.is_none() {
+                let _ = refuse_by_hand(stream).await;
+                return;
+            }
+            let refuse = service_fn(|request: Request<Incoming>| {
+                let response = refuse_request(&service, request);
+                std::future::ready(std::io::Result::Ok(response))
+            });
+            let _ = builder.serve_connection(TokioIo::new(stream), refuse).await;
         }
     }
 }
-
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn refuse_request(service: &HttpService, request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
@@ -257,6 +251,7 @@ mod tests {
 
     use bytes::Buf as _;
     use tokio::io::{DuplexStream, ReadBuf, duplex};
+    use tokio::time::timeout;
 
     use super::*;
     use crate::context::Context;
