@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::http::{
-    EventSender, EventStream, EventStreamOptions, HeadDecision, HttpBody, HttpMessage, HttpOutcome,
-    HttpPolicy, HttpRefusal, MessageDecision, ServerSentEvent,
+    EventSender, EventStream, EventStreamOptions, Guard, HeadDecision, HttpBody, HttpMessage,
+    HttpOutcome, HttpPolicy, HttpRefusal, MessageDecision, ServerSentEvent,
 };
 use antiphon::{CallError, Client, Connection, Context, ErrorObject, Limits, Router, Server};
 use bytes::Bytes;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::support::{bound, dial, request, within};
+use crate::support::{FOREVER, bound, dial, request, within};
 
 type WebClient = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
@@ -806,6 +806,100 @@ async fn a_stream_that_a_policy_opens_ends_with_the_server_or_its_client() {
         text(kept).await;
         within(sender.closed()).await;
         within(serving).await.unwrap().unwrap();
+    }
+}
+
+/// Responds with an open stream in one of its functions.
+struct OpensIn(&'static str, mpsc::UnboundedSender<EventSender>);
+
+impl OpensIn {
+    fn open(&self) -> Response<HttpBody> {
+        let (sender, stream) = EventStream::channel(4);
+        self.1.send(sender).unwrap();
+        let mut response = stream.into_response();
+        let content_type = "Text/Event-Stream; charset=utf-8".parse().unwrap();
+        response.headers_mut().insert("content-type", content_type);
+        response
+    }
+}
+
+impl HttpPolicy for OpensIn {
+    fn on_message(&self, _: &mut Connection, _: &HttpMessage) -> MessageDecision {
+        match self.0 {
+            "on_message" => MessageDecision::Respond(self.open()),
+            "respond to a stream" => MessageDecision::Stream(EventStreamOptions::new()),
+            _ => MessageDecision::Dispatch,
+        }
+    }
+
+    fn respond(&self, _: &Connection, _: &HttpMessage, _: HttpOutcome) -> Response<HttpBody> {
+        self.open()
+    }
+
+    fn refuse(&self, _: &Connection, _: HttpRefusal) -> Response<HttpBody> {
+        self.open()
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_a_policy_responds_with_ends_with_the_server() {
+    for function in ["on_message", "respond", "respond to a stream", "refuse"] {
+        let (open, mut opened) = mpsc::unbounded_channel();
+        let limits = Limits { shutdown_timeout: FOREVER, ..Limits::default() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits);
+        let server = server.http_policy(OpensIn(function, open));
+        let address = server.endpoints()[0].to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = server.serve_until(notifying().router, async { drop(stopped.await) });
+        let serving = tokio::spawn(serving);
+        let method = if function == "refuse" { Method::PUT } else { Method::POST };
+        let body = request(1, "ping", "[]");
+        let mut response = send(&web(false), method, &address, &body).await;
+        let sender = within(opened.recv()).await.unwrap();
+        within(sender.send(&ServerSentEvent::data("1"))).await.unwrap();
+        assert_eq!(read_events(response.body_mut(), 1).await, [1], "{function}");
+        drop(stop);
+        text(response).await;
+        within(serving).await.unwrap().unwrap();
+    }
+}
+
+/// The route of a request decides which pages may read its response, with a policy and without.
+#[tokio::test]
+async fn a_policy_does_not_change_which_responses_have_cors() {
+    for has_policy in [false, true] {
+        let guard = Guard::new().allow_origin("https://app.example");
+        let server = bound("http://127.0.0.1:0/rpc").await.guard(guard);
+        let server = server.page("/metrics", "text/plain", || "x".to_owned());
+        let server = server.fallback(tower::service_fn(fallback));
+        let server = if has_policy { server.http_policy(Plain) } else { server };
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(notifying().router));
+        let root = address.strip_suffix("/rpc").unwrap();
+        let client = web(false);
+        for (method, path, status, has_cors) in [
+            (Method::POST, "/rpc", 200, true),
+            (Method::PUT, "/rpc", 405, true),
+            (Method::OPTIONS, "/rpc", 204, true),
+            (Method::GET, "/metrics", 200, false),
+            (Method::GET, "/other", 200, false),
+        ] {
+            let request = Request::builder()
+                .method(&method)
+                .uri(format!("{root}{path}"))
+                .header("content-type", "application/json")
+                .header("origin", "https://app.example")
+                .body(Full::from(request(1, "ping", "[]")))
+                .unwrap();
+            let response = within(client.request(request)).await.unwrap();
+            assert_eq!(response.status(), status, "{method} {path}, policy: {has_policy}");
+            let origins = response.headers().get_all("access-control-allow-origin");
+            assert_eq!(
+                origins.iter().count(),
+                usize::from(has_cors),
+                "{method} {path}, policy: {has_policy}"
+            );
+        }
     }
 }
 

@@ -120,12 +120,22 @@ async fn a_connection_with_a_pending_call_is_not_idle() {
 /// An HTTP server where only this timeout is short.
 #[cfg(feature = "http")]
 mod http {
+    use ::http::{Request, Response};
+    use std::sync::Arc;
+
+    use antiphon::Connection;
+    use antiphon::transport::http::{
+        EventStreamOptions, HttpBody, HttpMessage, HttpPolicy, HttpServerService, MessageDecision,
+    };
+    use bytes::Bytes;
+    use http_body_util::{BodyExt as _, Full};
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpSocket;
-    use tokio::sync::mpsc;
+    use tokio::sync::{Notify, mpsc};
+    use tower_service::Service as _;
 
     use super::*;
-    use crate::support::FOREVER;
+    use crate::support::{FOREVER, bound};
 
     fn patient() -> Limits {
         Limits {
@@ -175,6 +185,101 @@ mod http {
         let mut status = [0; 12];
         within(stream.read_exact(&mut status)).await.unwrap();
         assert_eq!(&status, b"HTTP/1.1 408");
+    }
+
+    /// The begin of an HTTP/2 connection that posts to this path. `window` is the initial window of the
+    /// client, which limits the response.
+    fn post_by_http2(path: &str, window: u8, body: &str, is_whole: bool) -> Vec<u8> {
+        fn literal(text: &str) -> Vec<u8> {
+            [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat()
+        }
+        fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+            let length = u8::try_from(payload.len()).unwrap();
+            [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+        }
+        // POST and the scheme are indexed, the others are literals.
+        let mut head = vec![0x83, 0x86];
+        let authority = (":authority", "localhost");
+        for (name, value) in [(":path", path), authority, ("content-type", "application/json")] {
+            head.push(0);
+            head.extend(literal(name));
+            head.extend(literal(value));
+        }
+        [
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+            frame(4, 0, 0, &[0, 4, 0, 0, 0, window]),
+            frame(1, 4, 1, &head),
+            frame(0, u8::from(is_whole), 1, body.as_bytes()),
+            // Acknowledges the settings of the server.
+            frame(4, 1, 0, &[]),
+        ]
+        .concat()
+    }
+
+    async fn echo(request: Request<HttpBody>) -> Result<Response<Full<Bytes>>, std::io::Error> {
+        let body = request.into_body().collect().await.map_err(std::io::Error::other)?;
+        Ok(Response::new(Full::new(body.to_bytes())))
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_at_the_fallback_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits);
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.fallback(tower::service_fn(echo)).serve(quick()));
+        let mut stream = dial(&address).await;
+        stream.write_all(post("{", 100).replacen('/', "/other", 1).as_bytes()).await.unwrap();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.starts_with("HTTP/1.1 500"), "{response}");
+        let mut stream = dial(&address).await;
+        stream.write_all(&post_by_http2("/other", 100, "{", false)).await.unwrap();
+        let mut read = Vec::new();
+        within(async {
+            // A frame of headers on the first stream: the response.
+            while !read.windows(6).any(|part| part == [1, 4, 0, 0, 0, 1]) {
+                assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "{read:?}");
+            }
+        })
+        .await;
+    }
+
+    /// A layer that reads the whole body first.
+    async fn read_first(
+        mut inner: HttpServerService,
+        request: Request<HttpBody>,
+    ) -> Result<Response<HttpBody>, tower::BoxError> {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        inner.call(Request::from_parts(head, HttpBody::from(body))).await
+    }
+
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_at_a_layer_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits);
+        let server = server.http_layer(tower::layer::layer_fn(|inner: HttpServerService| {
+            tower::service_fn(move |request| read_first(inner.clone(), request))
+        }));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(quick()));
+        let mut stream = dial(&address).await;
+        stream.write_all(post("{", 100).as_bytes()).await.unwrap();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.starts_with("HTTP/1.1 500"), "{response}");
+    }
+
+    /// A layer that passes the body on does not hide the stall from the service.
+    #[tokio::test]
+    async fn a_body_that_does_not_arrive_behind_a_layer_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits);
+        let server = server.http_layer(tower::layer::layer_fn(|inner: HttpServerService| inner));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(quick()));
+        let mut stream = dial(&address).await;
+        stream.write_all(post("{", 100).as_bytes()).await.unwrap();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     }
 
     #[tokio::test]
@@ -230,6 +335,71 @@ mod http {
                 }
             }
         }
+    }
+
+    /// Every response is a stream of events.
+    struct Streams;
+
+    impl HttpPolicy for Streams {
+        fn on_message(&self, _: &mut Connection, _: &HttpMessage) -> MessageDecision {
+            MessageDecision::Stream(EventStreamOptions::new().immediately())
+        }
+    }
+
+    /// A client that grants no window does not read, though it blocks no write.
+    #[tokio::test]
+    async fn a_stream_without_a_window_is_a_stall() {
+        let limits = Limits { stall_timeout: SOON, ..patient() };
+        let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(Streams);
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(quick()));
+        // The second window is as long as the first comment.
+        for window in [0, 8] {
+            let mut stream = dial(&address).await;
+            let body = request(1, "quick", "[]");
+            stream.write_all(&post_by_http2("/", window, &body, true)).await.unwrap();
+            rest(&mut stream).await;
+        }
+    }
+
+    /// A stream without events is not a stall, and neither is a layer that keeps a response.
+    #[tokio::test]
+    async fn a_stream_without_events_is_not_a_stall() {
+        let Holding { router, mut entered, release, .. } = holding();
+        let limits = Limits { handshake_timeout: SOON, stall_timeout: SOON, ..patient() };
+        let keeping = Arc::new(Notify::new());
+        let keep = keeping.clone();
+        let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(Streams);
+        let server = server.http_layer(tower::layer::layer_fn(move |inner: HttpServerService| {
+            let keep = keep.clone();
+            tower::service_fn(move |request| {
+                let (mut inner, keep) = (inner.clone(), keep.clone());
+                async move {
+                    let response = inner.call(request).await;
+                    keep.notified().await;
+                    response
+                }
+            })
+        }));
+        let address = server.endpoints()[0].to_string();
+        tokio::spawn(server.serve(router));
+        let body = request(1, "hold", "[]");
+        let mut stream = dial(&address).await;
+        stream.write_all(&post_by_http2("/", 255, &body, true)).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        for go_on in [&keeping, &release] {
+            for _ in 0..3 {
+                rest(&mut dial(&address).await).await;
+            }
+            go_on.notify_one();
+        }
+        let mut read = Vec::new();
+        within(async {
+            while !read.windows(6).any(|part| part == b"\"held\"") {
+                assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0, "{read:?}");
+            }
+        })
+        .await;
     }
 
     /// On the fast path, and through hyper.

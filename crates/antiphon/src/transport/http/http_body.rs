@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use super::activity::ActiveRequest;
+use super::activity::{ActiveBody, ActiveRequest};
 use super::event_stream::EventStream;
 use crate::layer::BoxError;
 use crate::same_type::same_type;
@@ -24,7 +24,7 @@ enum BodyKind {
     Full(Full<Bytes>),
     Incoming(Incoming),
     /// The second part marks the connection as active until the body is sent.
-    Boxed(UnsyncBoxBody<Bytes, BoxError>, Option<ActiveRequest>),
+    Boxed(UnsyncBoxBody<Bytes, BoxError>, Option<ActiveBody>),
 }
 
 impl Default for BodyKind {
@@ -58,7 +58,7 @@ impl HttpBody {
     /// Keeps the connection active until the body is sent, unless it is sent in one piece.
     pub(super) fn hold_active(&mut self, active: ActiveRequest) {
         if let BodyKind::Boxed(_, held) = &mut self.0 {
-            *held = Some(active);
+            *held = Some(ActiveBody::new(active));
         }
     }
 }
@@ -128,7 +128,12 @@ impl Body for HttpBody {
                 Pin::new(body).poll_frame(poller).map_err(|never| match never {})
             }
             BodyKind::Incoming(body) => Pin::new(body).poll_frame(poller).map_err(Into::into),
-            BodyKind::Boxed(body, _) => Pin::new(body).poll_frame(poller),
+            BodyKind::Boxed(body, None) => Pin::new(body).poll_frame(poller),
+            BodyKind::Boxed(body, Some(active)) => {
+                let frame = Pin::new(body).poll_frame(poller);
+                active.set_unread(matches!(frame, Poll::Ready(Some(_))));
+                frame
+            }
         }
     }
 

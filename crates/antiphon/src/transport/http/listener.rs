@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::{Builder, UpgradeableConnection};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::activity::RequestActivity;
@@ -114,7 +114,7 @@ impl HttpService {
 
 impl HttpServer {
     /// Refuses a connection with status 503. The head of the first request is read first: a client
-    /// ignores a response that precedes its request.
+    /// ignores a response that precedes its request. The accept loop limits the time.
     pub(crate) fn refuse(
         &self,
         stream: impl Io,
@@ -123,30 +123,24 @@ impl HttpServer {
     ) -> impl Future<Output = ()> + Send + 'static {
         let builder = self.builder.clone();
         async move {
-            let refusing = async {
-                if !is_http2 && service.state.http.policy.is_none() {
-                    let _ = refuse_by_hand(stream).await;
-                    return;
-                }
-                let refuse = service_fn(|request: Request<Incoming>| {
-                    let response = refuse_request(&service, request);
-                    std::future::ready(std::io::Result::Ok(response))
-                });
-                let _ = builder.serve_connection(TokioIo::new(stream), refuse).await;
-            };
-            // A client that goes on sending is cut off.
-            let _ = timeout(REFUSAL_TIMEOUT, refusing).await;
+            if !is_http2 && service.state.http.policy.is_none() {
+                let _ = refuse_by_hand(stream).await;
+                return;
+            }
+            let refuse = service_fn(|request: Request<Incoming>| {
+                let response = refuse_request(&service, request);
+                std::future::ready(std::io::Result::Ok(response))
+            });
+            let _ = builder.serve_connection(TokioIo::new(stream), refuse).await;
         }
     }
 }
 
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
-
 fn refuse_request(service: &HttpService, request: Request<Incoming>) -> HttpResponse {
     let refusal = HttpRefusal::TooManyConnections;
-    let Some(policy) = &service.state.http.policy else { return refusal.into_response() };
+    let Some(policy) = GuardedPolicy::of(&service.state) else { return refusal.into_response() };
     let exchange = RequestExchange::new(service);
-    GuardedPolicy::new(policy).refuse(&exchange.connection(request.into_parts().0), refusal)
+    policy.refuse(&exchange.connection(request.into_parts().0), refusal)
 }
 
 async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
@@ -230,7 +224,8 @@ async fn watch(
         let served = activity.served();
         moved.record((meter.moved(), served), now);
         let still = moved.elapsed(now);
-        if meter.is_blocked() && still >= limits.stall_timeout {
+        let is_unread = meter.is_blocked() || activity.has_unread_body();
+        if is_unread && still >= limits.stall_timeout {
             return "the response is not being read";
         }
         if activity.is_active() {
@@ -256,6 +251,7 @@ mod tests {
 
     use bytes::Buf as _;
     use tokio::io::{DuplexStream, ReadBuf, duplex};
+    use tokio::time::timeout;
 
     use super::*;
     use crate::context::Context;

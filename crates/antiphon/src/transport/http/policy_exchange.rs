@@ -7,9 +7,9 @@ use std::task::Poll;
 
 use antiphon_core::{Payload, decode};
 use bytes::Bytes;
-use http::Request;
 use http::header::{CONTENT_TYPE, EXPECT, UPGRADE};
 use http::request::Parts;
+use http::{HeaderValue, Request};
 use http_body::Body;
 
 use super::activity::RequestActivity;
@@ -18,28 +18,34 @@ use super::http_message::HttpMessage;
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy, MessageDecision};
 use super::refusal::HttpRefusal;
 use super::request_body;
-use super::request_future::{DISCARDED, RequestExchange};
+use super::request_future::{DISCARDED, RequestExchange, with};
 use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules::{self, RuleHeaders};
-use super::service::Route;
+use super::service::{Route, ServiceState};
 use crate::catch_unwind::end_panic;
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::{Drive, ReplyBuffer};
 use crate::layer::BoxError;
+use crate::peer::ConnectionRegistry;
 use crate::tap::Direction;
 
-/// A policy whose panics become status 500.
+/// A policy whose panics become status 500, and whose streams end when the server stops.
 #[derive(Clone)]
-pub(super) struct GuardedPolicy(Arc<dyn HttpPolicy>);
+pub(super) struct GuardedPolicy {
+    policy: Arc<dyn HttpPolicy>,
+    peers: Option<ConnectionRegistry>,
+}
 
 impl GuardedPolicy {
-    pub(super) fn new(policy: &Arc<dyn HttpPolicy>) -> Self {
-        Self(policy.clone())
+    /// The policy of a service, if it has one.
+    pub(super) fn of(state: &ServiceState) -> Option<Self> {
+        let policy = state.http.policy.clone()?;
+        Some(Self { policy, peers: state.peers.clone() })
     }
 
     fn call<T>(&self, call: impl FnOnce(&dyn HttpPolicy) -> T, failed: impl FnOnce() -> T) -> T {
-        catch_unwind(AssertUnwindSafe(|| call(&*self.0))).unwrap_or_else(|panic| {
+        catch_unwind(AssertUnwindSafe(|| call(&*self.policy))).unwrap_or_else(|panic| {
             end_panic(panic, |text| tracing::error!(panic = text, "the HTTP policy panicked"));
             failed()
         })
@@ -51,20 +57,41 @@ impl GuardedPolicy {
         message: &HttpMessage,
         outcome: HttpOutcome,
     ) -> HttpResponse {
-        self.call(|policy| policy.respond(request, message, outcome), failed)
+        self.until_stopped(self.call(|policy| policy.respond(request, message, outcome), failed))
     }
 
     pub(super) fn refuse(&self, request: &Connection, refusal: HttpRefusal) -> HttpResponse {
-        self.call(|policy| policy.refuse(request, refusal), failed)
+        self.until_stopped(self.call(|policy| policy.refuse(request, refusal), failed))
     }
 
     fn on_head(&self, request: &mut Connection) -> HeadDecision {
-        self.call(|policy| policy.on_head(request), || HeadDecision::Respond(failed()))
+        match self.call(|policy| policy.on_head(request), || HeadDecision::Respond(failed())) {
+            HeadDecision::Respond(response) => HeadDecision::Respond(self.until_stopped(response)),
+            decision => decision,
+        }
     }
 
     fn on_message(&self, request: &mut Connection, message: &HttpMessage) -> MessageDecision {
         let failed = || MessageDecision::Respond(failed());
-        self.call(|policy| policy.on_message(request, message), failed)
+        match self.call(|policy| policy.on_message(request, message), failed) {
+            MessageDecision::Respond(response) => {
+                MessageDecision::Respond(self.until_stopped(response))
+            }
+            decision => decision,
+        }
+    }
+
+    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
+    /// it, and a shutdown would wait for it in vain.
+    fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
+        let Some(peers) = &self.peers else { return response };
+        let content_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+        match content_type.map(rules::essence) {
+            Some(essence) if essence.eq_ignore_ascii_case(EVENT_STREAM) => {
+                response.map(|body| body.until(peers.stopping()))
+            }
+            _ => response,
+        }
     }
 }
 
@@ -82,7 +109,7 @@ impl RequestExchange {
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
     {
-        let Some(policy) = self.state.http.policy.as_ref().map(GuardedPolicy::new) else {
+        let Some(policy) = GuardedPolicy::of(&self.state) else {
             return failed();
         };
         let headers = RuleHeaders::of(request.headers());
@@ -93,27 +120,47 @@ impl RequestExchange {
             true => self.connection(copy_head(&request)),
             false => self.connection(take_head(&mut request)),
         };
+        let mut decided = None;
         if let Route::Message = route {
-            route = self.route_by_policy(&policy, &mut connection, &mut request);
+            match policy.on_head(&mut connection) {
+                HeadDecision::Respond(response) => decided = Some(response),
+                decision => route = self.route_by_policy(&decision, &connection, &mut request),
+            }
         }
-        let expects_continue = connection.headers().contains_key(EXPECT);
+        let cors = self.state.cors(&route, connection.headers());
         let limits = &self.state.dispatcher.settings.limits;
         let fits = rules::fits(request_body::known_length(request.body()), limits);
-        let response = match (route, fits) {
-            (Route::Message, Ok(())) => None,
-            (Route::Message, Err(refusal)) | (Route::Refuse(refusal), _) => {
-                Some(policy.refuse(&connection, refusal))
+        let response = match (route, decided, fits) {
+            (Route::Fallback, ..) => return self.fall_back(request, watch).await,
+            (Route::Message, None, Ok(())) => {
+                let serving = self.serve_message(policy, connection, request, watch);
+                return with(cors, serving.await);
             }
-            (Route::Respond(response), _) => Some(*response),
-            (Route::Fallback, _) => return self.fall_back(request).await,
+            (_, Some(response), _) => response,
+            (Route::Respond(response), ..) => *response,
+            (Route::Message, _, Err(refusal)) | (Route::Refuse(refusal), ..) => {
+                policy.refuse(&connection, refusal)
+            }
         };
-        if let Some(response) = response {
-            if !expects_continue {
-                request_body::discard(request.body_mut(), DISCARDED).await;
-            }
-            return self.until_stopped(response);
+        if !connection.headers().contains_key(EXPECT) {
+            request_body::discard(request.body_mut(), DISCARDED).await;
         }
-        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch.as_deref());
+        with(cors, response)
+    }
+
+    /// Reads the body of a message and serves it.
+    async fn serve_message<B>(
+        self,
+        policy: GuardedPolicy,
+        mut connection: Connection,
+        mut request: Request<B>,
+        watch: Option<Arc<RequestActivity>>,
+    ) -> HttpResponse
+    where
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin + 'static,
+    {
+        let limits = &self.state.dispatcher.settings.limits;
+        let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch);
         let body = match body.await {
             Ok(body) => body,
             Err(refusal) => return policy.refuse(&connection, refusal),
@@ -129,21 +176,18 @@ impl RequestExchange {
             MessageDecision::Stream(options) => {
                 self.stream(policy, connection, message, options).await
             }
-            MessageDecision::Respond(response) => self.until_stopped(response),
+            MessageDecision::Respond(response) => response,
         }
     }
 
-    /// Decides on a head, with the policy before every rule that it can replace.
+    /// Decides on a head that the policy has not answered. The policy may replace the rules of method
+    /// and content type.
     fn route_by_policy<B>(
         &self,
-        policy: &GuardedPolicy,
-        connection: &mut Connection,
+        decision: &HeadDecision,
+        connection: &Connection,
         request: &mut Request<B>,
     ) -> Route {
-        let decision = policy.on_head(connection);
-        if let HeadDecision::Respond(response) = decision {
-            return Route::Respond(Box::new(response));
-        }
         if request.headers().contains_key(UPGRADE) {
             *request.extensions_mut() = connection.extensions.clone();
         }
@@ -154,18 +198,6 @@ impl RequestExchange {
                 self.state.check_message(&method, headers, RuleHeaders::of(headers).is_json())
             }
             (route, _) => route,
-        }
-    }
-
-    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
-    /// it, and a shutdown would wait for it in vain.
-    fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
-        let content_type = response.headers().get(CONTENT_TYPE);
-        match &self.state.peers {
-            Some(peers) if content_type.is_some_and(|value| value == EVENT_STREAM) => {
-                response.map(|body| body.until(peers.stopping()))
-            }
-            _ => response,
         }
     }
 
@@ -217,9 +249,8 @@ impl FailedResponse {
     /// Keeps the head of a request where a policy needs it.
     pub(super) fn new<B>(exchange: &RequestExchange, request: &Request<B>) -> Self {
         Self(
-            exchange.state.http.policy.as_ref().map(|policy| {
-                (GuardedPolicy::new(policy), exchange.connection(copy_head(request)))
-            }),
+            GuardedPolicy::of(&exchange.state)
+                .map(|policy| (policy, exchange.connection(copy_head(request)))),
         )
     }
 

@@ -3,16 +3,18 @@
 use std::error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context as Poller, Poll};
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll, ready};
 use std::time::Duration;
 
 use antiphon_core::Limits;
 use bytes::{Bytes, BytesMut};
-use http_body::Body;
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 
 use super::activity::RequestActivity;
+use super::http_body::HttpBody;
 use super::refusal::HttpRefusal;
 use super::rules;
 use crate::layer::BoxError;
@@ -42,9 +44,114 @@ where
 
 fn refusal(error: &(dyn Error + Send + Sync + 'static)) -> HttpRefusal {
     tracing::debug!(%error, "a body ended early");
-    match error.is::<LengthLimitError>() {
-        true => HttpRefusal::BodyOverLayerLimit,
-        false => HttpRefusal::BodyIncomplete,
+    match error {
+        error if error.is::<LengthLimitError>() => HttpRefusal::BodyOverLayerLimit,
+        error if error.is::<BodyStalled>() => HttpRefusal::BodyTimedOut,
+        _ => HttpRefusal::BodyIncomplete,
+    }
+}
+
+/// The next part of a body did not arrive within the stall timeout.
+#[derive(Debug, thiserror::Error)]
+#[error("the body did not arrive within the stall timeout")]
+struct BodyStalled;
+
+/// The stall timeout of one body.
+struct BodyTimeout {
+    limit: Duration,
+    /// The activity whose watchdog reports a stall. Without one, a timer does.
+    watch: Option<Arc<RequestActivity>>,
+    /// Created on first use: most bodies have arrived.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// The last poll of the body was pending.
+    is_waiting: bool,
+}
+
+impl BodyTimeout {
+    fn new(limits: &Limits, watch: Option<Arc<RequestActivity>>) -> Self {
+        Self { limit: limits.stall_timeout, watch, timer: None, is_waiting: false }
+    }
+
+    /// Passes on a poll of the body, or fails when it has been pending for too long.
+    fn check<T>(
+        &mut self,
+        polled: Poll<T>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<Result<T, BodyStalled>> {
+        let Self { limit, watch, timer, is_waiting } = self;
+        let checked = match (polled, watch) {
+            (Poll::Ready(polled), _) => Ok(polled),
+            (Poll::Pending, watch) => {
+                *is_waiting = true;
+                ready!(match watch {
+                    Some(watch) => watch.poll_stalled(poller),
+                    None => {
+                        timer.get_or_insert_with(|| Box::pin(sleep(*limit))).as_mut().poll(poller)
+                    }
+                });
+                Err(BodyStalled)
+            }
+        };
+        self.resume();
+        Poll::Ready(checked)
+    }
+
+    fn resume(&mut self) {
+        if std::mem::take(&mut self.is_waiting) {
+            self.timer = None;
+            if let Some(watch) = &self.watch {
+                watch.resume();
+            }
+        }
+    }
+}
+
+/// A body that is dropped is not waited for. Its report must not fail the next body of the connection.
+impl Drop for BodyTimeout {
+    fn drop(&mut self) {
+        self.resume();
+    }
+}
+
+/// A body that fails when its next part does not arrive within the stall timeout.
+struct TimedBody {
+    body: HttpBody,
+    timeout: BodyTimeout,
+}
+
+/// The body of a request for a layer or the fallback, which read it themselves.
+pub(super) fn timed<B>(body: B, limits: &Limits, watch: Option<Arc<RequestActivity>>) -> HttpBody
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    let body = HttpBody::new(body);
+    match body.is_end_stream() {
+        true => body,
+        false => HttpBody::new(TimedBody { body, timeout: BodyTimeout::new(limits, watch) }),
+    }
+}
+
+impl Body for TimedBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        poller: &mut Poller<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let Self { body, timeout } = &mut *self;
+        let frame = Pin::new(body).poll_frame(poller);
+        timeout
+            .check(frame, poller)
+            .map(|frame| frame.unwrap_or_else(|error| Some(Err(error.into()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -54,7 +161,7 @@ pub(super) async fn read<B>(
     body: &mut B,
     first_poll: Poll<BodyChunk>,
     limits: &Limits,
-    watch: Option<&RequestActivity>,
+    watch: Option<Arc<RequestActivity>>,
 ) -> Result<Bytes, HttpRefusal>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
@@ -70,17 +177,18 @@ async fn read_within<B>(
     body: &mut B,
     mut first_poll: Poll<BodyChunk>,
     limits: &Limits,
-    watch: Option<&RequestActivity>,
+    watch: Option<Arc<RequestActivity>>,
 ) -> Result<Bytes, HttpRefusal>
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
+    let mut timeout = BodyTimeout::new(limits, watch);
     let mut first = Bytes::new();
     let mut whole = BytesMut::new();
     loop {
         let chunk = match std::mem::replace(&mut first_poll, Poll::Pending) {
             Poll::Ready(chunk) => chunk,
-            Poll::Pending => next(body, limits.stall_timeout, watch).await,
+            Poll::Pending => next(body, &mut timeout).await,
         };
         let Some(chunk) = chunk? else {
             return Ok(if whole.is_empty() { first } else { whole.freeze() });
@@ -98,29 +206,17 @@ where
     }
 }
 
-/// The next chunk of a body. Fails when it does not arrive in time: the watchdog of the connection
-/// reports that, and otherwise a timer.
-async fn next<B>(body: &mut B, limit: Duration, watch: Option<&RequestActivity>) -> BodyChunk
+/// The next chunk of a body. Fails when it does not arrive in time.
+async fn next<B>(body: &mut B, timeout: &mut BodyTimeout) -> BodyChunk
 where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Unpin,
 {
-    // Created on first use: most bodies have arrived.
-    let mut timer = None;
-    let chunk = poll_fn(|poller| match (poll_chunk(body, poller), watch) {
-        (Poll::Ready(chunk), _) => Poll::Ready(chunk),
-        (Poll::Pending, Some(watch)) => {
-            watch.poll_stalled(poller).map(|()| Err(HttpRefusal::BodyTimedOut))
-        }
-        (Poll::Pending, None) => {
-            let timer = timer.get_or_insert_with(|| Box::pin(sleep(limit)));
-            timer.as_mut().poll(poller).map(|()| Err(HttpRefusal::BodyTimedOut))
-        }
-    });
-    let chunk = chunk.await;
-    if let Some(watch) = watch {
-        watch.resume();
-    }
-    chunk
+    poll_fn(|poller| {
+        let chunk = poll_chunk(body, poller);
+        timeout.check(chunk, poller)
+    })
+    .await
+    .unwrap_or(Err(HttpRefusal::BodyTimedOut))
 }
 
 /// Reads and drops up to this many bytes of a refused body. A connection that is closed while its

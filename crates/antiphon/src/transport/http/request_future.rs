@@ -14,11 +14,10 @@ use antiphon_core::decode;
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Request, StatusCode, Version};
+use http::{HeaderMap, Request};
 use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
-use super::http_body::HttpBody;
 use super::policy_exchange::FailedResponse;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
@@ -39,7 +38,8 @@ pub(super) const DISCARDED: usize = 64 * 1024;
 /// A request in flight.
 pub(super) struct RequestFuture<B> {
     exchange: RequestExchange,
-    /// Until the response is there.
+    /// Until the response is there. Behind layers, the layered request is the active one: a layer may
+    /// leave the body of this response unread.
     active: Option<ActiveRequest>,
     /// Until the first poll, or until the rest takes it.
     request: Option<Request<B>>,
@@ -64,12 +64,14 @@ pub(super) struct RequestExchange {
 
 impl<B> RequestFuture<B> {
     pub(super) fn new(service: &HttpService, request: Request<B>) -> Self {
-        Self {
-            exchange: RequestExchange::new(service),
-            active: Some(service.activity.begin()),
-            request: Some(request),
-            rest: None,
-        }
+        let active = Some(service.activity.begin());
+        Self { active, ..Self::behind_layers(service, request) }
+    }
+
+    /// A request that is active already.
+    pub(super) fn behind_layers(service: &HttpService, request: Request<B>) -> Self {
+        let exchange = RequestExchange::new(service);
+        Self { exchange, active: None, request: Some(request), rest: None }
     }
 }
 
@@ -102,18 +104,22 @@ where
         let Self { exchange, request: Some(request), active, .. } = self else {
             return Poll::Pending;
         };
-        let cors = exchange.state.http.guard.cors(request.headers());
         if exchange.state.http.policy.is_some() {
-            let watch = watch(active.as_ref(), request.version());
-            return self.wait(poller, |exchange, request| async move {
-                with(cors, exchange.serve_by_policy(request, watch).await)
-            });
+            let watch = watch(active.as_ref(), request);
+            return self.wait(poller, |exchange, request| exchange.serve_by_policy(request, watch));
         }
-        match exchange.route(request) {
+        let route = exchange.route(request);
+        let cors = exchange.state.cors(&route, request.headers());
+        match route {
             Route::Message => self.begin_message(cors, poller),
-            Route::Fallback => self.wait(poller, RequestExchange::fall_back),
-            Route::Respond(response) => self.respond_early(*response, cors, poller),
-            Route::Refuse(refusal) => self.respond_early(refusal.into_response(), cors, poller),
+            Route::Fallback => {
+                let watch = watch(active.as_ref(), request);
+                self.wait(poller, |exchange, request| exchange.fall_back(request, watch))
+            }
+            Route::Respond(response) => self.respond_early(with(cors, *response), poller),
+            Route::Refuse(refusal) => {
+                self.respond_early(with(cors, refusal.into_response()), poller)
+            }
         }
     }
 
@@ -141,7 +147,7 @@ where
         {
             return self.enter_handlers(body, cors, poller);
         }
-        let watch = watch(active.as_ref(), request.version());
+        let watch = watch(active.as_ref(), request);
         self.wait(poller, move |exchange, request| async move {
             with(cors, exchange.serve(request, first_poll, watch).await)
         })
@@ -177,14 +183,9 @@ where
     /// Responds to a request whose body is not read.
     fn respond_early(
         &mut self,
-        mut response: HttpResponse,
-        cors: Option<HeaderMap>,
+        response: HttpResponse,
         poller: &mut Poller<'_>,
     ) -> Poll<HttpResponse> {
-        // A page that may call may also read why it was refused.
-        if response.status().is_client_error() && response.status() != StatusCode::FORBIDDEN {
-            response = with(cors, response);
-        }
         if self.request.as_ref().is_some_and(expects_continue) {
             return Poll::Ready(response);
         }
@@ -248,7 +249,7 @@ impl RequestExchange {
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + Unpin,
     {
         let limits = &self.state.dispatcher.settings.limits;
-        let body = request_body::read(request.body_mut(), first_poll, limits, watch.as_deref());
+        let body = request_body::read(request.body_mut(), first_poll, limits, watch);
         let body = match body.await {
             Ok(body) => body,
             Err(refusal) => return refusal.into_response(),
@@ -311,7 +312,11 @@ impl RequestExchange {
     }
 
     /// Passes a request to the fallback.
-    pub(super) async fn fall_back<B>(self, request: Request<B>) -> HttpResponse
+    pub(super) async fn fall_back<B>(
+        self,
+        request: Request<B>,
+        watch: Option<Arc<RequestActivity>>,
+    ) -> HttpResponse
     where
         B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
     {
@@ -319,7 +324,9 @@ impl RequestExchange {
             return HttpRefusal::NotFound.into_response();
         };
         let failed = FailedResponse::new(&self, &request);
-        let responding = fallback.call(request.map(HttpBody::new));
+        let limits = &self.state.dispatcher.settings.limits;
+        let request = request.map(|body| request_body::timed(body, limits, watch));
+        let responding = fallback.call(request);
         responding.await.unwrap_or_else(|error| {
             tracing::warn!(%error, "the fallback failed an HTTP request");
             failed.into_response()
@@ -327,11 +334,8 @@ impl RequestExchange {
     }
 }
 
-/// The activity whose watchdog reports a stalled body. The streams of HTTP/2 share a connection, and
-/// one may stall while the others move: they use timers.
-fn watch(active: Option<&ActiveRequest>, version: Version) -> Option<Arc<RequestActivity>> {
-    let watch = active.map(ActiveRequest::activity).filter(|activity| activity.is_watched);
-    watch.filter(|_| version < Version::HTTP_2).cloned()
+fn watch<B>(active: Option<&ActiveRequest>, request: &Request<B>) -> Option<Arc<RequestActivity>> {
+    active?.activity().watch(request.version())
 }
 
 /// Whether the client waits for `100 Continue` before it sends the body.
@@ -340,7 +344,7 @@ fn expects_continue<B>(request: &Request<B>) -> bool {
 }
 
 #[inline]
-fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
+pub(super) fn with(cors: Option<HeaderMap>, mut response: HttpResponse) -> HttpResponse {
     if let Some(cors) = cors {
         response.headers_mut().extend(cors);
     }

@@ -62,11 +62,16 @@ pub(super) fn is_json_type(value: &[u8]) -> bool {
     if value == b"application/json" {
         return true;
     }
-    let value = std::str::from_utf8(value).unwrap_or_default();
-    let essence = value.split(';').next().unwrap_or_default().trim();
+    let essence = essence(value);
     ["application/json", "application/json-rpc", "application/jsonrequest"]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(essence))
+}
+
+/// The content type without its parameters.
+pub(super) fn essence(value: &[u8]) -> &str {
+    let value = std::str::from_utf8(value).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim()
 }
 
 /// The limit of a body in bytes, or the refusal of a body that is longer.

@@ -12,6 +12,7 @@ use tower_service::Service;
 use super::boxed_service::BoxedService;
 use super::http_body::HttpBody;
 use super::policy_exchange::FailedResponse;
+use super::request_body;
 use super::request_future::{RequestExchange, RequestFuture};
 use super::response::HttpResponse;
 use super::service::HttpService;
@@ -57,7 +58,10 @@ impl HttpServerService {
     {
         let failed = FailedResponse::new(&RequestExchange::new(service), &request);
         request.extensions_mut().insert(ConnectionService(service.clone()));
-        let responding = self.0.call(request.map(HttpBody::new));
+        let watch = service.activity.watch(request.version());
+        let limits = &service.state.dispatcher.settings.limits;
+        let request = request.map(|body| request_body::timed(body, limits, watch));
+        let responding = self.0.call(request);
         async move {
             responding.await.unwrap_or_else(|error| {
                 // The reason is for the log only.
@@ -86,7 +90,7 @@ impl Service<Request<HttpBody>> for Innermost {
             let Some(ConnectionService(service)) = request.extensions_mut().remove() else {
                 return Err(LOST.into());
             };
-            RequestFuture::new(&service, request).await.map_err(|never| match never {})
+            RequestFuture::behind_layers(&service, request).await.map_err(|never| match never {})
         })
     }
 }

@@ -218,6 +218,19 @@ impl ServiceState {
         }
     }
 
+    /// The headers that allow a page of an allowed origin to read the response, by the route of the
+    /// request. Text pages and the fallback get none, and a preflight has its own.
+    #[inline]
+    pub(super) fn cors(&self, route: &Route, request: &HeaderMap) -> Option<HeaderMap> {
+        let is_readable = match route {
+            Route::Message => true,
+            // A page that may call may also read why it was refused.
+            Route::Refuse(HttpRefusal::Forbidden(_)) | Route::Respond(_) | Route::Fallback => false,
+            Route::Refuse(refusal) => refusal.status().is_client_error(),
+        };
+        is_readable.then(|| self.http.guard.cors(request)).flatten()
+    }
+
     /// Accepts a WebSocket, where the request asks for one.
     #[cfg_attr(not(feature = "ws"), allow(clippy::unused_self))]
     pub(super) fn upgrade<B>(self: &Arc<Self>, request: &mut Request<B>, remote: &Remote) -> Route {
