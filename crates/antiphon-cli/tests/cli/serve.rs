@@ -222,6 +222,6 @@ fn unexpected_responses_are_logged_once() {
     drop(stream);
     server.process().signal(Signal::INT);
     let (_, log) = server.end();
-    assert_eq!(log.matches("nobody asked").count(), 1, "{log}");
+    assert_eq!(log.matches("does not match any call").count(), 1, "{log}");
     assert!(!log.contains("SECRET"), "{log}");
 }
