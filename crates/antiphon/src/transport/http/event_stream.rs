@@ -6,18 +6,19 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as Poller, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Response};
 use http_body::{Body, Frame};
-use tokio::sync::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
+use tokio::sync::{Semaphore, TryAcquireError};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::event_queue::{EventPermit, EventQueue, QueueState};
 use super::http_body::HttpBody;
 use super::server_sent_event::ServerSentEvent;
 use crate::Limits;
@@ -73,107 +74,6 @@ pub enum EventError {
     /// The queue is full. Only `try_send` fails with it.
     #[error("the queue of the event stream is full")]
     Full,
-}
-
-struct EventQueue {
-    state: Mutex<QueueState>,
-    /// One permit per event that the queue can take. Closed with the stream.
-    capacity: Semaphore,
-    /// One permit per byte that the queue can take. Closed with the stream.
-    byte_capacity: Semaphore,
-    /// The permits of `byte_capacity` while the queue is empty: a larger event takes them all.
-    max_bytes: u32,
-    /// Cancelled when the stream is dropped or aborted.
-    closed: CancellationToken,
-    stall_timeout: Duration,
-}
-
-#[derive(Default)]
-struct QueueState {
-    events: VecDeque<Bytes>,
-    /// The permits of the queued events. The last event of a stream has none.
-    event_permits: usize,
-    byte_permits: usize,
-    /// The number of times that the client has read from the queue.
-    reads: u64,
-    senders: usize,
-    is_finished: bool,
-    is_aborted: bool,
-    reader: Option<Waker>,
-}
-
-impl EventQueue {
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Changes the state and wakes the reader.
-    fn change(&self, change: impl FnOnce(&mut QueueState)) {
-        let reader = {
-            let mut state = self.state();
-            change(&mut state);
-            state.reader.take()
-        };
-        if let Some(reader) = reader {
-            reader.wake();
-        }
-    }
-
-    /// The permits that an event of this size takes.
-    fn byte_permits(&self, bytes: usize) -> u32 {
-        u32::try_from(bytes).map_or(self.max_bytes, |bytes| bytes.min(self.max_bytes))
-    }
-
-    async fn acquire(&self, bytes: usize) -> Result<EventPermit<'_>, AcquireError> {
-        let event = self.capacity.acquire().await?;
-        let bytes = self.byte_capacity.acquire_many(self.byte_permits(bytes)).await?;
-        Ok(EventPermit { queue: self, event, bytes })
-    }
-
-    fn try_acquire(&self, bytes: usize) -> Result<EventPermit<'_>, TryAcquireError> {
-        let event = self.capacity.try_acquire()?;
-        let bytes = self.byte_capacity.try_acquire_many(self.byte_permits(bytes))?;
-        Ok(EventPermit { queue: self, event, bytes })
-    }
-
-    fn close(&self) {
-        self.capacity.close();
-        self.byte_capacity.close();
-    }
-
-    fn abort(&self) {
-        self.close();
-        self.closed.cancel();
-        self.change(|state| {
-            state.is_aborted = true;
-            state.events.clear();
-        });
-    }
-}
-
-/// The right to queue one event. Returned to the queue if it is dropped.
-pub(super) struct EventPermit<'q> {
-    queue: &'q EventQueue,
-    event: SemaphorePermit<'q>,
-    bytes: SemaphorePermit<'q>,
-}
-
-impl EventPermit<'_> {
-    /// Queues an event that is encoded.
-    pub(super) fn send(self, event: Bytes) -> Result<(), EventError> {
-        let mut sent = Err(EventError::Closed);
-        self.queue.change(|state| {
-            if !state.is_finished && !state.is_aborted {
-                state.events.push_back(event);
-                state.event_permits += self.event.num_permits();
-                state.byte_permits += self.bytes.num_permits();
-                self.event.forget();
-                self.bytes.forget();
-                sent = Ok(());
-            }
-        });
-        sent
-    }
 }
 
 impl EventStream {

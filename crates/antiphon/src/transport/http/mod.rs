@@ -8,6 +8,7 @@ mod activity;
 mod boxed_service;
 pub(crate) mod client;
 mod date;
+mod event_queue;
 mod event_stream;
 mod fast_path;
 mod fast_path_head;
