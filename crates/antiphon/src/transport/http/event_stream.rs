@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
+use antiphon_core::Limits;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use http::{HeaderValue, Response};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::event_queue::{EventPermit, EventQueue, QueueState};
 use super::http_body::HttpBody;
 use super::server_sent_event::ServerSentEvent;
-use crate::Limits;
+
 use crate::layer::BoxError;
 
 /// The content type of an event stream.
