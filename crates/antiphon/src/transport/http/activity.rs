@@ -19,6 +19,8 @@ pub(super) struct RequestActivity {
     /// A watchdog reports bodies that stall.
     is_watched: bool,
     stalled: AtomicBool,
+    /// A reader waits for a body.
+    is_awaited: AtomicBool,
     /// The reader of a body.
     reader: AtomicWaker,
 }
@@ -41,6 +43,11 @@ impl RequestActivity {
 
     pub(super) fn is_active(&self) -> bool {
         self.running.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a reader waits for the body of a request.
+    pub(super) fn has_awaited_body(&self) -> bool {
+        self.is_awaited.load(Ordering::Relaxed)
     }
 
     /// Whether the connection does not poll the body of a response. hyper polls no body without a
@@ -73,11 +80,13 @@ impl RequestActivity {
     /// Withdraws the report: bytes have arrived.
     pub(super) fn resume(&self) {
         drop(self.reader.take());
+        self.is_awaited.store(false, Ordering::Relaxed);
         self.stalled.store(false, Ordering::Release);
     }
 
     /// Ready when the watchdog reports a stall.
     pub(super) fn poll_stalled(&self, poller: &mut Poller<'_>) -> Poll<()> {
+        self.is_awaited.store(true, Ordering::Relaxed);
         self.reader.register(poller.waker());
         if self.stalled.swap(false, Ordering::AcqRel) { Poll::Ready(()) } else { Poll::Pending }
     }

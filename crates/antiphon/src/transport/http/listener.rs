@@ -218,18 +218,26 @@ async fn watch(
     let mut moved = StallClock::new((0, 0), start);
     // The time for which a head has been incomplete. A served request restarts it.
     let mut partial_head = StallWhile::new();
+    // The times for which a body of a request or response has waited for the client. They do not
+    // include the time before, in which a handler may have run for long.
+    let mut awaited_body = StallWhile::new();
+    let mut unread_body = StallWhile::new();
     loop {
         sleep(interval).await;
         let now = Instant::now();
         let served = activity.served();
-        moved.record((meter.moved(), served), now);
+        let progress = (meter.moved(), served);
+        moved.record(progress, now);
         let still = moved.elapsed(now);
-        let is_unread = meter.is_blocked() || activity.has_unread_body();
-        if is_unread && still >= limits.stall_timeout {
+        let has_stalled = |waited: Option<_>| waited >= Some(limits.stall_timeout);
+        if meter.is_blocked() && has_stalled(Some(still))
+            || has_stalled(unread_body.record(activity.has_unread_body(), progress, now))
+        {
             return "the response is not being read";
         }
+        let awaited = awaited_body.record(activity.has_awaited_body(), progress, now);
         if activity.is_active() {
-            if still >= limits.stall_timeout {
+            if has_stalled(awaited) {
                 activity.stall();
             }
             continue;

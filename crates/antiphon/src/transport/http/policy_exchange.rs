@@ -81,8 +81,8 @@ impl GuardedPolicy {
         }
     }
 
-    /// Ends a stream of events that the policy has opened when the server stops. No reply is lost with
-    /// it, and a shutdown would wait for it in vain.
+    /// Ends a stream of events that the policy has opened when the server stops, after the events that
+    /// are queued. A shutdown would wait for it in vain.
     fn until_stopped(&self, response: HttpResponse) -> HttpResponse {
         let Some(peers) = &self.peers else { return response };
         let content_type = response.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);

@@ -228,7 +228,7 @@ impl ServiceState {
             Route::Refuse(HttpRefusal::Forbidden(_)) | Route::Respond(_) | Route::Fallback => false,
             Route::Refuse(refusal) => refusal.status().is_client_error(),
         };
-        is_readable.then(|| self.http.guard.cors(request)).flatten()
+        if is_readable { self.http.guard.cors(request) } else { None }
     }
 
     /// Accepts a WebSocket, where the request asks for one.
