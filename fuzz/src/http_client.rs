@@ -128,7 +128,7 @@ async fn hyper(stream: DuplexStream) -> Outcome {
     outcome
 }
 
-/// What a client makes of these pieces.
+/// The result of a client that reads these pieces.
 async fn talk<F>(pieces: &[&[u8]], client: impl FnOnce(DuplexStream) -> F) -> Outcome
 where
     F: Future<Output = Outcome> + Send + 'static,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// What went wrong.
+/// The error of a benchmark client.
 pub type Fault = Box<dyn Error + Send + Sync>;
 
 /// The arguments of every client: ENDPOINT IN_FLIGHT SECONDS.
