@@ -57,6 +57,7 @@ impl EndpointService {
                 EndpointProtocol::Http(Box::new((http, server)))
             }
         };
+        // Some features leave one of them unused.
         let _ = (secure, source);
         Ok(Self {
             service,

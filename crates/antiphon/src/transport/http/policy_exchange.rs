@@ -1,7 +1,6 @@
 //! One request that an [`HttpPolicy`] decides.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -22,7 +21,7 @@ use super::request_future::{DISCARDED, RequestExchange, with};
 use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules::{self, RuleHeaders};
 use super::service::{Route, ServiceState};
-use crate::catch_unwind::end_panic;
+use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
 use crate::context::Origin;
 use crate::engine::{Drive, ReplyBuffer};
@@ -45,10 +44,7 @@ impl GuardedPolicy {
     }
 
     fn call<T>(&self, call: impl FnOnce(&dyn HttpPolicy) -> T, failed: impl FnOnce() -> T) -> T {
-        catch_unwind(AssertUnwindSafe(|| call(&*self.policy))).unwrap_or_else(|panic| {
-            end_panic(panic, |text| tracing::error!(panic = text, "the HTTP policy panicked"));
-            failed()
-        })
+        guarded("the HTTP policy", || call(&*self.policy)).unwrap_or_else(|Panicked| failed())
     }
 
     pub(super) fn respond(

@@ -4,7 +4,6 @@
 //! The task ends when the client disconnects, unless the policy lets it run on.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
@@ -22,7 +21,7 @@ use super::response::{Dispatched, HttpResponse, calls, tap_reply};
 use super::server_sent_event::ServerSentEvent;
 use crate::BoxFuture;
 use crate::call::CallError;
-use crate::catch_unwind::end_panic;
+use crate::catch_unwind::guarded;
 use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
@@ -182,14 +181,7 @@ async fn drive_in_task(
 /// Sends the reply as the last event. A policy that panics ends the stream without it.
 fn finish(sender: &EventSender, ended: StreamedReply, options: &EventStreamOptions) {
     let reply = ended.unwrap_or_else(|refusal| Some(refusal.content().1));
-    let last = catch_unwind(AssertUnwindSafe(|| reply.map(|reply| (options.event)(reply))));
-    sender.finish_with(last.unwrap_or_else(|panic| {
-        end_panic(panic, |text| {
-            tracing::error!(
-                panic = text,
-                "the HTTP policy panicked; an event stream ends without its reply"
-            );
-        });
-        None
-    }));
+    let name = "the HTTP policy, at the last event of a stream,";
+    let last = guarded(name, || reply.map(|reply| (options.event)(reply)));
+    sender.finish_with(last.unwrap_or(None));
 }
