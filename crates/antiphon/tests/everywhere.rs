@@ -6,11 +6,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, Endpoint, Reconnect, RpcError, Server};
+use antiphon::{
+    CallError, CancellationToken, Client, Context, Endpoint, Reconnect, Router, RpcError, Server,
+};
 use futures_util::{Stream, StreamExt as _, stream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// A shop.
 #[antiphon::rpc(namespace = "shop")]
@@ -167,6 +172,8 @@ async fn everywhere() {
         client.close().await;
         println!("ok: stdio+{framing}:");
     }
+    returns_from_main(&itself).await;
+    println!("ok: stdio: returns from `main`");
     // Over a client that reconnects.
     let server = Server::bind("memory:everywhere-again").await.unwrap();
     tokio::spawn(server.serve(Corner::default().into_router()));
@@ -176,11 +183,40 @@ async fn everywhere() {
     println!("ok: reconnecting");
 }
 
+/// Stops a server on stdio whose input stays open. Its process must exit, although nothing more arrives.
+async fn returns_from_main(itself: &Path) {
+    let mut server = tokio::process::Command::new(itself)
+        .arg("--serve-stdio-until-stopped")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    input.write_all(br#"{"jsonrpc":"2.0","method":"stop","id":1}"#).await.unwrap();
+    input.write_all(b"\n").await.unwrap();
+    assert!(server.wait().await.unwrap().success());
+    let mut answer = String::new();
+    output.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(answer, "{\"jsonrpc\":\"2.0\",\"result\":null,\"id\":1}\n");
+    drop(input);
+}
+
 #[tokio::main]
 async fn main() {
     if std::env::args().any(|word| word == "--serve-stdio") {
         let server = Server::bind("stdio:").await.unwrap();
         return server.serve(Corner::default().into_router()).await.unwrap();
+    }
+    if std::env::args().any(|word| word == "--serve-stdio-until-stopped") {
+        let stop = CancellationToken::new();
+        let stopped = stop.clone().cancelled_owned();
+        let router = Router::new().notification("stop", move |(): (), _cx: Context| {
+            stop.cancel();
+            async {}
+        });
+        let server = Server::bind("stdio:").await.unwrap();
+        return server.serve_until(router, stopped).await.unwrap();
     }
     let limit = Duration::from_secs(60);
     tokio::time::timeout(limit, everywhere()).await.expect("the test hangs");

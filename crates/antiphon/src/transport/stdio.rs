@@ -1,14 +1,30 @@
 //! This process's stdin and stdout, for a server that an editor or a tool starts.
 //!
 //! Nothing else may write to stdout: logs go to stderr.
+//!
+//! A read of stdin cannot be cancelled, and a runtime waits for its blocking reads when it shuts down. So a
+//! thread of our own reads stdin: `main` can return while the thread still waits for input.
+
+use std::io::{self, Read as _};
+use std::pin::Pin;
+use std::sync::{LazyLock, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::thread;
 
 use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
-use tokio::io::{Join, Stdin, Stdout, join, stdin, stdout};
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, Join, ReadBuf, Stdout, join, stdout};
+use tokio::sync::mpsc;
 
 use super::stream::FramedStream;
 use crate::connection::Connection;
 use crate::peer::{AtEof, Wire};
+
+/// The size of a read.
+const CHUNK: usize = 64 * 1024;
+/// The number of chunks that wait for the connection. The thread reads no further ahead.
+const CHUNKS: usize = 4;
 
 /// Frames over stdin and stdout.
 pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
@@ -16,6 +32,62 @@ pub(crate) type StdioTransport = FramedStream<Join<Stdin, Stdout>>;
 /// The wire over stdin and stdout. After the end of stdin, it ends when every accepted request has its
 /// response. There is no timeout, because a parent that closes stdin may still read.
 pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTransport> {
-    FramedStream::new(join(stdin(), stdout()), framing, limits.longest_frame())
+    FramedStream::new(join(Stdin::default(), stdout()), framing, limits.longest_frame())
         .into_wire(Connection::new("stdio"), AtEof::Drain(None))
+}
+
+/// The chunks of stdin. One thread reads them for the whole process, so a second server on stdio continues
+/// where the first one stopped.
+static CHUNKS_OF_STDIN: LazyLock<Mutex<mpsc::Receiver<io::Result<Bytes>>>> = LazyLock::new(|| {
+    let (sender, receiver) = mpsc::channel(CHUNKS);
+    let failed = sender.clone();
+    let started = thread::Builder::new().name("stdin".to_owned()).spawn(move || read(&sender));
+    if let Err(error) = started {
+        let _ = failed.try_send(Err(error));
+    }
+    Mutex::new(receiver)
+});
+
+/// Reads stdin to its end.
+fn read(sender: &mpsc::Sender<io::Result<Bytes>>) {
+    let mut stdin = io::stdin().lock();
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let read = match stdin.read(&mut chunk) {
+            Ok(0) => return,
+            Ok(len) => Ok(Bytes::copy_from_slice(&chunk[..len])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => Err(error),
+        };
+        let is_last = read.is_err();
+        if sender.blocking_send(read).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// Reads the chunks of stdin.
+#[derive(Debug, Default)]
+pub(crate) struct Stdin {
+    unread: Bytes,
+}
+
+impl AsyncRead for Stdin {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.unread.is_empty() {
+            let mut chunks = CHUNKS_OF_STDIN.lock().unwrap_or_else(PoisonError::into_inner);
+            match ready!(chunks.poll_recv(cx)) {
+                Some(chunk) => self.unread = chunk?,
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let len = self.unread.len().min(buf.remaining());
+        buf.put_slice(&self.unread[..len]);
+        self.unread.advance(len);
+        Poll::Ready(Ok(()))
+    }
 }
