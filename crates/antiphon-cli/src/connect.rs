@@ -170,14 +170,14 @@ impl ConnectArgs {
 
     fn connect_failed(&self, error: &ConnectError) -> CommandError {
         let ConnectError::Failed { endpoint, source } = error else {
-            return CommandError::usage(error.to_string());
+            return CommandError::caused(Exit::Usage, error);
         };
         let exit = match source.kind() {
             ErrorKind::TimedOut => Exit::Timeout,
             ErrorKind::Unsupported => Exit::Usage,
             _ => Exit::Transport,
         };
-        let failure = CommandError::new(exit, format!("cannot connect to {endpoint}: {source}"));
+        let failure = CommandError::caused(exit, error);
         match (source.kind(), &self.endpoint) {
             (ErrorKind::NotFound, Endpoint::Exec { .. }) => {
                 failure.hint("check that the command is installed and in PATH")

@@ -3,9 +3,10 @@
 //! An error message names the cause and, if there is one, the remedy. Text from a peer is escaped
 //! before it reaches a terminal.
 
+use std::io;
 use std::process::ExitCode;
 
-use antiphon::{CallError, Code, ErrorObject, RawJson};
+use antiphon::{CallError, Cause, Code, ErrorChain, ErrorObject, RawJson};
 
 use crate::output;
 
@@ -55,6 +56,11 @@ pub(crate) struct CommandError {
 impl CommandError {
     pub(crate) fn new(exit: Exit, what: impl Into<String>) -> Self {
         Self { exit, code: None, what: what.into(), data: None, hint: None }
+    }
+
+    /// An error with all its causes.
+    pub(crate) fn caused(exit: Exit, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self::new(exit, ErrorChain(error).to_string())
     }
 
     pub(crate) fn usage(what: impl Into<String>) -> Self {
@@ -115,18 +121,27 @@ impl From<CallError> for CommandError {
         let exit = match error {
             CallError::Rpc(error) => return error.into(),
             CallError::Closed(_) | CallError::Interrupted(_) => {
-                return Self::new(Exit::Transport, error.to_string())
+                return Self::caused(Exit::Transport, &error)
                     .hint("check the log of the server; -v shows the messages");
+            }
+            CallError::Unreachable { ref source, .. } if is_refused(source) => {
+                return Self::caused(Exit::Transport, &error).hint("is the server running there?");
             }
             CallError::TimedOut(_) => Exit::Timeout,
             CallError::Protocol(_) | CallError::Decode { .. } => Exit::Protocol,
             CallError::Encode(_) => Exit::Usage,
             _ => Exit::Transport,
         };
-        let failure = Self::new(exit, error.to_string());
+        let failure = Self::caused(exit, &error);
         match exit {
             Exit::Protocol => failure.hint("-v shows the messages"),
             _ => failure,
         }
     }
+}
+
+/// Whether nothing listens at the address.
+fn is_refused(cause: &Cause) -> bool {
+    let error = cause.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }

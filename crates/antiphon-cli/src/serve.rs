@@ -3,7 +3,7 @@
 use std::io;
 
 use antiphon::transport::http::Guard;
-use antiphon::{BindError, Endpoint, Server};
+use antiphon::{BindError, Endpoint, ErrorChain, Server};
 use clap::Args;
 use clap::builder::ArgPredicate;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -119,10 +119,9 @@ async fn bind(endpoints: &[Endpoint]) -> Result<Server, CommandError> {
 
 fn not_bound(error: &BindError) -> CommandError {
     let BindError::Failed { endpoint, source } = error else {
-        return CommandError::usage(error.to_string());
+        return CommandError::caused(Exit::Usage, error);
     };
-    let failure =
-        CommandError::new(Exit::Transport, format!("cannot listen on {endpoint}: {source}"));
+    let failure = CommandError::caused(Exit::Transport, error);
     match source.kind() {
         io::ErrorKind::AddrInUse if endpoint.starts_with("unix") => {
             failure.hint("choose another path, or stop the server that listens there")
@@ -141,7 +140,7 @@ fn not_bound(error: &BindError) -> CommandError {
 }
 
 fn failed(what: &str, error: &io::Error) -> CommandError {
-    CommandError::new(Exit::Transport, format!("{what}: {error}"))
+    CommandError::new(Exit::Transport, format!("{what}: {}", ErrorChain(error)))
 }
 
 /// Prints a line per endpoint, which programs parse, and then commands to try.

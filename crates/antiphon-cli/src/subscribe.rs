@@ -1,6 +1,8 @@
 //! `antiphon subscribe`: prints the items of a subscription, one per line.
 
-use antiphon::{CallError, Client, RawJson, Reconnect, Subscription, SubscriptionError, Topic};
+use antiphon::{
+    CallError, Client, ErrorChain, RawJson, Reconnect, Subscription, SubscriptionError, Topic,
+};
 use clap::Args;
 use futures_util::StreamExt as _;
 use tokio::signal::ctrl_c;
@@ -48,7 +50,7 @@ fn item_count(text: &str) -> Result<u64, String> {
 }
 
 pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
-    let topic = Topic::new(&args.method, "", &args.unsubscribe_method()?);
+    let topic = Topic::with_names(&args.method, "", &args.unsubscribe_method()?);
     let params = args.params.read()?;
     let params = params.map(antiphon::Params::into_json);
     let reconnect = args.reconnect.then(Reconnect::new);
@@ -87,7 +89,7 @@ fn opposite(method: &str) -> Option<String> {
 
 fn subscribe_failed(error: CallError) -> CommandError {
     match error {
-        CallError::NoWayBack(_) => CommandError::new(Exit::Transport, error.to_string())
+        CallError::CannotCallBack(_) => CommandError::caused(Exit::Transport, &error)
             .hint("use ws:// or wss:// if the server accepts WebSockets on this port"),
         other => other.into(),
     }
@@ -116,7 +118,7 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
                 }
             }
             Some(Err(notice @ (SubscriptionError::Lost(_) | SubscriptionError::Gap(_)))) => {
-                output::note(&output::dim(&output::visible(&notice.to_string())));
+                output::note(&output::dim(&output::visible(&ErrorChain(&notice).to_string())));
             }
             Some(Err(error)) => return Err(ended(error)),
             None => {
@@ -134,9 +136,9 @@ async fn show(mut items: Subscription<RawJson>, count: Option<u64>) -> Result<Ex
 fn ended(error: SubscriptionError) -> CommandError {
     match error {
         SubscriptionError::Failed(error) => error.into(),
-        SubscriptionError::Disconnected(_) => CommandError::new(Exit::Transport, error.to_string())
+        SubscriptionError::Disconnected(_) => CommandError::caused(Exit::Transport, &error)
             .hint("--reconnect connects again after a lost connection"),
-        other => CommandError::new(Exit::Protocol, other.to_string()),
+        other => CommandError::caused(Exit::Protocol, &other),
     }
 }
 

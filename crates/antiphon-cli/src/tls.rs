@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use antiphon::Endpoint;
 use antiphon::transport::tls::{SelfSigned, TlsClient, TlsError, TlsServer};
+use antiphon::{Endpoint, ErrorChain};
 use antiphon_check::raw::TlsOptions;
 use clap::Args;
 
@@ -218,5 +218,5 @@ fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
 }
 
 fn unusable(path: &Path, error: &TlsError) -> CommandError {
-    CommandError::usage(format!("{}: {error}", path.display()))
+    CommandError::usage(format!("{}: {}", path.display(), ErrorChain(error)))
 }

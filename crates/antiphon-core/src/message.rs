@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -298,7 +299,8 @@ impl fmt::Debug for Params {
 }
 
 /// An error for a value that cannot be params.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParamsError {
     /// The value is not an Array or an Object.
     #[error("params must be an Array or an Object, found {0}; wrap a single value as `(value,)`")]
@@ -308,7 +310,13 @@ pub enum ParamsError {
     Syntax(#[from] SyntaxError),
     /// The value cannot be serialized.
     #[error("params do not serialize")]
-    Serialize(#[from] serde_json::Error),
+    Serialize(#[source] Arc<serde_json::Error>),
+}
+
+impl From<serde_json::Error> for ParamsError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Serialize(Arc::new(error))
+    }
 }
 
 impl From<Request> for Message {

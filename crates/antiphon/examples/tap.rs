@@ -1,7 +1,9 @@
 //! A tap on a server: every message of every connection, as bytes and decoded.
 
 use antiphon::core::{Message, Payload};
-use antiphon::{Client, Connection, Context, Direction, Router, Server, Tap, TappedMessage};
+use antiphon::{
+    Client, CloseReason, Connection, Context, Direction, Router, Server, Tap, TappedMessage,
+};
 
 struct Recorder;
 
@@ -24,7 +26,7 @@ impl Tap for Recorder {
         println!("{} opened", connection.transport);
     }
 
-    fn closed(&self, connection: &Connection, reason: &str) {
+    fn closed(&self, connection: &Connection, reason: &CloseReason) {
         println!("{} closed: {reason}", connection.transport);
     }
 }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use antiphon_core::{Id, Params, ParamsError, RawJson, TraceContext};
+use antiphon_core::{Id, Params, RawJson, TraceContext};
 use bytes::{Bytes, BytesMut};
 use http::Extensions;
 use serde::Serialize;
@@ -126,7 +126,7 @@ impl Origin {
         match (self, self.way_back()) {
             (Self::Peer(peer), _) => peer.link().send_encoded(message).await,
             (_, Some(way_back)) => way_back.send(message, self.connection()).await,
-            (_, None) => Err(CallError::NoWayBack(self.connection().transport)),
+            (_, None) => Err(CallError::CannotCallBack(self.connection().transport)),
         }
     }
 }
@@ -182,14 +182,14 @@ impl Context {
 
     /// Returns the peer, to call it back. Fails over HTTP, which cannot carry calls to the client.
     pub fn peer(&self) -> Result<&Peer, CallError> {
-        self.0.origin.peer().ok_or_else(|| CallError::NoWayBack(self.connection().transport))
+        self.0.origin.peer().ok_or_else(|| CallError::CannotCallBack(self.connection().transport))
     }
 
     /// Notifies the caller. The notification is sent before the response of this call. Waits while the
     /// write queue is full.
     ///
     /// On a duplex connection it goes to the peer. Over HTTP it is an event of the response, where the
-    /// `HttpPolicy` of the server allows an event stream, and fails with [`CallError::NoWayBack`] where
+    /// `HttpPolicy` of the server allows an event stream, and fails with [`CallError::CannotCallBack`] where
     /// it does not.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         if let Origin::Peer(peer) = &self.0.origin {
@@ -220,7 +220,7 @@ impl Context {
     pub async fn progress(&self, value: impl Serialize) -> Result<(), CallError> {
         let Some((style, token)) = self.progress_token() else { return Ok(()) };
         let value = RawJson::encode(&value);
-        let value = value.map_err(|error| CallError::Encode(ParamsError::Serialize(error)))?;
+        let value = value.map_err(|error| CallError::Encode(error.into()))?;
         self.0.origin.send(style.encode(&token, &value)).await
     }
 

@@ -12,6 +12,7 @@ use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Peer, St
 use crate::connection::Connection;
 use crate::context::{Context, Origin};
 use crate::dialect::Dialect;
+use crate::error::CloseReason;
 use crate::service::Handler;
 use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
@@ -19,7 +20,7 @@ use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 ///
 /// The closure gets the facts of the connection and a handle to the peer. So the handler can keep state
 /// per connection, and the server can send first. Over HTTP there is no lasting connection: the closure
-/// runs for each call, and calls to its peer fail with [`CallError::NoWayBack`].
+/// runs for each call, and calls to its peer fail with [`CallError::CannotCallBack`].
 ///
 /// [`Server::serve_with`](crate::Server::serve_with) takes the closure itself. Use this type where a
 /// [`Handler`] is expected, such as in [`ClientBuilder::handler`](crate::ClientBuilder::handler).
@@ -88,16 +89,16 @@ impl<F> std::fmt::Debug for PerConnection<F> {
 /// The peer of an HTTP request. Every call to it fails.
 struct RequestLink {
     origin: Origin,
-    ended: watch::Sender<Option<Arc<str>>>,
+    ended: watch::Sender<Option<CloseReason>>,
 }
 
-fn ended() -> watch::Sender<Option<Arc<str>>> {
+fn ended() -> watch::Sender<Option<CloseReason>> {
     watch::Sender::new(Some("an HTTP request is not a connection".into()))
 }
 
 impl RequestLink {
     fn refuse<T>(&self) -> Result<T, CallError> {
-        Err(CallError::NoWayBack(self.origin.connection().transport))
+        Err(CallError::CannotCallBack(self.origin.connection().transport))
     }
 
     fn refused<T: Send + 'static>(&self) -> BoxFuture<'static, Result<T, CallError>> {
@@ -114,7 +115,7 @@ impl Link for RequestLink {
         None
     }
 
-    fn ended(&self) -> &watch::Sender<Option<Arc<str>>> {
+    fn ended(&self) -> &watch::Sender<Option<CloseReason>> {
         &self.ended
     }
 
@@ -151,7 +152,7 @@ impl Link for RequestLink {
         self: Arc<Self>,
         _: Invocation,
         _: Arc<FollowedSubscription>,
-        _: Option<Arc<str>>,
+        _: Option<CloseReason>,
     ) -> BoxFuture<'static, Result<(), CallError>> {
         self.refused()
     }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
+use crate::error::CloseReason;
 
 /// Observes the messages of a server or a client. Every `Fn(&TappedMessage)` is a tap.
 ///
@@ -38,7 +39,7 @@ pub trait Tap: Send + Sync + 'static {
     }
 
     /// Called when a connection has ended, with the reason.
-    fn closed(&self, connection: &Connection, reason: &str) {
+    fn closed(&self, connection: &Connection, reason: &CloseReason) {
         let _ = (connection, reason);
     }
 }
@@ -107,7 +108,7 @@ impl Taps {
     }
 
     /// Reports the end of a connection. A panic must not keep the rest of the end from happening.
-    pub(crate) fn closed(&self, connection: &Connection, reason: &str) {
+    pub(crate) fn closed(&self, connection: &Connection, reason: &CloseReason) {
         let _ = self.show_guarded(|tap| tap.closed(connection, reason));
     }
 

@@ -101,7 +101,7 @@ async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
 
     let changes = shop.changes(100).await;
     if !calls_back {
-        assert!(matches!(changes, Err(CallError::NoWayBack(_))), "{changes:?}");
+        assert!(matches!(changes, Err(CallError::CannotCallBack(_))), "{changes:?}");
         return;
     }
     let seen: Vec<u64> = changes.unwrap().map(Result::unwrap).collect().await;

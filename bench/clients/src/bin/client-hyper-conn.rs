@@ -136,12 +136,12 @@ impl Caller for HyperCaller {
             message.extend_from_slice(id.as_bytes());
             message.put_u8(b'}');
             let body = self.post_message(message.freeze()).await;
-            let body = body.map_err(|fault| CallError::Transport(fault.to_string()))?;
+            let body = body.map_err(|fault| CallError::Transport(fault.into()))?;
             match decode(&body, &self.rules) {
                 Payload::One(Ok(Message::Response(response))) if response.id == id => {
                     response.outcome.map_err(CallError::Rpc)
                 }
-                _ => Err(CallError::Protocol("not the response".to_owned())),
+                _ => Err(CallError::Protocol("not the response".into())),
             }
         })
     }

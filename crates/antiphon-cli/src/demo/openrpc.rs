@@ -24,7 +24,7 @@ pub(super) fn describe(router: Router) -> Router {
         .describe("fail", fail())
         .describe("panic", panic())
         .describe("call_me_back", call_me_back())
-        .describe(Topic::of("ticks"), ticks())
+        .describe(Topic::new("ticks"), ticks())
         .discoverable(info)
 }
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use antiphon::openrpc::{Document, DocumentError};
-use antiphon::{CallError, Client, Code, Invocation};
+use antiphon::openrpc::Document;
+use antiphon::{CallError, Client, Code, ErrorChain, Invocation};
 use clap::Args;
 
 use crate::connect::ConnectArgs;
@@ -29,7 +29,7 @@ impl SchemaArgs {
             .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
         match Document::parse(&text) {
             Ok(document) => Ok(Some(document)),
-            Err(error) => Err(CommandError::usage(format!("{name}: {}", with_source(&error)))
+            Err(error) => Err(CommandError::usage(format!("{name}: {}", ErrorChain(&error)))
                 .hint("--schema requires an OpenRPC document, such as rpc.discover returns")),
         }
     }
@@ -62,14 +62,7 @@ pub(crate) async fn fetch(client: &Client) -> Result<Document, CommandError> {
         other => CommandError::from(other).about(METHOD),
     })?;
     Document::parse(reply.as_str()).map_err(|error| {
-        CommandError::new(Exit::Protocol, format!("{METHOD}: {}", with_source(&error)))
+        CommandError::new(Exit::Protocol, format!("{METHOD}: {}", ErrorChain(&error)))
             .hint("--schema FILE reads an OpenRPC document from a file")
     })
-}
-
-fn with_source(error: &DocumentError) -> String {
-    match std::error::Error::source(error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    }
 }

@@ -63,7 +63,7 @@ impl SubscriptionMethod {
         match &self.topic {
             TopicSource::Names(names) => {
                 let names = names.iter();
-                quote!(#krate::Topic::new(#(#names),*))
+                quote!(#krate::Topic::with_names(#(#names),*))
             }
             TopicSource::Given(topic) => quote!(#krate::Topic::from(#topic)),
         }

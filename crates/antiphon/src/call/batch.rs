@@ -85,7 +85,7 @@ impl Batch {
     }
 
     /// Sends a header with the batch. It replaces a header of the client with the same name. On a
-    /// transport other than HTTP the batch fails with [`CallError::NoHeaders`].
+    /// transport other than HTTP the batch fails with [`CallError::CannotSendHeaders`].
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
         self
@@ -138,7 +138,7 @@ impl Replies {
         let taken = self.results.get_mut(slot.0).and_then(Option::take);
         match (taken, self.methods.get(slot.0)) {
             (Some(result), Some(method)) => typed(method, result?),
-            _ => Err(CallError::Protocol("there is no such slot in this batch".to_owned())),
+            _ => Err(CallError::protocol("there is no such slot in this batch")),
         }
     }
 }

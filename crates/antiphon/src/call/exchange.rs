@@ -85,7 +85,7 @@ pub(crate) fn match_call(id: &Id, reply: Payload) -> Result<RawJson, CallError> 
     match reply {
         Payload::One(Ok(Message::Response(response))) => match_response(id, response),
         Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
-        _ => Err(CallError::Protocol("the reply is not a Response".to_owned())),
+        _ => Err(CallError::protocol("the reply is not a Response")),
     }
 }
 
@@ -98,9 +98,7 @@ pub(crate) fn match_batch(ids: Range<u64>, reply: Payload) -> Result<BatchResult
             Ok(ids.map(|_| Err(CallError::Rpc(error.clone()))).collect())
         }
         Payload::One(Err(invalid)) => Err(CallError::unreadable(&invalid)),
-        Payload::One(Ok(_)) => {
-            Err(CallError::Protocol("the reply to a batch is not an Array".to_owned()))
-        }
+        Payload::One(Ok(_)) => Err(CallError::protocol("the reply to a batch is not an Array")),
     }
 }
 
@@ -117,12 +115,12 @@ pub(crate) fn match_notification(reply: Payload) -> Result<(), CallError> {
 
 /// The error of a call that is missing in the reply to its batch.
 pub(crate) fn missing_reply() -> CallError {
-    CallError::Protocol("the reply to the batch lacks this call".to_owned())
+    CallError::protocol("the reply to the batch lacks this call")
 }
 
 /// The error of a call that got no reply at all.
 pub(crate) fn no_reply(cause: &str) -> CallError {
-    CallError::Protocol(format!("no reply to a call{cause}"))
+    CallError::protocol(format!("no reply to a call{cause}"))
 }
 
 fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
@@ -132,7 +130,7 @@ fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
         (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
         (false, _) => {
             let theirs = response.id;
-            Err(CallError::Protocol(format!("the reply is for id {theirs}, the call had {id}")))
+            Err(CallError::protocol(format!("the reply is for id {theirs}, the call had {id}")))
         }
     }
 }
@@ -168,7 +166,7 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
 }
 
 fn duplicate_reply(id: &Id) -> CallError {
-    CallError::Protocol(format!("the reply to the batch has two responses for id {id}"))
+    CallError::protocol(format!("the reply to the batch has two responses for id {id}"))
 }
 
 #[cfg(test)]
@@ -186,7 +184,7 @@ mod tests {
         let results = match_batch(3..6, payload(text)).unwrap();
         let text = |result: Result<RawJson, CallError>| match result {
             Ok(result) => result.as_str().to_owned(),
-            Err(error) => error.to_string(),
+            Err(error) => crate::error::ErrorChain(&error).to_string(),
         };
         results.into_iter().map(text).collect()
     }
@@ -241,7 +239,7 @@ mod tests {
         let id = Id::from(7);
         let text = |reply: &str| match match_call(&id, payload(reply)) {
             Ok(result) => result.as_str().to_owned(),
-            Err(error) => error.to_string(),
+            Err(error) => crate::error::ErrorChain(&error).to_string(),
         };
         assert_eq!(text(r#"{"jsonrpc":"2.0","result":1,"id":7.0}"#), "1");
         let error = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"no"},"id":null}"#;

@@ -182,7 +182,7 @@ pub trait Caller: Send + Sync + 'static {
         watch: Watch,
     ) -> BoxFuture<'_, Result<RawJson, CallError>> {
         drop((call, watch));
-        Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack("this transport"))))
     }
 
     /// Subscribes and waits for the reply. The items go to the follower until it is dropped. Fails on a
@@ -193,7 +193,7 @@ pub trait Caller: Send + Sync + 'static {
         follower: Follower,
     ) -> BoxFuture<'_, Result<(), CallError>> {
         drop((call, follower));
-        Box::pin(std::future::ready(Err(CallError::NoWayBack("this transport"))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack("this transport"))))
     }
 
     /// Sends a batch and waits for all its results: one for each `BatchEntry::Call`, in order.

@@ -16,6 +16,7 @@ use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Subscribe, W
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
+use crate::error::CloseReason;
 use crate::subscription::{FollowedSubscription, Follower, ServedSubscription, Topic};
 
 /// A handle to the peer of a connection. Cheap to clone. It does not keep the connection open.
@@ -48,7 +49,7 @@ pub(crate) trait Link: Send + Sync {
     fn dialect(&self) -> Option<&Dialect>;
 
     /// Holds the reason once the connection has ended.
-    fn ended(&self) -> &watch::Sender<Option<Arc<str>>>;
+    fn ended(&self) -> &watch::Sender<Option<CloseReason>>;
 
     fn stop(&self, how: Stop);
 
@@ -81,7 +82,7 @@ pub(crate) trait Link: Send + Sync {
         self: Arc<Self>,
         call: Invocation,
         feed: Arc<FollowedSubscription>,
-        gap: Option<Arc<str>>,
+        gap: Option<CloseReason>,
     ) -> BoxFuture<'static, Result<(), CallError>>;
 
     /// Registers one more served subscription. Fails at the limit of the connection.
@@ -150,10 +151,10 @@ impl Peer {
     }
 
     /// Waits until the connection has ended. Returns the reason.
-    pub async fn closed(&self) -> Arc<str> {
+    pub async fn closed(&self) -> CloseReason {
         let mut ended = self.link.ended().subscribe();
         let reason = ended.wait_for(Option::is_some).await;
-        reason.map_or_else(|_| "closed".into(), |reason| reason.clone().unwrap_or_default())
+        reason.ok().and_then(|reason| reason.clone()).unwrap_or(CloseReason::ByUs)
     }
 
     /// Whether the connection has ended.

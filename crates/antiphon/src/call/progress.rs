@@ -28,7 +28,7 @@ const BUFFER: usize = 64;
 impl<P> Progress<P> {
     /// Creates a connected pair.
     pub(crate) fn watch() -> (Watch, Self) {
-        let topic = Topic::of("progress").buffer(BUFFER).overflow(Overflow::DropOldest);
+        let topic = Topic::new("progress").buffer(BUFFER).overflow(Overflow::DropOldest);
         let feed = Arc::new(FollowedSubscription::new(topic));
         (Watch::new(Some(feed.clone())), Self { feed, value: PhantomData })
     }

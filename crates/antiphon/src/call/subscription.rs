@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 use super::{CallError, Caller, Invocation, within};
 use crate::BoxFuture;
+use crate::error::CloseReason;
 use crate::same_type::same_type;
 use crate::subscription::{
     Ended, FollowedEvent, FollowedSubscription, Follower, Notice, Overflow, Topic,
@@ -138,27 +139,27 @@ pub struct Subscription<T> {
 }
 
 /// An error in the stream of a subscription.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {
     /// This many items were dropped because they were not read fast enough. More items follow.
     #[error("{0} items were lost; read them faster, or raise the buffer size")]
     Lost(u64),
     /// The connection was lost and opened again. The items in between are missing. More items follow.
-    #[error("there is a gap: the connection was lost ({0}) and opened again")]
-    Gap(Arc<str>),
+    #[error("there is a gap: the connection was lost and opened again")]
+    Gap(#[source] CloseReason),
     /// An item does not have the expected type. More items follow.
     #[error("an item does not have the expected type")]
-    Decode(#[source] serde_json::Error),
+    Decode(#[source] Arc<serde_json::Error>),
     /// The server ended the subscription with this error.
-    #[error("the subscription failed: {0}")]
-    Failed(ErrorObject),
+    #[error("the subscription failed")]
+    Failed(#[source] ErrorObject),
     /// The subscription was closed on this side because its items were not read fast enough.
     #[error("the subscription was closed: its items were not read fast enough")]
     TooSlow,
     /// The connection has ended.
-    #[error("the subscription ended with its connection: {0}")]
-    Disconnected(Arc<str>),
+    #[error("the subscription ended with its connection")]
+    Disconnected(#[source] CloseReason),
 }
 
 impl<T> Subscription<T> {
@@ -233,7 +234,8 @@ pub(crate) fn unsubscribe_call(id: &Id, topic: &Topic) -> Invocation {
 }
 
 fn typed<T: DeserializeOwned + 'static>(item: RawJson) -> Result<T, SubscriptionError> {
-    same_type::<RawJson, T>(item).or_else(|item| item.decode().map_err(SubscriptionError::Decode))
+    same_type::<RawJson, T>(item)
+        .or_else(|item| item.decode().map_err(|error| SubscriptionError::Decode(Arc::new(error))))
 }
 
 impl<T> fmt::Debug for Subscription<T> {

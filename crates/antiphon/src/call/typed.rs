@@ -81,7 +81,7 @@ impl<R> Call<R> {
     }
 
     /// Sends a header with this call. It replaces a header of the client with the same name. On a
-    /// transport other than HTTP the call fails with [`CallError::NoHeaders`].
+    /// transport other than HTTP the call fails with [`CallError::CannotSendHeaders`].
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         if let Ok(invocation) = &mut self.invocation {
             invocation.headers_mut().append(name, value);
@@ -132,7 +132,7 @@ pub(super) fn typed<R: DeserializeOwned + 'static>(
     crate::same_type::same_type(result).or_else(|result| {
         result
             .decode()
-            .map_err(|source| CallError::Decode { method: method.as_str().to_owned(), source })
+            .map_err(|source| CallError::Decode { method: method.clone(), source: source.into() })
     })
 }
 

@@ -5,10 +5,11 @@ use std::io;
 use antiphon_core::ErrorObject;
 
 use crate::endpoint::EndpointError;
-use crate::error::IntoErrorObject;
+use crate::error::{ErrorChain, IntoErrorObject};
 
 /// A client could not connect.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The text is not an endpoint.
     #[error(transparent)]
@@ -23,19 +24,9 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
-    /// The message with its cause.
-    pub(crate) fn in_full(&self) -> String {
-        match self {
-            Self::Failed { source, .. } => format!("{self}: {source}"),
-            Self::Endpoint(_) => self.to_string(),
-        }
-    }
-}
-
 impl From<ConnectError> for ErrorObject {
     fn from(error: ConnectError) -> Self {
-        tracing::warn!(%error, "a handler could not connect");
+        tracing::warn!(error = %ErrorChain(&error), "a handler could not connect");
         Self::internal_error()
     }
 }

@@ -1,41 +1,56 @@
 //! The error of a call.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon_core::{ErrorObject, Invalid, ParamsError, Refused};
+use antiphon_core::{Code, ErrorObject, Invalid, Method, ParamsError, Refused};
+use http::StatusCode;
 
-use super::BoxError;
+use super::{Cause, CloseReason, ErrorChain, HttpStatusError};
 
 /// The error of a call: an error response of the peer, or a failure on this side.
 ///
+/// `Display` names the failure, and [`source`](std::error::Error::source) holds its cause.
+/// [`ErrorChain`] displays both.
+///
 /// ```
-/// use antiphon::{CallError, Client};
+/// use antiphon::{CallError, Client, ErrorChain};
 ///
 /// # async fn example(client: Client) {
 /// match client.call::<i64>("subtract", (42, 23)).await {
 ///     Ok(difference) => println!("{difference}"),
 ///     Err(CallError::Rpc(error)) => println!("the server replied with {error}"),
 ///     Err(CallError::TimedOut(limit)) => println!("no reply within {limit:?}"),
-///     Err(other) => println!("{other}"),
+///     Err(error) if error.was_not_sent() => println!("safe to send again: {error}"),
+///     Err(error) => println!("{}", ErrorChain(&error)),
 /// }
 /// # }
 /// ```
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The peer replied with an error.
     #[error("{0}")]
     Rpc(ErrorObject),
     /// The connection is closed, and the call was not sent.
-    #[error("the connection is closed: {0}")]
-    Closed(Arc<str>),
+    #[error("the connection is closed")]
+    Closed(#[source] CloseReason),
     /// The connection ended before the response. The peer may have executed the call.
-    #[error("the connection ended before the response: {0}; the call may have been executed")]
-    Interrupted(Arc<str>),
-    /// There was no response within the timeout.
+    #[error("the call may have been executed, but the connection ended before the response")]
+    Interrupted(#[source] CloseReason),
+    /// There was no response within the timeout. The peer may have executed the call.
     #[error("no response within {0:?}; raise the timeout, or check what keeps the peer busy")]
     TimedOut(Duration),
+    /// No connection could be made, so the call was not sent.
+    #[error("cannot reach {server}")]
+    Unreachable {
+        /// The server, without the path.
+        server: String,
+        /// The cause.
+        source: Cause,
+    },
+    /// The server responded with an HTTP status of failure, and without JSON-RPC.
+    #[error(transparent)]
+    HttpStatus(Box<HttpStatusError>),
     /// The params cannot be encoded.
     #[error("the params cannot be encoded")]
     Encode(#[source] ParamsError),
@@ -43,65 +58,126 @@ pub enum CallError {
     #[error("the result of `{method}` does not have the expected type")]
     Decode {
         /// The method that was called.
-        method: String,
-        /// The cause.
-        source: serde_json::Error,
+        method: Method,
+        /// The cause: an error of `serde_json`.
+        source: Cause,
     },
     /// The peer violated the protocol.
-    #[error("the peer violated the protocol: {0}")]
-    Protocol(String),
+    #[error("the peer violated the protocol")]
+    Protocol(#[source] Cause),
+    /// The response exceeds a limit of this side.
+    #[error("the response exceeds a local limit; raise the limit")]
+    OverLimit(#[source] Cause),
+    /// The transport failed at an unknown point, or the response cannot be read.
+    #[error("the transport failed")]
+    Transport(#[source] Cause),
     /// The transport cannot carry calls from the server to the client. Subscriptions and progress need
     /// such calls.
     #[error("{0} cannot call back; use a WebSocket or a stream endpoint")]
-    NoWayBack(&'static str),
-    /// The transport failed, or the response is not JSON-RPC.
-    #[error("{0}")]
-    Transport(String),
+    CannotCallBack(&'static str),
+    /// This transport cannot send headers with a call.
+    #[error("{0} cannot send headers with a call; set them before connecting, or use HTTP")]
+    CannotSendHeaders(&'static str),
     /// The connection does not support this feature.
     #[error("this connection has no {0}")]
     Unsupported(&'static str),
     /// The call was refused before it was sent, for example because too many calls are pending.
     #[error(transparent)]
     Refused(Refused),
-    /// This transport cannot send headers with a call.
-    #[error("{0} cannot send headers with a call; set them before connecting, or use HTTP")]
-    NoHeaders(&'static str),
-    /// A layer of this client rejected the call.
-    #[error("a layer rejected the call: {0}")]
-    Layer(#[source] BoxError),
+    /// A layer of this client rejected the call before it was sent.
+    #[error("a layer rejected the call")]
+    Rejected(#[source] ErrorObject),
+    /// A layer of this client failed, before or after the call was sent.
+    #[error("a layer failed the call")]
+    Layer(#[source] Cause),
 }
 
 impl CallError {
+    /// Whether the call was certainly not sent. Then it is safe to send it again.
+    ///
+    /// ```
+    /// use antiphon::CallError;
+    ///
+    /// assert!(CallError::Closed("the queue is full".into()).was_not_sent());
+    /// assert!(!CallError::Interrupted("the cable was cut".into()).was_not_sent());
+    /// ```
+    pub fn was_not_sent(&self) -> bool {
+        match self {
+            Self::Closed(_)
+            | Self::Unreachable { .. }
+            | Self::Encode(_)
+            | Self::CannotCallBack(_)
+            | Self::CannotSendHeaders(_)
+            | Self::Unsupported(_)
+            | Self::Refused(_)
+            | Self::Rejected(_) => true,
+            Self::Rpc(_)
+            | Self::Interrupted(_)
+            | Self::TimedOut(_)
+            | Self::HttpStatus(_)
+            | Self::Decode { .. }
+            | Self::Protocol(_)
+            | Self::OverLimit(_)
+            | Self::Transport(_)
+            | Self::Layer(_) => false,
+        }
+    }
+
+    /// Whether the peer may have executed the call, completely or in part. In doubt, the answer is yes.
+    ///
+    /// It has not if the call was not sent, if the peer replied that it does not accept the request
+    /// (such as "method not found", "invalid params" or "server busy"), or if an HTTP status from 400 to
+    /// 499 came instead of JSON-RPC.
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Rpc(error) => !is_refusal(error.code),
+            Self::HttpStatus(error) => !error.status.is_client_error(),
+            other => !other.was_not_sent(),
+        }
+    }
+
+    /// The HTTP status, if the server responded with a status of failure and without JSON-RPC: for
+    /// example 401, 404 or 503.
+    pub fn http_status(&self) -> Option<StatusCode> {
+        match self {
+            Self::HttpStatus(error) => Some(error.status),
+            _ => None,
+        }
+    }
+
     /// The error for an unreadable response: over a local limit, or not JSON-RPC.
     pub(crate) fn unreadable(invalid: &Invalid) -> Self {
-        let reason = invalid.error.to_string();
-        if invalid.is_over_limit() {
-            Self::Transport(format!(
-                "the response exceeds a local limit; raise the limit: {reason}"
-            ))
-        } else {
-            Self::Protocol(reason)
-        }
+        let reason = Cause::new(invalid.error.clone());
+        if invalid.is_over_limit() { Self::OverLimit(reason) } else { Self::Protocol(reason) }
     }
 
-    /// Returns a copy of the error, for each call of a batch that failed as a whole.
-    pub(crate) fn duplicate(&self) -> Self {
-        match self {
-            Self::Rpc(error) => Self::Rpc(error.clone()),
-            Self::Closed(reason) => Self::Closed(reason.clone()),
-            Self::Interrupted(reason) => Self::Interrupted(reason.clone()),
-            Self::TimedOut(limit) => Self::TimedOut(*limit),
-            Self::Protocol(reason) => Self::Protocol(reason.clone()),
-            Self::NoWayBack(transport) => Self::NoWayBack(transport),
-            Self::NoHeaders(transport) => Self::NoHeaders(transport),
-            Self::Refused(refused) => Self::Refused(*refused),
-            other => Self::Transport(other.to_string()),
-        }
-    }
-
-    pub(crate) fn closed(reason: impl Into<Arc<str>>) -> Self {
+    /// The error of a call that was not sent, for this reason.
+    pub(crate) fn closed(reason: impl Into<CloseReason>) -> Self {
         Self::Closed(reason.into())
     }
+
+    /// The error of a peer that violated the protocol in this way.
+    pub(crate) fn protocol(violation: impl Into<Cause>) -> Self {
+        Self::Protocol(violation.into())
+    }
+}
+
+/// Whether a peer sends this code instead of executing the call.
+fn is_refusal(code: Code) -> bool {
+    [
+        Code::PARSE_ERROR,
+        Code::INVALID_REQUEST,
+        Code::METHOD_NOT_FOUND,
+        Code::INVALID_PARAMS,
+        Code::BATCHES_NOT_SUPPORTED,
+        Code::TOO_MANY_SUBSCRIPTIONS,
+        Code::REQUEST_TOO_LARGE,
+        Code::SERVER_BUSY,
+        Code::BATCH_TOO_LARGE,
+        Code::UNAUTHORIZED,
+        Code::RATE_LIMITED,
+    ]
+    .contains(&code)
 }
 
 impl From<ErrorObject> for CallError {
@@ -116,9 +192,9 @@ impl From<CallError> for ErrorObject {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Rpc(error) => error,
-            CallError::NoWayBack(_) => Self::internal_error().with_data(&error.to_string()),
+            CallError::CannotCallBack(_) => Self::internal_error().with_data(&error.to_string()),
             own => {
-                tracing::warn!(error = %own, "a call made by a handler failed");
+                tracing::warn!(error = %ErrorChain(&own), "a call made by a handler failed");
                 Self::internal_error()
             }
         }

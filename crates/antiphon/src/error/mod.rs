@@ -8,8 +8,14 @@ use std::borrow::Cow;
 use antiphon_core::{Code, ErrorObject};
 
 mod call;
+mod cause;
+mod close_reason;
+mod http_status;
 
 pub use call::CallError;
+pub use cause::{Cause, ErrorChain};
+pub use close_reason::CloseReason;
+pub use http_status::HttpStatusError;
 
 /// The error of a layer from another crate.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

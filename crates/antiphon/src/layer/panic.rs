@@ -74,7 +74,7 @@ impl<S: CallService<R>, R: LayerCall> Policy<S, R> for CatchPanic {
     fn call(&self, inner: &mut S, request: R) -> CatchPanicCall<S, R> {
         let (policy, method) = (self.clone(), request.call().method.clone());
         let call = catch_unwind(AssertUnwindSafe(|| ReadyCall::new(inner, request)))
-            .unwrap_or_else(|panic| ReadyCall::rejected(policy.report(&method, panic)));
+            .unwrap_or_else(|panic| ReadyCall::failed(policy.report(&method, panic)));
         CatchPanicCall { call: Some(call), policy, method }
     }
 }
@@ -107,7 +107,7 @@ impl<S: CallService<R>, R: LayerCall> Future for CatchPanicCall<S, R> {
                 if let Err(panic) = catch_unwind(AssertUnwindSafe(|| this.call.set(None))) {
                     this.policy.report(this.method, panic);
                 }
-                Poll::Ready(Err(R::rejected(error)))
+                Poll::Ready(Err(R::from_box_error(error.into())))
             }
         }
     }

@@ -18,6 +18,7 @@ use super::shared::{NeedsReader, RunningCall};
 use super::shutdown::Phase;
 use super::transport::Transport;
 use crate::engine::{Drive, Run, RunControl, RunState, Started};
+use crate::error::CloseReason;
 use crate::subscription::Ended;
 
 impl<T: Transport> ConnectionTask<T> {
@@ -31,7 +32,7 @@ impl<T: Transport> ConnectionTask<T> {
         payload: Payload,
         bytes: usize,
         poller: &mut Poller<'_>,
-    ) -> Result<(), Arc<str>> {
+    ) -> Result<(), CloseReason> {
         if self.phase == Phase::Stopping {
             return self.refuse(payload, "shutting down");
         }
@@ -192,7 +193,7 @@ impl<T: Transport> ConnectionTask<T> {
 
     /// Answers every request of the payload with an error and runs nothing. Fails if the peer sends
     /// requests and does not read the replies.
-    fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), Arc<str>> {
+    fn refuse(&mut self, payload: Payload, reason: &'static str) -> Result<(), CloseReason> {
         self.writer.answer(self.dispatcher.refuse(payload, &ErrorObject::server_busy(reason)));
         if self.writer.overflows(&self.shared) {
             return Err("the peer does not read its replies".into());

@@ -27,6 +27,7 @@ use crate::call::{Peer, Stop};
 use crate::catch_unwind::{Panicked, guarded};
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
+use crate::error::{CloseReason, ErrorChain};
 use crate::router::Router;
 use crate::service::Handler;
 
@@ -46,7 +47,7 @@ pub(crate) struct ConnectionConfig {
 pub(crate) fn connect<T: Transport>(
     wire: Wire<T>,
     config: ConnectionConfig,
-) -> (Peer, impl Future<Output = Arc<str>> + Send) {
+) -> (Peer, impl Future<Output = CloseReason> + Send) {
     let ConnectionConfig { handler, settings } = config;
     let watchdog = Watchdog::new(wire.meter, &settings.limits);
     // Assigned before anyone can clone the facts, so that every clone has the same number.
@@ -124,14 +125,15 @@ pub(super) struct ConnectionTask<T> {
 }
 
 impl<T: Transport> Future for ConnectionTask<T> {
-    type Output = Arc<str>;
+    type Output = CloseReason;
 
-    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+    fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<CloseReason> {
         let this = &mut *self;
         match this.poll_loop(poller) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(reason) => {
-                tracing::debug!(%reason, transport = this.shared.facts.transport, "connection ended");
+                let why = ErrorChain(&reason);
+                tracing::debug!(reason = %why, transport = this.shared.facts.transport, "connection ended");
                 this.head = None;
                 this.guard.0.end(reason.clone());
                 Poll::Ready(reason)
@@ -141,7 +143,7 @@ impl<T: Transport> Future for ConnectionTask<T> {
 }
 
 impl<T: Transport> ConnectionTask<T> {
-    fn poll_loop(&mut self, poller: &mut Poller<'_>) -> Poll<Arc<str>> {
+    fn poll_loop(&mut self, poller: &mut Poller<'_>) -> Poll<CloseReason> {
         // The timers are polled first. Under a flood of messages the loop below always has work, and
         // when it stops, the budget of the runtime is used up and timers would report `Pending`.
         if let Poll::Ready(Some(reason)) = self.poll_timers(poller) {
@@ -160,7 +162,7 @@ impl<T: Transport> ConnectionTask<T> {
             self.yielded = false;
             let sent = self.writer.poll_send(poller, &mut self.transport, &self.shared);
             if let Poll::Ready(Err(error)) = sent {
-                return Poll::Ready(error.to_string().into());
+                return Poll::Ready(CloseReason::failed(error));
             }
             self.write_blocked = sent.is_pending();
             if let Phase::Closing(reason) = &self.phase {
@@ -189,7 +191,7 @@ impl<T: Transport> ConnectionTask<T> {
     /// Polls the timers of the connection. Ready with a reason when the connection must end, and with
     /// `None` when the time to finish is over and every request was answered. The close of the transport
     /// has a timer of its own (`poll_close`).
-    fn poll_timers(&mut self, poller: &mut Poller<'_>) -> Poll<Option<Arc<str>>> {
+    fn poll_timers(&mut self, poller: &mut Poller<'_>) -> Poll<Option<CloseReason>> {
         if let Phase::Closing(_) = self.phase {
             return Poll::Pending;
         }
@@ -223,7 +225,7 @@ impl<T: Transport> ConnectionTask<T> {
     }
 
     /// Reads and dispatches until no more frames have arrived. Returns true if a frame was handled.
-    fn read(&mut self, poller: &mut Poller<'_>) -> Result<bool, Arc<str>> {
+    fn read(&mut self, poller: &mut Poller<'_>) -> Result<bool, CloseReason> {
         let mut read = false;
         for _ in 0..READ_BURST {
             if !self.may_read() {
@@ -255,7 +257,7 @@ impl<T: Transport> ConnectionTask<T> {
     }
 
     /// Decodes one frame, and delivers or dispatches its content.
-    fn receive(&mut self, incoming: Incoming, poller: &mut Poller<'_>) -> Result<(), Arc<str>> {
+    fn receive(&mut self, incoming: Incoming, poller: &mut Poller<'_>) -> Result<(), CloseReason> {
         self.received += 1;
         let (received, bytes) = match incoming {
             Ok(frame) => {
@@ -263,7 +265,7 @@ impl<T: Transport> ConnectionTask<T> {
                 (received, frame.len())
             }
             Err(TransportError::Frame(error)) => (reader::frame_failed(&error, &self.shared), 0),
-            Err(error) => return Err(error.to_string().into()),
+            Err(error) => return Err(CloseReason::failed(error)),
         };
         match received {
             Received::Nothing => Ok(()),
@@ -276,7 +278,7 @@ impl<T: Transport> ConnectionTask<T> {
                 Ok(())
             }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),
-            Received::Lost(reason) => Err(reason.into()),
+            Received::Lost(reason) => Err(reason),
         }
     }
 

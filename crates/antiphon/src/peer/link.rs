@@ -15,6 +15,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
+use crate::error::CloseReason;
 use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// The reason of a missing response, if there is no other.
@@ -49,7 +50,7 @@ impl Link for Shared {
         self.settings.dialect.as_ref()
     }
 
-    fn ended(&self) -> &watch::Sender<Option<Arc<str>>> {
+    fn ended(&self) -> &watch::Sender<Option<CloseReason>> {
         &self.ended
     }
 
@@ -125,7 +126,7 @@ impl Link for Shared {
         self: Arc<Self>,
         call: Invocation,
         feed: Arc<FollowedSubscription>,
-        gap: Option<Arc<str>>,
+        gap: Option<CloseReason>,
     ) -> BoxFuture<'static, Result<(), CallError>> {
         Box::pin(Shared::follow(self, call, feed, gap))
     }

@@ -23,6 +23,5 @@ mod writer;
 pub(crate) use connection_registry::{ConnectionPermit, ConnectionRegistry, RegisteredPeer};
 pub(crate) use connection_task::{ConnectionConfig, connect};
 use shared::Shared;
-pub(crate) use shutdown::is_clean_end;
 pub(crate) use transport::{AtEof, LineFrames, Wire};
 pub use transport::{Transport, TransportError};

@@ -74,7 +74,9 @@ impl Shared {
     /// Fails if the call has headers, because a message on a connection cannot carry any.
     fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
-            Some(headers) if !headers.is_empty() => Err(CallError::NoHeaders(self.facts.transport)),
+            Some(headers) if !headers.is_empty() => {
+                Err(CallError::CannotSendHeaders(self.facts.transport))
+            }
             _ => Ok(()),
         }
     }

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use super::Shared;
 use crate::call::CallError;
 use crate::call::exchange::missing_reply;
+use crate::error::CloseReason;
 use crate::tap::Direction;
 
 /// The rest of a frame, after the responses in it were delivered.
@@ -27,7 +28,7 @@ pub(super) enum Received {
     Texts(Texts),
     /// A response that cannot be read, and that may belong to any of several pending calls. The
     /// connection must end, or one of them would wait forever.
-    Lost(String),
+    Lost(CloseReason),
 }
 
 /// Decodes a frame and delivers the responses in it. `line` tells that the frame is a whole line, which
@@ -59,7 +60,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             let hint = framing_hint(frame);
             let error = || match hint {
-                Some(hint) => CallError::Protocol(hint.to_owned()),
+                Some(hint) => CallError::protocol(hint),
                 None => CallError::unreadable(&invalid),
             };
             unreadable_answer(error, shared)
@@ -88,7 +89,10 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
 /// It is answered like a message that cannot be decoded. It may also have been a response: if exactly
 /// one message of this side is unanswered, its calls fail with the reason.
 pub(super) fn frame_failed(error: &FrameError, shared: &Shared) -> Received {
-    let lost = || CallError::Transport(format!("the response cannot be read: {error}"));
+    let lost = || match error {
+        FrameError::TooLarge { .. } => CallError::OverLimit(error.clone().into()),
+        _ => CallError::Transport(error.clone().into()),
+    };
     if shared.only_calls {
         return unreadable_answer(lost, shared);
     }
@@ -152,7 +156,7 @@ fn unreadable_answer(error: impl Fn() -> CallError, shared: &Shared) -> Received
     if shared.fail_only_exchange(&error) || !shared.awaits_answers() {
         return Received::Nothing;
     }
-    Received::Lost(error().to_string())
+    Received::Lost(CloseReason::failed(error()))
 }
 
 /// Delivers a response to its call. Returns any other entry.

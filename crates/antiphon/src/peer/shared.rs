@@ -21,6 +21,7 @@ use crate::connection::Connection;
 use crate::context::Context;
 use crate::dialect::Cancellation;
 use crate::engine::{EndRun, RunControl, Settings};
+use crate::error::CloseReason;
 use crate::subscription::SHUTTING_DOWN;
 
 /// The state that a connection shares with its handles and tasks.
@@ -32,7 +33,7 @@ pub(crate) struct Shared {
     /// The number of pending calls that handlers of notifications have made. While it is above 0,
     /// requests may overtake the notification.
     pub(super) ordered_calls: AtomicUsize,
-    pub(super) ended: watch::Sender<Option<Arc<str>>>,
+    pub(super) ended: watch::Sender<Option<CloseReason>>,
     pub(crate) facts: Connection,
     pub(super) settings: Arc<Settings>,
     /// This side has no handler: every incoming message is taken as a response.
@@ -63,7 +64,7 @@ pub(super) struct State {
     pub(super) session: Session<Waiter, RunningCall>,
     pub(super) outbox: Outbox,
     pub(super) stop: Option<Stop>,
-    pub(super) ended: Option<Arc<str>>,
+    pub(super) ended: Option<CloseReason>,
 }
 
 impl State {
@@ -245,11 +246,10 @@ impl Shared {
     /// Handles an invalid response. The call with its id fails, if there is one. The connection
     /// continues.
     pub(super) fn answer_invalid(&self, invalid: &Invalid) {
-        let reason = invalid.error.to_string();
         let answered = self.state().session.answer(&invalid.id);
         match answered {
             Answered::Waiter(waiter) => {
-                waiter.send(Err(CallError::Protocol(reason)));
+                waiter.send(Err(CallError::protocol(invalid.error.clone())));
             }
             Answered::Late | Answered::Unknown => {
                 self.report_stray(&invalid.id, "an invalid response does not match any call");
@@ -300,7 +300,7 @@ impl Shared {
     }
 
     /// Fails every pending call and rejects new ones, because no response can arrive any more.
-    pub(super) fn end_calls(&self, reason: &Arc<str>) {
+    pub(super) fn end_calls(&self, reason: &CloseReason) {
         let waiters = self.state().session.close_calls();
         for waiter in waiters {
             waiter.send(Err(CallError::Interrupted(reason.clone())));
@@ -315,7 +315,7 @@ impl Shared {
     }
 
     /// Ends the connection: fails pending calls, aborts running requests, and drops queued messages.
-    pub(super) fn end(&self, reason: Arc<str>) {
+    pub(super) fn end(&self, reason: CloseReason) {
         self.end_calls(&reason);
         let mut state = self.state();
         state.ended = Some(reason.clone());

@@ -13,19 +13,10 @@ use super::reader::{self, Received};
 use super::shared::Shared;
 use super::transport::{AtEof, Transport};
 use crate::call::Stop;
+use crate::error::CloseReason;
 
-/// The reason of a connection that the peer has closed.
-const GONE: &str = "the peer closed it";
-/// The reason of a connection that this side has closed.
-const CLOSED: &str = "closed";
 /// The time limit for the last messages and for the close of the transport.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Returns whether a connection that ended for this reason was closed by one of the two sides, and did
-/// not fail.
-pub(crate) fn is_clean_end(reason: &str) -> bool {
-    [GONE, CLOSED].contains(&reason)
-}
 
 /// The steps of a shutdown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +29,7 @@ pub(super) enum Phase {
     /// The time limit is over: running calls must answer now.
     Expiring,
     /// The transport is being closed.
-    Closing(Arc<str>),
+    Closing(CloseReason),
 }
 
 /// Ends the shared state of the connection when the future is dropped before its end.
@@ -95,7 +86,7 @@ impl<T: Transport> ConnectionTask<T> {
     pub(super) fn input_exhausted(&mut self) {
         self.eof_received();
         self.phase = match self.at_eof {
-            AtEof::Cancel => Phase::Closing(GONE.into()),
+            AtEof::Cancel => Phase::Closing(CloseReason::ByPeer),
             AtEof::Drain(_) => Phase::Draining,
         };
     }
@@ -107,7 +98,7 @@ impl<T: Transport> ConnectionTask<T> {
             return;
         }
         self.eof = true;
-        self.shared.end_calls(&GONE.into());
+        self.shared.end_calls(&CloseReason::ByPeer);
         self.shared.subscriptions.close("the peer ended its side of the connection");
         self.shared.subscriptions.drain();
         if let AtEof::Drain(Some(limit)) = self.at_eof {
@@ -128,11 +119,11 @@ impl<T: Transport> ConnectionTask<T> {
             return false;
         }
         let reason = match self.phase {
-            Phase::Draining => GONE,
-            _ => CLOSED,
+            Phase::Draining => CloseReason::ByPeer,
+            _ => CloseReason::ByUs,
         };
         self.drain = None;
-        self.phase = Phase::Closing(reason.into());
+        self.phase = Phase::Closing(reason);
         true
     }
 

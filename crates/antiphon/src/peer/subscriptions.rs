@@ -21,6 +21,7 @@ use super::link::DROPPED;
 use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
 use crate::call::{CallError, Invocation, Link, unsubscribe_call};
+use crate::error::CloseReason;
 use crate::subscription::{
     Attached, Closing, FollowedSubscription, ItemParams, ItemWriter, ServedSubscription,
     SubscriptionSource, Topic,
@@ -103,7 +104,7 @@ impl Subscriptions {
     }
 
     /// Ends all subscriptions, because the connection has ended.
-    pub(super) fn end(&self, reason: &Arc<str>) {
+    pub(super) fn end(&self, reason: &CloseReason) {
         let (served, followed, abandoned) = {
             let mut table = self.table();
             let table = table.get_or_insert_default();
@@ -135,7 +136,7 @@ pub(super) struct PendingSubscription {
     shared: Arc<Shared>,
     feed: Arc<FollowedSubscription>,
     /// The reason why items were missed, if this subscription replaces an earlier one.
-    gap: Option<Arc<str>>,
+    gap: Option<CloseReason>,
     answer: oneshot::Sender<Result<(), CallError>>,
 }
 
@@ -147,7 +148,7 @@ impl PendingSubscription {
             let id = Id::from_json(id).filter(|id| *id != Id::Null);
             let id = id.ok_or_else(|| {
                 let reason = "a subscribe call must be answered with its id, a String or a Number";
-                CallError::Protocol(reason.to_owned())
+                CallError::protocol(reason)
             })?;
             self.follow(id)
         });
@@ -169,7 +170,7 @@ impl PendingSubscription {
         drop(table);
         if let Some(id) = taken {
             let reason = format!("the subscription id {id} is already in use");
-            return Err(CallError::Protocol(reason));
+            return Err(CallError::protocol(reason));
         }
         if let Some(reason) = &self.gap {
             self.feed.gap(reason.clone());
@@ -217,7 +218,7 @@ impl Shared {
         self: Arc<Self>,
         call: Invocation,
         feed: Arc<FollowedSubscription>,
-        gap: Option<Arc<str>>,
+        gap: Option<CloseReason>,
     ) -> Result<(), CallError> {
         self.capacity().await?;
         let (answer, answered) = oneshot::channel();

@@ -11,9 +11,9 @@ use crate::call::Invocation;
 use crate::catch_unwind::Panicked;
 use crate::context::Context;
 use crate::engine::Settings;
+use crate::error::CloseReason;
 use crate::peer::{
     ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
-    is_clean_end,
 };
 use crate::service::Handler;
 #[cfg(feature = "http")]
@@ -64,7 +64,7 @@ impl WireService {
                 reason
             })));
             match served.await {
-                Ok(Some(reason)) if !is_clean_end(&reason) => Err(io::Error::other(&*reason)),
+                Ok(Some(reason)) if !reason.is_clean() => Err(io::Error::other(reason)),
                 // The transport or the tap panicked.
                 Err(panic) => Err(io::Error::other(panic)),
                 Ok(_) => Ok(()),
@@ -77,7 +77,7 @@ impl WireService {
     fn open<T: Transport>(
         &self,
         mut wire: Wire<T>,
-    ) -> Result<(RegisteredPeer, impl Future<Output = Arc<str>> + Send + use<T>), Panicked> {
+    ) -> Result<(RegisteredPeer, impl Future<Output = CloseReason> + Send + use<T>), Panicked> {
         self.settings.complete(&mut wire.facts)?;
         let (peer, connection) = connect(wire, self.config(self.handler.clone()));
         Ok((self.registry.enter(&peer), connection))

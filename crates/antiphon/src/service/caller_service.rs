@@ -60,7 +60,7 @@ impl Service<OutgoingCall> for CallerService {
                 Box::pin(async move {
                     match follower {
                         Some(follower) => null(caller.subscribe(call, follower).await),
-                        None => Err(CallError::Transport(SUBSCRIBED_TWICE.to_owned())),
+                        None => Err(CallError::Layer(SUBSCRIBED_TWICE.into())),
                     }
                 })
             }

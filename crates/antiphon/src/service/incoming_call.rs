@@ -7,7 +7,7 @@ use antiphon_core::{Code, ErrorObject, TraceContext};
 use super::LayerCall;
 use crate::call::{CallError, Invocation};
 use crate::context::Context;
-use crate::error::BoxError;
+use crate::error::{BoxError, ErrorChain};
 
 /// A call or notification on its way to a handler.
 ///
@@ -71,7 +71,7 @@ impl LayerCall for IncomingCall {
         match error.downcast::<CallError>() {
             Ok(error) => (*error).into(),
             Err(error) => {
-                tracing::warn!(%error, "a layer failed a call");
+                tracing::warn!(error = %ErrorChain(&*error), "a layer failed a call");
                 ErrorObject::internal_error()
             }
         }

@@ -35,7 +35,7 @@ pub trait LayerCall: sealed::Sealed + Send + Sized + 'static {
     #[must_use]
     fn with_trace(self, trace: &TraceContext) -> Self;
 
-    /// The error of a call that a layer rejects.
+    /// The error of a call that a layer rejects before it is sent.
     fn rejected(error: ErrorObject) -> Self::Error;
 
     /// The error of a call that exceeds its time limit.

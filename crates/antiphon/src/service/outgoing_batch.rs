@@ -131,7 +131,7 @@ async fn send_group(group: Vec<ArrivedEntry>, caller: &dyn Caller) -> Result<(),
         }
         Err(error) => {
             for (_, waiting) in waiting {
-                let _ = waiting.send(Err(error.duplicate()));
+                let _ = waiting.send(Err(error.clone()));
             }
             Err(error)
         }

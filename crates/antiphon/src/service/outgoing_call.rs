@@ -92,7 +92,7 @@ impl LayerCall for OutgoingCall {
     }
 
     fn rejected(error: ErrorObject) -> CallError {
-        CallError::Layer(error.into())
+        CallError::Rejected(error)
     }
 
     fn timed_out(limit: Duration) -> CallError {
@@ -100,12 +100,12 @@ impl LayerCall for OutgoingCall {
     }
 
     fn from_box_error(error: BoxError) -> CallError {
-        error.downcast().map_or_else(CallError::Layer, |error| *error)
+        error.downcast().map_or_else(|error| CallError::Layer(error.into()), |error| *error)
     }
 
     fn error_code(error: &CallError) -> Code {
         match error {
-            CallError::Rpc(error) => error.code,
+            CallError::Rpc(error) | CallError::Rejected(error) => error.code,
             CallError::TimedOut(_) => Code::TIMED_OUT,
             CallError::Layer(error) => {
                 error.downcast_ref().map_or(Code::INTERNAL_ERROR, |error: &ErrorObject| error.code)

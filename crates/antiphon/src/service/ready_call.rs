@@ -59,6 +59,11 @@ impl<S: CallService<R>, R: LayerCall> ReadyCall<S, R> {
         Self { state }
     }
 
+    /// Fails with this error, although the service may have been called.
+    pub(crate) fn failed(error: ErrorObject) -> Self {
+        Self { state: ReadyState::Rejected { error: Some(R::from_box_error(error.into())) } }
+    }
+
     /// Fails with this error, without a call.
     pub(crate) fn rejected(error: ErrorObject) -> Self {
         Self { state: ReadyState::Rejected { error: Some(R::rejected(error)) } }

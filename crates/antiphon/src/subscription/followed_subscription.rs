@@ -12,7 +12,7 @@ use super::item_message::{ItemParams, SHUTTING_DOWN};
 use super::item_queue::ItemQueue;
 use super::topic::{Overflow, Topic};
 use crate::BoxFuture;
-use crate::error::CallError;
+use crate::error::{CallError, CloseReason};
 
 /// The maximum number of bytes of waiting items.
 const MAX_BYTES: usize = 1 << 20;
@@ -65,7 +65,7 @@ pub(crate) enum Notice {
     /// The server has dropped this many items.
     Lost(u64),
     /// The connection was lost for this reason, and the client has subscribed again.
-    Gap(Arc<str>),
+    Gap(CloseReason),
 }
 
 /// The connection that delivers the items of a followed subscription.
@@ -98,7 +98,7 @@ pub(crate) enum Ended {
     /// The buffer of this feed was full.
     TooSlow,
     /// The connection has ended, for this reason.
-    Disconnected(Arc<str>),
+    Disconnected(CloseReason),
 }
 
 /// The next event of a followed subscription.
@@ -238,7 +238,7 @@ impl FollowedSubscription {
     }
 
     /// Adds the notice of a gap.
-    pub(crate) fn gap(&self, reason: Arc<str>) {
+    pub(crate) fn gap(&self, reason: CloseReason) {
         self.notice(Notice::Gap(reason));
     }
 
@@ -267,7 +267,7 @@ impl FollowedSubscription {
     }
 
     /// The connection has ended; the client may reconnect.
-    pub(crate) fn disconnect(&self, reason: &Arc<str>) {
+    pub(crate) fn disconnect(&self, reason: &CloseReason) {
         if self.resubscribes() {
             self.state().attached = None;
         } else {

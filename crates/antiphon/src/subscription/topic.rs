@@ -9,9 +9,9 @@ use serde_json::value::RawValue;
 /// use antiphon::{Overflow, Topic};
 ///
 /// // subscribe_ticks, ticks, unsubscribe_ticks
-/// let ticks = Topic::of("ticks").buffer(16).overflow(Overflow::DropOldest);
+/// let ticks = Topic::new("ticks").buffer(16).overflow(Overflow::DropOldest);
 /// // Names that the peer uses.
-/// let prices = Topic::new("price.watch", "price.changed", "price.unwatch");
+/// let prices = Topic::with_names("price.watch", "price.changed", "price.unwatch");
 /// // eth_subscribe("newHeads"), eth_subscription, eth_unsubscribe
 /// let heads = Topic::ethereum("newHeads");
 /// ```
@@ -33,7 +33,7 @@ pub struct Topic {
 /// ```
 /// use antiphon::{Overflow, Topic};
 ///
-/// let prices = Topic::of("prices").buffer(16).overflow(Overflow::DropOldest);
+/// let prices = Topic::new("prices").buffer(16).overflow(Overflow::DropOldest);
 /// # drop(prices);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,13 +58,13 @@ impl Topic {
 
     /// The topic with this name: for `ticks`, the methods `subscribe_ticks` and `unsubscribe_ticks`, and
     /// the notification `ticks` for each item.
-    pub fn of(name: &str) -> Self {
-        Self::new(&format!("subscribe_{name}"), name, &format!("unsubscribe_{name}"))
+    pub fn new(name: &str) -> Self {
+        Self::with_names(&format!("subscribe_{name}"), name, &format!("unsubscribe_{name}"))
     }
 
     /// A topic with these names: the method that subscribes, the notification that carries an item, and
     /// the method that unsubscribes.
-    pub fn new(subscribe: &str, item: &str, unsubscribe: &str) -> Self {
+    pub fn with_names(subscribe: &str, item: &str, unsubscribe: &str) -> Self {
         Self {
             subscribe: subscribe.to_owned(),
             item: item.to_owned(),
@@ -84,7 +84,7 @@ impl Topic {
         Self {
             kind,
             notifies_end,
-            ..Self::new("eth_subscribe", "eth_subscription", "eth_unsubscribe")
+            ..Self::with_names("eth_subscribe", "eth_subscription", "eth_unsubscribe")
         }
     }
 
@@ -139,7 +139,7 @@ pub(crate) fn split_kind(params: Option<&Params>) -> Option<(String, Params)> {
 
 impl From<&str> for Topic {
     fn from(name: &str) -> Self {
-        Self::of(name)
+        Self::new(name)
     }
 }
 

@@ -63,7 +63,7 @@ pub trait RequestReply: Send + Sync + 'static {
     }
 
     /// Whether the transport sends [`RequestMessage::headers`]. If not, a call with headers fails with
-    /// [`CallError::NoHeaders`].
+    /// [`CallError::CannotSendHeaders`].
     fn has_headers(&self) -> bool {
         false
     }
@@ -124,7 +124,7 @@ impl<W: RequestReply> RequestReplyCaller<W> {
             }
         }
         if !all.is_empty() && !self.wire.has_headers() {
-            return Err(CallError::NoHeaders(self.wire.name()));
+            return Err(CallError::CannotSendHeaders(self.wire.name()));
         }
         Ok(all)
     }
@@ -135,9 +135,9 @@ impl<W: RequestReply> RequestReplyCaller<W> {
         let Some(reply) = self.wire.exchange(message).await? else { return Ok(None) };
         if reply.len() > self.max_reply {
             let (len, limit) = (reply.len(), self.max_reply);
-            return Err(CallError::Transport(format!(
-                "the reply has {len} bytes, over the limit of {limit}; raise the frame limit"
-            )));
+            return Err(CallError::OverLimit(
+                format!("the reply has {len} bytes, over the limit of {limit}").into(),
+            ));
         }
         self.tap(Direction::Received, &reply);
         Ok((!reply.is_empty()).then(|| decode(&reply, &self.rules)))
@@ -191,11 +191,11 @@ impl<W: RequestReply> Caller for RequestReplyCaller<W> {
     }
 
     fn send_watched(&self, _: Invocation, _: Watch) -> BoxFuture<'_, Result<RawJson, CallError>> {
-        Box::pin(std::future::ready(Err(CallError::NoWayBack(self.wire.name()))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack(self.wire.name()))))
     }
 
     fn subscribe(&self, _: Invocation, _: Follower) -> BoxFuture<'_, Result<(), CallError>> {
-        Box::pin(std::future::ready(Err(CallError::NoWayBack(self.wire.name()))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack(self.wire.name()))))
     }
 
     fn send_batch(
@@ -284,7 +284,7 @@ mod tests {
         ] {
             let error = replying(reply).call::<i64>("add", (1, 2)).await.unwrap_err();
             assert!(matches!(&error, CallError::Protocol(_)), "{error:?}");
-            assert!(error.to_string().contains(reason), "{error}");
+            assert!(crate::ErrorChain(&error).to_string().contains(reason), "{error}");
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let client = Client::builder().limits(limits).over_request_reply(wire);
         assert_eq!(client.call::<String>("echo", ("short",)).await.unwrap(), "short");
         let error = client.call::<String>("echo", ("x".repeat(200),)).await.unwrap_err();
-        assert!(error.to_string().contains("over the limit of 200"), "{error}");
+        assert!(crate::ErrorChain(&error).to_string().contains("over the limit of 200"), "{error}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -342,7 +342,7 @@ mod tests {
         let client = Client::builder().over_request_reply(WithHeaders);
         assert_eq!(call(&client).await.unwrap(), 3);
         let error = call(&replying(None)).await.unwrap_err();
-        assert!(matches!(error, CallError::NoHeaders(_)), "{error:?}");
+        assert!(matches!(error, CallError::CannotSendHeaders(_)), "{error:?}");
     }
 
     #[tokio::test]

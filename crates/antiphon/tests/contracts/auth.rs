@@ -156,7 +156,7 @@ async fn what_the_application_knows_of_a_connection_is_enough() {
 /// A verifier that counts its calls.
 fn asked(count: &Arc<AtomicUsize>) -> Auth {
     let count = count.clone();
-    Auth::new().open(["open.*"]).verify(move |credentials| {
+    Auth::new().allow_anonymous(["open.*"]).verify(move |credentials| {
         count.fetch_add(1, Ordering::Relaxed);
         async move {
             tokio::task::yield_now().await;
@@ -325,9 +325,12 @@ mod status {
     async fn a_request_of_which_every_call_is_refused_is_a_401() {
         let Guarded { router, .. } = guarded();
         let router = router.method("open", |(): (), _: Context| async { Ok(1) });
-        let address =
-            serve("http://127.0.0.1:0", Limits::default(), router.layer(auth().open(["open"])))
-                .await;
+        let address = serve(
+            "http://127.0.0.1:0",
+            Limits::default(),
+            router.layer(auth().allow_anonymous(["open"])),
+        )
+        .await;
         let call = request(1, "whoami", "[]");
         let note = super::super::support::notification("note", "[]");
         let open = request(2, "open", "[]");

@@ -132,7 +132,7 @@ async fn the_queue_behind_a_notification_is_bounded_in_bytes() {
     assert_eq!(raw.next().await["error"]["code"], -32009);
     raw.send(&large).await;
     let reason = within(served.peer().unwrap().closed()).await;
-    assert!(reason.contains("too many notifications"), "{reason}");
+    assert!(reason.to_string().contains("too many notifications"), "{reason}");
 }
 
 #[tokio::test]

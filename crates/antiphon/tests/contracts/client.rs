@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, Id, Limits, RawJson, Router};
+use antiphon::{CallError, Client, Context, ErrorChain, Id, Limits, RawJson, Router};
 
 use crate::support::{Raw, answer, client, serve, wires_and_http, within};
 
@@ -45,7 +45,7 @@ async fn useless_responses_do_not_end_the_connection() {
     // The call with the invalid response fails; the other one continues.
     let broken = within(both).await.unwrap().unwrap_err();
     assert!(
-        matches!(&broken, CallError::Protocol(reason) if reason.contains("must not occur together")),
+        matches!(&broken, CallError::Protocol(reason) if reason.to_string().contains("must not occur together")),
         "{broken}"
     );
     raw.send(&format!(r#"{{"jsonrpc":"2.0","result":2,"id":{other_id}}}"#)).await;
@@ -140,7 +140,7 @@ async fn errors_name_the_address_and_the_cause() {
         ("nonsense", "`nonsense` is not an endpoint"),
     ] {
         let error = Client::connect(endpoint).await.unwrap_err();
-        assert!(error.to_string().starts_with(text), "{error}");
+        assert!(ErrorChain(&error).to_string().starts_with(text), "{error}");
     }
 }
 
@@ -159,7 +159,10 @@ async fn a_response_over_the_limit_fails_its_call_with_the_reason() {
         let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
         let client = Client::builder().limits(limits).connect(&address).await.unwrap();
         let error = within(client.call::<String>("big", (5_000,)).into_future()).await.unwrap_err();
-        assert!(error.to_string().contains("limit of 1000 bytes"), "{endpoint}: {error}");
+        assert!(
+            ErrorChain(&error).to_string().contains("limit of 1000 bytes"),
+            "{endpoint}: {error}"
+        );
         if !endpoint.starts_with("ws") {
             assert_eq!(client.call::<String>("big", (1,)).await.unwrap(), "x");
         }

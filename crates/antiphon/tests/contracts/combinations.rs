@@ -105,7 +105,7 @@ async fn a_client_closes_although_items_are_not_consumed() {
 
 #[tokio::test]
 async fn a_source_that_is_always_ready_lets_other_tasks_run() {
-    let topic = Topic::of("n").overflow(Overflow::DropOldest);
+    let topic = Topic::new("n").overflow(Overflow::DropOldest);
     let router = ping(Router::new())
         .subscription(topic, |(): (), _cx: Context| async { Ok(stream::iter(0_u64..)) });
     let client = connect(&serve("tcp://127.0.0.1:0", Limits::default(), router).await).await;

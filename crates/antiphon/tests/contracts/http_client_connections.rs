@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use antiphon::{Client, Limits};
+use antiphon::{Client, ErrorChain, Limits};
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -107,8 +107,11 @@ async fn a_call_that_the_server_may_have_executed_is_not_repeated() {
     let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
     stream.request().await.unwrap();
     drop(stream);
-    let error = within(call).await.unwrap().unwrap_err().to_string();
-    assert!(error.contains("did not answer") && error.contains("may have been done"), "{error}");
+    let error = ErrorChain(&within(call).await.unwrap().unwrap_err()).to_string();
+    assert!(
+        error.contains("did not answer") && error.contains("may have been executed"),
+        "{error}"
+    );
     // The next connection belongs to the next call.
     let call = tokio::spawn(client.call::<u64>("m", (3,)).into_future());
     let (_, body) = hand.accept().await.request().await.unwrap();
@@ -145,13 +148,12 @@ async fn a_host_with_several_addresses_is_tried_at_each() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_reported_with_a_hint() {
+async fn a_refused_connection_is_reported_with_its_cause() {
     let (hand, address) = ScriptedServer::listen().await;
     drop(hand);
     let client = Client::connect(&address).await.unwrap();
-    let error = one(&client).await.unwrap_err().to_string();
+    let error = ErrorChain(&one(&client).await.unwrap_err()).to_string();
     assert!(error.starts_with(&format!("cannot reach {address}: Connection refused")), "{error}");
-    assert!(error.ends_with("; is the server running there?"), "{error}");
 }
 
 #[tokio::test]
@@ -230,7 +232,7 @@ async fn a_stalled_response_fails_its_call() {
         }
         let half = b"HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{";
         stream.write_all(if http2 { HALF_BY_HTTP2 } else { half }).await.unwrap();
-        let error = within(call).await.unwrap().unwrap_err().to_string();
+        let error = ErrorChain(&within(call).await.unwrap().unwrap_err()).to_string();
         assert!(error.contains("stood unfinished for 50ms"), "{http2}: {error}");
     }
 }

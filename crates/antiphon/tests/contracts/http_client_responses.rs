@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 
-use antiphon::{Client, Limits};
+use antiphon::{Client, ErrorChain, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::scripted_http_server::{CHUNKED, PLAIN, ScriptedServer, answered, let_runtime_run, one};
@@ -83,7 +83,7 @@ async fn a_response_before_the_request_is_read_is_delivered() {
         within(stream.0.read_u8()).await.unwrap();
         stream.say("HTTP/1.1 413 Payload Too Large\r\ncontent-length: 8\r\n\r\ntoo much").await;
         let stream = stays.then_some(stream);
-        let error = within(call).await.unwrap().unwrap_err().to_string();
+        let error = ErrorChain(&within(call).await.unwrap().unwrap_err()).to_string();
         assert!(error.contains("413") && error.contains("too much"), "{error}");
         drop(stream);
         // A connection whose request was not sent completely is not reused.
@@ -136,7 +136,7 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
         ("SSH-2.0-OpenSSH_9.9\r\n", "is not HTTP/1.1"),
         (&format!("HTTP/1.1 200 OK\r\nx: {long}\r\n\r\n"), "its head is over 65536 bytes"),
         (&format!("HTTP/1.1 200 OK\r\n{many}\r\n"), "more than 100 headers"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n", "limit of 1000 bytes; raise the frame"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n", "raise the limit: it is over the limit of 1000 bytes"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9999999999999999999\r\n\r\n", "limit of 1000 bytes"),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
@@ -158,7 +158,7 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
         // A client may close before it has read the whole response.
         let _ = stream.0.write_all(answered(response, &body).as_bytes()).await;
         drop(stream);
-        let error = within(call).await.unwrap().unwrap_err().to_string();
+        let error = ErrorChain(&within(call).await.unwrap().unwrap_err()).to_string();
         assert!(error.contains(reason), "{response:.60}: {error}");
         let_runtime_run().await;
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());

@@ -273,7 +273,7 @@ async fn a_notification_goes_to_the_peer_or_fails_without_a_way_back() {
     let server = bound("http://127.0.0.1:0").await;
     let address = server.endpoints()[0].to_string();
     let router = Router::new().method("notify", |(): (), cx: Context| async move {
-        Ok(matches!(cx.notify("n", ()).await, Err(CallError::NoWayBack("http"))))
+        Ok(matches!(cx.notify("n", ()).await, Err(CallError::CannotCallBack("http"))))
     });
     tokio::spawn(server.serve(router));
     let client = Client::connect(&address).await.unwrap();

@@ -496,7 +496,7 @@ async fn on_connect_that_panics_loses_only_its_connection() {
             // The upgrade to a WebSocket is answered with status 500.
             Err(error) => {
                 assert!(wire.starts_with("ws") && whole(&error).contains("500"), "{error:?}");
-                CallError::Transport("500".to_owned())
+                CallError::Transport("500".into())
             }
         };
         if wire.starts_with("http") {

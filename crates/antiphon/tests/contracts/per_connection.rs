@@ -126,7 +126,7 @@ async fn over_http_each_call_has_a_handler_of_its_own_and_no_way_back() {
                     let _ = batch.call::<u64>("ask", ());
                     let batch = batch.send().await.unwrap_err();
                     let all = [call, note, topic, batch];
-                    Ok(all.iter().all(|error| matches!(error, CallError::NoWayBack("http"))))
+                    Ok(all.iter().all(|error| matches!(error, CallError::CannotCallBack("http"))))
                 }
             })
             .method("closed", move |(): (), _cx: Context| {

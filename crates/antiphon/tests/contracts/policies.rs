@@ -144,7 +144,7 @@ fn notifying() -> Notifying {
         })
         .method("silent", |(): (), cx: Context| async move {
             let error = cx.notify("note", [1]).await.unwrap_err();
-            Ok(matches!(error, CallError::NoWayBack("http")))
+            Ok(matches!(error, CallError::CannotCallBack("http")))
         });
     Notifying { router, entered, release, notified, ended }
 }

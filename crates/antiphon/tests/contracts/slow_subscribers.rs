@@ -17,7 +17,7 @@ use crate::support::{Raw, both, request, within};
 async fn without_a_reader_the_oldest_items_are_dropped_and_counted() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = sent.clone();
-    let topic = Topic::of("fast").buffer(8).overflow(Overflow::DropOldest);
+    let topic = Topic::new("fast").buffer(8).overflow(Overflow::DropOldest);
     let (all, mut done) = mpsc::channel(1);
     let router = Router::new().subscription_with(topic, move |(): (), sink: Sink, _cx: Context| {
         let (counted, all) = (counted.clone(), all.clone());
@@ -55,7 +55,7 @@ async fn without_a_reader_the_oldest_items_are_dropped_and_counted() {
 
 #[tokio::test]
 async fn without_a_reader_the_subscription_closes_if_configured() {
-    let topic = Topic::of("strict").buffer(8).overflow(Overflow::Close);
+    let topic = Topic::new("strict").buffer(8).overflow(Overflow::Close);
     let (stopped, mut heard) = mpsc::channel(1);
     let router = Router::new().subscription_with(topic, move |(): (), sink: Sink, _cx: Context| {
         let stopped = stopped.clone();
@@ -85,7 +85,7 @@ async fn without_a_reader_the_source_waits_if_no_item_may_be_lost() {
     let counted = sent.clone();
     let (blocked, mut waiting) = mpsc::channel(1);
     let router = Router::new().subscription_with(
-        Topic::of("patient").buffer(8),
+        Topic::new("patient").buffer(8),
         move |(): (), sink: Sink, _cx: Context| {
             let (counted, blocked) = (counted.clone(), blocked.clone());
             async move {

@@ -364,7 +364,7 @@ async fn over_http_both_sides_report_that_there_are_no_subscriptions() {
     let address = serve("http://127.0.0.1:0", Limits::default(), router).await;
     let client = connect(&address).await;
     let refused = within(client.subscribe::<u64>("endless", ()).into_future()).await;
-    assert!(matches!(refused, Err(CallError::NoWayBack("http"))));
+    assert!(matches!(refused, Err(CallError::CannotCallBack("http"))));
     let called = within(client.call::<RawJson>("subscribe_endless", ()).into_future()).await;
     let Err(CallError::Rpc(error)) = called else { panic!("{called:?}") };
     assert!(error.data.unwrap().as_str().contains("use a WebSocket"));

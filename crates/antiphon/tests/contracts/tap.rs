@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use antiphon::transport::http::{EventStreamOptions, HttpMessage, HttpPolicy, MessageDecision};
 use antiphon::transport::memory::pair;
 use antiphon::{
-    CallError, Client, Connection, Context, Direction, ErrorObject, Router, Server, Tap,
-    TappedMessage,
+    CallError, Client, CloseReason, Connection, Context, Direction, ErrorObject, Router, Server,
+    Tap, TappedMessage,
 };
 use bytes::Bytes;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -75,8 +75,8 @@ impl Tap for Recorder {
         self.push(connection, Seen::Opened);
     }
 
-    fn closed(&self, connection: &Connection, reason: &str) {
-        assert!(!reason.is_empty());
+    fn closed(&self, connection: &Connection, reason: &CloseReason) {
+        assert!(!reason.to_string().is_empty());
         self.push(connection, Seen::Closed);
         let _ = self.closed.send(connection.id());
     }
@@ -242,7 +242,7 @@ impl Tap for Panics {
         self.at("opened");
     }
 
-    fn closed(&self, _: &Connection, _: &str) {
+    fn closed(&self, _: &Connection, _: &CloseReason) {
         self.at("closed");
     }
 }

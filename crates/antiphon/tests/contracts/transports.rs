@@ -454,7 +454,10 @@ async fn a_batch_whose_reply_lacks_or_doubles_an_entry_fails_that_entry() {
         assert_eq!(replies.take(first).unwrap(), "pong");
         assert_eq!(replies.take(third).unwrap(), "pong");
         let error = replies.take(second).unwrap_err();
-        assert!(matches!(&error, CallError::Protocol(text) if text.contains(reason)), "{error:?}");
+        assert!(
+            matches!(&error, CallError::Protocol(text) if text.to_string().contains(reason)),
+            "{error:?}"
+        );
     }
 }
 
@@ -530,7 +533,7 @@ async fn an_error_of_the_wire_is_the_error_of_its_call() {
     let errors = [
         || CallError::Closed("down".into()),
         || CallError::Interrupted("cut".into()),
-        || CallError::Transport("lost".to_owned()),
+        || CallError::Transport("lost".into()),
     ];
     for make in errors {
         let client = Client::builder()

@@ -3,7 +3,7 @@
 use std::future::IntoFuture;
 use std::time::Duration;
 
-use antiphon::{Client, Context, Limits, RawJson, Router};
+use antiphon::{Client, Context, ErrorChain, Limits, RawJson, Router};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -325,7 +325,7 @@ async fn a_message_that_the_server_rejects_is_reported_with_the_close_code() {
     let client = Client::connect(&address).await.unwrap();
     let big = "x".repeat(4_000_000);
     let error = within(client.call::<RawJson>("echo", (big,)).into_future()).await.unwrap_err();
-    assert!(error.to_string().contains("1009"), "{error}");
+    assert!(ErrorChain(&error).to_string().contains("1009"), "{error}");
 }
 
 #[tokio::test]

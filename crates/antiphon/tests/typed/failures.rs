@@ -35,7 +35,7 @@ fn an_unknown_error_is_not_converted() {
     none(ErrorObject::internal_error());
     none(ErrorObject::new(-32051, "without data"));
     none(ErrorObject::new(-32052, "data of another kind").with_data(&1));
-    assert_eq!(CallError::NoWayBack("http").as_error::<LibraryError>(), None);
+    assert_eq!(CallError::CannotCallBack("http").as_error::<LibraryError>(), None);
 }
 
 /// Not `Deserialize`, so the caller cannot convert it back.

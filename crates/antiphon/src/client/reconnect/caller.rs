@@ -34,7 +34,7 @@ impl ReconnectingCaller {
         let core = SupervisorState::new(builder.kept_alive(), endpoint.clone(), policy);
         let first = match core.connect().await {
             Ok(client) => Some(client),
-            Err(ConnectError::Failed { .. }) if core.policy.at_first => None,
+            Err(ConnectError::Failed { .. }) if core.policy.wait_for_server => None,
             Err(error) => return Err(error),
         };
         if let Some(peer) = first.as_ref().and_then(Client::peer) {

@@ -9,7 +9,7 @@ mod backoff;
 mod caller;
 mod supervisor;
 
-use std::sync::Arc;
+use crate::error::CloseReason;
 use std::time::Duration;
 
 pub(crate) use caller::ReconnectingCaller;
@@ -39,7 +39,7 @@ pub struct Reconnect {
     shortest: Duration,
     longest: Duration,
     attempts: Option<u32>,
-    at_first: bool,
+    wait_for_server: bool,
     idempotent: Vec<String>,
     retries: u32,
 }
@@ -65,12 +65,12 @@ pub enum ConnectionState {
         /// The number of the attempt, starting with 1.
         attempt: u32,
         /// The reason why the connection ended or the last attempt failed.
-        reason: Arc<str>,
+        reason: CloseReason,
     },
     /// The client is closed and makes no more attempts.
     Closed {
         /// The reason.
-        reason: Arc<str>,
+        reason: CloseReason,
     },
 }
 
@@ -80,7 +80,7 @@ impl Default for Reconnect {
             shortest: Duration::from_millis(100),
             longest: Duration::from_secs(30),
             attempts: None,
-            at_first: false,
+            wait_for_server: false,
             idempotent: Vec::new(),
             retries: 3,
         }
@@ -113,8 +113,8 @@ impl Reconnect {
     /// Also retries the first connection, so that the client waits for a server that is not running yet.
     /// Without it, a failed first connection is an error, as for any client.
     #[must_use]
-    pub fn at_first(mut self) -> Self {
-        self.at_first = true;
+    pub fn wait_for_server(mut self) -> Self {
+        self.wait_for_server = true;
         self
     }
 

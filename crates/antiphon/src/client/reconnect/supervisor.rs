@@ -13,6 +13,7 @@ use super::{ConnectionState, Reconnect};
 use crate::call::{CallError, Invocation, Peer};
 use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
+use crate::error::{CloseReason, ErrorChain};
 use crate::subscription::{Ended, FollowedSubscription};
 
 /// The state that the client and its supervisor share.
@@ -107,12 +108,12 @@ impl SupervisorState {
     }
 
     /// Subscribes again for every subscription without a connection.
-    async fn resubscribe(&self, peer: &Peer, reason: &Arc<str>) {
+    async fn resubscribe(&self, peer: &Peer, reason: &CloseReason) {
         let resubscribe = |(call, feed): (Invocation, Arc<FollowedSubscription>)| async move {
             match peer.link().clone().follow(call, feed.clone(), Some(reason.clone())).await {
                 Ok(()) | Err(CallError::Closed(_) | CallError::Interrupted(_)) => {}
                 Err(CallError::Rpc(error)) => feed.end(Ended::Failed(error)),
-                Err(other) => feed.end(Ended::Disconnected(other.to_string().into())),
+                Err(other) => feed.end(Ended::Disconnected(CloseReason::failed(other))),
             }
         };
         join_all(self.waiting().into_iter().map(resubscribe)).await;
@@ -127,7 +128,7 @@ impl SupervisorState {
         self.state.send_replace(ConnectionState::Connected);
     }
 
-    fn end(&self, reason: &Arc<str>) {
+    fn end(&self, reason: &CloseReason) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.state.send_replace(ConnectionState::Closed { reason: reason.clone() });
         let followed = std::mem::take(&mut *self.followed());
@@ -139,7 +140,7 @@ impl SupervisorState {
 
 /// Keeps the client connected until it is closed, dropped or out of attempts.
 pub(super) async fn supervise(core: Arc<SupervisorState>, first: Option<Client>) {
-    let mut reason: Arc<str> = "not connected yet".into();
+    let mut reason = CloseReason::from("not connected yet");
     let mut connection = first;
     let mut attempts = Attempts::new(&core.policy);
     loop {
@@ -159,7 +160,7 @@ pub(super) async fn supervise(core: Arc<SupervisorState>, first: Option<Client>)
             ended = serve(&core, &peer, &reason) => reason = ended,
             () = core.closed.cancelled() => {
                 client.close().await;
-                return core.end(&"closed".into());
+                return core.end(&CloseReason::ByUs);
             }
         }
         // A server that closes a connection at once counts as a failed attempt.
@@ -185,7 +186,7 @@ impl Attempts {
 }
 
 /// Subscribes again while the connection is open. Returns the reason of its end.
-async fn serve(core: &SupervisorState, peer: &Peer, gap: &Arc<str>) -> Arc<str> {
+async fn serve(core: &SupervisorState, peer: &Peer, gap: &CloseReason) -> CloseReason {
     let subscribing = async {
         loop {
             core.resubscribe(peer, gap).await;
@@ -202,8 +203,8 @@ async fn serve(core: &SupervisorState, peer: &Peer, gap: &Arc<str>) -> Arc<str> 
 async fn reconnect(
     core: &SupervisorState,
     attempts: &mut Attempts,
-    reason: &Arc<str>,
-) -> Result<Client, Arc<str>> {
+    reason: &CloseReason,
+) -> Result<Client, CloseReason> {
     let mut reason = reason.clone();
     let most = core.policy.attempts.unwrap_or(u32::MAX);
     while attempts.attempt < most {
@@ -217,15 +218,24 @@ async fn reconnect(
         };
         let outcome = tokio::select! {
             outcome = connecting => outcome,
-            () = core.closed.cancelled() => return Err("closed".into()),
+            () = core.closed.cancelled() => return Err(CloseReason::ByUs),
         };
         match outcome {
             Ok(client) => return Ok(client),
             Err(error) => {
-                reason = error.in_full().into();
-                tracing::debug!(attempt, %reason, "connection attempt failed");
+                reason = CloseReason::failed(error);
+                tracing::debug!(attempt, reason = %ErrorChain(&reason), "connection attempt failed");
             }
         }
     }
-    Err(format!("gave up after {most} attempts: {reason}").into())
+    Err(CloseReason::failed(GaveUp { attempts: most, source: reason }))
+}
+
+/// All attempts to connect have failed.
+#[derive(Debug, thiserror::Error)]
+#[error("gave up after {attempts} attempts")]
+struct GaveUp {
+    attempts: u32,
+    /// The reason of the last one.
+    source: CloseReason,
 }

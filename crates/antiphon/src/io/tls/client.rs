@@ -121,7 +121,7 @@ impl TlsClient {
                 false => {
                     let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider());
                     let unusable = |error: rustls::server::VerifierBuilderError| {
-                        TlsError::Unusable(error.to_string())
+                        TlsError::Unusable(error.into())
                     };
                     builder.with_webpki_verifier(verifier.build().map_err(unusable)?)
                 }

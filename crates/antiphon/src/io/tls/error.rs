@@ -28,8 +28,8 @@ pub enum TlsError {
         wanted: &'static str,
     },
     /// The certificates or their private key cannot be used.
-    #[error("cannot use the certificate or its private key: {0}")]
-    Unusable(String),
+    #[error("cannot use the certificate or its private key")]
+    Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The name is not a valid server name.
     #[error("`{0}` is not a valid server name; use a DNS name or an IP address")]
     Name(String),
@@ -41,7 +41,7 @@ impl From<rustls::Error> for TlsError {
             rustls::Error::InconsistentKeys(_) => {
                 "the private key does not belong to the certificate".into()
             }
-            other => other.to_string(),
+            other => other.into(),
         })
     }
 }

@@ -42,7 +42,7 @@ impl SelfSigned {
     /// Generates a certificate for a server with these names and addresses, valid for thirty days.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, TlsError> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
-        let unusable = |error: rcgen::Error| TlsError::Unusable(error.to_string());
+        let unusable = |error: rcgen::Error| TlsError::Unusable(error.into());
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, "antiphon, for development");
         // The certificate cannot sign others, so a stolen key cannot create trusted certificates.

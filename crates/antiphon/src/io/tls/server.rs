@@ -104,7 +104,7 @@ fn verifier(authorities: &[u8], required: bool) -> Result<Arc<dyn ClientCertVeri
     pem::trust(&mut roots, authorities)?;
     let builder = WebPkiClientVerifier::builder_with_provider(roots.into(), provider());
     let builder = if required { builder } else { builder.allow_unauthenticated() };
-    builder.build().map_err(|error| TlsError::Unusable(error.to_string()))
+    builder.build().map_err(|error| TlsError::Unusable(error.into()))
 }
 
 impl From<ServerConfig> for TlsServer {

@@ -118,7 +118,10 @@ impl Auth {
     /// Allows these methods without credentials. A pattern is the name of a method, or a prefix followed
     /// by `*`.
     #[must_use]
-    pub fn open<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
+    pub fn allow_anonymous<P: Into<String>>(
+        mut self,
+        patterns: impl IntoIterator<Item = P>,
+    ) -> Self {
         self.rules().open.extend(patterns);
         self
     }

@@ -26,6 +26,7 @@ use crate::connection::Connection;
 use crate::context::{Origin, WayBack};
 use crate::dialect::Dialect;
 use crate::engine::{Drive, Settings};
+use crate::error::CloseReason;
 use crate::tap::Direction;
 
 /// The way back of a call through the event stream of its response.
@@ -59,7 +60,7 @@ impl WayBack for EventWayBack {
             let event = (self.event)(message);
             match permit.and_then(|permit| permit.send(event.encode())) {
                 Err(_gone) if self.outlives_client => Ok(()),
-                sent => sent.map_err(|error| CallError::closed(error.to_string())),
+                sent => sent.map_err(|error| CallError::Closed(CloseReason::failed(error))),
             }
         })
     }

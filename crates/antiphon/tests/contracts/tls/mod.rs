@@ -10,7 +10,7 @@ use antiphon::transport::tls::rustls::pki_types::pem::PemObject as _;
 use antiphon::transport::tls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use antiphon::transport::tls::rustls::{self, ServerConfig};
 use antiphon::transport::tls::{PeerCertificates, TlsClient, TlsServer};
-use antiphon::{CallError, Client, ConnectError, Context, Limits, Router, Server};
+use antiphon::{CallError, Client, ConnectError, Context, ErrorChain, Limits, Router, Server};
 
 use crate::pki::{Certified, local, trusting};
 use crate::support::within;
@@ -49,7 +49,7 @@ pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<
         other => other.to_string(),
     })?;
     let called = within(client.call("shown", ()).into_future()).await;
-    called.map_err(|error: CallError| error.to_string())
+    called.map_err(|error: CallError| ErrorChain(&error).to_string())
 }
 
 /// A rustls configuration of a server with these ALPN protocols.

@@ -4,7 +4,7 @@ use std::future::IntoFuture as _;
 
 use antiphon::layer::Auth;
 use antiphon::transport::tls::{PeerCertificates, TlsClient, TlsServer};
-use antiphon::{Client, Context, Handler as _, Identity, Limits, Router, Server};
+use antiphon::{Client, Context, ErrorChain, Handler as _, Identity, Limits, Router, Server};
 use tokio::sync::mpsc;
 
 use super::{SECURE, attempt, serve_tls, service, showing};
@@ -130,12 +130,14 @@ async fn a_certificate_is_a_credential() {
 #[test]
 fn an_invalid_certificate_is_rejected_with_a_reason() {
     let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
-    let refused = |chain: &str, key: &str| TlsServer::from_pem(chain, key).unwrap_err().to_string();
+    let refused = |chain: &str, key: &str| {
+        ErrorChain(&TlsServer::from_pem(chain, key).unwrap_err()).to_string()
+    };
     assert!(refused("", &ours.key).contains("found no certificate"));
     assert!(refused(&ours.chain, &ours.chain).contains("found no private key"));
     assert!(refused(&ours.chain, &other.key).contains("does not belong to the certificate"));
     let refused = TlsClient::new().client_certificate(&ours.chain, &other.key).unwrap_err();
-    assert!(refused.to_string().contains("does not belong to the certificate"));
+    assert!(ErrorChain(&refused).to_string().contains("does not belong to the certificate"));
     assert!(TlsClient::new().extra_roots("nothing").is_err());
     let missing = TlsServer::from_pem_files("/nowhere/chain.pem", "/nowhere/key.pem").unwrap_err();
     assert!(missing.to_string().contains("/nowhere/chain.pem"), "{missing}");

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::future::IntoFuture as _;
 
-use antiphon::{Client, Context, Limits, Router, Server};
+use antiphon::{Client, Context, ErrorChain, Limits, Router, Server};
 use futures_util::future::join_all;
 
 use super::{attempt, serve_tls, service, speaking};
@@ -37,7 +37,7 @@ async fn a_client_uses_the_version_that_the_server_offers() {
         match protocols.contains(&&b"h2"[..]) {
             true => assert_eq!(called.unwrap(), "https"),
             false => {
-                let refused = called.unwrap_err().to_string();
+                let refused = ErrorChain(&called.unwrap_err()).to_string();
                 assert!(refused.contains("HTTP"), "{refused}");
                 assert!(!refused.contains("is the server running"), "{refused}");
             }

@@ -95,7 +95,7 @@ impl HttpClientService {
 }
 
 fn call_error<E: Into<BoxError>>(error: E) -> CallError {
-    error.into().downcast().map_or_else(CallError::Layer, |error| *error)
+    error.into().downcast().map_or_else(|error| CallError::Layer(error.into()), |error| *error)
 }
 
 impl Service<Request<Bytes>> for HttpClientService {

@@ -186,7 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http1Exchange<'_, S> {
     /// The error of a failed read.
     fn read_error(&mut self, error: io::Error) -> ExchangeError {
         if self.reader.has_begun() || !self.connection.incoming.buf.is_empty() {
-            return ExchangeError::BrokeOff(error.to_string().into());
+            return ExchangeError::BrokeOff(error.into());
         }
         self.unanswered(Some(error))
     }

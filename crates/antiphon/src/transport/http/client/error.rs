@@ -9,20 +9,24 @@ use std::time::Duration;
 use http::Uri;
 
 use crate::call::CallError;
+use crate::error::{Cause, CloseReason};
 
 /// The reason why an exchange has no response.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
     /// No connection could be made.
-    Unreachable(String),
+    Unreachable(Cause),
+    /// The TLS handshake failed.
+    #[cfg(feature = "tls")]
+    Handshake(Cause),
     /// The exchange failed at an unknown point.
-    Failed(String),
+    Failed(Cause),
     /// No byte of the request was sent, so it can be sent again.
     Unsent(io::Error),
     /// The server may have read the request, and sent no byte of a response.
     Unanswered(Option<io::Error>),
     /// The response ended early.
-    BrokeOff(Cow<'static, str>),
+    BrokeOff(Cause),
     /// No byte of the response, or of the request, was transferred for `stall`.
     Stalled { stall: Duration, is_answering: bool },
     /// The received bytes are not a response.
@@ -40,6 +44,14 @@ impl fmt::Display for ExchangeError {
 
 impl Error for ExchangeError {}
 
+/// A failed exchange, for users.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+struct FailedExchange {
+    what: String,
+    source: Option<Cause>,
+}
+
 /// Returns the address for error messages. Path and query are left out: they may hold a key, and messages
 /// go to logs.
 pub(super) fn named(uri: &Uri) -> String {
@@ -52,31 +64,40 @@ impl ExchangeError {
     /// Returns the error of a call to that address.
     pub(super) fn at(self, uri: &Uri) -> CallError {
         let uri = named(uri);
-        CallError::Transport(match self {
-            Self::Unreachable(cause) => {
-                format!("cannot reach {uri}: {cause}; is the server running there?")
+        let interrupted = |what, source| {
+            CallError::Interrupted(CloseReason::failed(FailedExchange { what, source }))
+        };
+        match self {
+            Self::Unreachable(source) => CallError::Unreachable { server: uri, source },
+            #[cfg(feature = "tls")]
+            Self::Handshake(source) => CallError::Unreachable { server: uri, source },
+            Self::Unsent(error) => CallError::Unreachable { server: uri, source: error.into() },
+            Self::Failed(cause) => {
+                interrupted(format!("the exchange with {uri} failed"), Some(cause))
             }
-            Self::Failed(cause) => format!("cannot reach {uri}: {cause}"),
-            Self::Unsent(error) => format!("cannot reach {uri}: {error}"),
-            Self::Unanswered(error) => {
-                let cause = error.map(|error| format!(" ({error})")).unwrap_or_default();
-                format!(
-                    "{uri} closed the connection and did not answer{cause}; what was asked may \
-                     have been done"
-                )
+            Self::Unanswered(error) => interrupted(
+                format!("{uri} closed the connection and did not answer"),
+                error.map(Cause::from),
+            ),
+            Self::BrokeOff(cause) => {
+                interrupted(format!("the answer of {uri} broke off"), Some(cause))
             }
-            Self::BrokeOff(cause) => format!("the answer of {uri} broke off: {cause}"),
             Self::Stalled { stall, is_answering: true } => {
-                format!("the answer of {uri} stood unfinished for {stall:?}")
+                interrupted(format!("the answer of {uri} stood unfinished for {stall:?}"), None)
             }
             Self::Stalled { stall, is_answering: false } => {
-                format!("{uri} has read nothing for {stall:?}")
+                interrupted(format!("{uri} has read nothing for {stall:?}"), None)
             }
-            Self::Malformed(reason) => format!("the answer of {uri} is not HTTP/1.1: {reason}"),
+            Self::Malformed(reason) => {
+                let what = format!("the answer of {uri} is not HTTP/1.1");
+                CallError::Transport(
+                    FailedExchange { what, source: Some(reason.into_owned().into()) }.into(),
+                )
+            }
             Self::TooLarge(limit) => {
-                format!("the response is over the limit of {limit} bytes; raise the frame limit")
+                CallError::OverLimit(format!("it is over the limit of {limit} bytes").into())
             }
-        })
+        }
     }
 
     /// Returns the reason why hyper could not connect: the error of our own connector, or the innermost
@@ -85,7 +106,8 @@ impl ExchangeError {
         let mut cause = Some(error);
         while let Some(this) = cause {
             match this.downcast_ref() {
-                Some(Self::Failed(reason)) => return Self::Failed(reason.clone()),
+                #[cfg(feature = "tls")]
+                Some(Self::Handshake(reason)) => return Self::Handshake(reason.clone()),
                 Some(Self::Unreachable(reason)) => return Self::Unreachable(reason.clone()),
                 _ => cause = this.source(),
             }
@@ -93,12 +115,19 @@ impl ExchangeError {
         Self::Unreachable(Self::root(error))
     }
 
-    /// Returns the innermost cause of an error, which is the most specific.
-    pub(super) fn root(error: &dyn Error) -> String {
+    /// Returns the innermost cause of an error, which is the most specific. An error of the system
+    /// remains one.
+    pub(super) fn root(error: &(dyn Error + 'static)) -> Cause {
         let mut cause = error;
         while let Some(source) = cause.source() {
             cause = source;
         }
-        cause.to_string()
+        match cause.downcast_ref::<io::Error>() {
+            Some(error) => match error.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code).into(),
+                None => io::Error::new(error.kind(), error.to_string()).into(),
+            },
+            None => cause.to_string().into(),
+        }
     }
 }

@@ -65,7 +65,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> Http2<C> {
         let (parts, mut body) = response.into_parts();
         let mut whole = BytesMut::new();
         while let Some(frame) = self.in_time(body.frame()).await? {
-            let frame = frame.map_err(|error| ExchangeError::BrokeOff(error.to_string().into()))?;
+            let frame =
+                frame.map_err(|error| ExchangeError::BrokeOff(ExchangeError::root(&error)))?;
             let piece = frame.into_data().unwrap_or_default();
             if piece.len() > self.limit - whole.len() {
                 return Err(ExchangeError::TooLarge(self.limit));

@@ -141,7 +141,7 @@ impl StreamConnector for HttpsConnector {
             return Ok(first);
         }
         let stream = self.tcp.connect().await?;
-        self.handshake(stream).await.map_err(|error| ExchangeError::Failed(error.to_string()))
+        self.handshake(stream).await.map_err(|error| ExchangeError::Handshake(error.into()))
     }
 }
 

@@ -45,6 +45,7 @@ use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
 use crate::current_trace;
 use crate::endpoint::Authority;
+use crate::error::HttpStatusError;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
 #[cfg(feature = "tls")]
@@ -222,9 +223,9 @@ impl HttpCaller {
     /// The error of a status without JSON-RPC, with the beginning of the body.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
-        let uri = error::named(&self.wire.uri);
-        let answer = format!("{uri} responded with HTTP {status}: {}", text.trim());
-        CallError::Transport(answer.trim_end_matches([':', ' ']).to_owned())
+        let server = error::named(&self.wire.uri);
+        let body = text.trim().to_owned();
+        CallError::HttpStatus(Box::new(HttpStatusError { status, server, body }))
     }
 }
 
@@ -239,11 +240,11 @@ impl Caller for HttpCaller {
     }
 
     fn send_watched(&self, _: Invocation, _: Watch) -> BoxFuture<'_, Result<RawJson, CallError>> {
-        Box::pin(std::future::ready(Err(CallError::NoWayBack("http"))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack("http"))))
     }
 
     fn subscribe(&self, _: Invocation, _: Follower) -> BoxFuture<'_, Result<(), CallError>> {
-        Box::pin(std::future::ready(Err(CallError::NoWayBack("http"))))
+        Box::pin(std::future::ready(Err(CallError::CannotCallBack("http"))))
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {

@@ -13,7 +13,7 @@ pub trait Clock {
     async fn sink(&self, sink: Sink) -> Result<(), ErrorObject>;
     #[subscription(item = i64)]
     async fn sinks(&self, one: Sink, two: Sink) -> Result<(), ErrorObject>;
-    #[subscription(topic = antiphon::Topic::of("a"), name = "b")]
+    #[subscription(topic = antiphon::Topic::new("a"), name = "b")]
     async fn named(&self) -> Result<impl Stream<Item = i64> + Send + 'static, ErrorObject>;
     #[subscription(aliases = ["b"])]
     async fn aliased(&self) -> Result<impl Stream<Item = i64> + Send + 'static, ErrorObject>;

@@ -1,0 +1,28 @@
+//! The error of an HTTP response that is not JSON-RPC.
+
+use http::StatusCode;
+
+/// An HTTP response with a status of failure and without a JSON-RPC response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpStatusError {
+    /// The status.
+    pub status: StatusCode,
+    /// The server, without the path: `http://127.0.0.1:8650`. The path may hold a key, and messages go
+    /// to logs.
+    pub server: String,
+    /// The beginning of the body, as text.
+    pub body: String,
+}
+
+impl std::error::Error for HttpStatusError {}
+
+impl std::fmt::Display for HttpStatusError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} responded with HTTP {}", self.server, self.status)?;
+        match self.body.as_str() {
+            "" => Ok(()),
+            body => write!(f, ": {body}"),
+        }
+    }
+}
