@@ -123,11 +123,13 @@ impl fmt::Debug for ConnectionId {
 /// Only the layer knows its content. A transport reads only the number of refused calls.
 pub(crate) trait AuthState: Any + fmt::Debug + Send + Sync {
     /// The number of calls that were refused for lack of valid credentials.
+    #[cfg_attr(not(feature = "http"), allow(dead_code, reason = "only HTTP has a status for it"))]
     fn refused_calls(&self) -> usize;
 }
 
 /// The head of an HTTP request.
 #[derive(Clone)]
+#[cfg_attr(not(feature = "http"), allow(dead_code, reason = "without HTTP, there is none"))]
 pub(crate) enum HttpHead {
     /// The transport is not HTTP.
     Absent,

@@ -79,6 +79,7 @@ impl Origin {
     }
 
     /// A request whose caller receives notifications before the response.
+    #[cfg(feature = "http")]
     pub(crate) fn with_way_back(connection: Connection, way_back: impl WayBack + 'static) -> Self {
         let way_back = Some(Box::new(way_back) as Box<dyn WayBack>);
         Self::Request(Arc::new(RequestOrigin { connection, way_back }))

@@ -7,7 +7,9 @@
 use std::cell::{Cell, RefCell};
 
 use antiphon_core::TraceContext;
-use http::{HeaderMap, HeaderName, HeaderValue};
+#[cfg(feature = "http")]
+use http::HeaderValue;
+use http::{HeaderMap, HeaderName};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");

@@ -19,7 +19,9 @@ mod settings;
 pub(crate) use dispatcher::{Dispatcher, Started};
 pub(crate) use drive::Drive;
 pub(crate) use in_flight::InFlight;
-pub(crate) use reply_buffer::{ReplyBuffer, ReplyTail};
+pub(crate) use reply_buffer::ReplyBuffer;
+#[cfg(feature = "http")]
+pub(crate) use reply_buffer::ReplyTail;
 pub use responder::Responder;
 pub(crate) use run::{Run, RunState, short_id};
 pub(crate) use run_control::{EndRun, RunControl};

@@ -70,11 +70,13 @@ impl ReplyBuffer {
 
     /// Like [`pooled`](Self::pooled), for a transport that can send a response in pieces. A large result
     /// is not copied: the response is split, and [`take_tail`](Self::take_tail) returns the rest.
+    #[cfg(feature = "http")]
     pub(crate) fn splitting_large() -> Self {
         Self { splits_large: true, ..Self::pooled() }
     }
 
     /// Takes the rest of the last response, if it was split.
+    #[cfg(feature = "http")]
     pub(crate) fn take_tail(&mut self) -> Option<Box<ReplyTail>> {
         self.tail.take()
     }
@@ -134,11 +136,16 @@ impl ReplyBuffer {
 }
 
 /// The rest of a large response, after its first bytes.
+#[cfg_attr(
+    not(feature = "http"),
+    allow(dead_code, reason = "only HTTP sends a response in pieces")
+)]
 pub(crate) struct ReplyTail {
     pub(crate) result: Bytes,
     pub(crate) end: Bytes,
 }
 
+#[cfg(feature = "http")]
 impl ReplyTail {
     pub(crate) fn len(&self) -> usize {
         self.result.len() + self.end.len()

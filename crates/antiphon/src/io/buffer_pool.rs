@@ -82,6 +82,7 @@ impl PooledBuffer {
     }
 
     /// Whether it holds a large buffer.
+    #[cfg(any(feature = "http", test))]
     #[inline]
     pub(crate) fn is_large(&self) -> bool {
         self.large > 0

@@ -11,7 +11,9 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use bytes::{BufMut as _, Bytes};
+use bytes::BufMut as _;
+#[cfg(feature = "http")]
+use bytes::Bytes;
 use tokio::io::AsyncRead;
 use tokio_util::io::poll_read_buf;
 
@@ -62,6 +64,7 @@ impl ReadBuffer {
     ///
     /// After a large message another large one is expected, so that it can be read at once without a
     /// copy. If a small one has arrived instead, its bytes move to a small buffer now.
+    #[cfg(any(feature = "http", test))]
     pub(crate) fn front_is(&mut self, len: usize) -> usize {
         if len > buffer_pool::SIZE {
             return len.min(buffer_pool::MAX_LARGE);
@@ -101,6 +104,7 @@ impl ReadBuffer {
     }
 
     /// The bytes that were received and not taken.
+    #[cfg(feature = "http")]
     pub(crate) fn into_unread(mut self) -> Bytes {
         self.buf.split().freeze()
     }

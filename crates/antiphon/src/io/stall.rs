@@ -2,13 +2,11 @@
 //!
 //! A connection checks its counters a few times per time limit ([`check_interval`]) and not at every
 //! message, so that a time limit costs nothing while bytes move. A call over HTTP drives its own exchange,
-//! and uses a [`StallTimer`] instead.
+//! and uses the timer of `stall_timer` instead.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::Instant;
 
 /// The interval at which timeouts are checked, for the shortest of these timeouts.
 pub(crate) fn check_interval(shortest: Duration) -> Duration {
@@ -60,29 +58,6 @@ impl<T: PartialEq> StallWhile<T> {
             None => self.0 = Some(StallClock::new(value, now)),
         }
         self.0.as_ref().map(|clock| clock.elapsed(now))
-    }
-}
-
-/// A timer that is ready when a progress counter has not changed for a time limit.
-#[derive(Debug)]
-pub(crate) struct StallTimer {
-    value: u64,
-    limit: Duration,
-    timer: Pin<Box<Sleep>>,
-}
-
-impl StallTimer {
-    pub(crate) fn new(value: u64, limit: Duration) -> Self {
-        Self { value, limit, timer: Box::pin(sleep(limit)) }
-    }
-
-    /// Records the counter, which restarts the timer if it has changed, and polls the timer.
-    pub(crate) fn poll(&mut self, value: u64, cx: &mut Context<'_>) -> Poll<()> {
-        if self.value != value {
-            self.value = value;
-            self.timer.set(sleep(self.limit));
-        }
-        self.timer.as_mut().poll(cx)
     }
 }
 

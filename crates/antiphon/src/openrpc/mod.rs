@@ -57,6 +57,7 @@ pub use document::{
 pub use method_or_topic::MethodOrTopic;
 
 pub(crate) use description::{Described, MethodAndSchema};
+#[cfg(feature = "macros")]
 pub(crate) use description::{expand_all_params, items, split_docs};
 pub(crate) use subscription_methods::merge_methods;
 

@@ -51,7 +51,8 @@ impl Drop for ConnectionPermit {
 pub(crate) struct RegisteredPeer {
     peers: ConnectionRegistry,
     key: u64,
-    permit: Option<ConnectionPermit>,
+    /// Held until the peer is removed.
+    _permit: Option<ConnectionPermit>,
 }
 
 impl Drop for RegisteredPeer {
@@ -118,7 +119,7 @@ impl ConnectionRegistry {
         if self.0.stopping.is_cancelled() {
             peer.stop(Stop::Gracefully);
         }
-        RegisteredPeer { peers: self.clone(), key, permit: None }
+        RegisteredPeer { peers: self.clone(), key, _permit: None }
     }
 
     /// Returns a guard that ends all remaining connections when it is dropped.
@@ -127,6 +128,7 @@ impl ConnectionRegistry {
     }
 
     /// Cancelled when the time to finish is over: every unanswered request should get an error now.
+    #[cfg(feature = "http")]
     pub(crate) fn expiring(&self) -> CancellationToken {
         self.0.expiring.clone()
     }
@@ -146,7 +148,7 @@ impl ConnectionRegistry {
     #[cfg(feature = "ws")]
     pub(crate) fn enter_upgraded(&self, peer: &Peer) -> RegisteredPeer {
         let mut entered = self.enter(peer);
-        entered.permit = Some(self.acquire());
+        entered._permit = Some(self.acquire());
         entered
     }
 

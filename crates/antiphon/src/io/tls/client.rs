@@ -3,12 +3,14 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, LazyLock};
+#[cfg(feature = "http")]
 use std::time::Duration;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
+#[cfg(feature = "http")]
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -198,6 +200,7 @@ impl Connector {
     }
 
     /// A connector that offers only these protocols. Both connectors share remembered sessions.
+    #[cfg(feature = "http")]
     pub(crate) fn offering(&self, protocols: &[&[u8]]) -> Self {
         let mut config = ClientConfig::clone(self.connector.config());
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
@@ -205,6 +208,7 @@ impl Connector {
     }
 
     /// Performs the handshake, with a timeout.
+    #[cfg(feature = "http")]
     pub(crate) async fn connect_within(
         &self,
         stream: TcpStream,

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::PathBuf;
+#[cfg(feature = "http")]
 use std::time::Duration;
 
 use rustls::{AlertDescription as Alert, CertificateError, Error, InvalidMessage};
@@ -72,6 +73,7 @@ pub(super) fn handshake_failed(error: io::Error, name: &str) -> io::Error {
 }
 
 /// The error of a handshake that did not finish within the timeout.
+#[cfg(feature = "http")]
 pub(super) fn handshake_timed_out(limit: Duration) -> io::Error {
     invalid_data(format!(
         "no TLS handshake within {limit:?}; does the server speak TLS on this port?"

@@ -34,9 +34,11 @@ pub(crate) use handshake::{Acceptor, HandshakeError};
 
 /// The application protocols of a server, as ALPN names them (RFC 7301). Old clients offer HTTP/1.0:
 /// a server accepts it, and a client does not offer it.
+#[cfg(feature = "http")]
 pub(crate) const SERVED: [&[u8]; 3] = [HTTP[0], HTTP[1], b"http/1.0"];
 pub(crate) const HTTP: [&[u8]; 2] = [b"h2", b"http/1.1"];
 /// HTTP/1.1 only, for the handshake of a WebSocket.
+#[cfg(feature = "http")]
 pub(crate) const HTTP1: [&[u8]; 1] = [HTTP[1]];
 pub(crate) const HTTP2: [&[u8]; 1] = [HTTP[0]];
 

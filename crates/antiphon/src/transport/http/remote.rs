@@ -58,6 +58,7 @@ impl Remote {
             RequestSource::Listener(remote) => remote,
         };
         let (id, session) = (ConnectionId::default(), OnceLock::new());
+        #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "TLS adds its facts"))]
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {

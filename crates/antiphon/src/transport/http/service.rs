@@ -232,7 +232,10 @@ impl ServiceState {
     }
 
     /// Accepts a WebSocket, where the request asks for one.
-    #[cfg_attr(not(feature = "ws"), allow(clippy::unused_self))]
+    #[cfg_attr(
+        not(feature = "ws"),
+        expect(unused_variables, reason = "without WebSockets, there is nothing to accept")
+    )]
     pub(super) fn upgrade<B>(self: &Arc<Self>, request: &mut Request<B>, remote: &Remote) -> Route {
         #[cfg(feature = "ws")]
         if request.method() != Method::POST && super::upgrade::is_wanted(request.headers()) {

@@ -14,7 +14,7 @@ use super::response::{ReadProgress, ReceivedResponse, ResponseReader};
 use crate::io::Meter;
 use crate::io::buffer_pool::PooledBuffer;
 use crate::io::read_buffer::ReadBuffer;
-use crate::io::stall::StallTimer;
+use crate::io::stall_timer::StallTimer;
 use bytes::Buf as _;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::task::coop::unconstrained;
