@@ -26,7 +26,7 @@ fn router() -> Router {
 async fn check(made: &SelfSigned, tls: TlsOptions) -> Result<server::ServerRun, CheckError> {
     let server = Server::bind("https://127.0.0.1:0").await.expect("a port is free");
     let server = server.tls(made.server().expect("the certificate is usable"));
-    let address = server.endpoints()[0].to_string().parse()?;
+    let address = server.endpoint().to_string().parse()?;
     let serving = tokio::spawn(server.serve(router()));
     let mut suite = Suite::shipped()?;
     suite.select(&Selection { only: vec!["ids".into()], skip: Vec::new() })?;

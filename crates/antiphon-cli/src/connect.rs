@@ -127,7 +127,7 @@ impl ConnectArgs {
             builder = builder.header(name, value);
         }
         Ok(Box::pin(async move {
-            let connected = builder.connect_to(&self.endpoint).await;
+            let connected = builder.connect(&self.endpoint).await;
             connected.map_err(|error| self.connect_failed(&error))
         }))
     }

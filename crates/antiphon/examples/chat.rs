@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon::{CallError, Client, Context, Server};
+use antiphon::{CallError, Client, Context, Endpoint, Server};
 
 /// The methods of the room.
 #[antiphon::rpc(namespace = "room")]
@@ -70,9 +70,12 @@ impl Person for Human {
     }
 }
 
-async fn enter(address: &str, human: Human) -> Result<RoomClient, Box<dyn std::error::Error>> {
+async fn enter(
+    endpoint: &Endpoint,
+    human: Human,
+) -> Result<RoomClient, Box<dyn std::error::Error>> {
     let name = human.name;
-    let client = Client::builder().handler(human.into_router()).connect(address).await?;
+    let client = Client::builder().handler(human.into_router()).connect(endpoint).await?;
     let room = RoomClient::new(&client);
     println!("[{name}] is here, and so are {:?}", room.join(name.to_owned()).await?);
     Ok(room)
@@ -81,11 +84,11 @@ async fn enter(address: &str, human: Human) -> Result<RoomClient, Box<dyn std::e
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("ws://127.0.0.1:0").await?;
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve(Lobby::default().into_router()));
 
-    let ada = enter(&address, Human { name: "Ada", habit: "nods" }).await?;
-    let bob = enter(&address, Human { name: "Bob", habit: "laughs" }).await?;
+    let ada = enter(&endpoint, Human { name: "Ada", habit: "nods" }).await?;
+    let bob = enter(&endpoint, Human { name: "Bob", habit: "laughs" }).await?;
     let reactions = ada.say("Ada".to_owned(), "Is anybody there?".to_owned()).await?;
     println!("{reactions:?}");
     let reactions = bob.say("Bob".to_owned(), "Only us two.".to_owned()).await?;

@@ -32,12 +32,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             Ok(files.len())
         });
     let server = Server::bind("http://127.0.0.1:0").await?.http_policy(Streaming);
-    let address = server.endpoints()[0].to_string();
+    let authority = server.endpoint().authority().map(ToString::to_string).unwrap_or_default();
     tokio::spawn(server.serve(router));
 
-    let authority = address.trim_start_matches("http://").trim_end_matches('/');
     let body = r#"{"jsonrpc":"2.0","method":"index","params":[["a.rs","b.rs"]],"id":1}"#;
-    let mut stream = BufReader::new(TcpStream::connect(authority).await?);
+    let mut stream = BufReader::new(TcpStream::connect(&authority).await?);
     let head = format!(
         "POST / HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\naccept: text/event-stream\r\n\
          content-type: application/json\r\ncontent-length: {}\r\n\r\n",

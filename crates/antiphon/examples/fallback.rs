@@ -13,20 +13,20 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Router::new().method("add", |(a, b): (i64, i64), _cx: Context| async move { Ok(a + b) });
     let files = ServeDir::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples"));
     let server = Server::bind("http://127.0.0.1:0/rpc").await?.fallback(files);
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve(router));
 
-    let client = Client::connect(&address).await?;
+    let client = Client::connect(&endpoint).await?;
     println!("40 + 2 = {}", client.call::<i64>("add", (40, 2)).await?);
+    let authority = endpoint.authority().map(ToString::to_string).unwrap_or_default();
     for path in ["/fallback.rs", "/missing.rs"] {
-        println!("{path}: {}", get(&address, path).await?);
+        println!("{path}: {}", get(&authority, path).await?);
     }
     Ok(())
 }
 
 /// The status and the first line of the response to a GET.
-async fn get(address: &str, path: &str) -> std::io::Result<String> {
-    let authority = address.trim_start_matches("http://").trim_end_matches("/rpc");
+async fn get(authority: &str, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(authority).await?;
     let request = format!("GET {path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await?;

@@ -17,11 +17,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(p.minuend - p.subtrahend)
     });
     let server = Server::bind("tcp://127.0.0.1:0").await?;
-    let address = server.endpoints()[0].to_string();
-    println!("listening on {address}");
+    let endpoint = server.endpoint().clone();
+    println!("listening on {endpoint}");
     tokio::spawn(server.serve(router));
 
-    let client = Client::connect(&address).await?;
+    let client = Client::connect(&endpoint).await?;
     let by_position: i64 = client.call("subtract", (42, 23)).await?;
     println!("42 - 23 = {by_position}");
     let params = serde_json::json!({"subtrahend": 23, "minuend": 42});

@@ -56,7 +56,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let policy = BitcoinLike { credentials: "Basic dXNlcjpwYXNz" };
     let server = Server::bind("http://127.0.0.1:0").await?.http_policy(policy);
-    let address = server.endpoints()[0].to_string();
+    let authority = server.endpoint().authority().map(ToString::to_string).unwrap_or_default();
     tokio::spawn(server.serve(router));
 
     let credentials = "authorization: Basic dXNlcjpwYXNz\r\n";
@@ -64,14 +64,13 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         [("", "getwalletinfo"), (credentials, "getwalletinfo"), (credentials, "unknown")]
     {
         let message = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
-        println!("{}", post(&address, "/wallet/savings", headers, &message).await?);
+        println!("{}", post(&authority, "/wallet/savings", headers, &message).await?);
     }
     Ok(())
 }
 
 /// The status line and the body of the response to a POST.
-async fn post(address: &str, path: &str, headers: &str, body: &str) -> std::io::Result<String> {
-    let authority = address.trim_start_matches("http://").trim_end_matches('/');
+async fn post(authority: &str, path: &str, headers: &str, body: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(authority).await?;
     let head = format!(
         "POST {path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n{headers}content-length: {}\r\n\r\n",

@@ -35,14 +35,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Metrics::CONTENT_TYPE,
         move || page.render(),
     );
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve(service));
 
-    let stranger = Client::connect(&address).await?;
+    let stranger = Client::connect(&endpoint).await?;
     print("a stranger", stranger.call::<String>("whoami", ()).await);
 
     let token = HeaderValue::from_static("Bearer s3cret");
-    let ada = Client::builder().header(AUTHORIZATION, token).connect(&address).await?;
+    let ada = Client::builder().header(AUTHORIZATION, token).connect(&endpoint).await?;
     print("with a token", ada.call::<String>("whoami", ()).await);
     print("for a minute", ada.call::<()>("sleep", (60,)).await);
     print("once more", ada.call::<String>("whoami", ()).await);

@@ -26,9 +26,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let server = Server::bind("tcp://127.0.0.1:0").await?.dialect(Dialect::lsp());
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve(router));
-    let client = Client::builder().dialect(Dialect::lsp()).connect(&address).await?;
+    let client = Client::builder().dialect(Dialect::lsp()).connect(&endpoint).await?;
 
     let (call, progress) = client.call::<String>("index", ()).with_progress::<u8>();
     let (result, seen) = tokio::join!(call, progress.collect::<Vec<_>>());

@@ -16,6 +16,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         async move { Ok(upstream.forward(call, &cx).await?) }
     });
     let server = Server::bind(&listen).await?;
-    println!("{} stands before {endpoint}", server.endpoints()[0]);
+    println!("{} stands before {endpoint}", server.endpoint());
     Ok(server.serve(router).await?)
 }

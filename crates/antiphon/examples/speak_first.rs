@@ -23,7 +23,7 @@ fn service(peer: Peer) -> Router {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("tcp://127.0.0.1:0").await?;
-    let endpoint = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve_with(|_connection, peer| service(peer)));
 
     let (sender, mut welcomes) = mpsc::unbounded_channel();

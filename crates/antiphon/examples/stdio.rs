@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Like `exec:path/to/stdio serve`, but safe for any character in the path.
     let tool = std::env::current_exe()?.display().to_string();
     let tool = Endpoint::Exec { command: vec![tool, "serve".to_owned()], framing: None };
-    let client = Client::builder().connect_to(&tool).await?;
+    let client = Client::connect(&tool).await?;
     let count: Count = client.call("count", ("call and response\nbetween two choirs",)).await?;
     println!("{count:?}");
     client.close().await; // waits until the tool has exited

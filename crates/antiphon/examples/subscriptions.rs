@@ -51,12 +51,12 @@ async fn too_slow(client: &Client) -> Result<(), Box<dyn std::error::Error>> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("tcp://127.0.0.1:0").await?;
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     let stop = CancellationToken::new();
     let running = tokio::spawn(server.serve_until(service(), stop.clone().cancelled_owned()));
 
     let reconnect = Reconnect::new().pause(Duration::from_millis(20), Duration::from_secs(1));
-    let client = Client::builder().reconnect(reconnect).connect(&address).await?;
+    let client = Client::builder().reconnect(reconnect).connect(&endpoint).await?;
     let mut ticks = client.subscribe::<u64>("ticks", (10,)).await?;
     take_three(&mut ticks).await?;
     too_slow(&client).await?;
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     stop.cancel();
     running.await??;
     println!("the server is gone, and starts anew");
-    tokio::spawn(Server::bind(&address).await?.serve(service()));
+    tokio::spawn(Server::bind(&endpoint).await?.serve(service()));
     while let Some(tick) = ticks.next().await {
         if let Err(gap) = tick {
             println!("{gap}");

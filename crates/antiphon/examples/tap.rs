@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let router =
         Router::new().method("double", |(n,): (i64,), _cx: Context| async move { Ok(n * 2) });
     let server = Server::bind("tcp://127.0.0.1:0").await?.and("http://127.0.0.1:0").await?;
-    let endpoints: Vec<_> = server.endpoints().iter().map(ToString::to_string).collect();
+    let endpoints: Vec<_> = server.endpoints().into_iter().cloned().collect();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let stopping = async { drop(stopped.await) };
     let serving = tokio::spawn(server.tap(Recorder).serve_until(router, stopping));

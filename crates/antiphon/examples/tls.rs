@@ -18,13 +18,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let tls = TlsServer::from_pem(&certificate, &key)?;
     let server = Server::bind("https://127.0.0.1:0").await?.tls(tls);
-    let https = server.endpoints()[0].to_string();
-    let wss = https.replace("https", "wss");
+    let (https, wss) = (server.endpoint().clone(), server.endpoint().as_ws());
     tokio::spawn(server.serve(router));
 
     let trusting = TlsClient::new().extra_roots(&certificate)?;
-    for address in [&https, &wss] {
-        let client = Client::builder().tls(trusting.clone()).connect(address).await?;
+    for endpoint in [&https, &wss] {
+        let client = Client::builder().tls(trusting.clone()).connect(endpoint).await?;
         println!("{}", client.call::<String>("whereami", ()).await?);
     }
     // A client that does not trust the certificate cannot connect.

@@ -71,10 +71,10 @@ impl Progress for Screen {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = Server::bind("tcp://127.0.0.1:0").await?;
-    let address = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().clone();
     tokio::spawn(server.serve(Calculator.into_router()));
 
-    let client = Client::builder().handler(Screen.into_router()).connect(&address).await?;
+    let client = Client::builder().handler(Screen.into_router()).connect(&endpoint).await?;
     let math = MathClient::new(&client);
     println!("42 - 23 = {}", math.subtract(42, 23).await?);
     println!("1 + 3 + 5 = {}", math.sum_to(5, 2).await?);

@@ -117,7 +117,7 @@ async fn visit(shop: &ShopClient, wire: &str, calls_back: bool) {
 /// Starts a server on this endpoint, and returns a client of it.
 async fn over(endpoint: &str) -> Client {
     let server = Server::bind(endpoint).await.unwrap();
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     #[cfg(feature = "self-signed")]
     let (server, builder) = {
         use antiphon::transport::tls::{SelfSigned, TlsClient};
@@ -167,7 +167,7 @@ async fn everywhere() {
         let (command, framing) = (itself.display().to_string(), framing.parse().unwrap());
         let command = vec![command, "--serve-stdio".to_owned()];
         let endpoint = Endpoint::Exec { command, framing: Some(framing) };
-        let client = Client::builder().connect_to(&endpoint).await.unwrap();
+        let client = Client::connect(&endpoint).await.unwrap();
         visit(&ShopClient::new(&client), "stdio", true).await;
         client.close().await;
         println!("ok: stdio+{framing}:");

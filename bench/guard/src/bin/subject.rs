@@ -95,7 +95,7 @@ fn posts(count: usize) -> Vec<u8> {
 /// Serves and calls over a socket in one thread, with the same message each time.
 async fn socket(endpoint: &str, chunk: &[u8], count: usize) {
     let server = Server::bind(endpoint).await.expect("a free port");
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(router()));
     let (_, authority) = address.split_once("://").expect("an address");
     let mut stream = TcpStream::connect(authority.trim_end_matches('/')).await.expect("listens");
@@ -146,7 +146,7 @@ async fn calls(count: usize) {
 /// Calls over HTTP from one task per concurrent call; both sides in one thread.
 async fn http_calls(count: usize) {
     let server = Server::bind("http://127.0.0.1:0").await.expect("a free port");
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(router()));
     let client = Client::connect(&address).await.expect("a client");
     let callers = (0..IN_FLIGHT).map(|_| {

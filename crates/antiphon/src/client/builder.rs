@@ -15,7 +15,7 @@ use super::{Client, ConnectError};
 use crate::call::Caller;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, EndpointError};
 use crate::engine::Settings;
 use crate::peer::{self, ConnectionConfig, Wire};
 use crate::service::Handler;
@@ -165,14 +165,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Connects to an endpoint.
-    pub async fn connect(self, endpoint: &str) -> Result<Client, ConnectError> {
-        let endpoint: Endpoint = endpoint.parse()?;
+    /// Connects to an [`Endpoint`], or to the text of one.
+    pub async fn connect(
+        self,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+    ) -> Result<Client, ConnectError> {
+        let endpoint = endpoint.try_into().map_err(Into::into)?;
         self.connect_to(&endpoint).await
     }
 
-    /// Like [`connect`](Self::connect), for a parsed endpoint.
-    pub async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
+    async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
         let layers = std::mem::take(&mut self.layers);
         let client = match self.reconnect.take() {
             // Every call over HTTP uses any connection, or opens one.

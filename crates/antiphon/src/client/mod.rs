@@ -18,6 +18,7 @@ use tower_layer::Layer;
 
 use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
 use crate::context::Context;
+use crate::endpoint::{Endpoint, EndpointError};
 use crate::service::Handler;
 use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;
@@ -76,8 +77,10 @@ impl Drop for OpenConnection {
 }
 
 impl Client {
-    /// Connects with default settings.
-    pub async fn connect(endpoint: &str) -> Result<Self, ConnectError> {
+    /// Connects with default settings to an [`Endpoint`], or to the text of one.
+    pub async fn connect(
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+    ) -> Result<Self, ConnectError> {
         Self::builder().connect(endpoint).await
     }
 

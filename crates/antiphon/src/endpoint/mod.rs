@@ -1,10 +1,11 @@
 //! The grammar of endpoints, for listening and for calling.
 
+mod convert;
 mod parse;
+mod parts;
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use antiphon_core::framing::Framing;
@@ -24,11 +25,18 @@ use antiphon_core::framing::Framing;
 /// Raw streams take a framing: `tcp+line://`, `unix+header:`, `stdio+header:`, `exec+header:clangd`.
 /// Without one, a listener detects the framing of the client, and a client uses `line`.
 ///
+/// [`Client::connect`](crate::Client::connect) and [`Server::bind`](crate::Server::bind) take an
+/// endpoint as text or as a value.
+///
 /// ```
 /// use antiphon::Endpoint;
 ///
 /// let editor: Endpoint = "exec+header:clangd --background-index".parse()?;
 /// assert_eq!(editor.to_string(), "exec+header:clangd --background-index");
+///
+/// let service: Endpoint = "https://example.org/rpc".parse()?;
+/// assert_eq!(service.as_ws().to_string(), "wss://example.org/rpc");
+/// assert_eq!((service.port(), service.path()), (Some(443), Some("/rpc")));
 /// # Ok::<(), antiphon::EndpointError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,38 +128,6 @@ pub(crate) const TCP: [&str; 2] = ["tcp", "tls"];
 /// The default port: of `https://` and `wss://` if `secure`, otherwise of `http://` and `ws://`.
 pub(crate) fn web_port(secure: bool) -> u16 {
     if secure { 443 } else { 80 }
-}
-
-impl Endpoint {
-    /// Whether the connection uses TLS.
-    pub fn is_secure(&self) -> bool {
-        matches!(
-            self,
-            Self::Http { secure: true, .. }
-                | Self::Ws { secure: true, .. }
-                | Self::Tcp { secure: true, .. }
-        )
-    }
-}
-
-impl Endpoint {
-    /// Returns this endpoint with another authority. An endpoint without an authority is unchanged.
-    pub(crate) fn with_authority(&self, authority: Authority) -> Self {
-        let mut endpoint = self.clone();
-        if let Self::Http { authority: old, .. }
-        | Self::Ws { authority: old, .. }
-        | Self::Tcp { authority: old, .. } = &mut endpoint
-        {
-            *old = authority;
-        }
-        endpoint
-    }
-
-    /// Returns this endpoint with the authority of a socket address.
-    pub(crate) fn at(&self, address: SocketAddr) -> Self {
-        let (host, port) = (address.ip().to_string(), Some(address.port()));
-        self.with_authority(Authority { host, port })
-    }
 }
 
 impl Authority {

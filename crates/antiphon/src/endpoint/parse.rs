@@ -70,10 +70,7 @@ fn slashes(rest: &str) -> Result<&str, String> {
 
 fn location(rest: &str) -> Result<(Authority, String), String> {
     let rest = slashes(rest)?;
-    if rest.contains('#') {
-        return Err("a fragment (`#`) is never sent; remove it".to_owned());
-    }
-    let at = rest.find(['/', '?']).unwrap_or(rest.len());
+    let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
     if authority.contains('@') {
         return Err("an endpoint must not contain credentials; send a header instead".to_owned());
@@ -83,8 +80,17 @@ fn location(rest: &str) -> Result<(Authority, String), String> {
         query if query.starts_with('?') => format!("/{query}"),
         path => path.to_owned(),
     };
-    http::uri::PathAndQuery::from_str(&path).map_err(|error| format!("invalid path: {error}"))?;
+    check_path(&path)?;
     Ok((Authority::parse(authority)?, path))
+}
+
+/// Checks the path and query of a web endpoint.
+pub(super) fn check_path(path: &str) -> Result<(), String> {
+    if path.contains('#') {
+        return Err("a fragment (`#`) is never sent; remove it".to_owned());
+    }
+    let checked = http::uri::PathAndQuery::from_str(path);
+    checked.map(drop).map_err(|error| format!("invalid path: {error}"))
 }
 
 impl Authority {

@@ -16,14 +16,20 @@ use crate::tap::Taps;
 use crate::transport::{self, Transport};
 
 impl Server {
-    /// Binds an endpoint. Port 0 picks a free port; [`endpoints`](Self::endpoints) returns it.
-    pub async fn bind(endpoint: &str) -> Result<Self, BindError> {
+    /// Binds an [`Endpoint`], or the text of one. Port 0 picks a free port;
+    /// [`endpoint`](Self::endpoint) returns it.
+    pub async fn bind(
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+    ) -> Result<Self, BindError> {
         Self::unbound().and(endpoint).await
     }
 
     /// Binds one more endpoint for the same service.
-    pub async fn and(mut self, endpoint: &str) -> Result<Self, BindError> {
-        let endpoint: Endpoint = endpoint.parse()?;
+    pub async fn and(
+        mut self,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+    ) -> Result<Self, BindError> {
+        let endpoint = endpoint.try_into().map_err(Into::into)?;
         let bound = bind(&endpoint).await.map_err(|source| failed(&endpoint, source))?;
         self.listeners.push(bound);
         Ok(self)
@@ -42,13 +48,16 @@ impl Server {
     /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
     /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     /// let server = Server::from_listener(listener, "tcp://localhost:0")?;
-    /// let endpoint = server.endpoints()[0].to_string();
+    /// let endpoint = server.endpoint().clone();
     /// tokio::spawn(server.serve(router));
-    /// let client = Client::connect(&endpoint).await?;
+    /// let client = Client::connect(endpoint).await?;
     /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
     /// # Ok(()) }
     /// ```
-    pub fn from_listener(listener: impl Accept, endpoint: &str) -> Result<Self, BindError> {
+    pub fn from_listener(
+        listener: impl Accept,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+    ) -> Result<Self, BindError> {
         Self::unbound().and_listener(listener, endpoint)
     }
 
@@ -56,9 +65,9 @@ impl Server {
     pub fn and_listener(
         mut self,
         listener: impl Accept,
-        endpoint: &str,
+        endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
     ) -> Result<Self, BindError> {
-        let endpoint: Endpoint = endpoint.parse()?;
+        let endpoint = endpoint.try_into().map_err(Into::into)?;
         let address = listener.local_addr();
         let Source(source) = listener.into_source();
         let protocol = protocol(&endpoint).map_err(|source| failed(&endpoint, source))?;

@@ -119,6 +119,30 @@ impl Server {
         self
     }
 
+    /// The endpoint of the server, with the port that the system has assigned. The first one, if it has
+    /// several.
+    ///
+    /// ```
+    /// # use antiphon::{Client, Context, Router, Server};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let server = Server::bind("tcp://127.0.0.1:0").await?;
+    /// let endpoint = server.endpoint().clone();
+    /// tokio::spawn(server.serve(router));
+    /// let client = Client::connect(&endpoint).await?;
+    /// # assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if the server has transports only ([`from_transport`](Self::from_transport)), which have
+    /// no endpoint. [`endpoints`](Self::endpoints) is empty then.
+    #[track_caller]
+    pub fn endpoint(&self) -> &Endpoint {
+        let first = self.listeners.iter().find_map(|(endpoint, _)| endpoint.as_ref());
+        first.expect("a server of transports has no endpoint; bind one, or use `endpoints`")
+    }
+
     /// The endpoints of the server, with the ports that the system has assigned.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().filter_map(|(endpoint, _)| endpoint.as_ref()).collect()

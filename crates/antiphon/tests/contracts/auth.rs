@@ -146,7 +146,7 @@ async fn what_the_application_knows_of_a_connection_is_enough() {
         let server = server.on_connect(|connection| {
             connection.extensions.insert(Identity::new("by certificate"));
         });
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(router.layer(auth())));
         let client = connect(&address).await;
         assert_eq!(who(&client).await.unwrap().as_deref(), Some("by certificate"), "{wire}");

@@ -451,7 +451,7 @@ async fn subscriptions_pass_the_layers_of_both_sides() {
 #[cfg(feature = "ws")]
 mod http {
     use super::*;
-    use crate::support::{bound, client};
+    use crate::support::{as_ws, bound, client};
     use antiphon::http::header::{AUTHORIZATION, HeaderName};
     use antiphon::http::{HeaderValue, Request, Response, StatusCode};
     use antiphon::layer::Auth;
@@ -586,7 +586,7 @@ mod http {
             }
         });
         let server = bound("http://127.0.0.1:0").await.http_layer(ConcurrencyLimitLayer::new(1));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(router));
         let calls = (0..8).map(|_| async {
             let client = connect(&address).await;
@@ -641,7 +641,7 @@ mod http {
         let door = tower::layer::layer_fn(move |inner| Door(counted.clone(), inner));
         let wire = if cfg!(feature = "tls") { "https://127.0.0.1:0" } else { "http://127.0.0.1:0" };
         let server = bound(wire).await.http_layer(door);
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(small()));
         for http2 in [false, true] {
             let client = client();
@@ -654,7 +654,7 @@ mod http {
             within(client.notify("note", ())).await.unwrap();
         }
         assert_eq!(count.load(Ordering::Relaxed), 8);
-        let ws = connect(&address.replace("http", "ws")).await;
+        let ws = connect(as_ws(&address)).await;
         for n in 0..3 {
             within(ws.call::<i64>("add", (n, 1)).into_future()).await.unwrap();
         }

@@ -173,7 +173,7 @@ async fn an_abandoned_call_is_cancelled_on_every_wire() {
     for wire in wires() {
         let Holding { router, mut entered, mut gone, .. } = holding();
         let server = bound(wire).await;
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.dialect(Dialect::lsp()).serve(ping(router)));
         let client = client().dialect(Dialect::lsp()).connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<String>("hold", ()).into_future());

@@ -211,7 +211,7 @@ async fn extensions_of_a_connection_reach_its_handlers() {
         let server = server.on_connect(|connection| {
             connection.extensions.insert(connection.transport);
         });
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(router.clone()));
         let client = Client::connect(&address).await.unwrap();
         let tenant: Option<String> = client.call("tenant", ()).await.unwrap();
@@ -254,7 +254,7 @@ async fn a_server_on_several_threads_is_one_server() {
         });
     let limits = Limits { shutdown_timeout: Duration::from_millis(50), ..Limits::default() };
     let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits).threads(3);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let stop = Arc::new(Notify::new());
     let stopped = stop.clone();
     let serving = tokio::spawn(server.serve_until(router, async move { stopped.notified().await }));

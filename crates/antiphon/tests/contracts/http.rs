@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufR
 use tokio::net::TcpStream;
 
 use crate::message_sizes::{SIZES, text};
-use crate::support::{answer, dial, elsewhere, request, serve, within};
+use crate::support::{answer, as_ws, dial, elsewhere, request, serve, within};
 
 fn service() -> Router {
     Router::new().method("agent", |(): (), cx: Context| async move {
@@ -49,7 +49,7 @@ async fn headers_reach_the_handler() {
     if cfg!(feature = "ws") {
         let client = Client::builder()
             .header("x-agent".parse().unwrap(), "bob".parse().unwrap())
-            .connect(&address.replace("http://", "ws://"))
+            .connect(as_ws(&address))
             .await
             .unwrap();
         let agent = client.call::<Option<String>>("agent", ()).await.unwrap();
@@ -137,7 +137,7 @@ async fn an_origin_that_is_allowed_is_served_with_cors() {
     use antiphon::transport::http::Guard;
     let guard = Guard::new().allow_origin("https://app.example");
     let server = Server::bind("http://127.0.0.1:0").await.unwrap().guard(guard);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(service()));
     let headers = "content-type: application/json\r\norigin: https://app.example\r\n";
     let response = exchange(&address, &post("/", headers, &request(1, "agent", "[]"))).await;

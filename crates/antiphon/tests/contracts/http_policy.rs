@@ -17,13 +17,13 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 
 use crate::http::{JSON, exchange, post};
-use crate::support::{FOREVER, both, bound, dial, holding, request, rest, within};
+use crate::support::{FOREVER, as_ws, both, bound, dial, holding, request, rest, within};
 
 /// Serves with a policy. Returns the address.
 async fn with_policy(policy: impl HttpPolicy, limits: Limits, router: Router) -> String {
     let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(policy);
     let server = server.dialect(Dialect::plain().progress(ProgressStyle::by_id("progress")));
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(router));
     address
 }
@@ -112,7 +112,7 @@ async fn a_policy_sets_the_status_by_the_outcome() {
     assert!(refused.contains("www-authenticate: Basic realm"), "{refused}");
     assert!(refused.ends_with("\r\n\r\n"), "the body is empty: {refused}");
     if cfg!(feature = "ws") {
-        let at = address.replace("http", "ws");
+        let at = as_ws(&address);
         let refused = Client::connect(&at).await.unwrap_err();
         assert!(format!("{refused:?}").contains("401"), "a WebSocket needs them too: {refused:?}");
         let client =
@@ -169,7 +169,7 @@ async fn a_layer_or_fallback_that_fails_goes_through_the_policy() {
     let layer = tower::layer::layer_fn(|_| tower::service_fn(failing));
     let layered = bound("http://127.0.0.1:0").await.http_policy(Statuses).http_layer(layer);
     for server in [server.fallback(tower::service_fn(failing)), layered] {
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(small()));
         let response = exchange(&address, &post("/other", JSON, "{}")).await;
         assert!(response.starts_with("HTTP/1.1 500"), "{response}");
@@ -271,7 +271,7 @@ async fn a_notification_goes_to_the_peer_or_fails_without_a_way_back() {
     assert_eq!((hear.recv().await, hear.recv().await), (Some(0), Some(1)));
 
     let server = bound("http://127.0.0.1:0").await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let router = Router::new().method("notify", |(): (), cx: Context| async move {
         Ok(matches!(cx.notify("n", ()).await, Err(CallError::CannotCallBack("http"))))
     });
@@ -471,7 +471,7 @@ async fn a_shutdown_ends_open_streams() {
     let limits = Limits { shutdown_timeout: FOREVER, ..Limits::default() };
     let server = bound("http://127.0.0.1:0").await.limits(limits);
     let server = server.http_policy(Sessions(senders));
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(small(), async { drop(stopped.await) }));
     let get = "GET / HTTP/1.1\r\nhost: {host}\r\n\r\n";
@@ -537,7 +537,7 @@ async fn a_fallback_serves_other_paths_of_the_port() {
         .route("/echo", axum::routing::post(|body: String| async move { body }));
     for endpoint in ["http://127.0.0.1:0", "http://127.0.0.1:0/rpc"] {
         let server = bound(endpoint).await.fallback(app.clone());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(small()));
         let client = Client::connect(&address).await.unwrap();
         assert_eq!(within(client.call::<i64>("add", (1, 2)).into_future()).await.unwrap(), 3);
@@ -558,7 +558,7 @@ async fn a_fallback_serves_other_paths_of_the_port() {
 #[tokio::test]
 async fn a_handler_sees_the_path_on_the_fast_path_and_by_hyper() {
     let server = bound("http://127.0.0.1:0").await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(small()));
     let call = request(1, "path", "[]");
     // A connection that stays open is on the fast path.
@@ -571,7 +571,7 @@ async fn a_handler_sees_the_path_on_the_fast_path_and_by_hyper() {
     let by_hyper = exchange(&address, &post("/a/b?c=1", JSON, &call)).await;
     assert!(by_hyper.contains(r#"["POST","/a/b","c=1"]"#), "{by_hyper}");
     if cfg!(feature = "ws") {
-        let at = format!("{}/a?c=1", address.replace("http", "ws").trim_end_matches('/'));
+        let at = as_ws(&address).with_path("/a?c=1").unwrap();
         let client = Client::connect(&at).await.unwrap();
         let path = within(client.call::<serde_json::Value>("path", ()).into_future()).await;
         assert_eq!(path.unwrap(), json!(["GET", "/a", "c=1"]));

@@ -7,13 +7,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::scripted_http_server::{RawConnection, ScriptedServer};
-use crate::support::within;
+use crate::support::{as_ws, within};
 
 /// The server end of a WebSocket, and its client, which pings after a short idle time.
 async fn websocket() -> (TcpStream, Client) {
     let (hand, address) = ScriptedServer::listen().await;
     let limits = Limits { keep_alive: Some(Duration::from_millis(300)), ..Limits::default() };
-    let address = address.replace("http://", "ws://");
+    let address = as_ws(&address);
     let connecting = Client::builder().limits(limits).connect(&address);
     let shaking = async {
         let mut served: RawConnection = hand.accept().await;

@@ -319,9 +319,9 @@ async fn tls_needs_a_certificate() {
 async fn a_secure_endpoint_runs_on_a_listener_of_the_application() {
     for (scheme, port) in [("https", ""), ("wss", ""), ("tls", ":1")] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Server::from_listener(listener, &format!("{scheme}://localhost{port}"));
+        let server = Server::from_listener(listener, format!("{scheme}://localhost{port}"));
         let server = server.unwrap().tls(crate::pki::local().server());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(ping()));
         let client = connect(&address).await;
         assert_eq!(within(client.call::<String>("ping", ()).into_future()).await.unwrap(), "pong");
@@ -346,8 +346,8 @@ async fn the_facts_of_a_foreign_connection_are_those_of_its_listener() {
     let router = Router::new().method("ping", facts);
     for (protocol, transport) in [("tcp", "custom"), ("http", "http"), ("ws", "ws")] {
         let (listener, passing) = foreign(Some("198.51.100.1:80"));
-        let server = Server::from_listener(listener, &format!("{protocol}://localhost:1")).unwrap();
-        let endpoint = server.endpoints()[0].to_string();
+        let server = Server::from_listener(listener, format!("{protocol}://localhost:1")).unwrap();
+        let endpoint = server.endpoint().to_string();
         assert!(endpoint.starts_with(&format!("{protocol}://198.51.100.1")), "{endpoint}");
         tokio::spawn(server.serve(router.clone()));
         let reply = ask(protocol, &mut Way::Foreign(passing).dial().await).await;
@@ -410,7 +410,7 @@ async fn a_listener_that_panics_ends_the_server_with_an_error() {
 
     // The other endpoints go on.
     let server = bound("tcp://127.0.0.1:0").await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let server = server.and_listener(Panics, "tcp://localhost:1").unwrap();
     tokio::spawn(server.serve(ping()));
     let client = connect(&address).await;
@@ -487,7 +487,7 @@ async fn on_connect_that_panics_loses_only_its_connection() {
     for wire in wires_and_http() {
         let limits = Limits { connections: 1, ..Limits::default() };
         let server = bound(wire).await.limits(limits).on_connect(panics_once());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(ping()));
         let first = match crate::support::client().connect(&address).await {
             Ok(client) => {
@@ -520,7 +520,7 @@ async fn on_connect_that_panics_loses_only_its_connection() {
 async fn on_connect_that_panics_is_status_500_on_the_fast_path_and_by_hyper() {
     for more in ["", "te: x\r\n"] {
         let server = bound("http://127.0.0.1:0").await.on_connect(panics_once());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(ping()));
         for status in ["500", "200"] {
             let mut stream = dial(&address).await;
@@ -615,7 +615,7 @@ async fn endless_limits_serve_on_every_wire() {
     wires.push(("http://127.0.0.1:0", true));
     for (wire, http2) in wires {
         let server = bound(wire).await.limits(limits.clone());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = server.serve_until(router.clone(), async { drop(stopped.await) });
         let serving = tokio::spawn(serving);
@@ -656,7 +656,7 @@ async fn a_request_without_a_host_is_refused_on_every_listener() {
 /// A shutdown waits until no thread listens, so that the address is free when it returns.
 #[tokio::test]
 async fn the_address_is_free_after_a_shutdown_of_several_threads() {
-    let endpoint = Server::bind("tcp://127.0.0.1:0").await.unwrap().endpoints()[0].to_string();
+    let endpoint = Server::bind("tcp://127.0.0.1:0").await.unwrap().endpoint().to_string();
     for _ in 0..20 {
         let server = Server::bind(&endpoint).await.unwrap().threads(4);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -674,7 +674,7 @@ async fn the_address_is_free_after_a_shutdown_of_several_threads() {
 #[tokio::test]
 async fn a_mapped_loopback_address_refuses_foreign_hosts() {
     let server = Server::bind("http://[::ffff:127.0.0.1]:0").await.unwrap();
-    let endpoint = server.endpoints()[0].to_string();
+    let endpoint = server.endpoint().to_string();
     let port = endpoint.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
     tokio::spawn(server.serve(ping()));
     let mut stream = dial(&format!("http://127.0.0.1:{port}")).await;

@@ -27,7 +27,7 @@ async fn on(wire: &str) -> (Server, String) {
     let folder = std::env::temp_dir().join(format!("antiphon-per-{}-", std::process::id()));
     let wire = wire.replace("{tmp}/", folder.to_str().unwrap());
     let server = bound(&wire).await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     (server, address)
 }
 
@@ -111,7 +111,7 @@ async fn over_http_each_call_has_a_handler_of_its_own_and_no_way_back() {
     let made = Arc::new(AtomicUsize::new(0));
     let makes = made.clone();
     let server = bound("http://127.0.0.1:0").await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve_with(move |connection: &Connection, peer: Peer| {
         makes.fetch_add(1, Ordering::Relaxed);
         let calls_back = peer.clone();
@@ -171,7 +171,7 @@ async fn a_closure_that_panics_ends_only_its_connection() {
         assert_eq!(count(&second).await.unwrap(), 1, "{wire}");
     }
     let server = bound("http://127.0.0.1:0").await;
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve_with(panics_once()));
     let client = connect(&address).await;
     let error = count(&client).await.unwrap_err();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::support::{FOREVER, bound, dial, request, within};
+use crate::support::{FOREVER, as_ws, bound, dial, request, within};
 
 type WebClient = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
@@ -151,7 +151,7 @@ fn notifying() -> Notifying {
 
 async fn serving(policy: impl HttpPolicy, limits: Limits, router: Router) -> String {
     let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(policy);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(router));
     address
 }
@@ -214,7 +214,7 @@ async fn to_notify_without_a_stream_fails() {
     let router = notifying().router;
     let plain = serving(Plain, Limits::default(), router.clone()).await;
     let server = bound("http://127.0.0.1:0").await;
-    let without = server.endpoints()[0].to_string();
+    let without = server.endpoint().to_string();
     tokio::spawn(server.serve(router));
     for address in [plain, without] {
         for client in [Client::builder(), Client::builder().http2()] {
@@ -420,7 +420,7 @@ async fn stopping(
 ) -> (String, oneshot::Sender<()>, tokio::task::JoinHandle<std::io::Result<()>>) {
     let server: Server = bound("http://127.0.0.1:0").await.limits(limits);
     let server = server.http_policy(Streams(options));
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
     (address, stop, serving)
@@ -508,7 +508,7 @@ async fn the_fallback_takes_what_is_not_for_the_service() {
     for (http2, has_policy) in [(false, false), (false, true), (true, false), (true, true)] {
         let server = bound("http://127.0.0.1:0/rpc").await.fallback(tower::service_fn(fallback));
         let server = if has_policy { server.http_policy(Plain) } else { server };
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(notifying().router));
         let root = address.strip_suffix("/rpc").unwrap();
         let client = web(http2);
@@ -538,7 +538,7 @@ async fn the_fallback_takes_what_is_not_for_the_service() {
 #[tokio::test]
 async fn a_policy_refuses_a_websocket_or_lets_it_pass() {
     let address = serving(Forbids, Limits::default(), notifying().router).await;
-    let error = Client::connect(&address.replace("http://", "ws://")).await.unwrap_err();
+    let error = Client::connect(as_ws(&address)).await.unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("403"), "{error:?}");
 
     let mut notifying = notifying();
@@ -550,7 +550,7 @@ async fn a_policy_refuses_a_websocket_or_lets_it_pass() {
         async {}
     });
     let client = Client::builder().handler(ears);
-    let client = client.connect(&address.replace("http://", "ws://")).await.unwrap();
+    let client = client.connect(as_ws(&address)).await.unwrap();
     let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
     within(notifying.entered.recv()).await.unwrap();
     assert_eq!(within(told.recv()).await, Some(0));
@@ -604,7 +604,7 @@ async fn on_connect_that_panics_is_refused_by_the_policy() {
         let server = bound("http://127.0.0.1:0").await.http_policy(Plain).on_connect(move |_| {
             assert!(panicked.swap(true, Ordering::Relaxed), "on purpose");
         });
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(notifying().router));
         let client = web(http2);
         for status in [StatusCode::INTERNAL_SERVER_ERROR, StatusCode::OK] {
@@ -786,7 +786,7 @@ async fn a_stream_that_a_policy_opens_ends_with_the_server_or_its_client() {
     for http2 in VERSIONS {
         let (open, mut opened) = mpsc::unbounded_channel();
         let server = bound("http://127.0.0.1:0").await.http_policy(Opens(open));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = server.serve_until(notifying().router, async { drop(stopped.await) });
         let serving = tokio::spawn(serving);
@@ -848,7 +848,7 @@ async fn a_stream_that_a_policy_responds_with_ends_with_the_server() {
         let limits = Limits { shutdown_timeout: FOREVER, ..Limits::default() };
         let server = bound("http://127.0.0.1:0").await.limits(limits);
         let server = server.http_policy(OpensIn(function, open));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = server.serve_until(notifying().router, async { drop(stopped.await) });
         let serving = tokio::spawn(serving);
@@ -873,7 +873,7 @@ async fn a_policy_does_not_change_which_responses_have_cors() {
         let server = server.page("/metrics", "text/plain", || "x".to_owned());
         let server = server.fallback(tower::service_fn(fallback));
         let server = if has_policy { server.http_policy(Plain) } else { server };
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(notifying().router));
         let root = address.strip_suffix("/rpc").unwrap();
         let client = web(false);
@@ -907,7 +907,7 @@ async fn a_policy_does_not_change_which_responses_have_cors() {
 async fn a_policy_that_panics_refuses_a_websocket() {
     let policy = Panics("on_head", AtomicBool::new(false));
     let address = serving(policy, Limits::default(), notifying().router).await;
-    let address = address.replace("http://", "ws://");
+    let address = as_ws(&address);
     let error = Client::connect(&address).await.unwrap_err();
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("500"), "{error:?}");
     let client = Client::connect(&address).await.unwrap();

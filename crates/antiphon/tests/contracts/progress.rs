@@ -38,7 +38,7 @@ async fn progress_is_a_stream_beside_the_result_on_every_wire() {
     for wire in wires() {
         for dialect in [Dialect::lsp(), Dialect::mcp()] {
             let server = bound(wire).await;
-            let address = server.endpoints()[0].to_string();
+            let address = server.endpoint().to_string();
             let serving = tokio::spawn(server.dialect(dialect.clone()).serve(router()));
             let client = client().dialect(dialect).connect(&address).await.unwrap();
             let call = client.call::<bool>("steps", json!({"steps": 5}));

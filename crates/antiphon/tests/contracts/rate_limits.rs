@@ -161,7 +161,7 @@ async fn text_pages_are_served_by_get_beside_the_service() {
 
     let server = antiphon::Server::bind("http://127.0.0.1:0/rpc").await.unwrap();
     let server = server.page("/metrics", Metrics::CONTENT_TYPE, || "a 1\n".to_owned());
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(echo()));
     let ask = |line: &'static str, host: &'static str| {
         let address = address.clone();

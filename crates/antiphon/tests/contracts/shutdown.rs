@@ -42,7 +42,7 @@ async fn a_shutdown_finishes_running_calls_and_rejects_new_ones() {
     for endpoint in ["tcp://127.0.0.1:0", "memory:shutdown"] {
         let Holding { router, mut entered, release, .. } = holding();
         let server = Server::bind(endpoint).await.unwrap();
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
         let client = Client::connect(&address).await.unwrap();
@@ -72,7 +72,7 @@ async fn a_shutdown_over_its_timeout_cancels() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
     let client = Client::connect(&address).await.unwrap();
@@ -193,7 +193,7 @@ async fn a_shutdown_over_its_timeout_answers_over_http_too() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
     let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
     let mut stream = dial(&address).await;
@@ -219,7 +219,7 @@ async fn a_server_that_is_dropped_ends_its_connections() {
     for endpoint in endpoints {
         let Holding { router, mut entered, mut gone, .. } = holding();
         let server = Server::bind(endpoint).await.unwrap();
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let serving = tokio::spawn(server.serve(router));
         let client = Client::connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
@@ -236,7 +236,7 @@ async fn a_server_that_is_dropped_ends_its_connections() {
 async fn a_server_that_is_dropped_ends_its_http_connections() {
     let Holding { router, mut entered, mut gone, .. } = holding();
     let server = Server::bind("http://127.0.0.1:0").await.unwrap();
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let serving = tokio::spawn(server.serve(router));
     let mut resting = dial(&address).await;
     let client = Client::connect(&address).await.unwrap();
@@ -353,7 +353,7 @@ async fn a_shutdown_sends_a_whole_response_despite_pipelined_requests() {
         }
     });
     let server = Server::bind("http://127.0.0.1:0").await.unwrap();
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     let authority = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let (stop, stopped) = oneshot::channel::<()>();
     let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));

@@ -225,7 +225,7 @@ mod http {
     async fn a_body_that_does_not_arrive_at_the_fallback_is_a_stall() {
         let limits = Limits { stall_timeout: SOON, ..patient() };
         let server = bound("http://127.0.0.1:0").await.limits(limits);
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.fallback(tower::service_fn(echo)).serve(quick()));
         let mut stream = dial(&address).await;
         stream.write_all(post("{", 100).replacen('/', "/other", 1).as_bytes()).await.unwrap();
@@ -260,7 +260,7 @@ mod http {
         let server = server.http_layer(tower::layer::layer_fn(|inner: HttpServerService| {
             tower::service_fn(move |request| read_first(inner.clone(), request))
         }));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(quick()));
         let mut stream = dial(&address).await;
         stream.write_all(post("{", 100).as_bytes()).await.unwrap();
@@ -274,7 +274,7 @@ mod http {
         let limits = Limits { stall_timeout: SOON, ..patient() };
         let server = bound("http://127.0.0.1:0").await.limits(limits);
         let server = server.http_layer(tower::layer::layer_fn(|inner: HttpServerService| inner));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(quick()));
         let mut stream = dial(&address).await;
         stream.write_all(post("{", 100).as_bytes()).await.unwrap();
@@ -351,7 +351,7 @@ mod http {
     async fn a_stream_without_a_window_is_a_stall() {
         let limits = Limits { stall_timeout: SOON, ..patient() };
         let server = bound("http://127.0.0.1:0").await.limits(limits).http_policy(Streams);
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(quick()));
         // The second window is as long as the first comment.
         for window in [0, 8] {
@@ -381,7 +381,7 @@ mod http {
                 }
             })
         }));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(router));
         let body = request(1, "hold", "[]");
         let mut stream = dial(&address).await;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use antiphon::transport::memory::{MemoryTransport, pair};
-use antiphon::{Client, ClientBuilder, Context, Handler, Limits, Router, Server};
+use antiphon::{
+    Client, ClientBuilder, Context, Endpoint, EndpointError, Handler, Limits, Router, Server,
+};
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
@@ -94,8 +96,10 @@ pub(crate) fn client() -> ClientBuilder {
 }
 
 /// Connects a client that trusts the servers of these tests.
-pub(crate) async fn connect(address: &str) -> Client {
-    client().connect(address).await.unwrap()
+pub(crate) async fn connect(
+    endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
+) -> Client {
+    client().connect(endpoint).await.unwrap()
 }
 
 /// A server on a free port or name of this endpoint. A `*` is replaced by a unique name.
@@ -111,9 +115,15 @@ pub(crate) async fn bound(endpoint: &str) -> Server {
 /// Serves a handler until the test ends, and returns its endpoint.
 pub(crate) async fn serve(endpoint: &str, limits: Limits, handler: impl Handler) -> String {
     let server = bound(endpoint).await.limits(limits);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(handler));
     address
+}
+
+/// The WebSocket endpoint of an HTTP endpoint.
+#[cfg(feature = "http")]
+pub(crate) fn as_ws(address: &str) -> Endpoint {
+    address.parse::<Endpoint>().unwrap().as_ws()
 }
 
 /// A TCP connection to this endpoint.

@@ -118,7 +118,7 @@ async fn both_sides_see_each_message_once_and_in_order() {
     for wire in wires() {
         let (at_server, mut closes) = Recorder::new();
         let server = bound(wire).await.tap(at_server.clone());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(service()));
         let (mut at_clients, mut ids) = (Vec::new(), Vec::new());
         for connection in 0..2 {
@@ -164,7 +164,7 @@ const GARBAGE: &str = "{nonsense";
 async fn garbage_batches_and_several_texts_on_a_line_are_seen_as_they_came() {
     let (tap, mut closes) = Recorder::new();
     let server = bound("tcp://127.0.0.1:0").await.tap(tap.clone());
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(service()));
     let mut stream = dial(&address).await;
     let one = r#"{"jsonrpc":"2.0","method":"double","params":[1],"id":1}"#;
@@ -193,7 +193,7 @@ async fn a_silent_connection_is_opened_and_closed_once() {
     for wire in wires() {
         let (tap, mut closes) = Recorder::new();
         let server = bound(wire).await.tap(tap.clone());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(service()));
         connect(&address).await.close().await;
         within(closes.recv()).await.unwrap();
@@ -207,7 +207,7 @@ async fn a_server_that_is_dropped_closes_its_connections_for_the_tap() {
     for wire in wires() {
         let (tap, mut closes) = Recorder::new();
         let server = bound(wire).await.tap(tap.clone());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let serving = tokio::spawn(server.serve(service()));
         let client = connect(&address).await;
         within(client.call::<u64>("double", [1]).into_future()).await.unwrap();
@@ -253,7 +253,7 @@ async fn a_tap_that_panics_ends_only_its_connection() {
         for event in ["opened", "received", "sent", "closed"] {
             let (tell, mut told) = mpsc::unbounded_channel();
             let server = bound(wire).await.tap(Panics(event, AtomicBool::new(false)));
-            let address = server.endpoints()[0].to_string();
+            let address = server.endpoint().to_string();
             tokio::spawn(server.serve_with(move |_: &Connection, peer| {
                 let tell = tell.clone();
                 tokio::spawn(async move {
@@ -353,7 +353,7 @@ async fn served_over_http(served: Served, tap: Recorder, router: Router) -> Stri
         Served::ByStream => server.http_policy(Streams(Some(options))),
         Served::ByImmediateStream => server.http_policy(Streams(Some(options.immediately()))),
     };
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(router));
     address
 }
@@ -449,7 +449,7 @@ async fn a_tap_that_panics_over_http_ends_only_its_connection() {
         for more in ["", "te: x\r\n"] {
             let server =
                 bound("http://127.0.0.1:0").await.tap(Panics(event, AtomicBool::new(false)));
-            let address = server.endpoints()[0].to_string();
+            let address = server.endpoint().to_string();
             tokio::spawn(server.serve(service()));
             let call = crate::support::request(1, "double", "[1]");
             assert_eq!(exchange(&address, more, &call).await, "", "{event} {more:?}");
@@ -467,7 +467,7 @@ async fn the_id_of_a_connection_is_the_same_everywhere() {
         let (tell, mut told) = mpsc::unbounded_channel();
         let server = bound(wire).await.tap(tap.clone());
         let server = server.on_connect(move |connection| tell.send(connection.id()).unwrap());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let id = |(): (), cx: Context| async move { Ok(cx.connection().id()) };
         tokio::spawn(server.serve(Router::new().method("id", id)));
         let client = connect(&address).await;

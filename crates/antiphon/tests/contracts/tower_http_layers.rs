@@ -53,7 +53,7 @@ fn service() -> Router {
 
 /// The response to a raw request of a server with these layers, in lower case up to the body.
 async fn ask_bytes(server: Server, request: &[u8]) -> (String, Vec<u8>) {
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(service()));
     let mut stream = dial(&address).await;
     stream.write_all(request).await.unwrap();

@@ -115,7 +115,7 @@ pub(crate) async fn serve(wire: &str, handler: impl Handler) -> Client {
     static NAMES: AtomicUsize = AtomicUsize::new(0);
     let name = NAMES.fetch_add(1, Ordering::Relaxed).to_string();
     let server = Server::bind(&wire.replace('*', &name)).await.unwrap();
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(handler));
     Client::connect(&address).await.unwrap()
 }

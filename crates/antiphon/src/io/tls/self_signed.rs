@@ -23,12 +23,12 @@ const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let own = SelfSigned::new(["localhost", "127.0.0.1"])?;
 /// let server = Server::bind("tls://127.0.0.1:0").await?.tls(own.server()?);
-/// let address = server.endpoints()[0].to_string();
+/// let endpoint = server.endpoint().clone();
 /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
 /// tokio::spawn(server.serve(router));
 ///
 /// let tls = TlsClient::new().extra_roots(own.certificate_pem())?;
-/// let client = Client::builder().tls(tls).connect(&address).await?;
+/// let client = Client::builder().tls(tls).connect(&endpoint).await?;
 /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
 /// # Ok(()) }
 /// ```

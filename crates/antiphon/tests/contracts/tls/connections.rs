@@ -124,7 +124,7 @@ async fn a_stalled_handshake_is_ended_and_frees_its_permit() {
 async fn pending_handshakes_delay_neither_others_nor_a_shutdown() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().tls(local().server());
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve_until(service(), async { drop(stopped.await) }));
         let mut stalled = Vec::new();
@@ -259,7 +259,7 @@ async fn a_tap_sees_plain_messages() {
 async fn several_threads_serve_one_secure_port() {
     for endpoint in SECURE {
         let server = Server::bind(endpoint).await.unwrap().tls(local().server()).threads(3);
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let serving = tokio::spawn(server.serve_until(service(), async { drop(stopped.await) }));
         for _ in 0..12 {

@@ -36,7 +36,7 @@ pub(super) fn service() -> Router {
 
 pub(super) async fn serve_tls(endpoint: &str, tls: TlsServer, limits: Limits) -> String {
     let server = Server::bind(endpoint).await.unwrap().tls(tls).limits(limits);
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(service()));
     address
 }

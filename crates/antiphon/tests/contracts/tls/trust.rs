@@ -88,7 +88,7 @@ async fn the_application_sees_the_client_certificate() {
             let shown = connection.extensions.get::<PeerCertificates>().cloned();
             let _ = tell.try_send(shown.map(|shown| shown.end_entity().to_vec()));
         });
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(service()));
         attempt(showing(&ada), &address).await.unwrap();
         assert_eq!(within(told.recv()).await.unwrap().as_ref(), Some(&ada.der), "{endpoint}");
@@ -110,7 +110,7 @@ async fn a_certificate_is_a_credential() {
                 connection.extensions.insert(Identity::new("ada"));
             }
         });
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         let router = Router::new().method("who", |(): (), cx: Context| async move {
             Ok(cx.identity().map(|identity| identity.name().to_owned()))
         });

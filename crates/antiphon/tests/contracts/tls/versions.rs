@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 
 use super::{attempt, serve_tls, service, speaking};
 use crate::pki::{local, trusting};
-use crate::support::{connect, serve, within};
+use crate::support::{as_ws, connect, serve, within};
 
 /// Both versions by ALPN, on a port that accepts WebSockets too.
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn an_https_port_serves_both_versions_and_websockets() {
             assert_eq!(transport.unwrap(), "https");
         }
     }
-    let client = connect(&address.replace("https", "wss")).await;
+    let client = connect(as_ws(&address)).await;
     assert_eq!(within(client.call::<String>("transport", ()).into_future()).await.unwrap(), "wss");
 }
 
@@ -53,7 +53,7 @@ async fn messages_of_any_size_are_carried_by_either_version() {
             Router::new().method("echo", |(text,): (String,), _cx: Context| async { Ok(text) });
         let server = Server::bind("https://127.0.0.1:0").await.unwrap();
         let server = server.tls(speaking(&[protocol]));
-        let address = server.endpoints()[0].to_string();
+        let address = server.endpoint().to_string();
         tokio::spawn(server.serve(echo));
         let client = connect(&address).await;
         for _ in 0..2 {
