@@ -13,9 +13,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
     let (visibility, item) = (&contract.item.vis, &contract.item.ident);
     let ident = format_ident!("{item}Client");
-    let conditions =
-        contract.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg"));
-    let conditions: Vec<_> = conditions.collect();
+    let conditions = contract.conditions();
     let text = format!("A typed client of the contract `{item}`.");
     let methods = contract.methods.iter().map(|method| call(method, contract));
     let idempotent = idempotent(contract);

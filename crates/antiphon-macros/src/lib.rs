@@ -10,6 +10,7 @@ mod client;
 mod contract;
 mod describe;
 mod deserialize;
+mod for_arc;
 mod rpc_error;
 mod serialize;
 mod server;

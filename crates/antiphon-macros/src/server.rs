@@ -6,10 +6,11 @@ use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
 use crate::contract::{
-    Argument, Contract, ContractMethod, MethodKind, Options, SubscriptionMethod,
+    Argument, Contract, ContractMethod, MethodKind, Options, Runs, SubscriptionMethod,
 };
 use crate::describe;
 use crate::deserialize;
+use crate::for_arc;
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
     if !contract.options.server {
@@ -18,51 +19,69 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
     let item = &contract.item;
     let (attributes, visibility, ident) = (&item.attrs, &item.vis, &item.ident);
-    let supertraits = item.supertraits.iter();
+    let (supertraits, conditions) = (contract.supertraits(), &item.generics.where_clause);
     let functions = contract.methods.iter().map(function);
     let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
+    let for_arc = for_arc::write(contract);
     quote! {
         #(#attributes)*
         #visibility trait #ident:
             #(#supertraits +)* ::core::marker::Send + ::core::marker::Sync + 'static
+        #conditions
         {
             #(#functions)*
 
             /// Converts the service to a router with the methods of this contract.
-            #[allow(deprecated)]
             fn into_router(self) -> #krate::Router
             where
                 Self: ::core::marker::Sized,
             {
+                <Self as #ident>::__into_router(::std::sync::Arc::new(self))
+            }
+
+            #[doc(hidden)]
+            #[allow(deprecated)]
+            fn __into_router(service: ::std::sync::Arc<Self>) -> #krate::Router
+            where
+                Self: ::core::marker::Sized,
+            {
                 let router = #krate::Router::new();
-                let service = ::std::sync::Arc::new(self);
                 #(#served)*
                 router
             }
         }
+
+        #for_arc
     }
 }
 
 /// The method of the trait. Users implement it with `async fn`; its future is `Send`.
 fn function(method: &ContractMethod) -> TokenStream {
-    let ContractMethod { ident, attributes, .. } = method;
+    let (attributes, signature) = (&method.attributes, signature(method));
+    let body = match (&method.body, method.runs) {
+        (Some(body), Runs::Async) => quote!({ async move #body }),
+        (Some(body), Runs::InPlace | Runs::Blocking) => quote!(#body),
+        (None, _) => quote!(;),
+    };
+    quote!(#(#attributes)* #signature #body)
+}
+
+/// The signature of the method in the trait.
+pub(crate) fn signature(method: &ContractMethod) -> TokenStream {
+    let ident = &method.ident;
     let arguments = method.arguments.iter().map(Argument::typed);
     let output = match &method.output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, ty) => quote!(#ty),
     };
-    let body = match &method.body {
-        Some(body) => quote!({ async move #body }),
-        None => quote!(;),
+    let output = match method.runs {
+        Runs::Async => quote_spanned! {ident.span()=>
+            impl ::core::future::Future<Output = #output> + ::core::marker::Send
+        },
+        Runs::InPlace | Runs::Blocking => output,
     };
     // Compile errors about the function point to its name.
-    let function = quote_spanned! {ident.span()=>
-        fn #ident(
-            &self,
-            #(#arguments),*
-        ) -> impl ::core::future::Future<Output = #output> + ::core::marker::Send #body
-    };
-    quote!(#(#attributes)* #function)
+    quote_spanned!(ident.span()=> fn #ident(&self, #(#arguments),*) -> #output)
 }
 
 /// Registers one method under all its names.
@@ -70,21 +89,16 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
     let krate = &options.krate;
     let conditions = method.conditions();
     let (read, params, values) = deserialize::read(method, options);
-    let call = call(method, contract);
-    let (register, sink, response) = match &method.kind {
-        MethodKind::Method(result) => {
-            (quote!(method), None, response(&call, result, &method.output, krate))
-        }
-        MethodKind::Notification => (quote!(notification), None, quote!(#call.await)),
-        MethodKind::Subscription(subscription) => {
-            subscribe(subscription, &call, &method.output, krate)
-        }
-    };
+    let (register, sink, response) = registration(method, contract, krate);
     let names: Vec<TokenStream> = match &method.kind {
         MethodKind::Subscription(subscription) => vec![subscription.topic(krate)],
         _ => method.every_name().map(|name| quote!(#name)).collect(),
     };
     let described = describe::write(method, krate);
+    let response = match method.runs {
+        Runs::Async | Runs::InPlace => quote!(async move { #response }),
+        Runs::Blocking => response,
+    };
     quote! {
         #(#conditions)*
         let router = {
@@ -93,11 +107,35 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
             let serve = move |params: #params, #sink _cx: #krate::Context| {
                 let service = ::std::sync::Arc::clone(&service);
                 let values = #values;
-                async move { #response }
+                #response
             };
             let router = router #(.#register(#names, ::core::clone::Clone::clone(&serve)))*;
             #described
         };
+    }
+}
+
+/// Returns the router's method that registers this method, the sink argument if it takes one, and the
+/// expression of its response.
+fn registration(
+    method: &ContractMethod,
+    contract: &Ident,
+    krate: &TokenStream,
+) -> (TokenStream, Option<TokenStream>, TokenStream) {
+    let call = call(method, contract);
+    let blocks = method.runs == Runs::Blocking;
+    match &method.kind {
+        MethodKind::Method(result) => {
+            let register = if blocks { quote!(blocking) } else { quote!(method) };
+            (register, None, response(&call, result, &method.output, krate))
+        }
+        MethodKind::Notification if blocks => {
+            (quote!(blocking), None, quote!({ #call; ::core::result::Result::Ok(()) }))
+        }
+        MethodKind::Notification => (quote!(notification), None, call),
+        MethodKind::Subscription(subscription) => {
+            subscribe(subscription, &call, &method.output, krate)
+        }
     }
 }
 
@@ -111,20 +149,26 @@ fn subscribe(
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
     let error_object = error_object(output, krate);
     if subscription.by_sink {
-        let response = quote!(#call.await.map_err(|error| #error_object));
+        let response = quote!(#call.map_err(|error| #error_object));
         return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), response);
     }
     // Boxed, because the type of the stream captures the borrow of the service, even if the stream does
     // not use it.
     let item = &subscription.item;
-    let boxed = quote_spanned!(item.span()=> #krate::__private::boxed_stream::<#item>(stream));
+    let (register, boxed) = if subscription.fallible {
+        let boxed = quote!(#krate::__private::boxed_try_stream::<#item, _>(stream));
+        (quote!(try_subscription), quote_spanned!(item.span()=> #boxed))
+    } else {
+        let boxed = quote!(#krate::__private::boxed_stream::<#item>(stream));
+        (quote!(subscription), quote_spanned!(item.span()=> #boxed))
+    };
     let response = quote! {
-        match #call.await {
+        match #call {
             ::core::result::Result::Ok(stream) => ::core::result::Result::Ok(#boxed),
             ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
         }
     };
-    (quote!(subscription), None, response)
+    (register, None, response)
 }
 
 /// Converts `error` to an error object. The bound is checked at the span of the error's type.
@@ -142,7 +186,7 @@ fn response(
     let encoded = quote_spanned!(result.span()=> #krate::__private::answer::<#result>(value));
     let error_object = error_object(output, krate);
     quote! {
-        match #call.await {
+        match #call {
             ::core::result::Result::Ok(value) => #encoded,
             ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
         }
@@ -161,5 +205,9 @@ fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
             quote!(values.#index)
         }
     });
-    quote!(<Self as #contract>::#ident(&service, #(#arguments),*))
+    let call = quote!(<Self as #contract>::#ident(&service, #(#arguments),*));
+    match method.runs {
+        Runs::Async => quote!(#call.await),
+        Runs::InPlace | Runs::Blocking => call,
+    }
 }

@@ -150,6 +150,13 @@ impl Argument {
         }
     }
 
+    pub(crate) fn ident(&self) -> &Ident {
+        match self {
+            Self::Param(param) => &param.ident,
+            Self::Context(ident, _) | Self::Sink(ident, _) => ident,
+        }
+    }
+
     /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         match self {

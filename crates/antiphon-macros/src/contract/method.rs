@@ -26,6 +26,8 @@ pub(crate) struct ContractMethod {
     pub(crate) aliases: Vec<LitStr>,
     /// Calling it twice has the effect of one call.
     pub(crate) idempotent: bool,
+    /// Where its function runs.
+    pub(crate) runs: Runs,
     /// Its default body.
     pub(crate) body: Option<Block>,
 }
@@ -40,6 +42,31 @@ pub(crate) enum MethodKind {
     Subscription(Box<SubscriptionMethod>),
 }
 
+/// Where the function of a method runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// An `async fn`: in place until it first awaits.
+    Async,
+    /// A plain `fn`: in place.
+    InPlace,
+    /// A plain `fn` on the blocking pool.
+    Blocking,
+}
+
+impl Runs {
+    fn parse(settings: &MethodOptions, signature: &Signature) -> Result<Self> {
+        match (&settings.blocking, signature.asyncness) {
+            (None, Some(_)) => Ok(Self::Async),
+            (None, None) => Ok(Self::InPlace),
+            (Some(_), None) => Ok(Self::Blocking),
+            (Some(option), Some(_)) => Err(Error::new_spanned(
+                option,
+                "a `blocking` method runs on a thread of its own: remove `async` from the function",
+            )),
+        }
+    }
+}
+
 impl ContractMethod {
     pub(super) fn parse(item: &TraitItem, options: &Options) -> Result<Self> {
         let TraitItem::Fn(function) = item else {
@@ -49,6 +76,7 @@ impl ContractMethod {
         check_signature(signature)?;
         let mut attributes = function.attrs.clone();
         let settings = MethodOptions::take(&mut attributes)?;
+        let runs = Runs::parse(&settings, signature)?;
         let arguments = argument::all(signature, options)?;
         let kind = MethodKind::parse(&settings, signature, &arguments, options)?;
         let name = settings.name.unwrap_or_else(|| options.rename_all.apply(&signature.ident));
@@ -62,6 +90,7 @@ impl ContractMethod {
             name: options.full(&name),
             aliases: settings.aliases,
             idempotent: settings.idempotent,
+            runs,
             body: function.default.clone(),
         };
         method.unique_names().try_for_each(names::unreserved)?;
@@ -140,9 +169,6 @@ impl MethodKind {
 
 /// Checks the rules that all methods share.
 fn check_signature(signature: &Signature) -> Result<()> {
-    if signature.asyncness.is_none() {
-        return Err(Error::new_spanned(signature.fn_token, "a method must be an `async fn`"));
-    }
     if !signature.generics.params.is_empty() {
         let text = "a method cannot be generic: a value on the wire has one type";
         return Err(Error::new_spanned(&signature.generics, text));

@@ -2,7 +2,7 @@
 
 use syn::meta::ParseNestedMeta;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, LitStr, Result, Token, Type, bracketed};
+use syn::{Attribute, Error, Expr, LitStr, Path, Result, Token, Type, bracketed};
 
 use crate::attribute;
 
@@ -28,6 +28,8 @@ pub(super) struct MethodOptions {
     pub(super) name: Option<LitStr>,
     pub(super) aliases: Vec<LitStr>,
     pub(super) idempotent: bool,
+    /// The word `blocking`, if it is among the options.
+    pub(super) blocking: Option<Path>,
     pub(super) topic: Option<Expr>,
     pub(super) subscribe: Option<LitStr>,
     pub(super) item_name: Option<LitStr>,
@@ -70,6 +72,8 @@ impl MethodOptions {
                 Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
         } else if meta.path.is_ident("idempotent") && self.attribute == MethodAttribute::Method {
             self.idempotent = true;
+        } else if meta.path.is_ident("blocking") && !of_subscription {
+            self.blocking = Some(meta.path.clone());
         } else if of_subscription {
             self.read_topic(meta)?;
         } else {
@@ -97,8 +101,8 @@ impl MethodOptions {
 
     fn known(&self) -> &'static str {
         match self.attribute {
-            MethodAttribute::Method => "`name`, `aliases`, `idempotent`",
-            MethodAttribute::Notification => "`name`, `aliases`",
+            MethodAttribute::Method => "`name`, `aliases`, `idempotent`, `blocking`",
+            MethodAttribute::Notification => "`name`, `aliases`, `blocking`",
             MethodAttribute::Subscription => {
                 "`name`, `subscribe`, `item_name`, `unsubscribe`, `topic`, `item`"
             }

@@ -13,12 +13,12 @@ mod subscription;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::collections::HashMap;
-use syn::{Error, FnArg, ItemTrait, Pat, Result, TraitItem, parse_quote};
+use syn::{Attribute, Error, FnArg, ItemTrait, Pat, Result, TraitItem, parse_quote};
 
 use crate::attribute::{self, CompileErrors};
 
 pub(crate) use argument::{Argument, ContractParam, Fallback};
-pub(crate) use method::{ContractMethod, MethodKind};
+pub(crate) use method::{ContractMethod, MethodKind, Runs};
 pub(crate) use options::{Options, ParamsBy};
 pub(crate) use return_type::returned_error;
 pub(crate) use subscription::SubscriptionMethod;
@@ -74,6 +74,18 @@ impl Contract {
             .collect();
         errors.check(check_distinct_names(&methods));
         errors.finish(Some((options, methods)))
+    }
+}
+
+impl Contract {
+    /// The traits that a service of this contract implements too.
+    pub(crate) fn supertraits(&self) -> Vec<TokenStream> {
+        self.item.supertraits.iter().map(|supertrait| quote!(#supertrait)).collect()
+    }
+
+    /// Its `cfg` attributes.
+    pub(crate) fn conditions(&self) -> Vec<&Attribute> {
+        self.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
     }
 }
 

@@ -19,6 +19,11 @@ pub(super) fn of_result<'a>(
     }
 }
 
+/// The `T` of an item of type `Result<T, E>`; `None` for any other item.
+pub(super) fn of_fallible_item(item: &Type) -> Option<&Type> {
+    first_argument(item, |name| name.ends_with("Result"))
+}
+
 /// Whether the type is named `Option`.
 pub(super) fn is_option(ty: &Type) -> bool {
     first_argument(ty, |name| name == "Option").is_some()

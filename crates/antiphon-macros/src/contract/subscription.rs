@@ -16,6 +16,8 @@ use super::return_type;
 pub(crate) struct SubscriptionMethod {
     /// The type of an item.
     pub(crate) item: Type,
+    /// The stream has items of type `Result`. An error ends the subscription.
+    pub(crate) fallible: bool,
     topic: TopicSource,
     /// The method sends the items to a `Sink`, and returns no stream.
     pub(crate) by_sink: bool,
@@ -45,8 +47,15 @@ impl SubscriptionMethod {
                 return Err(Error::new_spanned(&signature.ident, text));
             }
         };
+        let value = return_type::of_fallible_item(&item).cloned();
+        if by_sink && value.is_some() {
+            let text =
+                "a `Sink` sends plain items: name the type of the value, and return the error";
+            return Err(Error::new_spanned(&item, text));
+        }
         let topic = TopicSource::parse(settings, &signature.ident, options)?;
-        Ok(Self { item, topic, by_sink })
+        let fallible = value.is_some();
+        Ok(Self { item: value.unwrap_or(item), fallible, topic, by_sink })
     }
 
     /// The names of its subscribe and unsubscribe methods, if they are known at compile time.

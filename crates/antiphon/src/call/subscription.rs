@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use super::{CallError, Caller, Invocation, within};
 use crate::BoxFuture;
-use crate::error::CloseReason;
+use crate::error::{CloseReason, FromErrorObject};
 use crate::same_type::same_type;
 use crate::subscription::{
     Ended, FollowedEvent, FollowedSubscription, Follower, Notice, Overflow, Topic,
@@ -160,6 +160,17 @@ pub enum SubscriptionError {
     /// The connection has ended.
     #[error("the subscription ended with its connection")]
     Disconnected(#[source] CloseReason),
+}
+
+impl SubscriptionError {
+    /// Converts the error with which the server ended the subscription into an application error, which
+    /// derives `RpcError` or implements [`FromErrorObject`].
+    pub fn as_error<E: FromErrorObject>(&self) -> Option<E> {
+        match self {
+            Self::Failed(error) => E::from_error_object(error),
+            _ => None,
+        }
+    }
 }
 
 impl<T> Subscription<T> {

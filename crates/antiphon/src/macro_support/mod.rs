@@ -13,12 +13,14 @@ pub use serde;
 
 use antiphon_core::{Outcome, Params, RawJson};
 use futures_core::Stream;
+use futures_util::StreamExt as _;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use crate::call::{CallError, Invocation};
 use crate::client::Client;
+use crate::error::IntoErrorObject;
 
 pub use arguments::{Arguments, MethodParams};
 pub use autoref::{Probe, Readable, Unreadable};
@@ -55,6 +57,13 @@ pub fn boxed_stream<T: Serialize + Send + 'static>(
     stream: impl Stream<Item = T> + Send + 'static,
 ) -> Pin<Box<dyn Stream<Item = T> + Send>> {
     Box::pin(stream)
+}
+
+/// The stream of a subscription whose items can fail.
+pub fn boxed_try_stream<T: Serialize + Send + 'static, E: IntoErrorObject + 'static>(
+    stream: impl Stream<Item = Result<T, E>> + Send + 'static,
+) -> Pin<Box<dyn Stream<Item = Result<T, ErrorObject>> + Send>> {
+    Box::pin(stream.map(|item| item.map_err(IntoErrorObject::into_error_object)))
 }
 
 /// Requires only `Serialize` of a value, for a clear compile error.

@@ -3,6 +3,7 @@
 //! Methods are closures, and their params and results are the user's types. The types are erased at
 //! registration, so `Router` has no type parameters.
 
+mod blocking;
 mod method_name;
 #[cfg(feature = "openrpc")]
 mod openrpc;
@@ -81,6 +82,10 @@ impl Router {
     /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
     /// [`RawJson`] accepts any params unparsed. A field that positional params may omit needs
     /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
+    ///
+    /// Do not block in it: the function runs in place, on the thread of its connection, until it first
+    /// awaits. Meanwhile no other call of the connection makes progress. A function that blocks, or that
+    /// computes for long, belongs in [`blocking`](Self::blocking).
     ///
     /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`
     /// for, such as the [`CallError`](crate::CallError) of a call to another service. A plain function

@@ -13,7 +13,9 @@ use super::serve_subscription;
 use super::{MethodRoute, Router, encode};
 use crate::BoxFuture;
 use crate::context::Context;
+use crate::error::IntoErrorObject;
 use crate::params;
+use crate::same_type::is_result;
 use crate::subscription::{Sink, Topic, split_kind};
 
 type OpenFn =
@@ -66,8 +68,10 @@ impl Router {
     ///     );
     /// ```
     ///
+    /// For a stream whose items can fail, use [`try_subscription`](Self::try_subscription).
+    ///
     /// # Panics
-    /// Panics if one of the methods is already registered.
+    /// Panics if one of the methods is already registered, and if the items are `Result`s.
     #[must_use]
     pub fn subscription<P, S, F, Fut>(self, topic: impl Into<Topic>, function: F) -> Self
     where
@@ -76,6 +80,13 @@ impl Router {
         F: Fn(P, Context) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<S, ErrorObject>> + Send + 'static,
     {
+        let topic = topic.into();
+        assert!(
+            !is_result::<S::Item>(),
+            "the items of `{}` are `Result`s: use `try_subscription`, or write the item type of the \
+             contract as `Result<T, E>`",
+            topic.subscribe
+        );
         self.subscription_with(topic, move |params: P, sink: Sink, cx| {
             let stream = function(params, cx);
             async move {
@@ -83,6 +94,55 @@ impl Router {
                 sink.accept();
                 while let Some(item) = stream.next().await {
                     sink.send(item).await?;
+                }
+                Ok(())
+            }
+        })
+    }
+
+    /// Serves a subscription from a stream of `Result`s: `|params, cx| async { Ok(stream) }`.
+    ///
+    /// Each `Ok` is sent as a plain item. The first `Err` ends the subscription: the subscriber gets the
+    /// items before it, and then [`SubscriptionError::Failed`](crate::SubscriptionError::Failed). The
+    /// error type implements [`IntoErrorObject`], as an [`ErrorObject`] does.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, ErrorObject, Router};
+    /// use futures_util::{StreamExt, stream};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let router = Router::new().try_subscription("rows", |(): (), _cx: Context| async {
+    ///     Ok(stream::iter([Ok(1), Ok(2), Err(ErrorObject::new(1, "the table is gone"))]))
+    /// });
+    /// let mut rows = Client::in_process(router).subscribe::<i64>("rows", ()).await?;
+    /// assert_eq!((rows.next().await.unwrap()?, rows.next().await.unwrap()?), (1, 2));
+    /// let error = rows.next().await.unwrap().unwrap_err();
+    /// assert!(error.to_string().contains("the table is gone"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if one of the methods is already registered.
+    #[must_use]
+    pub fn try_subscription<P, S, T, E, F, Fut>(self, topic: impl Into<Topic>, function: F) -> Self
+    where
+        P: DeserializeOwned + Send + 'static,
+        S: Stream<Item = Result<T, E>> + Send + 'static,
+        T: Serialize + Send + 'static,
+        E: IntoErrorObject,
+        F: Fn(P, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<S, ErrorObject>> + Send + 'static,
+    {
+        self.subscription_with(topic, move |params: P, sink: Sink, cx| {
+            let stream = function(params, cx);
+            async move {
+                // Converted before the await, so the error type need not be `Send`.
+                let items =
+                    stream.await?.map(|item| item.map_err(IntoErrorObject::into_error_object));
+                let mut items = std::pin::pin!(items);
+                sink.accept();
+                while let Some(item) = items.next().await {
+                    sink.send(item?).await?;
                 }
                 Ok(())
             }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::item_message::Closing;
 use super::served_subscription::ServedSubscription;
-use crate::same_type::same_type;
+use crate::same_type::{is_result, same_type};
 
 /// Sends the items of one subscription. Cheap to clone. When the last clone is dropped, the
 /// subscription ends and the subscriber is notified.
@@ -69,7 +69,8 @@ impl Sink {
     }
 
     /// Sends an item. If the buffer is full, applies the [`Overflow`](super::Overflow) of the topic,
-    /// which may wait. An item that cannot be serialized ends the subscription.
+    /// which may wait. An item that cannot be serialized ends the subscription. So does a `Result`: send
+    /// its value, and return the error from the handler or pass it to [`fail`](Self::fail).
     ///
     /// To send one item to many subscriptions, encode it once as [`RawJson`] and send that.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {
@@ -104,6 +105,11 @@ impl Sink {
 
     fn encode<T: Serialize + 'static>(&self, item: T) -> Result<RawJson, SinkClosed> {
         same_type::<T, RawJson>(item).or_else(|item| {
+            if is_result::<T>() {
+                tracing::error!("an item of a subscription is a `Result`: send its value");
+                self.fail(ErrorObject::internal_error());
+                return Err(SinkClosed);
+            }
             RawJson::encode(&item).map_err(|error| {
                 tracing::error!(%error, "cannot serialize an item of a subscription");
                 self.fail(ErrorObject::internal_error());

@@ -3,13 +3,16 @@
 #![cfg(all(feature = "macros", feature = "memory", feature = "tcp"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod blocking;
 mod both_ways;
 mod calls;
 mod failures;
+mod fallible_streams;
 mod library;
 #[cfg(feature = "openrpc")]
 mod openrpc;
 mod params;
+mod shared_service;
 mod subscriptions;
 mod ui;
 #[cfg(feature = "validate")]

@@ -24,6 +24,8 @@ pub trait Methods {
     async fn twice(&self) -> Result<i64, ErrorObject>;
     #[notification(idempotent)]
     async fn idempotent(&self);
+    #[method(blocking)]
+    async fn blocks(&self) -> Result<i64, ErrorObject>;
 }
 
 fn main() {}

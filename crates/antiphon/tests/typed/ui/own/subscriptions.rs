@@ -13,6 +13,8 @@ pub trait Clock {
     async fn sink(&self, sink: Sink) -> Result<(), ErrorObject>;
     #[subscription(item = i64)]
     async fn sinks(&self, one: Sink, two: Sink) -> Result<(), ErrorObject>;
+    #[subscription(item = Result<i64, ErrorObject>)]
+    async fn fallible_sink(&self, sink: Sink) -> Result<(), ErrorObject>;
     #[subscription(topic = antiphon::Topic::new("a"), name = "b")]
     async fn named(&self) -> Result<impl Stream<Item = i64> + Send + 'static, ErrorObject>;
     #[subscription(aliases = ["b"])]
