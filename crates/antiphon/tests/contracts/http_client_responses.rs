@@ -136,7 +136,10 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
         ("SSH-2.0-OpenSSH_9.9\r\n", "is not HTTP/1.1"),
         (&format!("HTTP/1.1 200 OK\r\nx: {long}\r\n\r\n"), "its head is over 65536 bytes"),
         (&format!("HTTP/1.1 200 OK\r\n{many}\r\n"), "more than 100 headers"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n", "raise the limit: it is over the limit of 1000 bytes"),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n",
+            "raise the limit: it is over the limit of 1000 bytes",
+        ),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9999999999999999999\r\n\r\n", "limit of 1000 bytes"),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
