@@ -14,7 +14,8 @@ use bytes::Bytes;
 
 use crate::id::Id;
 use crate::members::ValueSpan;
-use crate::message::{Entry, Intent, Message, Method, Notification, Params, Request, Response};
+use crate::message::{Entry, Intent, Message, Notification, Params, Request, Response};
+use crate::method::Method;
 
 /// Iterator over the entries of a batch (section 6), in their order.
 ///

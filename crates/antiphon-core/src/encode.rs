@@ -8,7 +8,8 @@ use bytes::{BufMut, BytesMut};
 
 use crate::error::ErrorObject;
 use crate::id::Id;
-use crate::message::{Message, Method, Notification, Outcome, Params, Request, Response};
+use crate::message::{Message, Notification, Outcome, Params, Request, Response};
+use crate::method::Method;
 
 impl Message {
     /// Appends the message as JSON.

@@ -6,10 +6,11 @@
 //! -32010 are those of jsonrpsee.
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::json::RawJson;
 
@@ -21,7 +22,8 @@ use crate::json::RawJson;
 /// assert_eq!(ErrorObject::invalid_params().code, Code::INVALID_PARAMS);
 /// assert_eq!(ErrorObject::new(7, "out of tea").code, Code(7));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Code(pub i64);
 
 impl Code {
@@ -72,13 +74,14 @@ impl fmt::Display for Code {
 /// let error = ErrorObject::new(-32050, "no such user").with_data(&["ada"]);
 /// assert_eq!(error.to_string(), "no such user (-32050): [\"ada\"]");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorObject {
     /// The kind of error.
     pub code: Code,
     /// A short description, one sentence.
     pub message: Cow<'static, str>,
     /// Additional information, any JSON value.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub data: Option<RawJson>,
 }
 
@@ -118,6 +121,31 @@ impl ErrorObject {
     /// Internal error, -32603: the server failed.
     pub fn internal_error() -> Self {
         Self::of(Code::INTERNAL_ERROR, "Internal error")
+    }
+
+    /// Internal error, -32603, for a failure whose text the caller must not see: it may contain addresses
+    /// or secrets. The error and its causes are logged with `tracing`, at error level.
+    ///
+    /// ```
+    /// use antiphon_core::ErrorObject;
+    ///
+    /// fn load(path: &str) -> Result<String, ErrorObject> {
+    ///     std::fs::read_to_string(path).map_err(ErrorObject::internal)
+    /// }
+    ///
+    /// assert_eq!(load("/no/such/file").unwrap_err(), ErrorObject::internal_error());
+    /// ```
+    pub fn internal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let error = error.into();
+        let mut text = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            text.push_str(": ");
+            text.push_str(&cause.to_string());
+            source = cause.source();
+        }
+        tracing::error!(error = text, "a call failed");
+        Self::internal_error()
     }
 
     /// Too many subscriptions, -32006; `data` has the limit.
@@ -183,4 +211,26 @@ impl fmt::Display for ErrorObject {
     }
 }
 
-impl std::error::Error for ErrorObject {}
+impl Error for ErrorObject {}
+
+/// Reads a member that is present. `null` is a value too, and not the same as no member.
+fn present<'de, D: serde::Deserializer<'de>>(json: D) -> Result<Option<RawJson>, D::Error> {
+    RawJson::deserialize(json).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_object_is_written_and_read_as_the_specification_has_it() {
+        for text in [
+            r#"{"code":-32601,"message":"Method not found"}"#,
+            r#"{"code":7,"message":"tea","data":{"cups":1.50}}"#,
+            r#"{"code":7,"message":"tea","data":null}"#,
+        ] {
+            let error: ErrorObject = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&error).unwrap(), text);
+        }
+    }
+}

@@ -30,6 +30,7 @@ mod json;
 mod limits;
 mod members;
 mod message;
+mod method;
 mod scan;
 mod session;
 mod trace_context;
@@ -41,9 +42,10 @@ pub use id::{Id, NumberId, StringId};
 pub use json::RawJson;
 pub use limits::Limits;
 pub use message::{
-    Entry, Intent, Invalid, Message, Method, Notification, Outcome, Params, ParamsError, Payload,
-    Request, Response,
+    Entry, Intent, Invalid, Message, Notification, Outcome, Params, ParamsError, Payload, Request,
+    Response,
 };
+pub use method::Method;
 pub use scan::{JsonKind, SyntaxError};
 pub use session::{Answered, Refused, Session, Ticket};
 pub use trace_context::{Hex, TraceContext};

@@ -55,6 +55,7 @@
 mod auth;
 mod concurrency;
 mod filter;
+mod from_fn;
 mod metrics;
 mod panic;
 mod pattern;
@@ -67,6 +68,7 @@ mod trace;
 pub use auth::{Auth, Credentials};
 pub use concurrency::Concurrency;
 pub use filter::Filter;
+pub use from_fn::{FromFn, FromFnService, Next, from_fn, from_outgoing_fn};
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
 pub use policy::PolicyService;

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -87,7 +87,8 @@ fn nanos(time: Duration) -> u64 {
 /// A caller is identified by its [`Identity`](super::Identity), so put [`Auth`](super::Auth) around this
 /// layer. A caller without an identity is identified by its IP address or, if it has none, by its
 /// connection. Only the first 64 bits of an IPv6 address count, because one host usually has all
-/// addresses of such a network. Clones share the buckets.
+/// addresses of such a network. [`key`](Self::key) identifies callers in another way. Clones share the
+/// buckets.
 ///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
@@ -108,7 +109,12 @@ pub struct RateLimit {
 struct Quotas {
     default: Quota,
     methods: HashMap<Box<str>, Quota>,
+    /// Computes the key of a caller. `None` for the default.
+    key: Option<KeyHash>,
 }
+
+/// Computes the hash of a key of the application. Only the hash is kept, so that long keys cost nothing.
+type KeyHash = Arc<dyn Fn(&IncomingCall, &RandomState) -> u64 + Send + Sync>;
 
 struct Buckets {
     start: Instant,
@@ -133,7 +139,7 @@ struct BucketShard {
 impl RateLimit {
     /// Applies this quota to each caller, for all methods together.
     pub fn new(quota: Quota) -> Self {
-        let quotas = Quotas { default: quota, methods: HashMap::new() };
+        let quotas = Quotas { default: quota, methods: HashMap::new(), key: None };
         Self { quotas: Arc::new(quotas), buckets: Arc::new(Buckets::new(CALLERS)) }
     }
 
@@ -141,6 +147,32 @@ impl RateLimit {
     #[must_use]
     pub fn method(mut self, name: &str, quota: Quota) -> Self {
         Arc::make_mut(&mut self.quotas).methods.insert(name.into(), quota);
+        self
+    }
+
+    /// Identifies callers by a key: calls with equal keys share a quota. The key replaces the identity, the
+    /// address and the connection.
+    ///
+    /// A key that a caller can choose freely, such as an unverified header, lets it use as many quotas as
+    /// it likes.
+    ///
+    /// ```
+    /// use antiphon::layer::{Quota, RateLimit};
+    /// use antiphon::{Handler, Router};
+    ///
+    /// # let router = Router::new();
+    /// let by_tenant = RateLimit::new(Quota::per_second(100))
+    ///     .key(|call| call.cx.connection().headers().get("x-tenant").cloned());
+    /// let service = router.layer(by_tenant);
+    /// # drop(service);
+    /// ```
+    #[must_use]
+    pub fn key<K: Hash>(
+        mut self,
+        key: impl Fn(&IncomingCall) -> K + Send + Sync + 'static,
+    ) -> Self {
+        let hash: KeyHash = Arc::new(move |call, hasher| hasher.hash_one(key(call)));
+        Arc::make_mut(&mut self.quotas).key = Some(hash);
         self
     }
 
@@ -153,7 +185,11 @@ impl RateLimit {
     }
 
     fn charge(&self, request: &IncomingCall) -> Result<(), Duration> {
-        let (method, caller) = (request.call.method.as_str(), RateKey::of(&request.cx));
+        let method = request.call.method.as_str();
+        let caller = match &self.quotas.key {
+            Some(key) => RateKey::Custom(key(request, &self.buckets.hasher)),
+            None => RateKey::of(&request.cx),
+        };
         match self.quotas.methods.get(method) {
             Some(quota) => self.buckets.charge(*quota, &(caller, Some(method))),
             None => self.buckets.charge(self.quotas.default, &(caller, None)),
@@ -174,6 +210,8 @@ enum RateKey<'a> {
     Address(IpAddr),
     /// A connection without an address.
     Connection(u64),
+    /// The hash of a key of the application.
+    Custom(u64),
 }
 
 impl<'a> RateKey<'a> {

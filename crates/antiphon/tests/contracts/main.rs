@@ -14,6 +14,7 @@ mod support;
 mod auth;
 mod backpressure;
 mod batches;
+mod call_errors;
 mod callbacks;
 mod calling;
 mod cancellation;
@@ -30,6 +31,7 @@ mod http_client_responses;
 mod http_policy;
 #[cfg(feature = "ws")]
 mod keep_alive;
+mod layer_functions;
 mod layers;
 #[cfg(feature = "full")]
 mod listeners;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use antiphon::layer::{Auth, CatchPanic, Metrics, Quota, RateLimit};
+use antiphon::layer::{Auth, CatchPanic, IncomingCall, Metrics, Quota, RateLimit};
 use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Router};
 
 use crate::support::{Holding, Raw, connect, holding, request, serve, wires_and_http, within};
@@ -180,4 +180,34 @@ async fn text_pages_are_served_by_get_beside_the_service() {
     assert!(ask("POST /metrics", "localhost").await.starts_with("HTTP/1.1 404 "));
     assert!(ask("GET /rpc", "localhost").await.starts_with("HTTP/1.1 405 "));
     assert!(ask("GET /metrics", "evil.example").await.starts_with("HTTP/1.1 403 "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn callers_are_grouped_by_the_key_of_the_application() {
+    // The key is the first param, so that one connection has two keys and two connections share one.
+    let key =
+        |call: &IncomingCall| call.call.params.clone().map(|params| params.as_json().to_string());
+    let limit = RateLimit::new(Quota::new(2, Duration::from_secs(60))).key(key);
+    let address = serve("memory:*", Limits::default(), echo().layer(limit)).await;
+    let (one, other) = (connect(&address).await, connect(&address).await);
+    let mut accepted = Vec::new();
+    for (client, key) in [(&one, "a"), (&other, "a"), (&one, "a"), (&one, "b"), (&other, "a")] {
+        accepted.push(client.call::<String>("echo", (key,)).await.is_ok());
+    }
+    assert_eq!(accepted, [true, true, false, true, false]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_beyond_the_limit_share_a_bucket() {
+    let key =
+        |call: &IncomingCall| call.call.params.clone().map(|params| params.as_json().to_string());
+    let limit = RateLimit::new(Quota::new(1, Duration::from_secs(60))).callers(0).key(key);
+    let address = serve("memory:*", Limits::default(), echo().layer(limit)).await;
+    let client = connect(&address).await;
+    let mut accepted = 0;
+    for key in 0..100 {
+        let echoed = client.call::<String>("echo", (key.to_string(),)).await;
+        accepted += usize::from(echoed.is_ok());
+    }
+    assert!(accepted <= 16, "there is one shared bucket for each of 16 shards: {accepted}");
 }

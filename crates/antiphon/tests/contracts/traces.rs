@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use antiphon::layer::{self, Filter, Trace};
 use antiphon::{
-    Client, Context, Direction, Handler, Limits, Responder, Router, TappedMessage, TraceContext,
+    CallError, Client, Context, Direction, ErrorObject, Handler, Limits, Responder, Router,
+    TappedMessage, TraceContext,
 };
 use serde_json::{Value, json};
 
@@ -208,9 +209,18 @@ async fn members_take_precedence_over_headers() {
     assert!(answer.contains("1af7") && !answer.contains("0af7"), "{answer}");
 }
 
-/// Records the methods in the log.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
+/// Collects the values of one field of all events.
+#[derive(Clone)]
+struct Log {
+    field: &'static str,
+    values: Arc<Mutex<Vec<String>>>,
+}
+
+impl Log {
+    fn of(field: &'static str) -> Self {
+        Self { field, values: Arc::default() }
+    }
+}
 
 impl tracing::Subscriber for Log {
     fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
@@ -226,21 +236,21 @@ impl tracing::Subscriber for Log {
     fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
 
     fn event(&self, event: &tracing::Event<'_>) {
-        struct Methods<'a>(&'a Log);
+        struct Values<'a>(&'a Log);
 
-        impl tracing::field::Visit for Methods<'_> {
+        impl tracing::field::Visit for Values<'_> {
             fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
                 self.record_debug(field, &format_args!("{value}"));
             }
 
             fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
-                if field.name() == "method" {
-                    self.0.0.lock().unwrap().push(format!("{value:?}"));
+                if field.name() == self.0.field {
+                    self.0.values.lock().unwrap().push(format!("{value:?}"));
                 }
             }
         }
 
-        event.record(&mut Methods(self));
+        event.record(&mut Values(self));
     }
 
     fn enter(&self, _: &tracing::span::Id) {}
@@ -251,16 +261,31 @@ impl tracing::Subscriber for Log {
 /// The peer chooses the name of a method, which may contain line breaks and be as long as a message.
 #[tokio::test]
 async fn a_name_in_the_log_is_one_short_line() {
-    let log = Log::default();
+    let log = Log::of("method");
     let _logging = tracing::subscriber::set_default(log.clone());
     let name = format!(r"a\nb{}", "c".repeat(10_000));
     let notification = format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#);
     assert!(Responder::new(Router::new()).answer(notification.clone()).await.is_none());
     let refusing = Router::new().layer(Filter::new().deny(["a*"]));
     assert!(Responder::new(refusing).answer(notification.clone()).await.is_none());
-    let logged = log.0.lock().unwrap();
+    let logged = log.values.lock().unwrap();
     assert_eq!(logged.len(), 2, "{logged:?}");
     for name in &*logged {
         assert!(name.starts_with(r"a\nbc") && name.len() <= 64, "{name}");
     }
+}
+
+/// The caller of a method must not see why it failed. The log shows each reason once.
+#[tokio::test]
+async fn an_internal_error_is_logged_and_not_sent() {
+    let log = Log::of("error");
+    let _logging = tracing::subscriber::set_default(log.clone());
+    let router = Router::new().method("load", |(): (), _cx: Context| async {
+        let lost = CallError::Closed("10.0.0.7 is down".into());
+        Err::<(), _>(ErrorObject::internal(lost))
+    });
+    let answer = Responder::new(router).answer(r#"{"jsonrpc":"2.0","method":"load","id":1}"#).await;
+    let answer = String::from_utf8(answer.unwrap().to_vec()).unwrap();
+    assert!(answer.contains("-32603") && !answer.contains("10.0.0.7"), "{answer}");
+    assert_eq!(*log.values.lock().unwrap(), ["the connection is closed: 10.0.0.7 is down"]);
 }

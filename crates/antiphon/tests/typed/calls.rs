@@ -38,6 +38,7 @@ async fn names_on_the_wire_follow_the_contract() {
     assert_eq!(names[..6], expected);
     assert_eq!(names[6..], ["list"]);
     assert_eq!(LibraryClient::IDEMPOTENT, ["library.page"]);
+    let _ = antiphon::Reconnect::new().idempotent(LibraryClient::IDEMPOTENT);
 }
 
 #[tokio::test]

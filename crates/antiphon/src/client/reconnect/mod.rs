@@ -120,9 +120,20 @@ impl Reconnect {
 
     /// Declares methods as idempotent: safe to execute twice. A call that is in flight when the connection
     /// is lost is sent again. A name that ends in `*` matches every method with that prefix.
+    ///
+    /// A contract lists its idempotent methods as a constant of its client, such as
+    /// `MathClient::IDEMPOTENT`.
+    ///
+    /// ```
+    /// use antiphon::Reconnect;
+    ///
+    /// const READS: &[&str] = &["get", "list"];
+    /// let reconnect = Reconnect::new().idempotent(READS).idempotent(["read_*"]);
+    /// # drop(reconnect);
+    /// ```
     #[must_use]
-    pub fn idempotent<N: Into<String>>(mut self, methods: impl IntoIterator<Item = N>) -> Self {
-        self.idempotent.extend(methods.into_iter().map(Into::into));
+    pub fn idempotent<N: AsRef<str>>(mut self, methods: impl IntoIterator<Item = N>) -> Self {
+        self.idempotent.extend(methods.into_iter().map(|name| name.as_ref().to_owned()));
         self
     }
 
@@ -153,6 +164,9 @@ mod tests {
             assert_eq!(reconnect.is_idempotent(method), is, "{method}");
         }
         assert!(!Reconnect::new().is_idempotent("get"));
+        const NAMES: &[&str] = &["get"];
+        assert!(Reconnect::new().idempotent(NAMES).is_idempotent("get"));
+        assert!(Reconnect::new().idempotent(vec!["get".to_owned()]).is_idempotent("get"));
         assert!(Reconnect::new().idempotent(["*"]).is_idempotent("anything"));
     }
 }

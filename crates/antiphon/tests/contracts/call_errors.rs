@@ -1,0 +1,174 @@
+//! What the error of a call tells: whether it was sent, whether it may have run, and each reason once.
+
+use std::error::Error;
+use std::future::IntoFuture;
+use std::io;
+use std::time::Duration;
+
+use antiphon::http::StatusCode;
+use antiphon::layer::Filter;
+use antiphon::{
+    CallError, Cause, Client, CloseReason, ErrorChain, Limits, Router, SubscriptionError,
+};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpListener;
+
+use crate::support::{Raw, client, connect, serve, wires, within};
+
+/// Asserts whether the call was not sent, and whether it may have run.
+fn tells(error: &CallError, was_not_sent: bool, may_have_run: bool) {
+    let told = (error.was_not_sent(), error.may_have_run());
+    assert_eq!(told, (was_not_sent, may_have_run), "{error:?}");
+    reasons_appear_once(error);
+}
+
+/// Each level of the chain speaks for itself: no level contains the text of its cause.
+fn reasons_appear_once(error: &(dyn Error + 'static)) {
+    let mut levels = vec![error.to_string()];
+    let mut source = error.source();
+    while let Some(cause) = source {
+        levels.push(cause.to_string());
+        source = cause.source();
+    }
+    for (index, level) in levels.iter().enumerate() {
+        for cause in &levels[index + 1..] {
+            assert!(!level.contains(cause.as_str()), "{levels:?}");
+        }
+    }
+    assert_eq!(ErrorChain(error).to_string(), levels.join(": "));
+}
+
+async fn free_address() -> String {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_refused_connection_means_that_nothing_was_sent() {
+    for http2 in [false, true] {
+        let server = format!("http://{}", free_address().await);
+        let builder = if http2 { client().http2() } else { client() };
+        let client = builder.connect(&format!("{server}/secret")).await.unwrap();
+        let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
+        tells(&error, true, false);
+        assert_eq!(error.to_string(), format!("cannot reach {server}"));
+        let cause = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+        assert_eq!(cause.kind(), io::ErrorKind::ConnectionRefused, "{http2}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_stream_names_the_endpoint_and_the_cause_once() {
+    let endpoint = format!("tcp://{}", free_address().await);
+    let error = Client::connect(&endpoint).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot connect to {endpoint}"));
+    reasons_appear_once(&error);
+    let cause = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+    assert_eq!(cause.kind(), io::ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_during_a_call_may_have_executed_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = connect(&format!("tcp://{}", listener.local_addr().unwrap())).await;
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    let (stream, _) = within(listener.accept()).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    within(stream.read_line(&mut String::new())).await.unwrap();
+    drop(stream);
+    let error = within(call).await.unwrap().unwrap_err();
+    tells(&error, false, true);
+    assert!(matches!(error, CallError::Interrupted(CloseReason::ByPeer)), "{error:?}");
+    client.peer().unwrap().closed().await;
+    let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
+    tells(&error, true, false);
+    assert_eq!(ErrorChain(&error).to_string(), "the connection is closed: the peer closed it");
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn an_http_server_that_dies_during_a_call_may_have_executed_it() {
+    use crate::scripted_http_server::ScriptedServer;
+    for sent in ["", "HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"] {
+        let (hand, address) = ScriptedServer::listen().await;
+        let client = Client::connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut stream = hand.accept().await;
+        stream.request().await.unwrap();
+        stream.say(sent).await;
+        drop(stream);
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        assert!(matches!(error, CallError::Interrupted(_)), "{error:?}");
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_status_without_json_rpc_is_told_as_a_status() {
+    use crate::scripted_http_server::ScriptedServer;
+    for (status, may_have_run) in [(401, false), (404, false), (502, true), (503, true)] {
+        let (hand, address) = ScriptedServer::listen().await;
+        let client = Client::connect(&address).await.unwrap();
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let mut stream = hand.accept().await;
+        stream.request().await.unwrap();
+        stream.say(&format!("HTTP/1.1 {status} X\r\ncontent-length: 4\r\n\r\nsome")).await;
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, may_have_run);
+        assert_eq!(error.http_status(), StatusCode::from_u16(status).ok());
+        let CallError::HttpStatus(error) = error else { panic!("{error:?}") };
+        assert_eq!((error.server.as_str(), error.body.as_str()), (address.as_str(), "some"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_timed_out_may_have_run() {
+    let (_raw, client) = Raw::served(Limits::default(), Router::new());
+    let call = client.call::<u64>("m", ()).timeout(Duration::from_secs(1));
+    let error = call.await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)));
+    tells(&error, false, true);
+    assert_eq!(error.http_status(), None);
+}
+
+#[tokio::test]
+async fn a_call_that_a_layer_rejects_was_not_sent() {
+    for wire in wires() {
+        let client = connect(&serve(wire, Limits::default(), Router::new()).await).await;
+        let client = client.layer(Filter::new().deny(["denied"]));
+        let error = within(client.call::<u64>("denied", ()).into_future()).await.unwrap_err();
+        assert!(matches!(error, CallError::Rejected(_)), "{wire}: {error:?}");
+        tells(&error, true, false);
+        // The server has rejected it, so it was sent and has not run.
+        let error = within(client.call::<u64>("absent", ()).into_future()).await.unwrap_err();
+        tells(&error, false, false);
+    }
+}
+
+#[tokio::test]
+async fn a_failure_of_a_foreign_layer_may_have_followed_the_call() {
+    let error = CallError::Layer("the budget is used up".into());
+    tells(&error, false, true);
+    assert_eq!(ErrorChain(&error).to_string(), "a layer failed the call: the budget is used up");
+}
+
+#[test]
+fn every_error_speaks_of_its_own_level() {
+    let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
+    for error in [
+        CallError::Closed(refused().into()),
+        CallError::Interrupted(CloseReason::failed(CallError::Protocol("odd".into()))),
+        CallError::Protocol("no id".into()),
+        CallError::OverLimit("9 bytes".into()),
+        CallError::Transport(Cause::new(refused())),
+        CallError::Rejected(antiphon::ErrorObject::unauthorized()),
+        CallError::Rpc(antiphon::ErrorObject::internal_error()),
+    ] {
+        reasons_appear_once(&error);
+        // A copy has the same cause.
+        assert_eq!(ErrorChain(&error.clone()).to_string(), ErrorChain(&error).to_string());
+    }
+    reasons_appear_once(&SubscriptionError::Gap(CloseReason::ByPeer));
+    reasons_appear_once(&SubscriptionError::Disconnected(refused().into()));
+}
