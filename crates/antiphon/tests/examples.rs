@@ -102,6 +102,17 @@ const ENDING: &[Ending] = &[
             "and an error: Invalid params (-32602)",
         ],
     ),
+    (
+        "kanban",
+        cfg!(all(feature = "macros", feature = "openrpc", feature = "unix", feature = "ws")),
+        &[
+            "ada adds `write the guide`",
+            "refused: there is no such card (2)",
+            "done after the restart: 1",
+            "archived over the Unix socket: 1",
+            "over HTTP without a token: Unauthorized (-32013)",
+        ],
+    ),
     ("stdio", cfg!(all(feature = "child", feature = "stdio")), &["Count { lines: 2, words: 6 }"]),
     (
         "speak_first",
