@@ -2,8 +2,9 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::Path;
 
-use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy};
+use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy, accessor};
 use crate::serialize::{self, SerializedField};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -17,6 +18,8 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let text = format!("A typed client of the contract `{item}`.");
     let methods = contract.methods.iter().map(|method| call(method, contract));
     let idempotent = idempotent(contract);
+    let in_process = in_process(contract);
+    let extended = contract.options.extends.iter().map(extended);
     quote! {
         #(#conditions)*
         #[doc = #text]
@@ -34,9 +37,42 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
                 Self { client: ::core::convert::Into::into(over) }
             }
 
+            #in_process
+            #(#extended)*
             #(#methods)*
         }
     }
+}
+
+/// The function that turns a service of the contract into a client.
+fn in_process(contract: &Contract) -> Option<TokenStream> {
+    let (krate, ident) = (&contract.options.krate, &contract.item.ident);
+    contract.options.server.then(|| {
+        quote! {
+            #krate::__if_memory! {
+                /// Creates a typed client of a service in this process. In a test, the service is a mock.
+                pub fn in_process(service: impl #ident) -> Self {
+                    Self::new(#krate::Client::in_process(#ident::into_router(service)))
+                }
+            }
+        }
+    })
+}
+
+/// The function that returns the client of an extended contract.
+fn extended(extended: &Path) -> Option<TokenStream> {
+    let accessor = accessor(extended)?;
+    let mut client = extended.clone();
+    let last = client.segments.last_mut()?;
+    last.ident = format_ident!("{}Client", last.ident);
+    let text =
+        format!("The client of the contract `{}`, which this contract extends.", quote!(#extended));
+    Some(quote! {
+        #[doc = #text]
+        pub fn #accessor(&self) -> #client {
+            #client::new(&self.client)
+        }
+    })
 }
 
 /// The constant with the names of the idempotent methods.

@@ -22,6 +22,13 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let (supertraits, conditions) = (contract.supertraits(), &item.generics.where_clause);
     let functions = contract.methods.iter().map(function);
     let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
+    let extended = contract.options.extends.iter().map(|extended| {
+        quote_spanned! {extended.span()=>
+            let router = router.merge(
+                <Self as #extended>::__into_router(::std::sync::Arc::clone(&service))
+            );
+        }
+    });
     let for_arc = for_arc::write(contract);
     quote! {
         #(#attributes)*
@@ -46,6 +53,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
                 Self: ::core::marker::Sized,
             {
                 let router = #krate::Router::new();
+                #(#extended)*
                 #(#served)*
                 router
             }

@@ -56,7 +56,7 @@ pub use error::{
 pub use http;
 pub use identity::Identity;
 pub use per_connection::PerConnection;
-pub use router::Router;
+pub use router::{Router, StatefulRouter};
 #[cfg(feature = "openrpc")]
 pub use schemars;
 pub use server::{Accept, BindError, Server};

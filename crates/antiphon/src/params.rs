@@ -19,12 +19,18 @@ pub(crate) fn read<P: DeserializeOwned + 'static>(
         Ok(raw) => return Ok(raw),
         Err(params) => params,
     };
-    let Some(raw) = params else { return absent() };
+    let Some(raw) = params else { return same_type(empty()).or_else(|_| absent()) };
     same_type(raw).or_else(|raw| match serde_json::from_slice(raw.as_bytes()) {
         Ok(value) => Ok(value),
         Err(_) if is_empty(&raw) => absent(),
         Err(_) => Err(locate_error::<P>(&raw)),
     })
+}
+
+/// Absent params for a handler that takes them unparsed. They mean the same, and like all params they are
+/// an Array or an Object, so they can be passed on.
+fn empty() -> RawJson {
+    RawJson::parse("[]").unwrap_or(RawJson::NULL)
 }
 
 fn is_empty(raw: &RawJson) -> bool {
@@ -207,6 +213,7 @@ mod tests {
         assert_eq!(parse::<RawJson>("[1.50]").unwrap().as_str(), "[1.50]");
         assert_eq!(parse::<Option<RawJson>>("[1e3]").unwrap().unwrap().as_str(), "[1e3]");
         assert_eq!(read::<Option<RawJson>>(None).unwrap(), None);
+        assert_eq!(read::<RawJson>(None).unwrap().as_str(), "[]");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::subscription::SubscriptionMethod;
 use super::{docs, names, return_type};
 
 /// Function names that the generated code uses.
-const RESERVED: [&str; 2] = ["new", "into_router"];
+const RESERVED: [&str; 3] = ["new", "into_router", "in_process"];
 
 /// A method, a notification or a subscription.
 pub(crate) struct ContractMethod {

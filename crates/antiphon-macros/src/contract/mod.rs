@@ -9,6 +9,7 @@ mod names;
 mod options;
 mod return_type;
 mod subscription;
+mod supertraits;
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -22,6 +23,7 @@ pub(crate) use method::{ContractMethod, MethodKind, Runs};
 pub(crate) use options::{Options, ParamsBy};
 pub(crate) use return_type::returned_error;
 pub(crate) use subscription::SubscriptionMethod;
+pub(crate) use supertraits::accessor;
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
@@ -67,12 +69,14 @@ impl Contract {
         let options = Options::parse(options)?;
         let mut errors = CompileErrors::default();
         errors.check(reject_generics(item));
+        errors.check(supertraits::check(item, &options.extends));
         let methods: Vec<ContractMethod> = item
             .items
             .iter()
             .filter_map(|item| errors.check(ContractMethod::parse(item, &options)))
             .collect();
         errors.check(check_distinct_names(&methods));
+        errors.check(supertraits::check_accessors(&methods, &options.extends));
         errors.finish(Some((options, methods)))
     }
 }
@@ -80,7 +84,8 @@ impl Contract {
 impl Contract {
     /// The traits that a service of this contract implements too.
     pub(crate) fn supertraits(&self) -> Vec<TokenStream> {
-        self.item.supertraits.iter().map(|supertrait| quote!(#supertrait)).collect()
+        let plain = self.item.supertraits.iter().map(|supertrait| quote!(#supertrait));
+        plain.chain(self.options.extends.iter().map(|extended| quote!(#extended))).collect()
     }
 
     /// Its `cfg` attributes.

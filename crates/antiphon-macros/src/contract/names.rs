@@ -21,6 +21,18 @@ impl NameCase {
         }
     }
 
+    /// Converts the name of a type to the name of a function.
+    pub(super) fn to_snake(name: &str) -> String {
+        let mut out = String::with_capacity(name.len() + 2);
+        for letter in name.chars() {
+            if letter.is_uppercase() && !out.is_empty() {
+                out.push('_');
+            }
+            out.extend(letter.to_lowercase());
+        }
+        out
+    }
+
     /// Converts a Rust name.
     pub(super) fn apply(self, ident: &Ident) -> LitStr {
         let name = ident.unraw().to_string();

@@ -4,13 +4,14 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::parse::Parser;
-use syn::{LitStr, Path, Result, meta};
+use syn::punctuated::Punctuated;
+use syn::{LitStr, Path, Result, Token, meta, parenthesized};
 
 use super::names::NameCase;
 use crate::attribute;
 
 const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
-                     `server`, `client`, `crate`";
+                     `extends`, `server`, `client`, `crate`";
 
 /// The options of a contract.
 pub(crate) struct Options {
@@ -20,6 +21,8 @@ pub(crate) struct Options {
     pub(crate) params_by: ParamsBy,
     /// Unknown params are ignored instead of refused.
     pub(crate) ignores_unknown: bool,
+    /// The contracts that this contract includes.
+    pub(crate) extends: Vec<Path>,
     pub(crate) server: bool,
     pub(crate) client: bool,
     /// The path of the library.
@@ -41,6 +44,7 @@ impl Options {
             rename_all: NameCase::AsWritten,
             params_by: ParamsBy::Name,
             ignores_unknown: false,
+            extends: Vec::new(),
             server: false,
             client: false,
             krate: quote!(::antiphon),
@@ -64,6 +68,12 @@ impl Options {
             self.params_by = ParamsBy::parse(&meta.value()?.parse()?)?;
         } else if meta.path.is_ident("unknown_params") {
             self.ignores_unknown = ignores(&meta.value()?.parse()?)?;
+        } else if meta.path.is_ident("extends") {
+            let list;
+            parenthesized!(list in meta.input);
+            let paths =
+                Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?;
+            self.extends.extend(paths);
         } else if meta.path.is_ident("server") {
             self.server = true;
         } else if meta.path.is_ident("client") {

@@ -10,6 +10,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::name_prefix::NamePrefix;
 use super::typed::{typed, within};
 use super::{BatchEntry, Call, CallError, Caller, Invocation};
 
@@ -34,6 +35,7 @@ pub struct Batch {
     params_error: Option<ParamsError>,
     headers: HeaderMap,
     timeout: Option<Duration>,
+    prefix: NamePrefix,
 }
 
 /// The position of one call in a batch, and the type of its result.
@@ -52,22 +54,28 @@ pub struct Replies {
 }
 
 impl Batch {
-    pub(crate) fn new(caller: Arc<dyn Caller>, timeout: Option<Duration>) -> Self {
+    pub(crate) fn new(
+        caller: Arc<dyn Caller>,
+        timeout: Option<Duration>,
+        prefix: NamePrefix,
+    ) -> Self {
         let (entries, methods, headers) = (Vec::new(), Vec::new(), HeaderMap::new());
-        Self { caller, entries, methods, params_error: None, headers, timeout }
+        Self { caller, entries, methods, params_error: None, headers, timeout, prefix }
     }
 
     /// Adds a call. The slot identifies its result in the [`Replies`].
     pub fn call<R>(&mut self, method: &str, params: impl Serialize) -> Slot<R> {
         let slot = Slot(self.methods.len(), PhantomData);
-        self.methods.push(Method::new(method));
-        self.add(method, &params, BatchEntry::Call);
+        let method = self.prefix.name(method);
+        self.methods.push(Method::new(&method));
+        self.add(&method, &params, BatchEntry::Call);
         slot
     }
 
     /// Adds a notification.
     pub fn notify(&mut self, method: &str, params: impl Serialize) {
-        self.add(method, &params, BatchEntry::Notification);
+        let method = self.prefix.name(method);
+        self.add(&method, &params, BatchEntry::Notification);
     }
 
     /// Adds an existing call, for example of a typed client. Its own caller, timeout and id are ignored:

@@ -5,6 +5,7 @@
 
 mod batch;
 pub(crate) mod exchange;
+mod name_prefix;
 mod peer;
 mod progress;
 mod subscription;
@@ -19,6 +20,7 @@ use crate::current_trace;
 use crate::subscription::Follower;
 
 pub use batch::{Batch, Replies, Slot};
+pub(crate) use name_prefix::NamePrefix;
 pub use peer::Peer;
 pub(crate) use peer::{Intercepted, Link, Stop};
 pub use progress::{Progress, Watch};

@@ -12,7 +12,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, Subscribe, Watch};
+use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, NamePrefix, Subscribe, Watch};
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
@@ -135,7 +135,7 @@ impl Peer {
 
     /// Starts a batch.
     pub fn batch(&self) -> Batch {
-        Batch::new(Arc::new(self.clone()), None)
+        Batch::new(Arc::new(self.clone()), None, NamePrefix::default())
     }
 
     /// The transport, the remote address and the other properties of the connection.

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tower_layer::Layer;
 
-use crate::call::{Batch, Call, CallError, Caller, Invocation, Peer, Stop, Subscribe};
+use crate::call::{Batch, Call, CallError, Caller, Invocation, NamePrefix, Peer, Stop, Subscribe};
 use crate::context::Context;
 use crate::endpoint::{Endpoint, EndpointError};
 use crate::service::Handler;
@@ -51,6 +51,8 @@ pub struct Client {
     caller: Arc<dyn Caller>,
     timeout: Option<Duration>,
     connection: OwnedConnection,
+    /// Precedes the names of all methods and topics.
+    prefix: NamePrefix,
 }
 
 /// The connection that a client owns.
@@ -117,34 +119,56 @@ impl Client {
     ///
     /// Params are a tuple, slice or `Vec` (by position), a struct or map (by name), or `()`.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Call<R> {
-        Call::new(self.caller.clone(), method, &params, self.timeout)
+        Call::new(self.caller.clone(), &self.prefix.name(method), &params, self.timeout)
     }
 
     /// Sends a notification. Returns when the message is queued, or, over HTTP, when it was accepted.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
-        self.caller.post(Invocation::new(method, params)).await
+        self.caller.post(Invocation::new(&self.prefix.name(method), params)).await
     }
 
     /// Subscribes to a topic. The subscription is requested when it is awaited. HTTP has no
     /// subscriptions.
     pub fn subscribe<T>(&self, topic: impl Into<Topic>, params: impl Serialize) -> Subscribe<T> {
-        Subscribe::new(self.caller.clone(), topic.into(), &params, self.timeout)
+        let topic = self.prefix.topic(topic.into());
+        Subscribe::new(self.caller.clone(), topic, &params, self.timeout)
     }
 
     /// Starts a batch.
     pub fn batch(&self) -> Batch {
-        Batch::new(self.caller.clone(), self.timeout)
+        Batch::new(self.caller.clone(), self.timeout, self.prefix.clone())
     }
 
     /// Forwards an incoming call or notification to the server of this client. Params and result are
     /// passed on as bytes and not parsed.
     pub async fn forward(&self, call: Invocation, cx: &Context) -> Result<RawJson, CallError> {
-        let call = Invocation { id: None, ..call };
+        let method = self.prefix.method(call.method);
+        let call = Invocation { id: None, method, ..call };
         match cx.id() {
             Some(_) => self.caller.send(call).await,
             None => self.caller.post(call).await.map(|()| RawJson::NULL),
         }
+    }
+
+    /// Returns a handle to the same connection for the methods under a prefix, as
+    /// [`Router::nest`](crate::Router::nest) adds it. Calls, notifications, batches and subscriptions of the
+    /// handle have the prefix before their names. A typed client over it calls a nested contract.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Router};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let math = Router::new().method("double", |(n,): (i64,), _cx: Context| async move {
+    ///     Ok(n * 2)
+    /// });
+    /// let client = Client::in_process(Router::new().nest("math.", math));
+    /// assert_eq!(client.nested("math.").call::<i64>("double", [21]).await?, 42);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn nested(&self, prefix: &str) -> Self {
+        Self { prefix: self.prefix.nested(prefix), ..self.clone() }
     }
 
     /// Returns a handle to the same connection that wraps each call, batch entry, notification and
@@ -172,12 +196,18 @@ impl Client {
         &self.caller
     }
 
+    /// The prefix of its names.
+    #[cfg(feature = "macros")]
+    pub(crate) fn prefix(&self) -> &NamePrefix {
+        &self.prefix
+    }
+
     pub(crate) fn new(
         caller: Arc<dyn Caller>,
         timeout: Option<Duration>,
         connection: OwnedConnection,
     ) -> Self {
-        Self { caller, timeout, connection }
+        Self { caller, timeout, connection, prefix: NamePrefix::default() }
     }
 
     /// The server as a peer, without the layers of this client; `None` over HTTP, and while there is no
@@ -242,7 +272,7 @@ impl From<&Peer> for Client {
 /// A client of any caller.
 impl From<Arc<dyn Caller>> for Client {
     fn from(caller: Arc<dyn Caller>) -> Self {
-        Self { caller, timeout: None, connection: OwnedConnection::None }
+        Self::new(caller, None, OwnedConnection::None)
     }
 }
 

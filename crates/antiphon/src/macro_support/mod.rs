@@ -42,7 +42,8 @@ pub fn notify(
     method: &str,
     params: &impl Serialize,
 ) -> impl Future<Output = Result<(), CallError>> + Send + 'static {
-    let invocation = Params::encode(params).map(|params| Invocation::new(method, params));
+    let invocation =
+        Params::encode(params).map(|params| Invocation::new(&client.prefix().name(method), params));
     let caller = client.caller().clone();
     async move { caller.post(invocation.map_err(CallError::Encode)?).await }
 }
@@ -74,6 +75,22 @@ pub fn serializable<T: Serialize>(value: &T) -> &T {
 /// The members of the `data` of an error.
 pub fn data_members(error: &ErrorObject) -> Option<BTreeMap<String, RawJson>> {
     error.data.as_ref()?.decode().ok()
+}
+
+/// Keeps items that need the feature `memory`.
+#[cfg(feature = "memory")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_memory {
+    ($($items:tt)*) => { $($items)* };
+}
+
+/// Drops items that need the feature `memory`.
+#[cfg(not(feature = "memory"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __if_memory {
+    ($($items:tt)*) => {};
 }
 
 /// Describes a method. For builds with the feature `openrpc`.

@@ -11,6 +11,7 @@ mod serve_subscription;
 mod subscriptions;
 #[cfg(feature = "validate")]
 mod validate;
+mod with_state;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,6 +30,7 @@ use crate::same_type::same_type;
 use crate::service::Handler;
 use method_name::{BuildNameHasher, MethodName};
 use subscriptions::ServedTopic;
+pub use with_state::StatefulRouter;
 
 /// The methods of a service.
 ///
@@ -80,7 +82,8 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
-    /// [`RawJson`] accepts any params unparsed. A field that positional params may omit needs
+    /// [`RawJson`] accepts any params unparsed, and absent params as `[]`, so it is always an Array or an
+    /// Object; `Option<RawJson>` distinguishes absent params. A field that positional params may omit needs
     /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
     ///
     /// Do not block in it: the function runs in place, on the thread of its connection, until it first

@@ -6,13 +6,16 @@
 mod blocking;
 mod both_ways;
 mod calls;
+mod extended;
 mod failures;
 mod fallible_streams;
 mod library;
+mod nested;
 #[cfg(feature = "openrpc")]
 mod openrpc;
 mod params;
 mod shared_service;
+mod stateful;
 mod subscriptions;
 mod ui;
 #[cfg(feature = "validate")]
