@@ -54,6 +54,15 @@ impl Response {
 }
 
 /// Appends the Response with this id and outcome.
+///
+/// ```
+/// use antiphon_core::{Id, RawJson, encode};
+/// use bytes::BytesMut;
+///
+/// let mut out = BytesMut::new();
+/// encode::response(&Id::from(1), &Ok(RawJson::NULL), &mut out);
+/// assert_eq!(&out[..], br#"{"jsonrpc":"2.0","result":null,"id":1}"#);
+/// ```
 pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     match outcome {
         Ok(result) => {

@@ -85,6 +85,16 @@ pub struct Response {
 pub type Outcome = Result<RawJson, ErrorObject>;
 
 /// One valid message.
+///
+/// ```
+/// use antiphon_core::{Message, Payload, Rules, decode};
+///
+/// let frame = br#"{"jsonrpc":"2.0","method":"ping","id":1}"#[..].into();
+/// match decode(&frame, &Rules::default()) {
+///     Payload::One(Ok(Message::Request(request))) => assert_eq!(request.method, "ping"),
+///     other => println!("{other:?}"),
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A call that expects a response.
@@ -99,6 +109,13 @@ pub enum Message {
 pub type Entry = Result<Message, Invalid>;
 
 /// The content of one frame.
+///
+/// ```
+/// use antiphon_core::{Payload, Rules, decode};
+///
+/// let batch = br#"[{"jsonrpc":"2.0","method":"ping"}, 1]"#[..].into();
+/// assert!(matches!(decode(&batch, &Rules::default()), Payload::Batch(entries) if entries.len() == 2));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// A single message.
@@ -197,6 +214,12 @@ impl fmt::Debug for Params {
 }
 
 /// An error for a value that cannot be params.
+///
+/// ```
+/// use antiphon_core::{Params, ParamsError};
+///
+/// assert!(matches!(Params::encode(&5), Err(ParamsError::Unstructured(_))));
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParamsError {

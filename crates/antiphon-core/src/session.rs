@@ -74,6 +74,7 @@ pub struct Ticket(u64);
 
 /// The reason why a call was refused before it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refused {
     /// The connection has ended.
     #[error("the connection is closed")]

@@ -102,7 +102,7 @@ fn params_title(method: &Method) -> &'static str {
     match method.param_structure {
         ParamStructure::ByName => "Params, by name:",
         ParamStructure::ByPosition => "Params, by position:",
-        ParamStructure::Either => "Params, by position or by name:",
+        _ => "Params, by position or by name:",
     }
 }
 

@@ -17,6 +17,7 @@ const CONTENT_LENGTH: &[u8] = b"content-length";
 
 /// The reason why a header block is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeaderError {
     /// A line is not a header.
     #[error("{line:?} is not a header; send lines of the form \"Name: value\"")]

@@ -44,6 +44,7 @@ const MAX_OVERHEAD: usize = 40;
 /// assert_eq!("line".parse(), Ok(Framing::Line));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Framing {
     /// One JSON text per line (MCP, IPC). Several texts on one line are accepted too.
     Line,
@@ -123,6 +124,7 @@ impl FromStr for Framing {
 /// An error for an unknown name of a framing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown framing {name:?}; choose line, header or values")]
+#[non_exhaustive]
 pub struct UnknownFraming {
     /// The unknown name.
     pub name: String,
@@ -130,6 +132,7 @@ pub struct UnknownFraming {
 
 /// The reason why a frame could not be taken from the stream. The stream stays usable after each error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum FrameError {
     /// The frame is over the limit. The error is reported once, and the frame is skipped.
     #[error("frame is larger than the limit of {limit} bytes; raise the frame limit or send less")]

@@ -5,6 +5,13 @@
 use std::fmt;
 
 /// The six JSON types, named as the specification names them.
+///
+/// ```
+/// use antiphon_core::{JsonKind, RawJson};
+///
+/// assert_eq!(RawJson::parse("[1]")?.kind(), JsonKind::Array);
+/// # Ok::<(), antiphon_core::SyntaxError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JsonKind {
     /// `null`

@@ -18,7 +18,15 @@ use swar::{HIGHS, digits_in};
 pub(crate) use swar::{plain_run, special_in};
 
 /// The reason why a text is not JSON, and its position.
+///
+/// ```
+/// use antiphon_core::RawJson;
+///
+/// let error = RawJson::parse("[1,]").unwrap_err();
+/// assert_eq!(error.at, 3);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SyntaxError {
     /// The byte at which the text stopped being JSON.
     pub at: usize,

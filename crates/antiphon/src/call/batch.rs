@@ -47,6 +47,18 @@ pub struct Slot<R>(usize, PhantomData<fn() -> R>);
 /// The results of a batch.
 ///
 /// Created by [`Batch::send`]; see [`Batch`] for an example.
+///
+/// ```
+/// use antiphon::{CallError, Client};
+///
+/// # async fn example(client: Client) -> Result<(), CallError> {
+/// let mut batch = client.batch();
+/// let sum = batch.call::<i64>("add", (1, 2));
+/// let name = batch.call::<String>("name", ());
+/// let mut replies = batch.send().await?;
+/// println!("{} {}", replies.take(sum)?, replies.take(name)?);
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Replies {
     results: Vec<Option<Result<RawJson, CallError>>>,

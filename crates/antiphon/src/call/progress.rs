@@ -17,6 +17,22 @@ use crate::subscription::{Ended, FollowedEvent, FollowedSubscription, Overflow, 
 
 /// A `Stream` of the progress of a call, which ends with the call. Created by
 /// [`Call::with_progress`](crate::Call::with_progress).
+///
+/// ```
+/// use antiphon::{CallError, Client};
+/// use futures_util::StreamExt as _;
+///
+/// # async fn example(client: Client) -> Result<(), CallError> {
+/// let (call, mut progress) = client.call::<String>("index", ()).with_progress::<String>();
+/// let reports = async {
+///     while let Some(Ok(report)) = progress.next().await {
+///         println!("{report}");
+///     }
+/// };
+/// let (result, ()) = tokio::join!(call, reports);
+/// println!("{}", result?);
+/// # Ok(()) }
+/// ```
 pub struct Progress<P> {
     feed: Arc<FollowedSubscription>,
     value: PhantomData<fn() -> P>,

@@ -139,6 +139,22 @@ pub struct Subscription<T> {
 }
 
 /// An error in the stream of a subscription.
+///
+/// ```
+/// use antiphon::{Client, ErrorChain, SubscriptionError};
+/// use futures_util::StreamExt as _;
+///
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ticks = client.subscribe::<u64>("ticks", ()).await?;
+/// while let Some(tick) = ticks.next().await {
+///     match tick {
+///         Ok(tick) => println!("{tick}"),
+///         Err(SubscriptionError::Lost(items)) => println!("{items} ticks were lost"),
+///         Err(error) => println!("{}", ErrorChain(&error)),
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubscriptionError {

@@ -18,6 +18,16 @@ use crate::BoxFuture;
 /// A typed call that is sent when it is awaited.
 ///
 /// Dropping it, or the future made from it, abandons the call.
+///
+/// ```
+/// use antiphon::{CallError, Client};
+/// use std::time::Duration;
+///
+/// # async fn example(client: Client) -> Result<(), CallError> {
+/// let call = client.call::<i64>("subtract", (42, 23)).timeout(Duration::from_secs(5));
+/// assert_eq!(call.await?, 19);
+/// # Ok(()) }
+/// ```
 #[must_use = "a call is sent when it is awaited"]
 pub struct Call<R> {
     caller: Arc<dyn Caller>,

@@ -24,6 +24,19 @@ use crate::tap::{Tap, Taps};
 use crate::transport::{self, Transport};
 
 /// The settings of a client. [`connect`](Self::connect) opens the connection.
+///
+/// ```
+/// use antiphon::{Client, ConnectError};
+/// use std::time::Duration;
+///
+/// # async fn example() -> Result<(), ConnectError> {
+/// let client = Client::builder()
+///     .timeout(Duration::from_secs(5))
+///     .connect("tcp://127.0.0.1:8650")
+///     .await?;
+/// # drop(client);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 #[must_use = "a builder connects only when `connect` is awaited"]
 pub struct ClientBuilder {

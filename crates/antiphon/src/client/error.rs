@@ -8,6 +8,18 @@ use crate::endpoint::EndpointError;
 use crate::error::{ErrorChain, IntoErrorObject};
 
 /// A client could not connect.
+///
+/// ```
+/// use antiphon::{Client, ConnectError};
+///
+/// # async fn example() {
+/// match Client::connect("tcp://127.0.0.1:8650").await {
+///     Ok(client) => drop(client),
+///     Err(ConnectError::Failed { endpoint, source }) => println!("{endpoint}: {source}"),
+///     Err(other) => println!("{other}"),
+/// }
+/// # }
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {

@@ -3,6 +3,20 @@
 use http::StatusCode;
 
 /// An HTTP response with a status of failure and without a JSON-RPC response.
+///
+/// ```
+/// use antiphon::http::StatusCode;
+/// use antiphon::{CallError, Client};
+///
+/// # async fn example(client: Client) {
+/// match client.call::<i64>("subtract", (42, 23)).await {
+///     Err(CallError::HttpStatus(error)) if error.status == StatusCode::UNAUTHORIZED => {
+///         println!("log in at {}", error.server);
+///     }
+///     other => println!("{other:?}"),
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpStatusError {

@@ -129,6 +129,7 @@ pub struct Content {
 /// The form in which a method accepts params.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum ParamStructure {
     /// By name, as an Object.
     ByName,

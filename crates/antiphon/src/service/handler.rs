@@ -15,6 +15,30 @@ use crate::context::Context;
 ///
 /// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
 /// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
+///
+/// ```
+/// use antiphon::{BoxFuture, Client, Context, ErrorObject, Handler, Invocation, Outcome, RawJson};
+///
+/// /// Answers each call with the name of its method.
+/// struct Echo;
+///
+/// impl Handler for Echo {
+///     fn call(&self, call: Invocation, _cx: Context) -> BoxFuture<'static, Outcome> {
+///         Box::pin(async move {
+///             RawJson::encode(call.method.as_str()).map_err(ErrorObject::internal)
+///         })
+///     }
+///
+///     fn notify(&self, _: Invocation, _: Context) -> BoxFuture<'static, ()> {
+///         Box::pin(std::future::ready(()))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::in_process(Echo);
+/// assert_eq!(client.call::<String>("hello", ()).await?, "hello");
+/// # Ok(()) }
+/// ```
 pub trait Handler: Send + Sync + 'static {
     /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;

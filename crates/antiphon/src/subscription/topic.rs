@@ -37,6 +37,7 @@ pub struct Topic {
 /// # drop(prices);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Overflow {
     /// Backpressure: the sender waits, and no item is lost while the connection is open. If a subscriber
     /// does not consume its items, its connection stops reading, and the peer may end the connection
