@@ -40,6 +40,7 @@ pub(crate) struct Shared {
     pub(super) subscriptions: Subscriptions,
     pub(super) watched_calls: WatchedCalls,
     reported_stray: AtomicBool,
+    reported_overtaking: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
@@ -115,6 +116,7 @@ impl Shared {
             subscriptions: Subscriptions::default(),
             watched_calls: WatchedCalls::default(),
             reported_stray: AtomicBool::new(false),
+            reported_overtaking: AtomicBool::new(false),
         }
     }
 
@@ -287,6 +289,17 @@ impl Shared {
             tracing::debug!(id, "{what}");
         } else {
             tracing::warn!(id, "{what}");
+        }
+    }
+
+    /// Logs that a request overtakes a notification, once per connection.
+    pub(super) fn report_overtaking(&self) {
+        if !self.reported_overtaking.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                transport = self.facts.transport,
+                "a request overtakes a notification whose handler waits for a call to the peer; make the \
+                 call in `Context::spawn`, or keep the order with `Dialect::strict_order`"
+            );
         }
     }
 
