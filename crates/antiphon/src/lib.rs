@@ -49,7 +49,7 @@ pub use context::Context;
 pub use dialect::{Cancellation, Dialect, ProgressStyle, Token};
 pub use endpoint::{Authority, Endpoint, EndpointError};
 pub use engine::Responder;
-pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError};
+pub use error::{CallError, FromErrorObject, IntoErrorObject, KnownError, SpawnError};
 pub use http;
 pub use identity::Identity;
 pub use per_connection::PerConnection;

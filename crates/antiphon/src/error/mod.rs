@@ -8,8 +8,10 @@ use std::borrow::Cow;
 use antiphon_core::{Code, ErrorObject};
 
 mod call;
+mod spawn;
 
 pub use call::CallError;
+pub use spawn::SpawnError;
 
 /// The error of a layer from another crate.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

@@ -222,7 +222,7 @@ impl<T: Transport> ConnectionTask<T> {
         let (shared, mut drive) = (self.shared.clone(), Drive::detached(run));
         tokio::spawn(async move {
             let answer = poll_fn(|poller| drive.poll_controlled(&control, poller)).await;
-            shared.finish(&tickets, answer);
+            shared.finish(&tickets, answer, drive.take_followers());
         });
     }
 }
