@@ -24,6 +24,15 @@ pub(crate) struct ConnectionLimits {
     #[arg(long, env = "ANTIPHON_MAX_IN_FLIGHT", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().in_flight))]
     max_in_flight: Count,
+    /// Limit the messages that wait behind a notification on each connection
+    #[arg(
+        long,
+        env = "ANTIPHON_MAX_QUEUED_MESSAGES",
+        value_name = "COUNT",
+        hide_short_help = true
+    )]
+    #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().queued_messages))]
+    max_queued_messages: Count,
     /// Limit the outgoing calls that wait for a reply on each connection
     #[arg(long, env = "ANTIPHON_MAX_PENDING_CALLS", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().pending_calls))]
@@ -92,6 +101,7 @@ impl ConnectionLimits {
             batch_entries: self.max_batch_entries.0,
             depth: self.max_depth.0,
             in_flight: self.max_in_flight.0,
+            queued_messages: self.max_queued_messages.0,
             pending_calls: self.max_pending_calls.0,
             response_bytes: self.max_response_bytes.0,
             write_queue_bytes: self.max_write_queue_bytes.0,
@@ -141,12 +151,13 @@ mod tests {
         let flags = "--max-frame-bytes=1k --max-batch-entries=2 --max-depth=3 --max-in-flight=4 \
                      --max-pending-calls=5 --max-response-bytes=6k --max-write-queue-bytes=7k \
                      --max-connections=8 --max-subscriptions=14 --request-timeout=9s --handshake-timeout=10s \
-                     --stall-timeout=11s --idle-timeout=12s --keep-alive=15s --shutdown-timeout=13s";
+                     --max-queued-messages=16 --stall-timeout=11s --idle-timeout=12s --keep-alive=15s --shutdown-timeout=13s";
         let expected = Limits {
             frame_bytes: 1 << 10,
             batch_entries: 2,
             depth: 3,
             in_flight: 4,
+            queued_messages: 16,
             pending_calls: 5,
             response_bytes: 6 << 10,
             write_queue_bytes: 7 << 10,

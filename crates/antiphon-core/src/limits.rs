@@ -32,6 +32,9 @@ pub struct Limits {
     pub depth: usize,
     /// The maximum number of requests of one connection in flight. Enforced by the dispatcher.
     pub in_flight: usize,
+    /// The maximum number of messages of one connection that wait behind the handler of a notification.
+    /// They hold at most `frame_bytes` bytes. Enforced by the connection, while it must go on reading.
+    pub queued_messages: usize,
     /// The maximum number of outgoing calls on one connection that wait for a response. Enforced by
     /// `session`.
     pub pending_calls: usize,
@@ -88,6 +91,7 @@ impl Default for Limits {
             batch_entries: 10_000,
             depth: 128,
             in_flight: 1_024,
+            queued_messages: 16_384,
             pending_calls: 16_384,
             subscriptions: 1_024,
             response_bytes: 32 << 20,

@@ -51,7 +51,7 @@ pub use endpoint::{Authority, Endpoint, EndpointError};
 pub use engine::Responder;
 pub use error::{
     CallError, Cause, CloseReason, ErrorChain, FromErrorObject, HttpStatusError, IntoErrorObject,
-    KnownError,
+    KnownError, SpawnError,
 };
 pub use http;
 pub use identity::Identity;

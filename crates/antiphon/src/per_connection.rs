@@ -12,7 +12,7 @@ use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Peer, St
 use crate::connection::Connection;
 use crate::context::{Context, Origin};
 use crate::dialect::Dialect;
-use crate::error::CloseReason;
+use crate::error::{CloseReason, SpawnError};
 use crate::service::Handler;
 use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
@@ -144,6 +144,16 @@ impl Link for RequestLink {
 
     fn send_encoded(&self, _: Bytes) -> BoxFuture<'_, Result<(), CallError>> {
         self.refused()
+    }
+
+    fn room(&self) -> BoxFuture<'_, Result<(), CallError>> {
+        self.refused()
+    }
+
+    fn send_after_reply(&self, _: Vec<Bytes>) {}
+
+    fn spawn(self: Arc<Self>, _: BoxFuture<'static, ()>) -> Result<(), SpawnError> {
+        Err(SpawnError::NoConnection(self.origin.connection().transport))
     }
 
     fn send_error(&self, _: &ErrorObject) {}

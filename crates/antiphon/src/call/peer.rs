@@ -16,7 +16,7 @@ use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, NamePrefix, 
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::error::CloseReason;
+use crate::error::{CloseReason, SpawnError};
 use crate::subscription::{FollowedSubscription, Follower, ServedSubscription, Topic};
 
 /// A handle to the peer of a connection. Cheap to clone. It does not keep the connection open.
@@ -73,6 +73,15 @@ pub(crate) trait Link: Send + Sync {
 
     /// Sends an encoded message when there is room in the write queue.
     fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Waits for room in the write queue.
+    fn room(&self) -> BoxFuture<'_, Result<(), CallError>>;
+
+    /// Queues notifications behind a reply. They count as part of it, and so never wait for room.
+    fn send_after_reply(&self, messages: Vec<Bytes>);
+
+    /// Runs a task that ends with the connection.
+    fn spawn(self: Arc<Self>, task: BoxFuture<'static, ()>) -> Result<(), SpawnError>;
 
     /// Sends an error that belongs to no request.
     fn send_error(&self, error: &ErrorObject);

@@ -9,7 +9,8 @@ mod progress;
 pub use cancel::Cancellation;
 pub use progress::{ProgressStyle, Token};
 
-/// The notifications that have a meaning beyond the specification. The default is plain JSON-RPC.
+/// The notifications that have a meaning beyond the specification, and the order of messages behind a
+/// notification. The default is plain JSON-RPC.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -27,6 +28,7 @@ pub use progress::{ProgressStyle, Token};
 pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
+    pub(crate) is_strict: bool,
 }
 
 impl Dialect {
@@ -36,11 +38,14 @@ impl Dialect {
     }
 
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
-    /// `$/progress` refers to the `workDoneToken` of the params.
+    /// `$/progress` refers to the `workDoneToken` of the params. The order is
+    /// [strict](Self::strict_order), so that a request sees every document change before it.
     pub fn lsp() -> Self {
-        Self::plain().cancellation(Cancellation::new("$/cancelRequest", "id")).progress(
-            ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]).under("value"),
-        )
+        let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
+        Self::plain()
+            .cancellation(Cancellation::new("$/cancelRequest", "id"))
+            .progress(progress.under("value"))
+            .strict_order(true)
     }
 
     /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;
@@ -63,6 +68,37 @@ impl Dialect {
     #[must_use]
     pub fn progress(mut self, progress: ProgressStyle) -> Self {
         self.progress = Some(progress);
+        self
+    }
+
+    /// Sets whether requests wait for a notification whose handler waits for a call to the peer. True in
+    /// [`lsp`](Self::lsp), false in the other dialects.
+    ///
+    /// A request always starts after the notifications before it. The one exception is the time in which
+    /// the handler of a notification waits for a response of the peer. The peer may need the answer to a
+    /// later request before it can respond.
+    /// - If the order is not strict, later requests overtake that notification, so no deadlock can arise.
+    ///   The first such request of a connection is logged as a warning.
+    /// - If the order is strict, later requests wait. Responses and cancellations still pass. The peer must
+    ///   respond without waiting for a request that it sent later, or both sides wait forever. A
+    ///   [`timeout`](crate::Call::timeout) on the call ends such a wait.
+    ///
+    /// [`Context::spawn`](crate::Context::spawn) avoids the choice: a handler that makes its call in a
+    /// spawned task delays nothing.
+    ///
+    /// Messages that wait are limited by `queued_messages` and `frame_bytes` of
+    /// [`Limits`](crate::Limits). Beyond a limit requests are refused with -32009, and a notification ends
+    /// the connection.
+    ///
+    /// ```
+    /// use antiphon::Dialect;
+    ///
+    /// let documents = Dialect::plain().strict_order(true);
+    /// # drop(documents);
+    /// ```
+    #[must_use]
+    pub fn strict_order(mut self, is_strict: bool) -> Self {
+        self.is_strict = is_strict;
         self
     }
 

@@ -77,7 +77,10 @@ impl Dispatcher {
                 };
                 match self.call(call, &context, poller, done) {
                     FirstPoll::Done => {}
-                    FirstPoll::Panicked => answer = out.answer(id_of(&context), &panicked(), limit),
+                    FirstPoll::Panicked => {
+                        context.refused();
+                        answer = out.answer(id_of(&context), &panicked(), limit);
+                    }
                     FirstPoll::Waits(call) => {
                         let mut run = Run::new(self, Entries::default(), false, in_flight, origin);
                         run.wait_for_call(call, context);

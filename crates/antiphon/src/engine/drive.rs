@@ -32,6 +32,11 @@ impl Drive {
         Self { run, answer: None }
     }
 
+    /// Takes the notifications that follow the reply.
+    pub(crate) fn take_followers(&mut self) -> Vec<Bytes> {
+        self.run.take_followers()
+    }
+
     /// Like [`poll`](Self::poll), for a task: `control` lets the connection end the run, or cancel
     /// some of its calls.
     pub(crate) fn poll_controlled(

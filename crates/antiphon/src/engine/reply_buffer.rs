@@ -58,6 +58,8 @@ pub(crate) struct ReplyBuffer {
     pub(super) is_pooled: bool,
     splits_large: bool,
     tail: Option<Box<ReplyTail>>,
+    /// The last response was too large and was replaced by an error. Known for pooled buffers only.
+    was_cut: bool,
     /// The context of a finished call, to be reused for the next one.
     pub(super) context: Option<Context>,
 }
@@ -88,7 +90,12 @@ impl ReplyBuffer {
 
     /// The response of the last call is queued: releases what must follow it.
     pub(crate) fn replied(&self) {
-        if let Some(context) = &self.context {
+        if let Some(context) = &self.context
+            && context.has_after_reply()
+        {
+            if self.was_cut {
+                context.truncated();
+            }
             context.replied();
         }
     }
@@ -123,7 +130,7 @@ impl ReplyBuffer {
         } else {
             self.buffer.large(len);
         }
-        write_answer(id, outcome, limit, &mut self.buffer);
+        self.was_cut = write_answer(id, outcome, limit, &mut self.buffer);
         self.buffer.split().freeze()
     }
 

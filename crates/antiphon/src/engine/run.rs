@@ -159,6 +159,11 @@ impl Run {
         }
     }
 
+    /// Takes the notifications that follow the reply.
+    pub(super) fn take_followers(&self) -> Vec<Bytes> {
+        self.requests.opened.iter().flat_map(Context::take_followers).collect()
+    }
+
     /// Drops the running calls, and cancels the tokens that their handlers have passed on.
     fn cancel(&mut self) {
         for (_, context) in self.running() {

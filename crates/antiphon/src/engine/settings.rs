@@ -41,6 +41,11 @@ impl Settings {
         self.dialect.as_ref()?.progress.as_ref()
     }
 
+    /// Whether requests wait for a notification whose handler waits for a call to the peer.
+    pub(crate) fn is_order_strict(&self) -> bool {
+        self.dialect.as_ref().is_some_and(|dialect| dialect.is_strict)
+    }
+
     /// Runs `on_connect` of the application on the facts of a connection or request.
     #[inline]
     pub(crate) fn complete(&self, facts: &mut Connection) -> Result<(), Panicked> {

@@ -11,11 +11,13 @@ mod call;
 mod cause;
 mod close_reason;
 mod http_status;
+mod spawn;
 
 pub use call::CallError;
 pub use cause::{Cause, ErrorChain};
 pub use close_reason::CloseReason;
 pub use http_status::HttpStatusError;
+pub use spawn::SpawnError;
 
 /// The error of a layer from another crate.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

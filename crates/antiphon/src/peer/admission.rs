@@ -49,6 +49,7 @@ impl<T: Transport> ConnectionTask<T> {
                 return self.refuse(payload, "too many requests in flight");
             }
             Some(_) if self.requests_may_overtake() && is_requests_only(&payload) => {
+                self.shared.report_overtaking();
                 self.start(payload, poller);
                 return Ok(());
             }
@@ -67,16 +68,19 @@ impl<T: Transport> ConnectionTask<T> {
             self.backlog.push(QueuedPayload { payload, bytes, cancelled: Vec::new() });
             Ok(())
         } else {
-            Err("too many notifications are queued behind one that does not finish".into())
+            let reason = self.backlog.overflow(limits);
+            tracing::warn!(%reason, transport = self.shared.facts.transport, "the connection is closed");
+            Err(reason)
         }
     }
 
     /// Whether requests may overtake the head of the queue.
     ///
     /// They may while the handler of a notification waits for a call to the peer: the peer may need
-    /// one of these requests before it can reply.
+    /// one of these requests before it can reply. In a strict order they never may.
     fn requests_may_overtake(&self) -> bool {
         self.shared.ordered_calls.load(Ordering::Acquire) > 0
+            && !self.shared.settings.is_order_strict()
     }
 
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
@@ -155,6 +159,9 @@ impl<T: Transport> ConnectionTask<T> {
         }
         let requests = self.backlog.take_requests();
         let any = !requests.is_empty();
+        if any {
+            self.shared.report_overtaking();
+        }
         for held in requests {
             self.start_held(held, poller);
         }
@@ -216,7 +223,7 @@ impl<T: Transport> ConnectionTask<T> {
         let (shared, mut drive) = (self.shared.clone(), Drive::detached(run));
         tokio::spawn(async move {
             let answer = poll_fn(|poller| drive.poll_controlled(&control, poller)).await;
-            shared.finish(&tickets, answer);
+            shared.finish(&tickets, answer, drive.take_followers());
         });
     }
 }

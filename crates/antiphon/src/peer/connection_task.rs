@@ -218,7 +218,10 @@ impl<T: Transport> ConnectionTask<T> {
         Activity {
             write_blocked: self.write_blocked,
             reading: self.may_read(),
-            busy: !self.in_flight.is_idle() || self.head.is_some() || self.shared.awaits_answers(),
+            busy: !self.in_flight.is_idle()
+                || self.head.is_some()
+                || self.shared.awaits_answers()
+                || self.shared.has_tasks(),
             received: self.received,
             sent: self.writer.sent,
         }

@@ -15,7 +15,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::error::CloseReason;
+use crate::error::{CloseReason, SpawnError};
 use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// The reason of a missing response, if there is no other.
@@ -114,6 +114,22 @@ impl Link for Shared {
             self.capacity().await?;
             self.enqueue(Outgoing::Call(message))
         })
+    }
+
+    fn room(&self) -> BoxFuture<'_, Result<(), CallError>> {
+        Box::pin(self.capacity())
+    }
+
+    fn send_after_reply(&self, messages: Vec<Bytes>) {
+        let mut state = self.state();
+        if state.ended.is_none() {
+            messages.into_iter().for_each(|message| state.outbox.push(Outgoing::Reply(message)));
+        }
+        self.wake_connection(state);
+    }
+
+    fn spawn(self: Arc<Self>, task: BoxFuture<'static, ()>) -> Result<(), SpawnError> {
+        self.spawn_task(task)
     }
 
     fn send_error(&self, error: &ErrorObject) {

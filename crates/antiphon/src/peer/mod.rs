@@ -15,6 +15,7 @@ mod read_ahead;
 mod reader;
 mod shared;
 mod shutdown;
+mod spawned_tasks;
 mod subscriptions;
 mod transport;
 mod watchdog;

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use tokio::sync::{oneshot, watch};
 
 use super::progress::WatchedCalls;
+use super::spawned_tasks::SpawnedTasks;
 use super::subscriptions::{PendingSubscription, Subscriptions};
 use super::writer::{Outbox, Outgoing};
 use crate::call::{CallError, Stop};
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     pub(super) subscriptions: Subscriptions,
     pub(super) watched_calls: WatchedCalls,
     reported_stray: AtomicBool,
+    reported_overtaking: AtomicBool,
 }
 
 pub(super) type Answer = Result<RawJson, CallError>;
@@ -65,9 +67,15 @@ pub(super) struct State {
     pub(super) outbox: Outbox,
     pub(super) stop: Option<Stop>,
     pub(super) ended: Option<CloseReason>,
+    /// The tasks that handlers have spawned. Created on first use.
+    pub(super) tasks: Option<Box<SpawnedTasks>>,
 }
 
 impl State {
+    pub(super) fn has_tasks(&self) -> bool {
+        self.tasks.as_ref().is_some_and(|tasks| !tasks.is_idle())
+    }
+
     pub(super) fn refused(&self, refused: Refused) -> CallError {
         match (refused, &self.ended) {
             (Refused::Closed, Some(reason)) => CallError::Closed(reason.clone()),
@@ -104,6 +112,7 @@ impl Shared {
             outbox: Outbox::new(limits.write_queue_bytes),
             stop: None,
             ended: None,
+            tasks: None,
         };
         Self {
             state: Mutex::new(state),
@@ -116,6 +125,7 @@ impl Shared {
             subscriptions: Subscriptions::default(),
             watched_calls: WatchedCalls::default(),
             reported_stray: AtomicBool::new(false),
+            reported_overtaking: AtomicBool::new(false),
         }
     }
 
@@ -258,25 +268,31 @@ impl Shared {
     }
 
     /// Removes finished requests and queues their reply under one lock. Between two locks, a closing
-    /// connection would find neither the request nor the reply, and drop the reply.
-    pub(super) fn finish(&self, tickets: &[(Id, Ticket)], answer: Option<Bytes>) {
+    /// connection would find neither the request nor the reply, and drop the reply. The same holds for the
+    /// messages that follow the reply.
+    pub(super) fn finish(
+        &self,
+        tickets: &[(Id, Ticket)],
+        answer: Option<Bytes>,
+        followers: Vec<Bytes>,
+    ) {
         let mut state = self.state();
         for (id, ticket) in tickets {
             state.session.finish(id, *ticket);
         }
-        if let Some(answer) = answer
-            && state.ended.is_none()
-        {
-            state.outbox.push(Outgoing::Reply(answer));
+        if state.ended.is_none() {
+            for message in answer.into_iter().chain(followers) {
+                state.outbox.push(Outgoing::Reply(message));
+            }
         }
         self.wake_connection(state);
     }
 
-    /// Whether no request is running, no subscription is served and no message is queued.
+    /// Whether no request and no task is running, no subscription is served and no message is queued.
     pub(super) fn is_done(&self) -> bool {
         let served = self.subscriptions.serves_none();
         let state = self.state();
-        served && state.session.is_idle() && state.outbox.is_empty()
+        served && state.session.is_idle() && !state.has_tasks() && state.outbox.is_empty()
     }
 
     /// Logs a response that matches no call: the first one as a warning, the others at debug level, or
@@ -287,6 +303,17 @@ impl Shared {
             tracing::debug!(id, "{what}");
         } else {
             tracing::warn!(id, "{what}");
+        }
+    }
+
+    /// Logs that a request overtakes a notification, once per connection.
+    pub(super) fn report_overtaking(&self) {
+        if !self.reported_overtaking.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                transport = self.facts.transport,
+                "a request overtakes a notification whose handler waits for a call to the peer; make the \
+                 call in `Context::spawn`, or keep the order with `Dialect::strict_order`"
+            );
         }
     }
 
@@ -307,11 +334,13 @@ impl Shared {
         }
     }
 
-    /// Makes every task answer now, with an error for what has not finished.
+    /// Makes every running request answer now, with an error for what has not finished, and ends the tasks
+    /// of handlers.
     pub(super) fn expire_running(&self) {
         let controls: Vec<_> =
             self.state().session.all_running().map(|running| running.control.clone()).collect();
         controls.iter().for_each(|control| control.end(EndRun::Expire));
+        self.end_tasks();
     }
 
     /// Ends the connection: fails pending calls, aborts running requests, and drops queued messages.
@@ -321,7 +350,11 @@ impl Shared {
         state.ended = Some(reason.clone());
         let running = state.session.close_running();
         let wakers = state.outbox.close();
+        let tasks = state.tasks.is_some();
         drop(state);
+        if tasks {
+            self.end_tasks();
+        }
         for running in running {
             running.context.cancel();
             running.control.end(EndRun::Abort);

@@ -23,7 +23,7 @@ use crate::tap::Direction;
 
 /// An encoded message in the write queue.
 pub(super) enum Outgoing {
-    /// The reply to a request of the peer.
+    /// The reply to a request of the peer, or a notification that follows it.
     Reply(Bytes),
     /// A call, notification or cancellation of this side.
     Call(Bytes),

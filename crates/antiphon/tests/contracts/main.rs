@@ -11,6 +11,7 @@ mod pki;
 mod scripted_http_server;
 mod support;
 
+mod after_reply;
 mod auth;
 mod backpressure;
 mod batches;
@@ -50,6 +51,7 @@ mod reconnect;
 mod responses;
 mod shutdown;
 mod slow_subscribers;
+mod spawned_tasks;
 mod stall_timeouts;
 mod subscriptions;
 #[cfg(feature = "full")]

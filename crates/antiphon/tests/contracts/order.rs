@@ -3,7 +3,8 @@
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
 
-use antiphon::{Context, Limits, Router};
+use antiphon::transport::memory::pair;
+use antiphon::{Client, Context, Dialect, Limits, Router};
 use futures_util::future::join_all;
 
 use crate::support::{Holding, Raw, answer, both, holding, notification, request, within};
@@ -149,4 +150,130 @@ async fn a_handle_kept_from_a_notification_does_not_change_the_order() {
     assert!(log.lock().unwrap().is_empty());
     release.notify_one();
     assert_eq!(raw.next().await["result"], 1);
+}
+
+/// A document server: `open` asks the peer, `change` sets the text, `hover` returns it.
+fn documents() -> Router {
+    let text = Arc::new(Mutex::new(0_u64));
+    let shown = text.clone();
+    Router::new()
+        .notification("open", |(): (), cx: Context| async move {
+            cx.peer().unwrap().call::<()>("configuration", ()).await.unwrap();
+        })
+        .notification("change", move |(version,): (u64,), _cx: Context| {
+            let mut text = text.lock().unwrap();
+            // Nothing is lost and nothing is out of order.
+            assert_eq!(*text + 1, version);
+            *text = version;
+            async {}
+        })
+        .method("hover", move |(): (), _cx: Context| {
+            let version = *shown.lock().unwrap();
+            async move { Ok(version) }
+        })
+}
+
+fn with_dialect(limits: Limits, dialect: Dialect, handler: Router) -> (Raw, Client) {
+    let (ours, theirs) = pair();
+    (Raw(ours), Client::builder().limits(limits).dialect(dialect).handler(handler).over(theirs))
+}
+
+#[tokio::test]
+async fn in_a_strict_order_a_request_sees_every_change_before_it() {
+    for dialect in [Dialect::lsp(), Dialect::plain().strict_order(true)] {
+        let (mut raw, _served) = with_dialect(Limits::default(), dialect, documents());
+        raw.send(&notification("open", "[]")).await;
+        let question = raw.next().await;
+        for version in 1..=2_000 {
+            raw.send(&notification("change", &format!("[{version}]"))).await;
+        }
+        raw.send(&request(1, "hover", "[]")).await;
+        // The response passes all of them.
+        raw.send(&answer(&question["id"], "null")).await;
+        assert_eq!(raw.next().await["result"], 2_000);
+    }
+}
+
+#[tokio::test]
+async fn in_a_strict_order_a_cancellation_reaches_a_waiting_request() {
+    let (mut raw, _served) = with_dialect(Limits::default(), Dialect::lsp(), documents());
+    raw.send(&notification("open", "[]")).await;
+    let question = raw.next().await;
+    raw.send(&notification("change", "[1]")).await;
+    raw.send(&request(1, "hover", "[]")).await;
+    raw.send(&request(2, "hover", "[]")).await;
+    raw.send(&notification("$/cancelRequest", r#"{"id":1}"#)).await;
+    let cancelled = raw.next().await;
+    assert_eq!((&cancelled["id"], &cancelled["error"]["code"]), (&1.into(), &(-32800).into()));
+    raw.send(&answer(&question["id"], "null")).await;
+    let shown = raw.next().await;
+    assert_eq!((&shown["id"], &shown["result"]), (&2.into(), &1.into()));
+}
+
+#[tokio::test]
+async fn an_overlong_queue_ends_the_connection_and_names_the_remedy() {
+    let limits = Limits { queued_messages: 3, ..Limits::default() };
+    let (mut raw, served) = with_dialect(limits, Dialect::lsp(), documents());
+    raw.send(&notification("open", "[]")).await;
+    raw.next().await;
+    for version in 1..=3 {
+        raw.send(&notification("change", &format!("[{version}]"))).await;
+    }
+    raw.send(&request(1, "hover", "[]")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32009);
+    raw.send(&notification("change", "[4]")).await;
+    let reason = within(served.peer().unwrap().closed()).await;
+    for part in ["3 messages", "`Context::spawn`", "`Limits::queued_messages` (3)"] {
+        assert!(reason.to_string().contains(part), "{reason}");
+    }
+}
+
+#[tokio::test]
+async fn overtaking_is_logged_once_with_its_remedy() {
+    let warnings = Warnings::default();
+    let _logging = tracing::subscriber::set_default(warnings.clone());
+    let (mut raw, _served) = with_dialect(Limits::default(), Dialect::plain(), documents());
+    raw.send(&notification("open", "[]")).await;
+    raw.next().await;
+    raw.send(&request(1, "hover", "[]")).await;
+    raw.send(&request(2, "hover", "[]")).await;
+    assert_eq!(raw.next().await["id"], 1);
+    assert_eq!(raw.next().await["id"], 2);
+    let logged = warnings.0.lock().unwrap();
+    let [warning] = &logged[..] else { panic!("{logged:?}") };
+    assert!(warning.contains("`Context::spawn`") && warning.contains("strict_order"), "{warning}");
+}
+
+/// Keeps the messages of warnings.
+#[derive(Clone, Default)]
+struct Warnings(Log);
+
+impl tracing::field::Visit for Warnings {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        if field.name() == "message" {
+            self.0.lock().unwrap().push(format!("{value:?}"));
+        }
+    }
+}
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
 }

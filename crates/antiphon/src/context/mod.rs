@@ -1,7 +1,11 @@
 //! The context of a call, as its handler sees it.
 
+mod followers;
+mod origin;
+
 use std::any::Any;
 use std::fmt;
+use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 
 use antiphon_core::{Id, Params, RawJson, TraceContext};
@@ -10,14 +14,31 @@ use http::Extensions;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use crate::BoxFuture;
 use crate::call::{CallError, Invocation, Peer};
 use crate::connection::Connection;
-use crate::dialect::{Dialect, ProgressStyle};
+use crate::current_trace::{self, TraceGuard};
+use crate::dialect::ProgressStyle;
+use crate::error::SpawnError;
 use crate::identity::Identity;
+
+pub(crate) use followers::AfterReply;
+use followers::Followers;
+pub(crate) use origin::{Origin, WayBack};
 
 /// The context of a call: its id, its connection, its peer, and the values that layers have added. Cheap
 /// to clone.
+///
+/// ```
+/// use antiphon::{Context, Router};
+///
+/// let router = Router::new().method("whoami", |(): (), cx: Context| async move {
+///     // Reaches the caller before the reply.
+///     cx.notify("log", ("asked",)).await?;
+///     // Calls the caller, on a connection where both sides can call.
+///     let name: String = cx.peer()?.call("name", ()).await?;
+///     Ok(format!("{name} over {}", cx.connection().transport))
+/// });
+/// ```
 // Values that layers add are not part of `CallState`, which is reused for the next call.
 #[derive(Clone)]
 pub struct Context(Arc<CallState>, Option<Arc<LayerValue>>);
@@ -30,108 +51,6 @@ struct LayerValue {
     before: Option<Arc<LayerValue>>,
 }
 
-/// Something that a call has opened and that must not be sent before the reply, such as the items of a
-/// subscription.
-pub(crate) trait AfterReply: Send + Sync {
-    /// The reply is queued: the items may follow it.
-    fn replied(&self);
-
-    /// The reply is an error: the caller does not know the subscription, so it must be closed.
-    fn refused(&self);
-
-    /// The reply may have been replaced by an error: the caller may or may not know the subscription.
-    fn truncated(&self);
-}
-
-/// The source of a call.
-#[derive(Clone)]
-pub(crate) enum Origin {
-    /// A duplex connection. Its peer can be called back.
-    Peer(Peer),
-    /// One request of a transport that cannot call back. A [`WayBack`] may carry notifications.
-    Request(Arc<RequestOrigin>),
-}
-
-/// The facts of one request that came without a duplex connection.
-pub(crate) struct RequestOrigin {
-    connection: Connection,
-    way_back: Option<Box<dyn WayBack>>,
-}
-
-/// Carries notifications to the caller of one request before its response, such as an event stream.
-pub(crate) trait WayBack: Send + Sync {
-    /// The dialect of the caller. It defines how progress is reported.
-    fn dialect(&self) -> Option<&Dialect>;
-
-    /// Sends an encoded message to the caller of this request. Waits while the queue is full.
-    fn send<'a>(
-        &'a self,
-        message: Bytes,
-        request: &'a Connection,
-    ) -> BoxFuture<'a, Result<(), CallError>>;
-}
-
-impl Origin {
-    /// A request without a way back.
-    #[inline]
-    pub(crate) fn request(connection: Connection) -> Self {
-        Self::Request(Arc::new(RequestOrigin { connection, way_back: None }))
-    }
-
-    /// A request whose caller receives notifications before the response.
-    #[cfg(feature = "http")]
-    pub(crate) fn with_way_back(connection: Connection, way_back: impl WayBack + 'static) -> Self {
-        let way_back = Some(Box::new(way_back) as Box<dyn WayBack>);
-        Self::Request(Arc::new(RequestOrigin { connection, way_back }))
-    }
-
-    pub(crate) fn peer(&self) -> Option<&Peer> {
-        match self {
-            Self::Peer(peer) => Some(peer),
-            Self::Request(_) => None,
-        }
-    }
-
-    /// Whether both are the same connection or request.
-    fn is(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Peer(one), Self::Peer(other)) => one.is(other),
-            (Self::Request(one), Self::Request(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        }
-    }
-
-    pub(crate) fn connection(&self) -> &Connection {
-        match self {
-            Self::Peer(peer) => peer.connection(),
-            Self::Request(request) => &request.connection,
-        }
-    }
-
-    fn way_back(&self) -> Option<&dyn WayBack> {
-        match self {
-            Self::Peer(_) => None,
-            Self::Request(request) => request.way_back.as_deref(),
-        }
-    }
-
-    fn dialect(&self) -> Option<&Dialect> {
-        match self {
-            Self::Peer(peer) => peer.link().dialect(),
-            Self::Request(_) => self.way_back()?.dialect(),
-        }
-    }
-
-    /// Sends an encoded message to the caller.
-    async fn send(&self, message: Bytes) -> Result<(), CallError> {
-        match (self, self.way_back()) {
-            (Self::Peer(peer), _) => peer.link().send_encoded(message).await,
-            (_, Some(way_back)) => way_back.send(message, self.connection()).await,
-            (_, None) => Err(CallError::CannotCallBack(self.connection().transport)),
-        }
-    }
-}
-
 /// The shared state of one call. It is reused for the next call if no clone of it remains.
 struct CallState {
     id: Option<Id>,
@@ -139,7 +58,7 @@ struct CallState {
     /// Created on first use: most handlers finish before they could be cancelled.
     cancel: OnceLock<CancellationToken>,
     /// Waits for the reply of this call, and follows it.
-    after_reply: OnceLock<Arc<dyn AfterReply>>,
+    after_reply: OnceLock<Box<Followers>>,
     /// The params of the call, if they may hold a progress token.
     params: OnceLock<Params>,
 }
@@ -196,11 +115,87 @@ impl Context {
         if let Origin::Peer(peer) = &self.0.origin {
             return peer.notify(method, params).await;
         }
-        let params = Params::encode(&params).map_err(CallError::Encode)?;
-        let mut message = BytesMut::new();
-        Invocation::new(method, params).encode_head(&mut message);
-        message.extend_from_slice(b"}");
-        self.0.origin.send(message.freeze()).await
+        self.0.origin.send(encode_notification(method, &params)?).await
+    }
+
+    /// Notifies the peer right after the reply of this call. Waits while the write queue is full.
+    ///
+    /// The notification is queued when the reply is. In a batch, it follows the reply of the whole batch.
+    /// It is not sent if the reply is an error: the handler fails or panics, the call is cancelled or runs
+    /// out of time, or the result is too large. In a batch with a result that is too large, no call sends
+    /// its notifications. Call this method before the handler returns; later there is nothing to follow.
+    ///
+    /// The handler of a notification has no reply, so there it is the same as [`notify`](Self::notify).
+    /// Over HTTP it fails with [`CallError::CannotCallBack`], because the response ends the exchange.
+    ///
+    /// ```
+    /// # use antiphon::{Context, Router};
+    /// let router = Router::new().method("open", |(path,): (String,), cx: Context| async move {
+    ///     // The caller knows the path as open before it hears that the index is ready.
+    ///     cx.notify_after_reply("indexed", (path,)).await?;
+    ///     Ok(true)
+    /// });
+    /// ```
+    pub async fn notify_after_reply(
+        &self,
+        method: &str,
+        params: impl Serialize,
+    ) -> Result<(), CallError> {
+        if self.id().is_none() {
+            return self.notify(method, params).await;
+        }
+        let link = self.peer()?.link();
+        let message = encode_notification(method, &params)?;
+        link.room().await?;
+        self.0.after_reply.get_or_init(Box::default).push(message);
+        Ok(())
+    }
+
+    /// Runs a future as a task of the connection, outside the order of messages. Returns at once.
+    ///
+    /// A notification delays the messages behind it until its handler returns. Work that takes long, and
+    /// above all a call to the peer, belongs in a task. The task has no place in the order: messages that
+    /// arrived later may be handled before it continues.
+    ///
+    /// - It ends with the connection: the future is dropped at its next await. It does not end with the
+    ///   call that spawned it, also if that call is cancelled.
+    /// - A graceful shutdown, and the end of the peer's input, wait for it as for a running handler: for at
+    ///   most `shutdown_timeout`, and on `stdio:` after the end of stdin without a limit. Then it is dropped.
+    ///   So a task that runs until the connection ends delays a graceful shutdown.
+    /// - A panic is caught and logged. It has no effect on the connection.
+    /// - A connection runs at most [`Limits::in_flight`](crate::Limits::in_flight) tasks, counted apart from
+    ///   its requests. Beyond that the future is dropped, and the error is [`SpawnError::Full`].
+    ///
+    /// HTTP has no connection that a task could belong to: the error is [`SpawnError::NoConnection`]. There
+    /// notifications do not delay each other, so the handler can wait, or use `tokio::spawn`.
+    ///
+    /// ```
+    /// # use antiphon::{Context, Router};
+    /// let router = Router::new().notification("opened", |(path,): (String,), cx: Context| async move {
+    ///     let peer = cx.peer().cloned();
+    ///     let spawned = cx.spawn(async move {
+    ///         let Ok(peer) = peer else { return };
+    ///         if let Ok(indent) = peer.call::<u8>("configuration", ("indent", path)).await {
+    ///             println!("indent by {indent}");
+    ///         }
+    ///     });
+    ///     if let Err(error) = spawned {
+    ///         eprintln!("{error}");
+    ///     }
+    /// });
+    /// ```
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<(), SpawnError> {
+        let Origin::Peer(peer) = &self.0.origin else {
+            return Err(SpawnError::NoConnection(self.connection().transport));
+        };
+        let trace = current_trace::current();
+        let mut task = Box::pin(task);
+        // The calls of the task continue the trace of this call.
+        let traced = poll_fn(move |poller| {
+            let _trace = trace.as_ref().map(TraceGuard::enter);
+            task.as_mut().poll(poller)
+        });
+        peer.link().clone().spawn(Box::pin(traced))
     }
 
     /// Returns a token that is cancelled with the call: by the caller, if the
@@ -307,31 +302,46 @@ impl Context {
 
     /// Registers what must follow the reply of this call.
     pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
-        let _ = self.0.after_reply.set(waiting);
+        let _ = self.0.after_reply.get_or_init(Box::default).subscription.set(waiting);
+    }
+
+    /// Takes the notifications that follow the reply.
+    pub(crate) fn take_followers(&self) -> Vec<Bytes> {
+        self.0.after_reply.get().map_or_else(Vec::new, |followers| followers.take_messages())
     }
 
     /// Whether something must follow the reply.
+    #[inline]
     pub(crate) fn has_after_reply(&self) -> bool {
         self.0.after_reply.get().is_some()
     }
 
     /// The reply is an error.
     pub(crate) fn refused(&self) {
-        if let Some(waiting) = self.0.after_reply.get() {
+        let Some(followers) = self.0.after_reply.get() else { return };
+        followers.take_messages();
+        if let Some(waiting) = followers.subscription.get() {
             waiting.refused();
         }
     }
 
     /// The reply may have been replaced by an error, because its batch is too large.
     pub(crate) fn truncated(&self) {
-        if let Some(waiting) = self.0.after_reply.get() {
+        let Some(followers) = self.0.after_reply.get() else { return };
+        followers.take_messages();
+        if let Some(waiting) = followers.subscription.get() {
             waiting.truncated();
         }
     }
 
     /// The reply is queued.
     pub(crate) fn replied(&self) {
-        if let Some(waiting) = self.0.after_reply.get() {
+        let Some(followers) = self.0.after_reply.get() else { return };
+        let messages = followers.take_messages();
+        if let (false, Origin::Peer(peer)) = (messages.is_empty(), &self.0.origin) {
+            peer.link().send_after_reply(messages);
+        }
+        if let Some(waiting) = followers.subscription.get() {
             waiting.replied();
         }
     }
@@ -339,6 +349,14 @@ impl Context {
     pub(crate) fn cancel(&self) {
         self.cancellation().cancel();
     }
+}
+
+fn encode_notification(method: &str, params: &impl Serialize) -> Result<Bytes, CallError> {
+    let params = Params::encode(params).map_err(CallError::Encode)?;
+    let mut message = BytesMut::new();
+    Invocation::new(method, params).encode_head(&mut message);
+    message.extend_from_slice(b"}");
+    Ok(message.freeze())
 }
 
 impl fmt::Debug for Context {

@@ -1,0 +1,144 @@
+//! `Context::notify_after_reply`: a notification right behind the reply of a call.
+
+use std::future::IntoFuture;
+
+use antiphon::{CallError, Context, ErrorObject, Limits, Responder, Router};
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::support::{Raw, client, elsewhere, notification, request, serve, wires, within};
+
+/// Each method registers a notification `after` with its first param.
+fn following() -> Router {
+    let after = |cx: Context, n: u64| async move { cx.notify_after_reply("after", (n,)).await };
+    Router::new()
+        .method("at_once", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await?;
+            Ok(n)
+        })
+        .method("later", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await?;
+            elsewhere().await;
+            Ok(n)
+        })
+        .method("fails", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await?;
+            Err::<(), _>(ErrorObject::invalid_params())
+        })
+        .method("panics", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await?;
+            assert!(n == 0, "a handler panics on purpose");
+            Ok(())
+        })
+        .method("large", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await?;
+            Ok("x".repeat(1_000))
+        })
+        .notification("note", move |(n,): (u64,), cx: Context| async move {
+            after(cx, n).await.unwrap();
+        })
+}
+
+fn is_after(message: &Value, n: u64) -> bool {
+    message["method"] == "after" && message["params"][0] == n
+}
+
+#[tokio::test]
+async fn the_notification_follows_its_reply() {
+    let (mut raw, _served) = Raw::served(Limits::default(), following());
+    for method in ["at_once", "later"] {
+        raw.send(&request(7, method, "[3]")).await;
+        assert_eq!(raw.next().await["id"], 7);
+        assert!(is_after(&raw.next().await, 3));
+    }
+    raw.send(&notification("note", "[4]")).await;
+    assert!(is_after(&raw.next().await, 4));
+}
+
+#[tokio::test]
+async fn in_a_batch_the_notifications_follow_the_whole_reply() {
+    let (mut raw, _served) = Raw::served(Limits::default(), following());
+    let batch =
+        [request(1, "later", "[1]"), request(2, "fails", "[2]"), request(3, "at_once", "[3]")];
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    assert_eq!(raw.next().await.as_array().unwrap().len(), 3);
+    let mut heard = [raw.next().await, raw.next().await];
+    heard.sort_by_key(|message| message["params"][0].as_u64());
+    assert!(is_after(&heard[0], 1) && is_after(&heard[1], 3), "{heard:?}");
+}
+
+#[tokio::test]
+async fn an_error_is_followed_by_nothing() {
+    let limits = Limits { response_bytes: 500, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, following());
+    for method in ["fails", "panics", "large"] {
+        raw.send(&request(1, method, "[1]")).await;
+        assert!(raw.next().await["error"].is_object(), "{method}");
+        raw.send(&format!("[{}]", request(2, method, "[1]"))).await;
+        assert!(raw.next().await[0]["error"].is_object(), "{method}");
+        raw.send(&request(3, "at_once", "[2]")).await;
+        assert_eq!(raw.next().await["id"], 3, "{method}");
+        assert!(is_after(&raw.next().await, 2));
+    }
+}
+
+/// A raw peer on the in-process wire sees the order of a thousand pipelined replies.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_pipelined_replies_are_each_followed() {
+    for method in ["at_once", "later"] {
+        let (mut raw, _served) = Raw::served(Limits::default(), following());
+        for n in 0..1_000 {
+            raw.send(&request(n, method, &format!("[{n}]"))).await;
+        }
+        let mut replied = vec![false; 1_000];
+        let mut heard = 0;
+        while heard < 1_000 {
+            let message = raw.next().await;
+            match message["id"].as_u64() {
+                Some(id) => replied[usize::try_from(id).unwrap()] = true,
+                None => {
+                    let n = usize::try_from(message["params"][0].as_u64().unwrap()).unwrap();
+                    assert!(replied[n], "{method}: the notification {n} is before its reply");
+                    heard += 1;
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_notification_arrives_on_every_wire() {
+    for wire in wires() {
+        let address = serve(wire, Limits::default(), following()).await;
+        let (hear, mut heard) = mpsc::unbounded_channel();
+        let hearing = Router::new().notification("after", move |(n,): (u64,), _cx: Context| {
+            hear.send(n).unwrap();
+            async {}
+        });
+        let caller = client().handler(hearing).connect(&address).await.unwrap();
+        let calls = (0..1_000).map(|n| {
+            let method = if n % 2 == 0 { "at_once" } else { "later" };
+            caller.call::<u64>(method, (n,)).into_future()
+        });
+        for reply in within(join_all(calls)).await {
+            reply.unwrap();
+        }
+        let mut all = Vec::new();
+        for _ in 0..1_000 {
+            all.push(within(heard.recv()).await.unwrap());
+        }
+        all.sort_unstable();
+        assert!(all.into_iter().eq(0..1_000), "{wire}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_connection_it_fails() {
+    let router = Router::new().method("try", |(): (), cx: Context| async move {
+        let tried = cx.notify_after_reply("after", ()).await;
+        Ok(matches!(tried, Err(CallError::CannotCallBack(_))))
+    });
+    let reply = Responder::new(router).answer(request(1, "try", "[]")).await.unwrap();
+    assert!(reply.windows(13).any(|text| text == b"\"result\":true"), "{reply:?}");
+}
