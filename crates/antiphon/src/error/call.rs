@@ -86,7 +86,7 @@ pub enum CallError {
     Refused(Refused),
     /// A layer of this client rejected the call before it was sent.
     #[error("a layer rejected the call")]
-    Rejected(#[source] ErrorObject),
+    Rejected(#[source] Box<ErrorObject>),
     /// A layer of this client failed, before or after the call was sent.
     #[error("a layer failed the call")]
     Layer(#[source] Cause),
@@ -198,5 +198,16 @@ impl From<CallError> for ErrorObject {
                 Self::internal_error()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every reply is moved as a `Result` with this error.
+    #[test]
+    fn an_error_is_as_small_as_the_error_object_in_it() {
+        assert_eq!(size_of::<CallError>(), size_of::<ErrorObject>());
     }
 }

@@ -15,7 +15,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::error::{CloseReason, SpawnError};
+use crate::error::{CloseReason, ErrorChain, SpawnError};
 use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// The reason of a missing response, if there is no other.
@@ -105,7 +105,10 @@ impl Link for Shared {
         let (waiter, _) = oneshot::channel();
         match self.open(call, Waiter::Call(waiter)) {
             Ok(pending) => pending.forget(),
-            Err(error) => tracing::debug!(%error, method = %call.method, "the call was not sent"),
+            Err(error) => {
+                let error = ErrorChain(&error);
+                tracing::debug!(%error, method = %call.method, "the call was not sent");
+            }
         }
     }
 

@@ -23,6 +23,7 @@ use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::engine::{OnConnect, Settings};
+use crate::error::ErrorChain;
 use crate::peer::ConnectionRegistry;
 use crate::per_connection::PerConnection;
 use crate::service::Handler;
@@ -223,7 +224,7 @@ impl Server {
                 let ended = ended.unwrap_or_else(|panic| Err(io::Error::other(panic)));
                 // The error is returned when the others have ended, which may be never.
                 if let (Err(error), false) = (&ended, acceptors.is_empty()) {
-                    tracing::error!(%error, "an endpoint has failed; the others go on");
+                    tracing::error!(error = %ErrorChain(error), "an endpoint has failed; the others go on");
                 }
                 outcome = outcome.and(ended);
             }

@@ -21,6 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::call::exchange::missing_reply;
 use crate::call::{BatchEntry, CallError, Caller, Invocation};
+use crate::error::ErrorChain;
 
 type Reply = Result<RawJson, CallError>;
 
@@ -60,7 +61,7 @@ where
 /// The reply of a call. A notification has none, so an error of it goes to the log.
 fn call_reply((is_notification, reply): (bool, Reply)) -> Option<Reply> {
     if let (true, Err(error)) = (is_notification, &reply) {
-        tracing::debug!(%error, "a notification of a batch was not sent");
+        tracing::debug!(error = %ErrorChain(error), "a notification of a batch was not sent");
     }
     (!is_notification).then_some(reply)
 }

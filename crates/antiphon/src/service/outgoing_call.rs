@@ -92,7 +92,7 @@ impl LayerCall for OutgoingCall {
     }
 
     fn rejected(error: ErrorObject) -> CallError {
-        CallError::Rejected(error)
+        CallError::Rejected(Box::new(error))
     }
 
     fn timed_out(limit: Duration) -> CallError {
@@ -105,7 +105,8 @@ impl LayerCall for OutgoingCall {
 
     fn error_code(error: &CallError) -> Code {
         match error {
-            CallError::Rpc(error) | CallError::Rejected(error) => error.code,
+            CallError::Rpc(error) => error.code,
+            CallError::Rejected(error) => error.code,
             CallError::TimedOut(_) => Code::TIMED_OUT,
             CallError::Layer(error) => {
                 error.downcast_ref().map_or(Code::INTERNAL_ERROR, |error: &ErrorObject| error.code)

@@ -162,7 +162,7 @@ fn every_error_speaks_of_its_own_level() {
         CallError::Protocol("no id".into()),
         CallError::OverLimit("9 bytes".into()),
         CallError::Transport(Cause::new(refused())),
-        CallError::Rejected(antiphon::ErrorObject::unauthorized()),
+        CallError::Rejected(antiphon::ErrorObject::unauthorized().into()),
         CallError::Rpc(antiphon::ErrorObject::internal_error()),
     ] {
         reasons_appear_once(&error);
