@@ -125,6 +125,17 @@ pub enum Payload {
 }
 
 /// An entry that is not a valid message.
+///
+/// ```
+/// use antiphon_core::{ErrorObject, Id, Intent, Invalid};
+///
+/// let invalid = Invalid {
+///     id: Id::Null,
+///     error: ErrorObject::new(-32600, "no method"),
+///     intent: Intent::Request,
+/// };
+/// assert!(!invalid.is_over_limit());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// The id if it could be read, or null.

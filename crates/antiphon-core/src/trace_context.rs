@@ -42,6 +42,10 @@ pub struct TraceContext {
 }
 
 /// Displays bytes in lower-case hexadecimal.
+///
+/// ```
+/// assert_eq!(antiphon_core::Hex([1, 255]).to_string(), "01ff");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hex<const N: usize>(pub [u8; N]);
 

@@ -29,6 +29,14 @@ pub struct Connection {
 
 impl Connection {
     /// Creates the facts of a connection of which only the transport is known.
+    ///
+    /// ```
+    /// use antiphon::Connection;
+    ///
+    /// let mut connection = Connection::new("custom");
+    /// connection.remote = Some(([127, 0, 0, 1], 4000).into());
+    /// assert_eq!(connection.path(), None);
+    /// ```
     pub fn new(transport: &'static str) -> Self {
         let head = HttpHead::Absent;
         let (id, session) = (ConnectionId::default(), OnceLock::new());

@@ -74,11 +74,11 @@ pub use panic::CatchPanic;
 pub use policy::PolicyService;
 pub use rate::{Quota, RateLimit};
 pub use timeout::Timeout;
-pub use trace::{Trace, carry};
+pub use trace::{Trace, TracedFuture, carry};
 
 pub use crate::error::BoxError;
 pub use crate::identity::Identity;
 pub use crate::service::{
-    CallService, CallerService, HandlerService, IncomingCall, LayerCall, Layered, OutgoingCall,
-    OutgoingService, ReadyCall,
+    CallService, CallerService, HandlerFuture, HandlerService, IncomingCall, LayerCall, Layered,
+    OutgoingCall, OutgoingService, ReadyCall,
 };

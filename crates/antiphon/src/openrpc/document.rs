@@ -175,6 +175,15 @@ pub struct Components {
 
 impl Document {
     /// Parses a document. References to its own components are resolved, except inside schemas.
+    ///
+    /// ```
+    /// use antiphon::openrpc::Document;
+    ///
+    /// let text = r#"{"openrpc": "1.3.2", "info": {"title": "Clock", "version": "1.0.0"}, "methods": []}"#;
+    /// let document = Document::parse(text)?;
+    /// assert_eq!(document.info.title, "Clock");
+    /// # Ok::<(), antiphon::openrpc::DocumentError>(())
+    /// ```
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
         references::resolve_all(&mut value).map_err(DocumentError::Reference)?;

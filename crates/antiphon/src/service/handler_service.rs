@@ -67,7 +67,9 @@ impl fmt::Debug for HandlerService {
 }
 
 /// The future of a handler, without a second allocation.
-pub enum HandlerFuture {
+pub struct HandlerFuture(HandlerFutureKind);
+
+enum HandlerFutureKind {
     /// Returns the outcome of a request.
     Call(BoxFuture<'static, Outcome>),
     /// Returns null when a notification is handled.
@@ -77,10 +79,10 @@ pub enum HandlerFuture {
 impl HandlerFuture {
     #[inline]
     fn new(handler: &dyn Handler, call: Invocation, cx: Context) -> Self {
-        match cx.id() {
-            Some(_) => Self::Call(handler.call(call, cx)),
-            None => Self::Notification(handler.notify(call, cx)),
-        }
+        Self(match cx.id() {
+            Some(_) => HandlerFutureKind::Call(handler.call(call, cx)),
+            None => HandlerFutureKind::Notification(handler.notify(call, cx)),
+        })
     }
 }
 
@@ -88,9 +90,11 @@ impl Future for HandlerFuture {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<Outcome> {
-        match &mut *self {
-            Self::Call(call) => call.as_mut().poll(poller),
-            Self::Notification(done) => done.as_mut().poll(poller).map(|()| Ok(RawJson::NULL)),
+        match &mut self.0 {
+            HandlerFutureKind::Call(call) => call.as_mut().poll(poller),
+            HandlerFutureKind::Notification(done) => {
+                done.as_mut().poll(poller).map(|()| Ok(RawJson::NULL))
+            }
         }
     }
 }

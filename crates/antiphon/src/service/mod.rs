@@ -17,7 +17,7 @@ mod ready_call;
 pub(crate) use caller_service::LayeredCaller;
 pub use caller_service::{CallerService, OutgoingService};
 pub use handler::Handler;
-pub use handler_service::{HandlerService, Layered};
+pub use handler_service::{HandlerFuture, HandlerService, Layered};
 pub use incoming_call::IncomingCall;
 pub use layer_call::{CallService, LayerCall};
 pub use outgoing_call::OutgoingCall;

@@ -19,6 +19,12 @@ use self::head::{FrameHead, SizedFrameHead};
 use super::reserve_hint;
 
 /// The role of this end of the connection. A client masks the frames it sends, a server does not (5.1).
+///
+/// ```
+/// use antiphon_core::framing::websocket::{Role, WebSocketDeframer};
+///
+/// let deframer = WebSocketDeframer::new(Role::Client, 1024);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Accepts masked frames only.

@@ -14,6 +14,12 @@ use super::refusal::HttpRefusal;
 use super::rules::RuleHeaders;
 
 /// Which Hosts and Origins are served.
+///
+/// ```
+/// use antiphon::transport::http::Guard;
+///
+/// let guard = Guard::new().allow_host("rpc.example").allow_origin("https://app.example");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     loopback_only: bool,

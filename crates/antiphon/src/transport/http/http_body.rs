@@ -17,6 +17,12 @@ use crate::layer::BoxError;
 use crate::same_type::same_type;
 
 /// The body of an HTTP request or response: bytes, a stream of events, or any other body.
+///
+/// ```
+/// use antiphon::transport::http::HttpBody;
+///
+/// let response = http::Response::new(HttpBody::from("not here"));
+/// ```
 #[derive(Default)]
 pub struct HttpBody(BodyKind);
 

@@ -118,6 +118,13 @@ pub enum MessageDecision {
 ///
 /// The response is a stream from the first notification on. Without any notification, it is the one
 /// of [`HttpPolicy::respond`].
+///
+/// ```
+/// use antiphon::transport::http::EventStreamOptions;
+/// use std::time::Duration;
+///
+/// let options = EventStreamOptions::new().keep_alive(Duration::from_secs(15));
+/// ```
 #[derive(Clone)]
 pub struct EventStreamOptions {
     pub(super) capacity: usize,
