@@ -3,7 +3,7 @@
 //! `cargo run -p antiphon --features full --example tls`
 
 use antiphon::transport::tls::{TlsClient, TlsServer};
-use antiphon::{Client, Context, Router, Server};
+use antiphon::{Client, Context, ErrorChain, Router, Server};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // A client that does not trust the certificate cannot connect.
     if let Err(error) = Client::connect(&https).await?.call::<String>("whereami", ()).await {
-        println!("without that root: {error}");
+        println!("without that root: {}", ErrorChain(&error));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 #![doc = include_str!("../docs/crate.md")]
-// Code for some transports is unused without their features. The full build checks for unused code.
-#![cfg_attr(not(feature = "full"), allow(unused))]
+// Shows the feature that an item needs. Unstable, so only documentation builds turn it on.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "macros")]
 #[doc(hidden)]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -63,4 +64,24 @@ fn each_file_that_the_document_names_exists() {
     for file in files {
         assert!(source(file).exists(), "{file}");
     }
+}
+
+/// The features of the manifest, in the table of the crate's documentation.
+#[test]
+fn the_table_of_features_is_complete() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let (_, features) = manifest.split_once("[features]\n").unwrap();
+    let (features, _) = features.split_once("\n[").unwrap();
+    let lines = features.lines().filter(|line| !line.starts_with('#'));
+    let names: BTreeSet<&str> = lines
+        .filter_map(|line| Some(line.split_once(" = ")?.0))
+        .filter(|n| *n != "default")
+        .collect();
+
+    let docs = fs::read_to_string(root.join("docs/crate.md")).unwrap();
+    let (_, table) = docs.split_once("# Features\n").unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let documented: BTreeSet<&str> = rows.map(|(name, _)| name).collect();
+    assert_eq!(names, documented);
 }

@@ -16,12 +16,17 @@ use crate::call::Caller;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, EndpointError};
+#[cfg(feature = "memory")]
 use crate::engine::Settings;
-use crate::peer::{self, ConnectionConfig, Wire};
+use crate::peer::Wire;
+#[cfg(feature = "memory")]
+use crate::peer::{self, ConnectionConfig};
 use crate::service::Handler;
 use crate::service::{CallerService, LayeredCaller, OutgoingService};
 use crate::tap::{Tap, Taps};
-use crate::transport::{self, Transport};
+#[cfg(any(feature = "http", feature = "memory", feature = "tls"))]
+use crate::transport;
+use crate::transport::Transport;
 
 /// The settings of a client. [`connect`](Self::connect) opens the connection.
 ///

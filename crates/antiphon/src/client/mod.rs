@@ -19,6 +19,7 @@ use tower_layer::Layer;
 use crate::call::{Batch, Call, CallError, Caller, Invocation, NamePrefix, Peer, Stop, Subscribe};
 use crate::context::Context;
 use crate::endpoint::{Endpoint, EndpointError};
+#[cfg(feature = "memory")]
 use crate::service::Handler;
 use crate::service::{CallerService, OutgoingService};
 use crate::subscription::Topic;

@@ -4,12 +4,16 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::{Client, ClientBuilder, OpenConnection, OwnedConnection};
+#[cfg(all(feature = "unix", unix))]
 use crate::connection::Connection;
 use crate::endpoint::{Endpoint, without_feature};
 use crate::engine::Settings;
 use crate::peer::{self, ConnectionConfig, Wire};
+#[cfg(any(feature = "tcp", feature = "child", feature = "memory"))]
+use crate::transport;
+use crate::transport::Transport;
+#[cfg(any(feature = "tcp", all(feature = "unix", unix)))]
 use crate::transport::stream::FramedStream;
-use crate::transport::{self, Transport};
 
 impl ClientBuilder {
     pub(super) async fn open(self, endpoint: &Endpoint) -> io::Result<Client> {
@@ -17,7 +21,13 @@ impl ClientBuilder {
             #[cfg(not(feature = "tls"))]
             secure if secure.is_secure() => Err(without_feature(secure)),
             #[cfg(feature = "http")]
-            Endpoint::Http { authority, path, secure } => {
+            Endpoint::Http {
+                authority,
+                path,
+                #[cfg(feature = "tls")]
+                secure,
+                ..
+            } => {
                 let settings = transport::http::client::HttpClientSettings {
                     headers: &self.headers,
                     limits: &self.limits,
@@ -119,4 +129,5 @@ impl ClientBuilder {
     }
 }
 
+#[cfg(any(feature = "tcp", all(feature = "unix", unix), feature = "child"))]
 const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;

@@ -23,7 +23,9 @@ use crate::identity::Identity;
 
 pub(crate) use followers::AfterReply;
 use followers::Followers;
-pub(crate) use origin::{Origin, WayBack};
+pub(crate) use origin::Origin;
+#[cfg(feature = "http")]
+pub(crate) use origin::WayBack;
 
 /// The context of a call: its id, its connection, its peer, and the values that layers have added. Cheap
 /// to clone.

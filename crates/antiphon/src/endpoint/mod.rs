@@ -132,6 +132,7 @@ pub(crate) fn web_port(secure: bool) -> u16 {
 
 impl Authority {
     /// `host:port`, with this port by default.
+    #[cfg(feature = "tcp")]
     pub(crate) fn with_default_port(&self, port: u16) -> String {
         let port = self.port.unwrap_or(port);
         Self { host: self.host.clone(), port: Some(port) }.to_string()

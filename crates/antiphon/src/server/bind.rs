@@ -7,13 +7,21 @@ use futures_core::Stream;
 use futures_util::StreamExt as _;
 
 use super::Server;
-use super::listener::{Accept, Connected, Listener, Protocol, Source, SourceKind};
+#[cfg(any(feature = "tcp", all(feature = "unix", unix)))]
+use super::listener::SourceKind;
+use super::listener::{Accept, Connected, Listener, Protocol, Source};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
-use crate::endpoint::{Authority, Endpoint, EndpointError, web_port, without_feature};
+#[cfg(feature = "tcp")]
+use crate::endpoint::Authority;
+#[cfg(feature = "http")]
+use crate::endpoint::web_port;
+use crate::endpoint::{Endpoint, EndpointError, without_feature};
 use crate::peer::Wire;
 use crate::tap::Taps;
-use crate::transport::{self, Transport};
+#[cfg(any(feature = "http", feature = "unix", feature = "stdio", feature = "memory"))]
+use crate::transport;
+use crate::transport::Transport;
 
 impl Server {
     /// Binds an [`Endpoint`], or the text of one. Port 0 picks a free port;
@@ -164,34 +172,36 @@ fn connected(transport: impl Transport, facts: Connection) -> Connected {
 
 /// Binds an endpoint. Returns it with the port that the system has assigned.
 async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
-    let listener = match endpoint {
+    match endpoint {
         #[cfg(feature = "http")]
         Endpoint::Http { authority, secure, .. } | Endpoint::Ws { authority, secure, .. } => {
-            return bind_tcp(endpoint, authority, web_port(*secure)).await;
+            bind_tcp(endpoint, authority, web_port(*secure)).await
         }
         #[cfg(feature = "tcp")]
-        Endpoint::Tcp { authority, .. } => return bind_tcp(endpoint, authority, 0).await,
+        Endpoint::Tcp { authority, .. } => bind_tcp(endpoint, authority, 0).await,
         #[cfg(all(feature = "unix", unix))]
         Endpoint::Unix { path, .. } => {
             let socket = transport::unix::listen(path).await?;
-            Listener::Streams(SourceKind::Unix(socket), protocol(endpoint)?)
+            let listener = Listener::Streams(SourceKind::Unix(socket), protocol(endpoint)?);
+            Ok((Some(endpoint.clone()), listener))
         }
         #[cfg(feature = "stdio")]
         Endpoint::Stdio { framing } => {
             let framing = *framing;
-            Listener::Single(Box::new(move |service| {
+            let listener = Listener::Single(Box::new(move |service| {
                 let wire = transport::stdio::wire(framing, &service.settings.limits);
                 service.serve_single(wire)
-            }))
+            }));
+            Ok((Some(endpoint.clone()), listener))
         }
         #[cfg(feature = "memory")]
         Endpoint::Memory { name } => {
             let taken = || io::Error::new(io::ErrorKind::AddrInUse, "the name is already in use");
-            Listener::Memory(transport::memory::MemoryListener::bind(name).ok_or_else(taken)?)
+            let listener = transport::memory::MemoryListener::bind(name).ok_or_else(taken)?;
+            Ok((Some(endpoint.clone()), Listener::Memory(listener)))
         }
-        other => return Err(not_listened_on(other)),
-    };
-    Ok((Some(endpoint.clone()), listener))
+        other => Err(not_listened_on(other)),
+    }
 }
 
 #[cfg(feature = "tcp")]

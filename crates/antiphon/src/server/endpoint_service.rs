@@ -4,6 +4,7 @@
 //! delays neither the accept loop nor a shutdown.
 
 use std::io;
+#[cfg(feature = "tcp")]
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -11,8 +11,12 @@ use antiphon_core::framing::Framing;
 use futures_core::Stream;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+#[cfg(all(unix, any(feature = "tcp", feature = "unix")))]
+use std::os::fd::AsFd as _;
+
 use super::wire_service::WireService;
 use crate::BoxFuture;
+#[cfg(any(feature = "memory", all(feature = "unix", unix)))]
 use crate::transport;
 
 /// A listener that accepts byte streams.
@@ -122,6 +126,7 @@ pub(super) trait AcceptBoxed: Send {
         cx: &mut Poller<'_>,
     ) -> Poll<io::Result<(BoxedStream, Option<SocketAddr>)>>;
 
+    #[cfg(feature = "http")]
     fn local_addr(&self) -> Option<SocketAddr>;
 }
 
@@ -136,6 +141,7 @@ impl<A: Accept> AcceptBoxed for Boxed<A> {
         accepted.map_ok(|(stream, remote)| (Box::new(stream) as BoxedStream, remote))
     }
 
+    #[cfg(feature = "http")]
     fn local_addr(&self) -> Option<SocketAddr> {
         self.0.local_addr()
     }
@@ -145,6 +151,10 @@ impl<A: Accept> AcceptBoxed for Boxed<A> {
 #[derive(Clone, Debug)]
 pub(super) enum Protocol {
     /// Framed messages. Without a framing, it is detected from the first bytes of the client.
+    #[cfg_attr(
+        not(any(feature = "tcp", feature = "unix")),
+        allow(dead_code, reason = "without sockets, no endpoint has a byte stream")
+    )]
     Framed(Option<Framing>),
     /// HTTP under this path, and WebSockets if the feature is enabled.
     #[cfg(feature = "http")]
@@ -168,9 +178,8 @@ pub(super) type Connected =
 
 impl Listener {
     /// A second listener on the same socket, for another thread; `None` if it cannot be shared.
-    #[cfg(unix)]
+    #[cfg(all(unix, any(feature = "tcp", feature = "unix")))]
     pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
-        use std::os::fd::AsFd as _;
         let Self::Streams(source, protocol) = self else { return None };
         let copy = |socket: std::os::fd::BorrowedFd<'_>| socket.try_clone_to_owned();
         match source {
@@ -187,7 +196,7 @@ impl Listener {
         }
     }
 
-    #[cfg(not(unix))]
+    #[cfg(not(all(unix, any(feature = "tcp", feature = "unix"))))]
     pub(super) fn share(&self) -> Option<io::Result<SharedListener>> {
         None
     }

@@ -28,6 +28,7 @@ use crate::peer::ConnectionRegistry;
 use crate::per_connection::PerConnection;
 use crate::service::Handler;
 use crate::tap::{Tap, Taps};
+#[cfg(any(feature = "http", feature = "tls"))]
 use crate::transport;
 
 pub use bind::BindError;

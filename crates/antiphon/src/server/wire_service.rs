@@ -16,9 +16,11 @@ use crate::peer::{
     ConnectionConfig, ConnectionPermit, ConnectionRegistry, RegisteredPeer, Wire, connect,
 };
 use crate::service::Handler;
+#[cfg(any(feature = "http", feature = "tls"))]
+use crate::transport;
+use crate::transport::Transport;
 #[cfg(feature = "http")]
 use crate::transport::http::HttpService;
-use crate::transport::{self, Transport};
 
 /// The handler and the settings of a server, shared by all its endpoints and threads.
 #[derive(Clone)]
