@@ -15,6 +15,7 @@ mod auth;
 mod backpressure;
 mod batches;
 mod callbacks;
+mod caller_vanishes;
 mod calling;
 mod cancellation;
 mod client;
