@@ -17,7 +17,9 @@ use crate::BoxFuture;
 
 /// A typed call that is sent when it is awaited.
 ///
-/// Dropping it, or the future made from it, abandons the call.
+/// Dropping it, or the future made from it, abandons the call. Over HTTP this cancels the handler of the
+/// peer. On a connection it does so if the [`Dialect`](crate::Dialect) has a cancellation. Otherwise the
+/// handler runs on, and its response is ignored. A timeout has the same effect.
 ///
 /// ```
 /// use antiphon::{CallError, Client};

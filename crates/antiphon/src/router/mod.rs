@@ -102,6 +102,10 @@ impl Router {
     /// let router = Router::new().method("divide", divide);
     /// ```
     ///
+    /// # Cancel safety
+    /// The future can be dropped at any await point, for example when the caller goes away; see
+    /// [`Handler`](crate::Handler). Use `tokio::spawn` for work that must finish.
+    ///
     /// # Panics
     /// Panics if the method is already registered.
     #[must_use]

@@ -39,6 +39,10 @@ use crate::context::Context;
 /// assert_eq!(client.call::<String>("hello", ()).await?, "hello");
 /// # Ok(()) }
 /// ```
+///
+/// # Cancel safety
+/// The future of a handler can be dropped at any await point: when its caller goes away or cancels the
+/// call, at a timeout, or at a shutdown. Use `tokio::spawn` for work that must finish.
 pub trait Handler: Send + Sync + 'static {
     /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;

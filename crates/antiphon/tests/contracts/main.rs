@@ -17,6 +17,7 @@ mod backpressure;
 mod batches;
 mod call_errors;
 mod callbacks;
+mod caller_vanishes;
 mod calling;
 mod cancellation;
 mod client;
