@@ -200,16 +200,30 @@ mod serving {
         (child, line.unwrap_or_else(|| panic!("{name} ends without a word")))
     }
 
+    /// Stops a program as Ctrl-C does.
+    #[cfg(feature = "axum")]
+    async fn interrupt(child: &Child) {
+        let id = child.id().unwrap().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().await;
+        assert!(sent.unwrap().success());
+    }
+
+    #[cfg(feature = "axum")]
     #[tokio::test]
     async fn an_axum_application_serves_its_path_by_post_and_by_websocket() {
         let (mut child, line) = start("axum", &["127.0.0.1:0"]).await;
         let http = line.strip_prefix("JSON-RPC is at ").unwrap();
-        for address in [http.to_owned(), http.replacen("http", "ws", 1)] {
-            let client = Client::connect(&address).await.unwrap();
+        let http: antiphon::Endpoint = http.parse().unwrap();
+        for endpoint in [http.as_ws(), http.clone()] {
+            let client = Client::connect(endpoint).await.unwrap();
             let greeting = client.call::<String>("greet", ("Ada",)).timeout(PATIENCE).await;
-            assert_eq!(greeting.unwrap(), "hello, Ada");
+            assert_eq!(greeting.unwrap(), "hello, Ada from 127.0.0.1");
         }
-        child.kill().await.unwrap();
+        let open = Client::connect(http.as_ws()).await.unwrap();
+        interrupt(&child).await;
+        timeout(PATIENCE, open.peer().unwrap().closed()).await.expect("the WebSocket ends");
+        let ended = timeout(PATIENCE, child.wait()).await.expect("the application ends");
+        assert!(ended.unwrap().success());
     }
 
     #[cfg(all(feature = "child", feature = "stdio"))]

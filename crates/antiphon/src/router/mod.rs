@@ -104,7 +104,7 @@ impl Router {
     ///
     /// # Cancel safety
     /// The future can be dropped at any await point, for example when the caller goes away; see
-    /// [`Handler`](crate::Handler). Use `tokio::spawn` for work that must finish.
+    /// [`Handler`](crate::Handler). Use [`Context::spawn`] or `tokio::spawn` for work that must finish.
     ///
     /// # Panics
     /// Panics if the method is already registered.

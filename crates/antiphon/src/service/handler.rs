@@ -42,7 +42,8 @@ use crate::context::Context;
 ///
 /// # Cancel safety
 /// The future of a handler can be dropped at any await point: when its caller goes away or cancels the
-/// call, at a timeout, or at a shutdown. Use `tokio::spawn` for work that must finish.
+/// call, at a timeout, or at a shutdown. [`Context::spawn`] keeps work running until the connection ends, and
+/// `tokio::spawn` beyond that.
 pub trait Handler: Send + Sync + 'static {
     /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;

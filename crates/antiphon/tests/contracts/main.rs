@@ -31,6 +31,8 @@ mod http_client_connections;
 mod http_client_responses;
 #[cfg(feature = "http")]
 mod http_policy;
+#[cfg(feature = "http")]
+mod inside_axum;
 #[cfg(feature = "ws")]
 mod keep_alive;
 mod layer_functions;

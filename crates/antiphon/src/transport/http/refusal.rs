@@ -40,7 +40,7 @@ pub enum HttpRefusal {
     BodyIncomplete,
     /// The server has too many connections (503).
     TooManyConnections,
-    /// The server shuts down and did not finish the request in time (503).
+    /// The server shuts down: it accepts no more requests, or did not finish this one in time (503).
     ShuttingDown,
     /// `on_connect`, a layer, the fallback or the policy failed (500).
     Failed,

@@ -54,7 +54,7 @@ impl Remote {
         extensions: Extensions,
     ) -> Connection {
         let remote = match self.source {
-            RequestSource::Program => None,
+            RequestSource::Program => remote_of_axum(&extensions),
             RequestSource::Listener(remote) => remote,
         };
         let (id, session) = (ConnectionId::default(), OnceLock::new());
@@ -66,6 +66,18 @@ impl Remote {
         }
         connection
     }
+}
+
+/// The address that axum adds to a request, where the application asks for it.
+#[cfg(feature = "axum")]
+fn remote_of_axum(extensions: &Extensions) -> Option<SocketAddr> {
+    let axum::extract::ConnectInfo(remote) = extensions.get()?;
+    Some(*remote)
+}
+
+#[cfg(not(feature = "axum"))]
+fn remote_of_axum(_: &Extensions) -> Option<SocketAddr> {
+    None
 }
 
 /// Adds the facts of TLS. Apart, so that `connection` is inlined and the facts are built in place.

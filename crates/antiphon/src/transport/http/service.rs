@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::Limits;
@@ -27,6 +28,7 @@ use super::response::{self, HttpResponse};
 use super::rules::RuleHeaders;
 use super::settings::{HttpSettings, TextPage};
 use crate::BoxFuture;
+use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::engine::{Dispatcher, Settings};
 use crate::layer::BoxError;
@@ -50,6 +52,19 @@ use crate::service::Handler;
 /// axum::serve(tokio::net::TcpListener::bind("127.0.0.1:0").await?, app).await
 /// # }
 /// ```
+///
+/// # Shutdown
+/// The graceful shutdown of the application does not include WebSockets: once upgraded, a connection
+/// belongs to the service. [`shutdown`](Self::shutdown) ends them.
+///
+/// # Remote addresses
+/// The application accepts the connections, so the service does not see their addresses. With the
+/// feature `axum`, it takes the address from axum's `ConnectInfo<SocketAddr>`, which
+/// `into_make_service_with_connect_info` adds to each request. In any other application,
+/// [`on_connect`](Self::on_connect) sets [`Connection::remote`].
+///
+/// Without an address, all requests by POST that have no identity look alike:
+/// [`RateLimit`](crate::layer::RateLimit) counts them as one caller.
 #[derive(Clone)]
 pub struct HttpService {
     pub(super) state: Arc<ServiceState>,
@@ -66,6 +81,10 @@ pub(super) struct ServiceState {
     pub(super) websocket_only: bool,
     /// The registry that ends WebSockets at shutdown.
     pub(super) peers: Option<ConnectionRegistry>,
+    /// Another server accepts the connections, so a shutdown must wait for requests too.
+    is_mounted: bool,
+    /// A mounted service shuts down.
+    is_stopping: AtomicBool,
 }
 
 /// The part of the service that takes a request, by its head.
@@ -87,7 +106,12 @@ impl HttpService {
 
     /// A service with these limits.
     pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
-        Self::build(Arc::new(handler), Arc::new(Settings::new(limits)), HttpSettings::default())
+        // The server around this service limits the connections.
+        let peers = ConnectionRegistry::new(usize::MAX);
+        let settings = Arc::new(Settings::new(limits));
+        Self::build(Arc::new(handler), settings, HttpSettings::default())
+            .among(peers)
+            .change(|state| state.is_mounted = true)
     }
 
     pub(crate) fn build(
@@ -101,6 +125,8 @@ impl HttpService {
             path: None,
             websocket_only: false,
             peers: None,
+            is_mounted: false,
+            is_stopping: AtomicBool::new(false),
         };
         Self { state: Arc::new(state), remote: Remote::default(), activity: Arc::default() }
     }
@@ -119,6 +145,58 @@ impl HttpService {
                 settings.dialect = dialect.clone().unless_plain();
             }
         })
+    }
+
+    /// Runs a closure for each WebSocket and each request before it is served, as
+    /// [`Server::on_connect`](crate::Server::on_connect) does. It can set the remote address and attach
+    /// extensions.
+    ///
+    /// ```
+    /// use std::net::SocketAddr;
+    /// use antiphon::{Router, transport::http::HttpService};
+    ///
+    /// // A reverse proxy in front of this application sets the header.
+    /// let service = HttpService::new(Router::new()).on_connect(|connection| {
+    ///     let address = connection.headers().get("x-client-address");
+    ///     let address = address.and_then(|value| value.to_str().ok()?.parse::<SocketAddr>().ok());
+    ///     connection.remote = address;
+    /// });
+    /// ```
+    #[must_use]
+    pub fn on_connect(self, complete: impl Fn(&mut Connection) + Send + Sync + 'static) -> Self {
+        self.change(|state| {
+            if let Some(settings) = Arc::get_mut(&mut state.dispatcher.settings) {
+                settings.on_connect = Some(Arc::new(complete));
+            }
+        })
+    }
+
+    /// Ends the service, and returns when it has ended: refuses new requests with status 503, waits for
+    /// running calls up to [`Limits::shutdown_timeout`], cancels the rest and closes the WebSockets.
+    ///
+    /// Await it in the signal of the application's graceful shutdown:
+    ///
+    /// ```no_run
+    /// use antiphon::{Router, transport::http::HttpService};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let rpc = HttpService::new(Router::new());
+    /// let app: axum::Router = axum::Router::new().route_service("/rpc", rpc.clone());
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let stop = async move {
+    ///     let _ = tokio::signal::ctrl_c().await;
+    ///     rpc.shutdown().await;
+    /// };
+    /// axum::serve(listener, app).with_graceful_shutdown(stop).await
+    /// # }
+    /// ```
+    ///
+    /// A service of a [`Server`](crate::Server) ends with its server.
+    pub async fn shutdown(&self) {
+        self.state.is_stopping.store(true, Ordering::Relaxed);
+        if let Some(peers) = &self.state.peers {
+            peers.shutdown(self.state.dispatcher.settings.limits.shutdown_timeout).await;
+        }
     }
 
     /// Serves a text by GET under this path. Hosts and Origins are checked there too; credentials are
@@ -200,6 +278,9 @@ impl ServiceState {
         headers: &RuleHeaders<'_>,
         remote: &Remote,
     ) -> Route {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Route::Refuse(HttpRefusal::ShuttingDown);
+        }
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
         if let Err(refusal) = headers
             .one_host(request.version(), is_required)
@@ -294,10 +375,14 @@ impl ServiceState {
         self.http.pages.iter().find(|page| page.path == request.uri().path())
     }
 
-    /// Ready when the shutdown timeout has passed.
+    /// Ready when the shutdown timeout has passed. The shutdown of a mounted service waits until this
+    /// future is dropped.
     pub(super) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
         let expiring = self.peers.as_ref().map(ConnectionRegistry::expiring);
+        let mounted = self.peers.as_ref().filter(|_| self.is_mounted);
+        let held = mounted.map(ConnectionRegistry::hold);
         async move {
+            let _held = held;
             match expiring {
                 Some(expiring) => expiring.cancelled_owned().await,
                 None => std::future::pending().await,

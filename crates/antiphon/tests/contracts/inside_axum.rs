@@ -1,0 +1,163 @@
+//! The HTTP service inside a real axum application: shutdown, remote addresses, rate limits.
+
+use std::future::IntoFuture as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use antiphon::layer::{Quota, RateLimit};
+use antiphon::transport::http::HttpService;
+use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::http::{JSON, post};
+use crate::support::{Holding, holding, request, within};
+
+/// An axum application that serves `/rpc`. It stops gracefully when `stop` is sent or dropped.
+struct App {
+    endpoint: Endpoint,
+    stop: oneshot::Sender<()>,
+    serving: JoinHandle<std::io::Result<()>>,
+}
+
+/// Starts the application on a free port.
+async fn serve(rpc: HttpService) -> App {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let app: axum::Router = axum::Router::new().route_service("/rpc", rpc.clone());
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let stopping = async move {
+        let _ = stopped.await;
+        rpc.shutdown().await;
+    };
+    let serving =
+        tokio::spawn(axum::serve(listener, app).with_graceful_shutdown(stopping).into_future());
+    let endpoint = format!("http://127.0.0.1:{port}/rpc").parse().unwrap();
+    App { endpoint, stop, serving }
+}
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn a_graceful_shutdown_finishes_the_calls_of_a_websocket_and_closes_it() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let App { endpoint, stop, serving } = serve(HttpService::new(router)).await;
+    let client = Client::connect(endpoint.as_ws()).await.unwrap();
+    let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    stop.send(()).unwrap();
+    // The service may accept calls until its shutdown is visible.
+    let refused = within(async {
+        loop {
+            match client.call::<String>("nowhere", ()).await {
+                Err(CallError::Rpc(error)) if error.code.0 == -32601 => {}
+                other => return other.unwrap_err(),
+            }
+        }
+    });
+    let refused = refused.await;
+    assert!(matches!(&refused, CallError::Rpc(error) if error.code.0 == -32009), "{refused}");
+    let late = Client::connect(endpoint.as_ws()).await.unwrap_err();
+    assert!(format!("{late:?}").contains("503"), "a new WebSocket is refused: {late:?}");
+    let late = Client::connect(&endpoint).await.unwrap();
+    let late = within(late.call::<String>("nowhere", ()).into_future()).await.unwrap_err();
+    assert!(format!("{late:?}").contains("shutting down"), "a new POST is refused: {late:?}");
+    assert!(!serving.is_finished(), "the shutdown waits for the call");
+    release.notify_one();
+    assert_eq!(within(held).await.unwrap().unwrap(), "held");
+    within(client.peer().unwrap().closed()).await;
+    within(serving).await.unwrap().unwrap();
+}
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn a_graceful_shutdown_over_its_timeout_cancels() {
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+    let app = serve(HttpService::with_limits(router, limits)).await;
+    let mut calls = Vec::new();
+    for endpoint in [app.endpoint.as_ws(), app.endpoint] {
+        let client = Client::connect(endpoint).await.unwrap();
+        let call = client.call::<String>("hold", ()).into_future();
+        calls.push(tokio::spawn(async move {
+            let _open = client;
+            call.await
+        }));
+        within(entered.recv()).await.unwrap();
+    }
+    app.stop.send(()).unwrap();
+    for call in calls {
+        let refused = within(call).await.unwrap().unwrap_err();
+        assert!(format!("{refused:?}").contains("shutting down"), "{refused:?}");
+        within(gone.recv()).await.unwrap();
+    }
+    within(app.serving).await.unwrap().unwrap();
+}
+
+/// A shutdown without any connection ends at once, and a second one too.
+#[tokio::test]
+async fn a_service_can_be_shut_down_twice() {
+    let service = HttpService::new(Router::new());
+    within(service.shutdown()).await;
+    within(service.clone().shutdown()).await;
+}
+
+/// The response to one call from this local address.
+async fn call_from(local: &str, endpoint: &Endpoint, method: &str) -> String {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(format!("{local}:0").parse().unwrap()).unwrap();
+    let server = endpoint.authority().unwrap().to_string().parse().unwrap();
+    let mut stream: TcpStream = within(socket.connect(server)).await.unwrap();
+    let path = endpoint.path().unwrap();
+    let message = post(path, JSON, &request(1, method, "[]")).replace("{host}", "localhost");
+    stream.write_all(message.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    within(stream.read_to_string(&mut response)).await.unwrap();
+    response
+}
+
+fn whereabouts() -> Router {
+    Router::new().method("remote", |(): (), cx: Context| async move {
+        Ok(cx.connection().remote.map(|remote| remote.ip().to_string()))
+    })
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn the_remote_address_is_the_one_that_axum_knows() {
+    let app = serve(HttpService::new(whereabouts())).await;
+    for local in ["127.0.0.1", "127.0.0.2"] {
+        let response = call_from(local, &app.endpoint, "remote").await;
+        assert!(response.contains(&format!("\"result\":\"{local}\"")), "{response}");
+    }
+    if cfg!(feature = "ws") {
+        let client = Client::connect(app.endpoint.as_ws()).await.unwrap();
+        let remote = within(client.call::<String>("remote", ()).into_future()).await;
+        assert_eq!(remote.unwrap(), "127.0.0.1");
+    }
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn each_address_has_its_own_rate_limit() {
+    let limit = RateLimit::new(Quota::new(1, Duration::from_secs(600)));
+    let app = serve(HttpService::new(whereabouts().layer(limit))).await;
+    let limited = format!("\"code\":{}", Code::RATE_LIMITED.0);
+    for local in ["127.0.0.1", "127.0.0.2"] {
+        let first = call_from(local, &app.endpoint, "remote").await;
+        assert!(first.contains("\"result\""), "{local} has a bucket of its own: {first}");
+        let second = call_from(local, &app.endpoint, "remote").await;
+        assert!(second.contains(&limited), "{local} has used its bucket: {second}");
+    }
+}
+
+#[tokio::test]
+async fn the_application_can_set_the_remote_address() {
+    let rpc = HttpService::new(whereabouts())
+        .on_connect(|connection| connection.remote = Some(([192, 0, 2, 7], 1).into()));
+    let app = serve(rpc).await;
+    let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(response.contains(r#""result":"192.0.2.7""#), "{response}");
+}
