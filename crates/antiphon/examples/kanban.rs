@@ -187,7 +187,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut changes = cards.changes().await?;
     let card = cards.add("write the guide".to_owned()).await?;
     println!("{} adds `{}`", card.owner, changes.next().await.ok_or("no change")??.title);
-    println!("refused: {}", cards.move_to(7, Column::Done).await.unwrap_err());
+    let refused = cards.move_to(7, Column::Done).await.expect_err("there is no such card");
+    println!("refused: {refused}");
 
     // The server restarts on the same port.
     stop.cancel();
@@ -199,7 +200,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let local = ArchiveClient::new(&Client::connect(&socket).await?);
     println!("archived over the Unix socket: {}", local.remove_done().await?);
     let stranger = CardsClient::new(&Client::connect(&http).await?);
-    println!("over HTTP without a token: {}", stranger.list(None).await.unwrap_err());
+    let refused = stranger.list(None).await.expect_err("a stranger has no token");
+    println!("over HTTP without a token: {refused}");
     stop.cancel();
     Ok(task.await??)
 }
@@ -210,9 +212,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_card_moves_through_the_columns() {
-        let cards = CardsClient::new(&Client::in_process(Cards::into_router(Board::new())));
-        let error = cards.add(" ".to_owned()).await.unwrap_err();
-        assert_eq!(error.as_error(), Some(BoardError::EmptyTitle));
+        let cards = CardsClient::in_process(Board::new());
+        let refused = cards.add(" ".to_owned()).await.unwrap_err();
+        assert_eq!(refused.as_error(), Some(BoardError::EmptyTitle));
         let card = cards.add("test".to_owned()).await.unwrap();
         cards.move_to(card.id, Column::Doing).await.unwrap();
         assert_eq!(cards.list(Some(Column::Doing)).await.unwrap()[0].title, "test");

@@ -117,7 +117,7 @@ impl Router {
     /// let mut rows = Client::in_process(router).subscribe::<i64>("rows", ()).await?;
     /// assert_eq!((rows.next().await.unwrap()?, rows.next().await.unwrap()?), (1, 2));
     /// let error = rows.next().await.unwrap().unwrap_err();
-    /// assert!(error.to_string().contains("the table is gone"));
+    /// assert_eq!(error.as_error::<ErrorObject>().unwrap().message, "the table is gone");
     /// # Ok(()) }
     /// ```
     ///
