@@ -136,10 +136,8 @@ impl Cards for Board {
 
 impl Archive for Board {
     fn remove_done(&self) -> Result<usize, BoardError> {
-        let mut cards = self.cards();
-        let before = cards.len();
-        cards.retain(|card| card.column != Column::Done);
-        Ok(before - cards.len())
+        let is_done = |card: &mut Card| card.column == Column::Done;
+        Ok(self.cards().extract_if(.., is_done).count())
     }
 }
 
