@@ -2,6 +2,7 @@
 //!
 //! Each macro has two phases. Parsing (`contract/`, `rpc_error/`) checks the input, and reports every
 //! compile error at the user's code. Generation never fails; each generated item has a file of its own.
+//! For a refused input, `refused.rs` generates what the rest of the code uses.
 //! The run-time behaviour is in `antiphon`: the generated code only contains the names and types of a
 //! contract.
 
@@ -11,6 +12,7 @@ mod contract;
 mod describe;
 mod deserialize;
 mod for_arc;
+mod refused;
 mod rpc_error;
 mod serialize;
 mod server;
@@ -29,7 +31,7 @@ pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
             let client = client::write(&contract);
             quote!(#server #client).into()
         }
-        Err(invalid) => invalid.into_tokens().into(),
+        Err(refused) => refused.into(),
     }
 }
 
@@ -38,5 +40,5 @@ pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
 /// `antiphon::RpcError` documents the options.
 #[proc_macro_derive(RpcError, attributes(rpc))]
 pub fn rpc_error(item: TokenStream) -> TokenStream {
-    rpc_error::derive(item.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+    rpc_error::derive(item.into()).into()
 }

@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Error, Expr, FnArg, Ident, LitStr, Pat, PatType, Receiver, Result, Signature, Type};
 
 use super::options::Options;
-use super::{docs, return_type};
+use super::{borrowed, docs, return_type};
 use crate::attribute;
 
 const KNOWN: &str = "`name`, `default`";
@@ -104,7 +104,10 @@ fn check_distinct_names(arguments: &[Argument]) -> Result<()> {
     let params: Vec<_> = arguments.iter().filter_map(Argument::param).collect();
     for (index, param) in params.iter().enumerate() {
         if params[..index].iter().any(|other| other.name.value() == param.name.value()) {
-            let text = format!("another param is already named `{}`", param.name.value());
+            let text = format!(
+                "another param is already named `{}`: choose another name",
+                param.name.value()
+            );
             return Err(Error::new(param.name.span(), text));
         }
     }
@@ -217,7 +220,14 @@ fn owned(ty: &Type) -> Result<()> {
             ty,
             "a param is read from the wire, so it must be owned: use `String` for `&str`, `Vec<T>` for `&[T]`",
         )),
-        Type::ImplTrait(_) => Err(Error::new_spanned(ty, "a param must have a concrete type")),
-        _ => Ok(()),
+        Type::ImplTrait(_) => Err(Error::new_spanned(
+            ty,
+            "a param must have a concrete type: name the type that the method reads",
+        )),
+        _ => borrowed::reject(
+            ty,
+            "a param is read from the wire, so it cannot borrow: use an owned type, such as \
+             `String`, `Vec<T>` or `Cow<'static, str>`",
+        ),
     }
 }

@@ -7,7 +7,7 @@ use super::argument::{self, Argument, ContractParam};
 use super::method_options::{MethodAttribute, MethodOptions};
 use super::options::Options;
 use super::subscription::SubscriptionMethod;
-use super::{docs, names, return_type};
+use super::{borrowed, docs, names, return_type};
 
 /// Function names that the generated code uses.
 const RESERVED: [&str; 3] = ["new", "into_router", "in_process"];
@@ -70,7 +70,9 @@ impl Runs {
 impl ContractMethod {
     pub(super) fn parse(item: &TraitItem, options: &Options) -> Result<Self> {
         let TraitItem::Fn(function) = item else {
-            return Err(Error::new_spanned(item, "a contract can have methods only"));
+            let text = "a contract can have methods only: use concrete types and constants outside \
+                        of the trait";
+            return Err(Error::new_spanned(item, text));
         };
         let signature = &function.sig;
         check_signature(signature)?;
@@ -78,6 +80,7 @@ impl ContractMethod {
         let settings = MethodOptions::take(&mut attributes)?;
         let runs = Runs::parse(&settings, signature)?;
         let arguments = argument::all(signature, options)?;
+        check_output(&signature.output)?;
         let kind = MethodKind::parse(&settings, signature, &arguments, options)?;
         let name = settings.name.unwrap_or_else(|| options.rename_all.apply(&signature.ident));
         let method = Self {
@@ -167,11 +170,29 @@ impl MethodKind {
     }
 }
 
+/// Rejects a result that borrows, since it is encoded after the call of the function.
+fn check_output(output: &ReturnType) -> Result<()> {
+    let ReturnType::Type(_, ty) = output else { return Ok(()) };
+    let text = "a result is read by the client, so it cannot borrow: use an owned type, such as \
+                `String` for `&str`, `Vec<T>` for `&[T]`";
+    borrowed::reject(ty, text)
+}
+
 /// Checks the rules that all methods share.
 fn check_signature(signature: &Signature) -> Result<()> {
-    if !signature.generics.params.is_empty() {
-        let text = "a method cannot be generic: a value on the wire has one type";
-        return Err(Error::new_spanned(&signature.generics, text));
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        let text = match generics.lifetimes().count() == generics.params.len() {
+            true => {
+                "a method cannot have lifetimes: values on the wire are owned; use an owned type, \
+                 such as `String`, `Vec<T>` or `Cow<'static, str>`"
+            }
+            false => {
+                "a method cannot be generic: a value on the wire has one type; use a concrete \
+                 type, or `serde_json::Value` for any value"
+            }
+        };
+        return Err(Error::new_spanned(generics, text));
     }
     let name = signature.ident.unraw().to_string();
     if RESERVED.contains(&&*name) {

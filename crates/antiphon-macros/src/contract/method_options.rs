@@ -38,7 +38,7 @@ pub(super) struct MethodOptions {
 }
 
 /// Whether the attribute belongs to this macro.
-pub(super) fn is_ours(attribute: &Attribute) -> bool {
+pub(crate) fn is_method_attribute(attribute: &Attribute) -> bool {
     ATTRIBUTES.iter().any(|(name, _)| attribute.path().is_ident(name))
 }
 

@@ -3,6 +3,7 @@
 //! This module does not generate code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
 
 mod argument;
+mod borrowed;
 mod method;
 mod method_options;
 mod names;
@@ -14,12 +15,14 @@ mod supertraits;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::collections::HashMap;
-use syn::{Attribute, Error, FnArg, ItemTrait, Pat, Result, TraitItem, parse_quote};
+use syn::{Attribute, Error, ItemTrait, Result};
 
 use crate::attribute::{self, CompileErrors};
+use crate::refused::RefusedContract;
 
 pub(crate) use argument::{Argument, ContractParam, Fallback};
 pub(crate) use method::{ContractMethod, MethodKind, Runs};
+pub(crate) use method_options::is_method_attribute;
 pub(crate) use options::{Options, ParamsBy};
 pub(crate) use return_type::returned_error;
 pub(crate) use subscription::SubscriptionMethod;
@@ -27,57 +30,43 @@ pub(crate) use supertraits::accessor;
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
-    /// The trait without our attributes. Its methods are in `methods`.
+    /// The trait as written. Its methods are in `methods`.
     pub(crate) item: ItemTrait,
     pub(crate) options: Options,
     pub(crate) methods: Vec<ContractMethod>,
 }
 
-/// The errors of a trait that is not a contract. The trait is emitted too, so that the compiler does not
-/// report further errors about its absence.
-pub(crate) struct InvalidContract {
-    error: Error,
-    item: Option<Box<ItemTrait>>,
-}
-
-impl InvalidContract {
-    pub(crate) fn into_tokens(self) -> TokenStream {
-        let error = self.error.into_compile_error();
-        let item = self.item.map(|item| quote!(#[allow(async_fn_in_trait)] #item));
-        quote!(#error #item)
-    }
-}
-
 impl Contract {
+    /// Parses the trait. If it is refused, returns the code of the refusal.
     pub(crate) fn parse(
         options: TokenStream,
         item: TokenStream,
-    ) -> std::result::Result<Self, InvalidContract> {
-        let mut item: ItemTrait = syn::parse2(item).map_err(|error| {
-            let error = Error::new(error.span(), "`#[rpc]` must be on a trait");
-            InvalidContract { error, item: None }
+    ) -> std::result::Result<Self, TokenStream> {
+        let item: ItemTrait = syn::parse2(item.clone()).map_err(|error| {
+            let text = "`#[rpc]` must be on a trait: the service implements that trait";
+            let error = Error::new(error.span(), text).into_compile_error();
+            quote!(#error #item)
         })?;
-        let read = Self::read(options, &mut item);
-        let item = stripped(item);
-        match read {
-            Ok((options, methods)) => Ok(Self { item, options, methods }),
-            Err(error) => Err(InvalidContract { error, item: Some(Box::new(item)) }),
+        let (options, read) = Options::parse(options);
+        match read.and_then(|()| Self::read(&options, &item)) {
+            Ok(methods) => Ok(Self { item, options, methods }),
+            Err(error) => Err(RefusedContract { error, item, options }.into_tokens()),
         }
     }
 
-    fn read(options: TokenStream, item: &mut ItemTrait) -> Result<(Options, Vec<ContractMethod>)> {
-        let options = Options::parse(options)?;
+    fn read(options: &Options, item: &ItemTrait) -> Result<Vec<ContractMethod>> {
+        // The methods use the parameters, so their errors would have the same reason.
+        reject_generics(item)?;
         let mut errors = CompileErrors::default();
-        errors.check(reject_generics(item));
         errors.check(supertraits::check(item, &options.extends));
         let methods: Vec<ContractMethod> = item
             .items
             .iter()
-            .filter_map(|item| errors.check(ContractMethod::parse(item, &options)))
+            .filter_map(|item| errors.check(ContractMethod::parse(item, options)))
             .collect();
         errors.check(check_distinct_names(&methods));
         errors.check(supertraits::check_accessors(&methods, &options.extends));
-        errors.finish(Some((options, methods)))
+        errors.finish(Some(methods))
     }
 }
 
@@ -99,7 +88,8 @@ fn reject_generics(item: &ItemTrait) -> Result<()> {
     if item.generics.params.is_empty() {
         return Ok(());
     }
-    let text = "a contract cannot be generic: its client would be generic too";
+    let text = "a contract cannot be generic: its client would be generic too; use concrete types, \
+                or `serde_json::Value` for any value";
     Err(Error::new_spanned(&item.generics, text))
 }
 
@@ -111,28 +101,11 @@ fn check_distinct_names(methods: &[ContractMethod]) -> Result<()> {
         methods.iter().flat_map(|method| method.unique_names().map(move |n| (method, n)))
     {
         if let Some(first) = taken.insert(name.value(), &method.ident) {
-            let text = format!("`{first}` already has the name `{}`", name.value());
+            let text = format!("`{first}` already has the name `{}`: choose another", name.value());
             errors.add(Error::new(name.span(), text));
         }
     }
     errors.finish(Some(()))
-}
-
-/// The trait without our attributes.
-fn stripped(mut item: ItemTrait) -> ItemTrait {
-    for item in &mut item.items {
-        let TraitItem::Fn(function) = item else { continue };
-        function.attrs.retain(|attribute| !method_options::is_ours(attribute));
-        for input in &mut function.sig.inputs {
-            if let FnArg::Typed(argument) = input {
-                argument.attrs.clear();
-                if !matches!(*argument.pat, Pat::Ident(_)) {
-                    *argument.pat = parse_quote!(_);
-                }
-            }
-        }
-    }
-    item
 }
 
 pub(crate) use attribute::docs;

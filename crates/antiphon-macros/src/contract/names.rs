@@ -63,7 +63,10 @@ fn joined(name: &str, mut upper: bool) -> String {
 /// Rejects an empty name, and names that the specification reserves (section 4).
 pub(super) fn unreserved(name: &LitStr) -> Result<()> {
     if name.value().is_empty() {
-        return Err(Error::new(name.span(), "a method needs a name"));
+        return Err(Error::new(
+            name.span(),
+            "the name of a method cannot be empty: remove the option, or write a name",
+        ));
     }
     if name.value().starts_with("rpc.") {
         let text = "the specification reserves names that begin with `rpc.`: choose another";

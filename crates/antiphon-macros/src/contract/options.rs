@@ -1,14 +1,14 @@
 //! `#[rpc(..)]`: the options of a whole contract.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::parse::Parser;
+use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{LitStr, Path, Result, Token, meta, parenthesized};
 
 use super::names::NameCase;
-use crate::attribute;
+use crate::attribute::{self, CompileErrors};
 
 const KNOWN: &str = "`namespace`, `separator`, `rename_all`, `params`, `unknown_params`, \
                      `extends`, `server`, `client`, `crate`";
@@ -37,7 +37,8 @@ pub(crate) enum ParamsBy {
 }
 
 impl Options {
-    pub(crate) fn parse(tokens: TokenStream) -> Result<Self> {
+    /// Reads all options. A wrong one is skipped and reported, so the others are known in any case.
+    pub(crate) fn parse(tokens: TokenStream) -> (Self, Result<()>) {
         let mut options = Self {
             namespace: None,
             separator: None,
@@ -49,12 +50,18 @@ impl Options {
             client: false,
             krate: quote!(::antiphon),
         };
-        meta::parser(|meta| options.read(&meta)).parse2(tokens)?;
+        let mut errors = CompileErrors::default();
+        let read = meta::parser(|meta| {
+            errors.check(options.read(&meta));
+            skip_rest(meta.input)
+        })
+        .parse2(tokens);
+        errors.check(read);
         // Without either option, both sides are generated.
         if !options.server && !options.client {
             (options.server, options.client) = (true, true);
         }
-        Ok(options)
+        (options, errors.finish(Some(())))
     }
 
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
@@ -93,6 +100,14 @@ impl Options {
         let separator = self.separator.as_ref().map_or("_".to_owned(), LitStr::value);
         LitStr::new(&format!("{}{separator}{}", namespace.value(), name.value()), name.span())
     }
+}
+
+/// Skips what is left of an option.
+fn skip_rest(input: ParseStream<'_>) -> Result<()> {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        input.parse::<TokenTree>()?;
+    }
+    Ok(())
 }
 
 impl ParamsBy {

@@ -1,10 +1,12 @@
 #[antiphon::rpc]
 pub struct Math;
 
-#[antiphon::rpc]
-pub trait Constant {
-    const ONE: i64;
-    type Number;
+impl Math {
+    fn one(&self) -> i64 {
+        1
+    }
 }
 
-fn main() {}
+fn main() {
+    Math.one();
+}
