@@ -3,6 +3,7 @@
 //! It reads the JSON that rustdoc writes; `api/run` makes it. It never builds a crate itself.
 
 mod crate_docs;
+mod exhaustive;
 mod listing;
 mod rules;
 

@@ -2,8 +2,11 @@
 //!
 //! 1. A type that a user constructs has an example, on the type or on a constructor. Errors need none.
 //! 2. Every type of this crate in a public signature is public itself. A private trait is allowed: it seals.
+//! 3. An enum can get another variant, and an error another field, without a breaking change. `exhaustive`
+//!    lists the exceptions.
 
 use crate::crate_docs::CrateDocs;
+use crate::exhaustive;
 use rustdoc_types::{Function, Id, Impl, Item, ItemEnum, ItemKind, StructKind, Visibility};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -14,7 +17,8 @@ pub fn check(docs: &CrateDocs) -> Vec<String> {
         .iter()
         .filter_map(|(&id, path)| docs.item(id).map(|item| (item, path)))
         .flat_map(|(item, path)| {
-            missing_example(docs, item, path).into_iter().chain(private_types(docs, item, path))
+            let examples = missing_example(docs, item, path).into_iter();
+            examples.chain(private_types(docs, item, path)).chain(is_exhaustive(docs, item, path))
         })
         .collect();
     problems.sort();
@@ -24,8 +28,10 @@ pub fn check(docs: &CrateDocs) -> Vec<String> {
 
 fn missing_example(docs: &CrateDocs, item: &Item, path: &str) -> Option<String> {
     let constructors = constructors(docs, item);
-    let constructed =
-        !constructors.is_empty() || has_public_fields(docs, item) || is_choice(docs, item);
+    let constructed = !constructors.is_empty()
+        || implements(docs, item, "Default")
+        || has_public_fields(docs, item)
+        || is_choice(docs, item);
     let constructed = constructed && !implements(docs, item, "Error");
     let documented = has_example(item) || constructors.iter().any(|it| has_example(it));
     (constructed && !documented).then(|| {
@@ -90,6 +96,23 @@ fn implements(docs: &CrateDocs, item: &Item, name: &str) -> bool {
 
 fn is_non_exhaustive(item: &Item) -> bool {
     item.attrs.iter().any(|it| matches!(it, rustdoc_types::Attribute::NonExhaustive))
+}
+
+fn is_exhaustive(docs: &CrateDocs, item: &Item, path: &str) -> Option<String> {
+    let grows = is_non_exhaustive(item);
+    let is_checked = match item.inner {
+        ItemEnum::Enum(_) => true,
+        ItemEnum::Struct(_) => has_public_fields(docs, item) && implements(docs, item, "Error"),
+        _ => false,
+    };
+    let problem = match (is_checked, grows, exhaustive::is_listed(path)) {
+        (true, true, true) => "it is `#[non_exhaustive]`: remove it from api/src/exhaustive.rs",
+        (true, false, false) => {
+            "a new variant or field would break users: add `#[non_exhaustive]`, or list it in api/src/exhaustive.rs"
+        }
+        _ => return None,
+    };
+    Some(format!("{path}: {problem}"))
 }
 
 fn private_types(docs: &CrateDocs, item: &Item, path: &str) -> Vec<String> {

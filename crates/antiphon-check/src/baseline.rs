@@ -16,6 +16,7 @@ pub struct Baseline(BTreeMap<String, Severity>);
 
 /// The severity of a result, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Severity {
     /// No finding.
     Fine,

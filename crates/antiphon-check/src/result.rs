@@ -34,6 +34,7 @@ pub struct CaseResult {
 
 /// The status of one case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CaseStatus {
     /// The peer meets the requirement.
     Passed,
@@ -75,6 +76,7 @@ impl fmt::Display for CaseStatus {
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FailureKind {
     /// The response differs from the expected one.
     Wrong,

@@ -25,7 +25,7 @@ use quote::quote;
 /// `antiphon::rpc` documents the options.
 #[proc_macro_attribute]
 pub fn rpc(options: TokenStream, item: TokenStream) -> TokenStream {
-    match contract::Contract::parse(options.into(), item.into()) {
+    match contract::Contract::parse(options.into(), &item.into()) {
         Ok(contract) => {
             let server = server::write(&contract);
             let client = client::write(&contract);

@@ -19,6 +19,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The transport of a client check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum ClientTransport {
     /// HTTP/1.1
     Http,
@@ -38,6 +39,7 @@ pub enum ClientTransport {
 /// The framing of messages on a raw stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum ClientFraming {
     /// One message per line
     Line,

@@ -33,6 +33,7 @@ pub(crate) enum AddressRoute {
 
 /// The protocol on a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AddressProtocol {
     /// HTTP/1.1: one POST per message.
     Http {
@@ -54,6 +55,7 @@ pub enum AddressProtocol {
 
 /// The framing of messages on a stream of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StreamFraming {
     /// One message per line.
     Line,

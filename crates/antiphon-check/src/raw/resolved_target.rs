@@ -27,6 +27,7 @@ pub struct ResolvedTarget {
 
 /// The policy for targets on other machines.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum RemoteHosts {
     /// Other machines are allowed.
     Allowed,

@@ -11,6 +11,7 @@ use crate::result::{CaseResult, CaseStatus};
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum ReportFormat {
     /// Text for people
     Text,

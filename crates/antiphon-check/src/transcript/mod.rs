@@ -63,6 +63,7 @@ pub(crate) struct CaseFacts {
 
 /// The requirement level of a case, after RFC 2119.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum RequirementLevel {
     /// The specification requires it.
     #[default]
@@ -86,6 +87,7 @@ impl fmt::Display for RequirementLevel {
 /// A dialect of JSON-RPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[non_exhaustive]
 pub enum Profile {
     /// JSON-RPC 2.0, as the specification defines it
     #[default]

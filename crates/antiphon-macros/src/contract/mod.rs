@@ -40,7 +40,7 @@ impl Contract {
     /// Parses the trait. If it is refused, returns the code of the refusal.
     pub(crate) fn parse(
         options: TokenStream,
-        item: TokenStream,
+        item: &TokenStream,
     ) -> std::result::Result<Self, TokenStream> {
         let item: ItemTrait = syn::parse2(item.clone()).map_err(|error| {
             let text = "`#[rpc]` must be on a trait: the service implements that trait";

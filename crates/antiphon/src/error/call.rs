@@ -126,8 +126,9 @@ impl CallError {
     /// Whether the peer may have executed the call, completely or in part. In doubt, the answer is yes.
     ///
     /// It has not if the call was not sent, if the peer replied that it does not accept the request
-    /// (such as "method not found", "invalid params" or "server busy"), or if an HTTP status from 400 to
-    /// 499 came instead of JSON-RPC.
+    /// (such as "method not found" or "invalid params"), or if an HTTP status from 400 to 499 came instead
+    /// of JSON-RPC. "Server busy" (-32009) is in doubt: a peer that shuts down sends it also for a call that
+    /// it has started.
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Rpc(error) => !is_refusal(error.code),
@@ -172,7 +173,6 @@ fn is_refusal(code: Code) -> bool {
         Code::BATCHES_NOT_SUPPORTED,
         Code::TOO_MANY_SUBSCRIPTIONS,
         Code::REQUEST_TOO_LARGE,
-        Code::SERVER_BUSY,
         Code::BATCH_TOO_LARGE,
         Code::UNAUTHORIZED,
         Code::RATE_LIMITED,

@@ -127,6 +127,12 @@ pub struct Content {
 }
 
 /// The form in which a method accepts params.
+///
+/// ```
+/// use antiphon::openrpc::ParamStructure;
+///
+/// assert_eq!(ParamStructure::default(), ParamStructure::Either);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -162,6 +168,14 @@ pub struct Failure {
 }
 
 /// The components that several methods share.
+///
+/// ```
+/// use antiphon::openrpc::Components;
+///
+/// let mut components = Components::default();
+/// components.schemas.insert("Name".to_owned(), serde_json::json!({"type": "string"}));
+/// assert_eq!(components.schemas.len(), 1);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Components {

@@ -77,10 +77,12 @@ impl<T: Transport> ConnectionTask<T> {
     /// Whether requests may overtake the head of the queue.
     ///
     /// They may while the handler of a notification waits for a call to the peer: the peer may need
-    /// one of these requests before it can reply. In a strict order they never may.
+    /// one of these requests before it can reply. In a strict order they never may. While the write queue
+    /// is full they wait: their replies would find no room, and the peer would get none of them.
     fn requests_may_overtake(&self) -> bool {
         self.shared.ordered_calls.load(Ordering::Acquire) > 0
             && !self.shared.settings.is_order_strict()
+            && !self.writer.is_full(&self.shared)
     }
 
     fn start(&mut self, payload: Payload, poller: &mut Poller<'_>) {
@@ -154,16 +156,13 @@ impl<T: Transport> ConnectionTask<T> {
 
     /// Starts the queued requests, if requests may overtake the head.
     fn start_queued_requests(&mut self, poller: &mut Poller<'_>) -> bool {
-        if self.backlog.is_empty() || !self.requests_may_overtake() {
-            return false;
-        }
-        let requests = self.backlog.take_requests();
-        let any = !requests.is_empty();
-        if any {
+        let mut any = false;
+        while self.requests_may_overtake()
+            && let Some(held) = self.backlog.pop_requests()
+        {
             self.shared.report_overtaking();
-        }
-        for held in requests {
             self.start_held(held, poller);
+            any = true;
         }
         any
     }

@@ -89,18 +89,16 @@ impl Backlog {
         out.into_iter().map(|held| held.payload).collect()
     }
 
-    /// Removes and returns the payloads that contain no notification.
-    pub(super) fn take_requests(&mut self) -> VecDeque<QueuedPayload> {
+    /// Removes and returns the first payload that contains no notification.
+    pub(super) fn pop_requests(&mut self) -> Option<QueuedPayload> {
         if self.requests == 0 {
-            return VecDeque::new();
+            return None;
         }
-        self.requests = 0;
-        let (pass, stay): (VecDeque<_>, VecDeque<_>) = std::mem::take(&mut self.queue)
-            .into_iter()
-            .partition(|held| is_requests_only(&held.payload));
-        self.queue = stay;
-        self.bytes = self.queue.iter().map(|held| held.bytes).sum();
-        pass
+        let at = self.queue.iter().position(|held| is_requests_only(&held.payload))?;
+        let held = self.queue.remove(at)?;
+        self.bytes -= held.bytes;
+        self.requests -= 1;
+        Some(held)
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use antiphon_core::{ErrorObject, Outcome};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{MethodRoute, Router, encode};
@@ -23,6 +24,9 @@ impl Router {
     /// A call that is cancelled, or whose deadline passes, stops waiting for its function. A function that
     /// has started runs to its end, because a thread cannot be interrupted. A long one can check
     /// [`Context::cancellation`]. A function that has not started is never run.
+    ///
+    /// At most 512 functions of this process run or wait for a thread of the pool, including those that no
+    /// call waits for any more. Further calls wait for one of them to end, and count as in flight.
     ///
     /// ```
     /// use antiphon::{Context, ErrorObject, Router};
@@ -55,19 +59,71 @@ impl Router {
     }
 }
 
+/// The maximum number of functions that run on the blocking pool or wait in its queue: as many as the pool
+/// has threads by default.
+///
+/// The pool keeps a function in its queue until a thread is free, also if the function was aborted. So a
+/// peer that calls and cancels would make the queue grow without a limit.
+const MAX_FUNCTIONS: usize = 512;
+
+static FUNCTIONS: Semaphore = Semaphore::const_new(MAX_FUNCTIONS);
+
 /// Runs a function on the blocking pool, in the trace and the span of this call. A panic continues in the
 /// call, so that it is handled like that of any other method.
 async fn run(function: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
     let (trace, span) = (current_trace::current(), tracing::Span::current());
+    let permit = FUNCTIONS.acquire().await;
     let task = tokio::task::spawn_blocking(move || {
+        // Held by the function and not by the call, because the call may end first.
+        let _permit = permit;
         let _trace = trace.as_ref().map(TraceGuard::enter);
         span.in_scope(function)
     });
-    // A call that was dropped leaves nothing in the queue of the pool.
+    // A function whose call was dropped is not started any more.
     let ended = AbortOnDropHandle::new(task).await;
     ended.unwrap_or_else(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         // The runtime is shutting down.
         Err(_) => Err(ErrorObject::internal_error()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+    use std::sync::mpsc;
+    use std::task::{Context as Poller, Waker};
+
+    use antiphon_core::RawJson;
+
+    use super::*;
+
+    /// One function occupies the only thread of the pool. Each other call is dropped after its first poll.
+    #[test]
+    fn dropped_calls_do_not_fill_the_queue_of_the_pool() {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        let _entered = runtime.enter();
+        let (go, signal) = mpsc::channel::<()>();
+        let function = Arc::new(());
+        let call = |signal: Option<mpsc::Receiver<()>>| {
+            let function = function.clone();
+            Box::pin(run(move || {
+                let _function = function;
+                let _ = signal.map(|signal| signal.recv());
+                Ok(RawJson::NULL)
+            }))
+        };
+        let poll = |call: &mut (dyn Future<Output = Outcome> + Unpin)| {
+            assert!(Pin::new(call).poll(&mut Poller::from_waker(Waker::noop())).is_pending());
+        };
+        let mut first = call(Some(signal));
+        poll(&mut first);
+        for _ in 0..2 * MAX_FUNCTIONS {
+            poll(&mut call(None));
+        }
+        assert!(Arc::strong_count(&function) <= MAX_FUNCTIONS + 1);
+        drop(go);
+        runtime.block_on(first).unwrap();
+    }
 }

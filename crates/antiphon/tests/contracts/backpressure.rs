@@ -189,3 +189,36 @@ async fn a_running_batch_frees_the_capacity_of_its_finished_calls() {
         assert_eq!(raw.next().await, json!({"jsonrpc": "2.0", "result": "quick", "id": id}));
     }
 }
+
+/// The peer floods a connection with requests and reads no reply, while the handler of a notification waits
+/// for it. The requests may overtake the notification, but their replies are limited.
+#[tokio::test]
+async fn a_flood_that_overtakes_a_notification_is_bounded() {
+    let limits = Limits {
+        write_queue_bytes: 4_000,
+        response_bytes: 2_000,
+        queued_messages: 4,
+        stall_timeout: FOREVER,
+        ..Limits::default()
+    };
+    let router = Router::new()
+        .notification("note", |(): (), cx: Context| async move {
+            let _ = cx.peer().unwrap().call::<()>("never", ()).await;
+        })
+        .method("large", |(): (), _cx: Context| async { Ok("x".repeat(1_000)) });
+    let (mut raw, served) = Raw::served(limits, router);
+    raw.send(&notification("note", "[]")).await;
+    assert_eq!(raw.next().await["method"], "never");
+    let flood = async {
+        for id in 0..20_000 {
+            raw.send(&request(id, "large", "[]")).await;
+        }
+    };
+    let peer = served.peer().unwrap();
+    let reason = tokio::select! {
+        biased;
+        reason = within(peer.closed()) => reason,
+        () = flood => panic!("every request was accepted"),
+    };
+    assert_eq!(reason.to_string(), "the peer does not read its replies");
+}

@@ -8,12 +8,12 @@ use std::time::Duration;
 use antiphon::http::StatusCode;
 use antiphon::layer::Filter;
 use antiphon::{
-    CallError, Cause, Client, CloseReason, ErrorChain, Limits, Router, SubscriptionError,
+    CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Router, SubscriptionError,
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::net::TcpListener;
 
-use crate::support::{Raw, client, connect, serve, wires, within};
+use crate::support::{Holding, Raw, both, client, connect, holding, serve, wires, within};
 
 /// Asserts whether the call was not sent, and whether it may have run.
 fn tells(error: &CallError, was_not_sent: bool, may_have_run: bool) {
@@ -171,4 +171,20 @@ fn every_error_speaks_of_its_own_level() {
     }
     reasons_appear_once(&SubscriptionError::Gap(CloseReason::ByPeer));
     reasons_appear_once(&SubscriptionError::Disconnected(refused().into()));
+}
+
+#[tokio::test]
+async fn a_call_that_a_shutdown_cuts_off_may_have_run() {
+    let Holding { router, mut entered, .. } = holding();
+    let limits = Limits { shutdown_timeout: Duration::ZERO, ..Limits::default() };
+    let (client, served) = both((Limits::default(), Router::new()), (limits, router));
+    let call = tokio::spawn(client.call::<()>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    within(served.close()).await;
+    let error = within(call).await.unwrap().unwrap_err();
+    assert!(
+        matches!(&error, CallError::Rpc(error) if error.code == Code::SERVER_BUSY),
+        "{error:?}"
+    );
+    tells(&error, false, true);
 }
