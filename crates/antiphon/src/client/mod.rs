@@ -152,9 +152,11 @@ impl Client {
         }
     }
 
-    /// Returns a handle to the same connection for the methods under a prefix, as
-    /// [`Router::nest`](crate::Router::nest) adds it. Calls, notifications, batches and subscriptions of the
-    /// handle have the prefix before their names. A typed client over it calls a nested contract.
+    /// Returns a handle to the same connection that puts a prefix before each name, for a router that was
+    /// added with [`Router::nest`](crate::Router::nest). The prefix applies to calls, notifications,
+    /// batches and subscriptions. A typed client of a nested contract is
+    /// `MathClient::new(client.nested("math."))`, and in a handler of the other side
+    /// `MathClient::new(Client::from(cx.peer()?).nested("math."))`.
     ///
     /// ```
     /// use antiphon::{Client, Context, Router};

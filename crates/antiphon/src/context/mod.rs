@@ -122,18 +122,23 @@ impl Context {
 
     /// Notifies the peer right after the reply of this call. Waits while the write queue is full.
     ///
-    /// The notification is queued when the reply is. In a batch, it follows the reply of the whole batch.
-    /// It is not sent if the reply is an error: the handler fails or panics, the call is cancelled or runs
-    /// out of time, or the result is too large. In a batch with a result that is too large, no call sends
-    /// its notifications. Call this method before the handler returns; later there is nothing to follow.
+    /// The notification follows the reply on the wire. In a batch, it follows the reply of the whole batch.
+    /// The order on the wire is not the order of tasks in the caller: its handler for the notification may
+    /// run before the code that awaits the call continues.
     ///
-    /// The handler of a notification has no reply, so there it is the same as [`notify`](Self::notify).
-    /// Over HTTP it fails with [`CallError::CannotCallBack`], because the response ends the exchange.
+    /// The notification is not sent if the reply is an error: the handler fails or panics, the call is
+    /// cancelled or runs out of time, or the result is too large. If one result of a batch is too large, no
+    /// call of the batch sends its notifications. Call this method before the handler returns: after the
+    /// reply, the notification is not sent.
+    ///
+    /// In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
+    /// Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
+    /// exchange.
     ///
     /// ```
     /// # use antiphon::{Context, Router};
     /// let router = Router::new().method("open", |(path,): (String,), cx: Context| async move {
-    ///     // The caller knows the path as open before it hears that the index is ready.
+    ///     // The caller receives the reply first, and then the notification.
     ///     cx.notify_after_reply("indexed", (path,)).await?;
     ///     Ok(true)
     /// });

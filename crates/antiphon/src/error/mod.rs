@@ -37,7 +37,8 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a method",
-    note = "derive `antiphon::RpcError` for it, or implement `antiphon::IntoErrorObject`"
+    note = "derive `antiphon::RpcError` for your own type, or return `ErrorObject` and convert with \
+            `.map_err(ErrorObject::internal)`"
 )]
 pub trait IntoErrorObject: Sized {
     /// Converts the error into the error object that the caller receives.

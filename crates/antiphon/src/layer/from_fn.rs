@@ -13,11 +13,11 @@ use crate::BoxFuture;
 use crate::error::CallError;
 use crate::service::{CallService, IncomingCall, LayerCall, OutgoingCall, ReadyCall};
 
-/// Makes a layer of a server from an async function. It gets each call, each notification and each entry
-/// of a batch, and the rest of the service.
+/// Makes a layer of a server from an async function. The function runs for each call, each notification
+/// and each entry of a batch.
 ///
-/// [`Next::run`] passes the call on. Without it, the call is answered with the result or the error of the
-/// function. The outcome of a notification is not sent.
+/// [`Next::run`] passes the call to the rest of the service. The outcome of the function is the response,
+/// also if it did not call `Next::run`. The outcome of a notification is not sent.
 ///
 /// ```
 /// use antiphon::{Client, Context, ErrorObject, Handler, Router, layer};
@@ -39,6 +39,21 @@ use crate::service::{CallService, IncomingCall, LayerCall, OutgoingCall, ReadyCa
 /// assert!(client.call::<String>("forbidden", ()).await.is_err());
 /// # Ok(()) }
 /// ```
+///
+/// A function with a name has this signature:
+///
+/// ```
+/// use antiphon::layer::{self, IncomingCall, Next};
+/// use antiphon::{Handler, Outcome, Router};
+///
+/// async fn log(request: IncomingCall, next: Next) -> Outcome {
+///     println!("{} calls {}", request.cx.connection().transport, request.call.method);
+///     next.run(request).await
+/// }
+///
+/// let service = Router::new().layer(layer::from_fn(log));
+/// # drop(service);
+/// ```
 pub fn from_fn<F, Fut>(function: F) -> FromFn<F, IncomingCall>
 where
     F: Fn(IncomingCall, Next<IncomingCall>) -> Fut + Clone,
@@ -47,8 +62,11 @@ where
     FromFn { function, request: PhantomData }
 }
 
-/// Makes a layer of a client from an async function. Like [`from_fn`], for
-/// [`Client::layer`](crate::Client::layer).
+/// Makes a layer of a client from an async function, for [`Client::layer`](crate::Client::layer).
+///
+/// It is like [`from_fn`], but the function takes an [`OutgoingCall`] and a `Next<OutgoingCall>`, and
+/// returns `Result<RawJson, CallError>`. This layer sends a call a second time if the first attempt was not
+/// sent:
 ///
 /// ```
 /// use antiphon::{Client, layer};
@@ -76,7 +94,8 @@ pub struct FromFn<F, R> {
     request: PhantomData<fn(R)>,
 }
 
-/// The rest of a service, inside a layer made by [`from_fn`]. A clone runs the call again.
+/// The rest of a service, inside a layer of [`from_fn`] or [`from_outgoing_fn`]. A layer that runs a call
+/// twice clones it.
 pub struct Next<R: LayerCall = IncomingCall>(Arc<dyn Run<R>>);
 
 /// The service of [`FromFn`].
@@ -101,7 +120,7 @@ where
 }
 
 impl<R: LayerCall> Next<R> {
-    /// Passes the call on. Returns its outcome: null for a notification.
+    /// Passes the call on, and returns its outcome. The outcome of a notification is null.
     pub async fn run(self, request: R) -> Result<RawJson, R::Error> {
         self.0.run(request).await
     }

@@ -13,7 +13,8 @@
 //! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and
 //! `CatchPanic` work on both sides.
 //!
-//! A custom layer that rejects every call:
+//! [`from_fn`] and [`from_outgoing_fn`] make a layer from an async function. This is enough for most custom
+//! layers. A layer with a `Service` of its own, which rejects every call:
 //!
 //! ```
 //! use antiphon::layer::{HandlerService, IncomingCall};

@@ -81,25 +81,36 @@ impl Router {
 
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
-    /// A struct accepts params by position and by name; a tuple or `Vec` by position; `()` accepts none;
-    /// [`RawJson`] accepts any params unparsed, and absent params as `[]`, so it is always an Array or an
-    /// Object; `Option<RawJson>` distinguishes absent params. A field that positional params may omit needs
-    /// `#[serde(default)]`, even an `Option`. A `RawJson` result is sent unchanged.
+    /// The type of the params decides what the method accepts:
+    /// - A struct accepts params by position and by name. A field that positional params may omit needs
+    ///   `#[serde(default)]`, even an `Option`.
+    /// - A tuple or a `Vec` accepts params by position. One param is a tuple of one: `|(n,): (i64,), cx|`.
+    /// - `()` accepts no params.
+    /// - [`RawJson`] accepts all params unparsed. It is always an Array or an Object: `[]` if the params are
+    ///   absent. `Option<RawJson>` is `None` if they are absent.
     ///
-    /// Do not block in it: the function runs in place, on the thread of its connection, until it first
-    /// awaits. Meanwhile no other call of the connection makes progress. A function that blocks, or that
-    /// computes for long, belongs in [`blocking`](Self::blocking).
+    /// The result is serialized. A `RawJson` result is sent unchanged.
+    ///
+    /// **Do not block** in the function. It runs on the thread of its connection until it first awaits.
+    /// Meanwhile no other call of the connection makes progress. A function that blocks, or that computes
+    /// for long, belongs in [`blocking`](Self::blocking).
     ///
     /// The error type is [`ErrorObject`]. `?` converts every error that `ErrorObject` implements `From`
-    /// for, such as the [`CallError`](crate::CallError) of a call to another service. A plain function
-    /// also works:
+    /// for, such as an enum that derives `RpcError`, or the [`CallError`](crate::CallError) of a call to
+    /// another service. For any other error, use [`ErrorObject::internal`]. It logs the error, and the
+    /// caller gets -32603. An `async fn` works like a closure:
     ///
     /// ```
     /// # use antiphon::{Context, ErrorObject, Router};
     /// async fn divide((a, b): (i64, i64), _cx: Context) -> Result<i64, ErrorObject> {
     ///     a.checked_div(b).ok_or_else(|| ErrorObject::new(1, "division by zero"))
     /// }
-    /// let router = Router::new().method("divide", divide);
+    ///
+    /// async fn version(_: (), _cx: Context) -> Result<String, ErrorObject> {
+    ///     std::env::var("VERSION").map_err(ErrorObject::internal)
+    /// }
+    ///
+    /// let router = Router::new().method("divide", divide).method("version", version);
     /// ```
     ///
     /// # Cancel safety
