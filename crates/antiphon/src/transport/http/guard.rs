@@ -18,13 +18,23 @@ use super::rules::RuleHeaders;
 /// ```
 /// use antiphon::transport::http::Guard;
 ///
-/// let guard = Guard::new().allow_host("rpc.example").allow_origin("https://app.example");
+/// let guard =
+///     Guard::new().allowed_hosts_only().allow_host("rpc.example").allow_origin("https://app.example");
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
-    loopback_only: bool,
+    served: ServedHosts,
     hosts: Vec<String>,
     origins: Vec<String>,
+}
+
+/// The Hosts that are served, beside those that are allowed by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum ServedHosts {
+    #[default]
+    All,
+    Loopback,
+    None,
 }
 
 impl Guard {
@@ -37,11 +47,19 @@ impl Guard {
     /// default.
     #[must_use]
     pub fn loopback_only(mut self) -> Self {
-        self.loopback_only = true;
+        self.served = ServedHosts::Loopback;
         self
     }
 
-    /// Serves this Host too, on every address.
+    /// Serves only the Hosts that [`allow_host`](Self::allow_host) names.
+    #[must_use]
+    pub fn allowed_hosts_only(mut self) -> Self {
+        self.served = ServedHosts::None;
+        self
+    }
+
+    /// Serves this Host too, in addition to the loopback Hosts or alone: see
+    /// [`loopback_only`](Self::loopback_only) and [`allowed_hosts_only`](Self::allowed_hosts_only).
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
@@ -55,11 +73,17 @@ impl Guard {
         self
     }
 
+    /// Serves only loopback Hosts, unless the application has chosen other Hosts.
+    pub(super) fn loopback_by_default(self) -> Self {
+        if self.served == ServedHosts::All { self.loopback_only() } else { self }
+    }
+
     /// Checks the Host and Origin of a request.
     pub(super) fn check(&self, uri: &Uri, headers: &RuleHeaders<'_>) -> Result<(), HttpRefusal> {
         let host = || host_of(uri, headers);
-        if self.loopback_only && !host().is_some_and(|host| self.serves_host(host)) {
-            let reason = "this Host is not served here; use localhost, or allow the host";
+        if self.names_hosts() && !host().is_some_and(|host| self.serves_host(host)) {
+            let reason =
+                "this Host is not served here; use a Host that is served, or allow this one";
             return Err(HttpRefusal::Forbidden(reason));
         }
         match headers.origin {
@@ -72,24 +96,19 @@ impl Guard {
 
     /// Whether a request must name its Host.
     pub(super) fn names_hosts(&self) -> bool {
-        self.loopback_only
+        self.served != ServedHosts::All
     }
 
     /// Whether a request for this Host is served, if it has no Origin.
     pub(super) fn serves(&self, host: &[u8]) -> bool {
-        !self.loopback_only || std::str::from_utf8(host).is_ok_and(|host| self.serves_host(host))
+        !self.names_hosts() || std::str::from_utf8(host).is_ok_and(|host| self.serves_host(host))
     }
 
     fn serves_host(&self, host: &str) -> bool {
         let name = without_port(host);
-        // The two common spellings first; parsing finds the others.
-        let loopback = name == "127.0.0.1"
-            || name.eq_ignore_ascii_case("localhost")
-            || name
-                .trim_matches(['[', ']'])
-                .parse()
-                .is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback());
-        loopback || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name) || known == host)
+        let is_served = self.served == ServedHosts::Loopback && is_loopback(name);
+        is_served
+            || self.hosts.iter().any(|known| known.eq_ignore_ascii_case(name) || known == host)
     }
 
     fn serves_origin(&self, origin: &HeaderValue, host: Option<&str>) -> bool {
@@ -138,6 +157,16 @@ fn host_of<'a>(uri: &'a Uri, headers: &RuleHeaders<'a>) -> Option<&'a str> {
     authority.or_else(|| headers.host?.to_str().ok())
 }
 
+fn is_loopback(host: &str) -> bool {
+    // The two common spellings first; parsing finds the others.
+    host == "127.0.0.1"
+        || host.eq_ignore_ascii_case("localhost")
+        || host
+            .trim_matches(['[', ']'])
+            .parse()
+            .is_ok_and(|ip: std::net::IpAddr| ip.to_canonical().is_loopback())
+}
+
 fn without_port(host: &str) -> &str {
     // A port is short: a search through its bytes is faster than one that compares words.
     let port = host.bytes().rev().take_while(u8::is_ascii_digit).count();
@@ -174,6 +203,16 @@ mod tests {
             ["evil.example", "localhost.evil.example:80", "10.0.0.1", "[::2]", "", "127.0.0.1.evil"]
         {
             assert!(!check(&guard, host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn only_the_allowed_hosts_are_served() {
+        let guard = Guard::new().allowed_hosts_only().allow_host("rpc.example");
+        for guard in [guard.clone(), guard.loopback_by_default()] {
+            assert!(check(&guard, "rpc.example:8650", None));
+            assert!(!check(&guard, "localhost", None));
+            assert!(!check(&guard, "evil.example", None));
         }
     }
 

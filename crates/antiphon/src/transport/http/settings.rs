@@ -25,7 +25,7 @@ impl HttpSettings {
     /// Restricts a server on a loopback address to loopback Hosts.
     pub(crate) fn loopback_only(mut self, is_loopback: bool) -> Self {
         if is_loopback {
-            self.guard = self.guard.loopback_only();
+            self.guard = self.guard.loopback_by_default();
         }
         self
     }
