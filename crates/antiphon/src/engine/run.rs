@@ -190,6 +190,16 @@ impl Run {
         refuse(std::mem::take(&mut self.unstarted), error, &mut self.requests.answers);
     }
 
+    /// Like [`refuse_rest`](Self::refuse_rest), but notifications still start in their turn: they take no
+    /// place in the in-flight limit.
+    pub(crate) fn refuse_requests(&mut self, error: &ErrorObject) {
+        let is_notification = |entry: &Entry| matches!(entry, Ok(Message::Notification(_)));
+        let (kept, refused): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.unstarted).partition(is_notification);
+        refuse(Entries::from_iter(refused), error, &mut self.requests.answers);
+        self.unstarted = Entries::from_iter(kept);
+    }
+
     /// Starts entries until one must wait. Returns true if all have started and no notification is
     /// unfinished.
     fn poll_entries(&mut self, poller: &mut Poller<'_>) -> bool {

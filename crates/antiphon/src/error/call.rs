@@ -128,11 +128,12 @@ impl CallError {
     /// It has not if the call was not sent, if the peer replied that it does not accept the request
     /// (such as "method not found" or "invalid params"), or if an HTTP status from 400 to 499 came instead
     /// of JSON-RPC. "Server busy" (-32009) is in doubt: a peer that shuts down sends it also for a call that
-    /// it has started.
+    /// it has started. So are the statuses 408 and 499: layers and gateways send them when a call that has
+    /// started takes too long, or when they take the client for gone.
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Rpc(error) => !is_refusal(error.code),
-            Self::HttpStatus(error) => !error.status.is_client_error(),
+            Self::HttpStatus(error) => !is_refused_by(error.status),
             other => !other.was_not_sent(),
         }
     }
@@ -178,6 +179,13 @@ fn is_refusal(code: Code) -> bool {
         Code::RATE_LIMITED,
     ]
     .contains(&code)
+}
+
+/// Whether a server sends this status instead of executing the call.
+fn is_refused_by(status: StatusCode) -> bool {
+    const CLIENT_CLOSED_REQUEST: u16 = 499;
+    status.is_client_error()
+        && ![StatusCode::REQUEST_TIMEOUT.as_u16(), CLIENT_CLOSED_REQUEST].contains(&status.as_u16())
 }
 
 impl From<ErrorObject> for CallError {

@@ -25,8 +25,9 @@ impl<T: Transport> ConnectionTask<T> {
     /// Starts, queues or rejects one payload. Payloads are passed in arrival order.
     ///
     /// While the write queue is full, the payload is queued: we read from the peer, so the peer is able
-    /// to read from us. While the in-flight limit is reached, the payload is rejected: a running
-    /// handler may be waiting for exactly this request, and queueing it would be a deadlock.
+    /// to read from us. While the in-flight limit is reached, requests are rejected: a running handler
+    /// may be waiting for exactly this request, and queueing it would be a deadlock. A notification has no
+    /// response that could reject it, so it is never dropped.
     pub(super) fn dispatch(
         &mut self,
         payload: Payload,
@@ -36,6 +37,9 @@ impl<T: Transport> ConnectionTask<T> {
         if self.phase == Phase::Stopping {
             return self.refuse(payload, "shutting down");
         }
+        if self.head_is_refused() {
+            self.advance_head(poller);
+        }
         match &self.head {
             None if self.backlog.is_empty() && !self.writer.is_full(&self.shared) => {
                 self.start(payload, poller);
@@ -44,6 +48,7 @@ impl<T: Transport> ConnectionTask<T> {
             // If we read on only to find cancellations, no handler waits for the peer: queue it.
             Some(head)
                 if !head.keeps_order()
+                    && is_requests_only(&payload)
                     && self.shared.needs_reader() != NeedsReader::ForCancellations =>
             {
                 return self.refuse(payload, "too many requests in flight");
@@ -72,6 +77,14 @@ impl<T: Transport> ConnectionTask<T> {
             tracing::warn!(%reason, transport = self.shared.facts.transport, "the connection is closed");
             Err(reason)
         }
+    }
+
+    /// Whether the head waits for the in-flight limit while a call of this side is pending. Then its
+    /// requests are rejected: the running handlers may wait for the peer.
+    fn head_is_refused(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| !head.keeps_order())
+            && self.in_flight.is_full()
+            && self.shared.awaits_answers()
     }
 
     /// Whether requests may overtake the head of the queue.
@@ -133,9 +146,10 @@ impl<T: Transport> ConnectionTask<T> {
     /// true if anything advanced.
     pub(super) fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
         let mut advanced = false;
+        let is_refused = self.head_is_refused();
         if let Some(mut head) = self.head.take() {
-            if !head.keeps_order() && self.in_flight.is_full() && self.shared.awaits_answers() {
-                head.refuse_rest(&ErrorObject::server_busy("too many requests in flight"));
+            if is_refused {
+                head.refuse_requests(&ErrorObject::server_busy("too many requests in flight"));
             }
             let state = head.poll(poller);
             advanced = !matches!(state, RunState::Blocked);

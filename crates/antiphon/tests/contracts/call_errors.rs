@@ -107,7 +107,10 @@ async fn an_http_server_that_dies_during_a_call_may_have_executed_it() {
 #[tokio::test]
 async fn a_status_without_json_rpc_is_told_as_a_status() {
     use crate::scripted_http_server::ScriptedServer;
-    for (status, may_have_run) in [(401, false), (404, false), (502, true), (503, true)] {
+    // A layer or a gateway responds with 408 when a handler that has begun takes too long.
+    let refused = [401, 404, 413, 429].map(|status| (status, false));
+    let in_doubt = [408, 499, 502, 503, 504].map(|status| (status, true));
+    for (status, may_have_run) in refused.into_iter().chain(in_doubt) {
         let (hand, address) = ScriptedServer::listen().await;
         let client = Client::connect(&address).await.unwrap();
         let call = tokio::spawn(client.call::<u64>("m", ()).into_future());

@@ -277,3 +277,35 @@ impl tracing::Subscriber for Warnings {
 
     fn exit(&self, _: &tracing::span::Id) {}
 }
+
+#[tokio::test]
+async fn a_notification_behind_a_refused_request_is_not_lost() {
+    for dialect in [Dialect::plain(), Dialect::lsp()] {
+        let log = Log::default();
+        let router = logging(&log).method("ask_back", |(): (), cx: Context| async move {
+            cx.peer().unwrap().call::<()>("question", ()).await.unwrap();
+            Ok(())
+        });
+        let limits = Limits { in_flight: 1, ..Limits::default() };
+        let (mut raw, _served) = with_dialect(limits, dialect, router);
+        raw.send(&request(1, "ask_back", "[]")).await;
+        let question = raw.next().await;
+        // All of them arrive before the connection is polled again.
+        raw.send(&request(2, "ask", "[2]")).await;
+        raw.send(&notification("note", "[3,0]")).await;
+        raw.send(&format!("[{},{}]", request(5, "ask", "[5]"), notification("note", "[4,0]")))
+            .await;
+        for n in 5..2_000 {
+            raw.send(&notification("note", &format!("[{n},0]"))).await;
+        }
+        assert_eq!(raw.next().await["error"]["code"], -32009);
+        assert_eq!(raw.next().await[0]["error"]["code"], -32009);
+        raw.send(&answer(&question["id"], "null")).await;
+        assert_eq!(raw.next().await["id"], 1);
+        raw.send(&request(6, "ask", "[6]")).await;
+        assert_eq!(raw.next().await["result"], 6);
+        let notes = (3..2_000).map(|n| format!("note {n}"));
+        let expected: Vec<_> = notes.chain(["ask 6".to_owned()]).collect();
+        assert_eq!(*log.lock().unwrap(), expected);
+    }
+}

@@ -10,6 +10,7 @@ use antiphon::{
     ErrorChain, Limits, Reconnect, Router, Server, SubscriptionError,
 };
 use futures_util::{StreamExt, stream};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -306,4 +307,29 @@ async fn a_new_connection_has_the_settings_of_the_first() {
         assert_eq!(name, "ada");
         cable.cut().await;
     }
+}
+
+#[tokio::test]
+async fn a_call_that_was_sent_once_and_finds_no_further_connection_may_have_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let policy = quickly().attempts(2).idempotent(["m", "note"]);
+    let client = reconnecting(policy).connect(&address).await.unwrap();
+    let mut batch = client.batch();
+    let entry = batch.call::<u64>("m", ());
+    let batch = tokio::spawn(async move { batch.send().await.and_then(|mut all| all.take(entry)) });
+    let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+    let (mut stream, _) = within(listener.accept()).await.unwrap();
+    let mut read = Vec::new();
+    while read.iter().filter(|byte| **byte == b'\n').count() < 2 {
+        within(stream.read_buf(&mut read)).await.unwrap();
+    }
+    drop((stream, listener));
+    for call in [call, batch] {
+        let error = within(call).await.unwrap().unwrap_err();
+        assert!(!error.was_not_sent() && error.may_have_run(), "{error:?}");
+    }
+    // This one finds the client closed.
+    let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
+    assert!(error.was_not_sent(), "{error:?}");
 }

@@ -11,6 +11,7 @@ use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Peer, Watch};
 use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
+use crate::error::CloseReason;
 use crate::subscription::Follower;
 
 /// The caller of a client that reconnects. Dropping it closes the connection.
@@ -68,7 +69,8 @@ impl ReconnectingCaller {
     ) -> Result<T, CallError> {
         let mut retries = 0;
         loop {
-            let peer = self.core.connected().await?;
+            let connected = self.core.connected().await;
+            let peer = connected.map_err(|error| after_retries(retries, error))?;
             match call(peer.clone()).await {
                 // It was never sent. The connection may not have ended completely yet.
                 Err(CallError::Closed(_)) => {}
@@ -77,7 +79,7 @@ impl ReconnectingCaller {
                 {
                     retries += 1;
                 }
-                outcome => return outcome,
+                outcome => return outcome.map_err(|error| after_retries(retries, error)),
             }
             peer.closed().await;
         }
@@ -85,6 +87,16 @@ impl ReconnectingCaller {
 
     fn is_idempotent(&self, call: &Invocation) -> bool {
         self.core.policy.is_idempotent(call.method.as_str())
+    }
+}
+
+/// The error of a call that was sent this many times before. Even if the last attempt was not sent, an
+/// earlier one may have been executed.
+fn after_retries(retries: u32, error: CallError) -> CallError {
+    match error {
+        error if retries == 0 || !error.was_not_sent() => error,
+        CallError::Closed(reason) => CallError::Interrupted(reason),
+        error => CallError::Interrupted(CloseReason::failed(error)),
     }
 }
 
