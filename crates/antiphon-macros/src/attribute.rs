@@ -32,6 +32,11 @@ pub(crate) fn unknown(meta: &ParseNestedMeta<'_>, known: &str) -> Error {
     meta.error(format!("unknown option; expected one of {known}"))
 }
 
+/// The `cfg` attributes. Generated code for an item has them too.
+pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+}
+
 /// The text of the doc comments, with its line breaks.
 pub(crate) fn docs(attributes: &[Attribute]) -> String {
     let lines: Vec<String> = attributes.iter().filter_map(doc_line).collect();

@@ -11,7 +11,8 @@ use syn::{
     TraitItemFn, TraitItemType, parse_quote,
 };
 
-use crate::contract::{Options, is_method_attribute};
+use crate::attribute;
+use crate::contract::{Options, all_supertraits, is_method_attribute};
 
 /// A trait that cannot be a contract.
 pub(crate) struct RefusedContract {
@@ -32,8 +33,7 @@ impl RefusedContract {
         let Self { error, item, options } = self;
         let (array, errors) = array_of(error);
         let (visibility, placeholder) = (&item.vis, format_ident!("__{}Refused", item.ident));
-        let conditions: Vec<_> =
-            item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
+        let conditions = attribute::conditions(&item.attrs);
         let client = options.client.then(|| {
             let client = format_ident!("{}Client", item.ident);
             quote!(#(#conditions)* #[allow(dead_code)] #visibility type #client = #placeholder;)
@@ -140,8 +140,7 @@ impl ServiceStub<'_> {
     }
 
     fn supertraits(&self) -> Vec<TokenStream> {
-        let written = self.item.supertraits.iter().map(ToTokens::to_token_stream);
-        written.chain(self.options.extends.iter().map(ToTokens::to_token_stream)).collect()
+        all_supertraits(self.item, &self.options.extends)
     }
 
     /// The items without those that repeat a name.

@@ -6,7 +6,7 @@ use syn::meta::ParseNestedMeta;
 use syn::{Error, Expr, FnArg, Ident, LitStr, Pat, PatType, Receiver, Result, Signature, Type};
 
 use super::options::Options;
-use super::{borrowed, docs, return_type};
+use super::{borrowed, return_type};
 use crate::attribute;
 
 const KNOWN: &str = "`name`, `default`";
@@ -137,7 +137,7 @@ impl Argument {
             fallback: None,
             optional: return_type::is_option(&argument.ty),
             whole,
-            docs: docs(&attributes),
+            docs: attribute::docs(&attributes),
             ident,
         };
         if let Some(settings) = settings {

@@ -7,7 +7,8 @@ use super::argument::{self, Argument, ContractParam};
 use super::method_options::{MethodAttribute, MethodOptions};
 use super::options::Options;
 use super::subscription::SubscriptionMethod;
-use super::{borrowed, docs, names, return_type};
+use super::{borrowed, names, return_type};
+use crate::attribute;
 
 /// Function names that the generated code uses.
 const RESERVED: [&str; 3] = ["new", "into_router", "in_process"];
@@ -85,7 +86,7 @@ impl ContractMethod {
         let name = settings.name.unwrap_or_else(|| options.rename_all.apply(&signature.ident));
         let method = Self {
             ident: signature.ident.clone(),
-            docs: docs(&attributes),
+            docs: attribute::docs(&attributes),
             attributes,
             arguments,
             output: signature.output.clone(),
@@ -125,7 +126,7 @@ impl ContractMethod {
 
     /// Its `cfg` attributes.
     pub(crate) fn conditions(&self) -> Vec<&Attribute> {
-        self.attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+        attribute::conditions(&self.attributes)
     }
 
     pub(crate) fn is_deprecated(&self) -> bool {
@@ -182,15 +183,13 @@ fn check_output(output: &ReturnType) -> Result<()> {
 fn check_signature(signature: &Signature) -> Result<()> {
     let generics = &signature.generics;
     if !generics.params.is_empty() {
-        let text = match generics.lifetimes().count() == generics.params.len() {
-            true => {
-                "a method cannot have lifetimes: values on the wire are owned; use an owned type, \
-                 such as `String`, `Vec<T>` or `Cow<'static, str>`"
-            }
-            false => {
-                "a method cannot be generic: a value on the wire has one type; use a concrete \
-                 type, or `serde_json::Value` for any value"
-            }
+        let has_types = generics.lifetimes().count() < generics.params.len();
+        let text = if has_types {
+            "a method cannot be generic: a value on the wire has one type; use a concrete type, or \
+             `serde_json::Value` for any value"
+        } else {
+            "a method cannot have lifetimes: values on the wire are owned; use an owned type, such as \
+             `String`, `Vec<T>` or `Cow<'static, str>`"
         };
         return Err(Error::new_spanned(generics, text));
     }

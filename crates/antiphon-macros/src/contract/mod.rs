@@ -26,7 +26,7 @@ pub(crate) use method_options::is_method_attribute;
 pub(crate) use options::{Options, ParamsBy};
 pub(crate) use return_type::returned_error;
 pub(crate) use subscription::SubscriptionMethod;
-pub(crate) use supertraits::accessor;
+pub(crate) use supertraits::{accessor, all as all_supertraits};
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
@@ -68,18 +68,15 @@ impl Contract {
         errors.check(supertraits::check_accessors(&methods, &options.extends));
         errors.finish(Some(methods))
     }
-}
 
-impl Contract {
     /// The traits that a service of this contract implements too.
     pub(crate) fn supertraits(&self) -> Vec<TokenStream> {
-        let plain = self.item.supertraits.iter().map(|supertrait| quote!(#supertrait));
-        plain.chain(self.options.extends.iter().map(|extended| quote!(#extended))).collect()
+        supertraits::all(&self.item, &self.options.extends)
     }
 
     /// Its `cfg` attributes.
     pub(crate) fn conditions(&self) -> Vec<&Attribute> {
-        self.item.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+        attribute::conditions(&self.item.attrs)
     }
 }
 
@@ -107,5 +104,3 @@ fn check_distinct_names(methods: &[ContractMethod]) -> Result<()> {
     }
     errors.finish(Some(()))
 }
-
-pub(crate) use attribute::docs;

@@ -21,18 +21,6 @@ impl NameCase {
         }
     }
 
-    /// Converts the name of a type to the name of a function.
-    pub(super) fn to_snake(name: &str) -> String {
-        let mut out = String::with_capacity(name.len() + 2);
-        for letter in name.chars() {
-            if letter.is_uppercase() && !out.is_empty() {
-                out.push('_');
-            }
-            out.extend(letter.to_lowercase());
-        }
-        out
-    }
-
     /// Converts a Rust name.
     pub(super) fn apply(self, ident: &Ident) -> LitStr {
         let name = ident.unraw().to_string();
@@ -56,6 +44,18 @@ fn joined(name: &str, mut upper: bool) -> String {
             }
             _ => out.push(letter),
         }
+    }
+    out
+}
+
+/// Converts the name of a type to the name of a function.
+pub(super) fn snake_case(name: &str) -> String {
+    let mut out = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_uppercase() && !out.is_empty() {
+            out.push('_');
+        }
+        out.extend(letter.to_lowercase());
     }
     out
 }

@@ -3,10 +3,12 @@
 //! A macro cannot see whether a trait is a contract, so the contracts are named by `extends`. A supertrait
 //! that could be a contract is refused: its methods would silently not be served.
 
+use proc_macro2::TokenStream;
+use quote::ToTokens;
 use syn::{Error, Ident, ItemTrait, Path, Result, TypeParamBound};
 
 use super::method::ContractMethod;
-use super::names::NameCase;
+use super::names;
 use crate::attribute::CompileErrors;
 
 /// Traits of the standard library, which are never contracts.
@@ -24,6 +26,12 @@ const PLAIN: [&str; 12] = [
     "Unpin",
     "UnwindSafe",
 ];
+
+/// The supertraits of the generated trait: those that are written, and the extended contracts.
+pub(crate) fn all(item: &ItemTrait, extends: &[Path]) -> Vec<TokenStream> {
+    let written = item.supertraits.iter().map(ToTokens::to_token_stream);
+    written.chain(extends.iter().map(ToTokens::to_token_stream)).collect()
+}
 
 /// Rejects a supertrait that is neither extended nor known as a plain trait.
 pub(super) fn check(item: &ItemTrait, extends: &[Path]) -> Result<()> {
@@ -64,5 +72,5 @@ pub(super) fn check_accessors(methods: &[ContractMethod], extends: &[Path]) -> R
 /// The function of the client that returns the client of an extended contract.
 pub(crate) fn accessor(extended: &Path) -> Option<Ident> {
     let last = &extended.segments.last()?.ident;
-    Some(Ident::new(&NameCase::to_snake(&last.to_string()), last.span()))
+    Some(Ident::new(&names::snake_case(&last.to_string()), last.span()))
 }
