@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use antiphon::layer::{Quota, RateLimit};
-use antiphon::transport::http::HttpService;
+use antiphon::transport::http::{HttpPolicy, HttpService};
 use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -160,4 +160,74 @@ async fn the_application_can_set_the_remote_address() {
     let app = serve(rpc).await;
     let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
     assert!(response.contains(r#""result":"192.0.2.7""#), "{response}");
+}
+
+/// A program keeps a clone to shut the service down. The order of clone and setting has no effect.
+#[tokio::test]
+async fn a_setting_after_a_clone_is_not_lost() {
+    let rpc = HttpService::new(whereabouts());
+    let kept = rpc.clone();
+    let rpc = rpc.on_connect(|connection| connection.remote = Some(([192, 0, 2, 7], 1).into()));
+    let app = serve(rpc).await;
+    let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(response.contains(r#""result":"192.0.2.7""#), "{response}");
+    // The clone ends the other, too.
+    within(kept.shutdown()).await;
+    let refused = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn no_handler_starts_after_the_shutdown() {
+    for policy in [false, true] {
+        let Holding { router, mut entered, .. } = holding();
+        let rpc = HttpService::new(router);
+        let rpc = if policy { rpc.policy(DefaultPolicy) } else { rpc };
+        let app = serve(rpc.clone()).await;
+        let server = app.endpoint.authority().unwrap().to_string();
+        let mut stream = within(TcpStream::connect(server)).await.unwrap();
+        let message = post("/rpc", JSON, &request(1, "hold", "[]")).replace("{host}", "localhost");
+        let (first, last) = message.split_at(message.len() - 1);
+        stream.write_all(first.as_bytes()).await.unwrap();
+        // A second request shows that the server has had its turns with the first.
+        call_from("127.0.0.1", &app.endpoint, "nowhere").await;
+        within(rpc.shutdown()).await;
+        stream.write_all(last.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        within(stream.read_to_string(&mut response)).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+        assert!(entered.try_recv().is_err());
+        app.stop.send(()).unwrap();
+        within(app.serving).await.unwrap().unwrap();
+    }
+}
+
+/// A policy that changes nothing.
+struct DefaultPolicy;
+
+impl HttpPolicy for DefaultPolicy {}
+
+#[tokio::test]
+async fn a_graceful_shutdown_finishes_the_calls_of_http2() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let App { endpoint, stop, serving } = serve(HttpService::new(router)).await;
+    let client = Client::builder().http2().connect(&endpoint).await.unwrap();
+    let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    stop.send(()).unwrap();
+    within(async {
+        loop {
+            match client.call::<String>("nowhere", ()).await.unwrap_err() {
+                CallError::Rpc(error) if error.code.0 == -32601 => {}
+                refused => return assert!(format!("{refused:?}").contains("shutting down")),
+            }
+        }
+    })
+    .await;
+    assert!(!serving.is_finished(), "the shutdown waits for the call");
+    release.notify_one();
+    assert_eq!(within(held).await.unwrap().unwrap(), "held");
+    within(serving).await.unwrap().unwrap();
 }
