@@ -125,7 +125,8 @@ impl Context {
     /// The notification is queued when the reply is. In a batch, it follows the reply of the whole batch.
     /// It is not sent if the reply is an error: the handler fails or panics, the call is cancelled or runs
     /// out of time, or the result is too large. In a batch with a result that is too large, no call sends
-    /// its notifications. Call this method before the handler returns; later there is nothing to follow.
+    /// its notifications. Call this method before the handler returns; later there is nothing to follow. The
+    /// handler of a subscription runs on after its reply: there the notification is sent at once.
     ///
     /// The handler of a notification has no reply, so there it is the same as [`notify`](Self::notify).
     /// Over HTTP it fails with [`CallError::CannotCallBack`], because the response ends the exchange.
@@ -149,8 +150,10 @@ impl Context {
         let link = self.peer()?.link();
         let message = encode_notification(method, &params)?;
         link.room().await?;
-        self.0.after_reply.get_or_init(Box::default).push(message);
-        Ok(())
+        match self.0.after_reply.get_or_init(Box::default).push(message) {
+            None => Ok(()),
+            Some(message) => link.send_encoded(message).await,
+        }
     }
 
     /// Runs a future as a task of the connection, outside the order of messages. Returns at once.
@@ -321,7 +324,7 @@ impl Context {
     /// The reply is an error.
     pub(crate) fn refused(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        followers.take_messages();
+        followers.refused();
         if let Some(waiting) = followers.subscription.get() {
             waiting.refused();
         }
@@ -330,7 +333,7 @@ impl Context {
     /// The reply may have been replaced by an error, because its batch is too large.
     pub(crate) fn truncated(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        followers.take_messages();
+        followers.refused();
         if let Some(waiting) = followers.subscription.get() {
             waiting.truncated();
         }
@@ -339,9 +342,8 @@ impl Context {
     /// The reply is queued.
     pub(crate) fn replied(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        let messages = followers.take_messages();
-        if let (false, Origin::Peer(peer)) = (messages.is_empty(), &self.0.origin) {
-            peer.link().send_after_reply(messages);
+        if let Origin::Peer(peer) = &self.0.origin {
+            followers.replied(|messages| peer.link().send_after_reply(messages));
         }
         if let Some(waiting) = followers.subscription.get() {
             waiting.replied();
