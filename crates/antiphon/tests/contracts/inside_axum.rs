@@ -7,6 +7,7 @@ use std::time::Duration;
 use antiphon::layer::{Quota, RateLimit};
 use antiphon::transport::http::{HttpPolicy, HttpService};
 use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
+use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
@@ -230,4 +231,71 @@ async fn a_graceful_shutdown_finishes_the_calls_of_http2() {
     release.notify_one();
     assert_eq!(within(held).await.unwrap().unwrap(), "held");
     within(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn each_of_two_shutdowns_waits_for_the_running_call() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let rpc = HttpService::new(router);
+    let app = serve(rpc.clone()).await;
+    let client = Client::connect(&app.endpoint).await.unwrap();
+    let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    let mut shutdowns = [(); 2].map(|()| {
+        let rpc = rpc.clone();
+        Box::pin(async move { rpc.shutdown().await })
+    });
+    for shutdown in &mut shutdowns {
+        assert!(futures_util::poll!(shutdown).is_pending());
+    }
+    // A shutdown that is dropped does not end the other one.
+    let [dropped, shutdown] = shutdowns;
+    drop(dropped);
+    release.notify_one();
+    within(shutdown).await;
+    assert_eq!(within(held).await.unwrap().unwrap(), "held");
+}
+
+/// The service was shut down before the application accepts its first connection.
+#[tokio::test]
+async fn a_shutdown_before_the_first_connection_refuses_all() {
+    let rpc = HttpService::new(whereabouts());
+    within(rpc.shutdown()).await;
+    let app = serve(rpc).await;
+    let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+    if cfg!(feature = "ws") {
+        let late = Client::connect(app.endpoint.as_ws()).await.unwrap_err();
+        assert!(format!("{late:?}").contains("503"), "{late:?}");
+    }
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+}
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn a_graceful_shutdown_ends_subscriptions() {
+    let router = Router::new().subscription("endless", |(): (), _cx: Context| async {
+        Ok(stream::iter([1]).chain(stream::pending()))
+    });
+    let app = serve(HttpService::new(router)).await;
+    let client = Client::connect(app.endpoint.as_ws()).await.unwrap();
+    let mut items = client.subscribe::<u64>("endless", ()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+    while within(items.next()).await.is_some() {}
+}
+
+/// Without axum's `ConnectInfo`, a call has no address.
+#[tokio::test]
+async fn without_connect_info_there_is_no_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let app: axum::Router =
+        axum::Router::new().route_service("/rpc", HttpService::new(whereabouts()));
+    tokio::spawn(axum::serve(listener, app).into_future());
+    let endpoint = format!("http://127.0.0.1:{port}/rpc").parse().unwrap();
+    let response = call_from("127.0.0.1", &endpoint, "remote").await;
+    assert!(response.contains(r#""result":null"#), "{response}");
 }
