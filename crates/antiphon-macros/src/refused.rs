@@ -135,6 +135,12 @@ impl ServiceStub<'_> {
                 fn into_router(self) -> #krate::Router #bound #body
                 #[doc(hidden)]
                 fn __into_router(_: ::std::sync::Arc<Self>) -> #krate::Router #bound #body
+                #[doc(hidden)]
+                fn __serve(
+                    _: ::std::sync::Arc<Self>,
+                    _: #krate::Router,
+                    _: &mut ::std::vec::Vec<&'static ::core::primitive::str>,
+                ) -> #krate::Router #bound #body
             }
         })
     }

@@ -24,8 +24,10 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
     let extended = contract.options.extends.iter().map(|extended| {
         quote_spanned! {extended.span()=>
-            let router = router.merge(
-                <Self as #extended>::__into_router(::std::sync::Arc::clone(&service))
+            let router = <Self as #extended>::__serve(
+                ::std::sync::Arc::clone(&service),
+                router,
+                contracts,
             );
         }
     });
@@ -47,12 +49,33 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
             }
 
             #[doc(hidden)]
-            #[allow(deprecated)]
             fn __into_router(service: ::std::sync::Arc<Self>) -> #krate::Router
             where
                 Self: ::core::marker::Sized,
             {
-                let router = #krate::Router::new();
+                let contracts = &mut ::std::vec::Vec::new();
+                <Self as #ident>::__serve(service, #krate::Router::new(), contracts)
+            }
+
+            // Two contracts that this one extends may extend the same contract, which is served once.
+            #[doc(hidden)]
+            #[allow(deprecated)]
+            fn __serve(
+                service: ::std::sync::Arc<Self>,
+                router: #krate::Router,
+                contracts: &mut ::std::vec::Vec<&'static ::core::primitive::str>,
+            ) -> #krate::Router
+            where
+                Self: ::core::marker::Sized,
+            {
+                let contract = ::core::concat!(
+                    ::core::module_path!(), "::", ::core::stringify!(#ident),
+                    ":", ::core::line!(), ":", ::core::column!()
+                );
+                if contracts.contains(&contract) {
+                    return router;
+                }
+                contracts.push(contract);
                 #(#extended)*
                 #(#served)*
                 router

@@ -1,6 +1,6 @@
 //! What waits for the reply of a call, and follows it.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
@@ -21,16 +21,61 @@ pub(crate) trait AfterReply: Send + Sync {
 #[derive(Default)]
 pub(super) struct Followers {
     pub(super) subscription: OnceLock<Arc<dyn AfterReply>>,
-    /// Encoded notifications.
-    messages: Mutex<Vec<Bytes>>,
+    notifications: Mutex<Notifications>,
+}
+
+/// The notifications that follow the reply, encoded.
+enum Notifications {
+    Waiting(Vec<Bytes>),
+    /// The reply is queued: a further notification can be sent at once.
+    Replied,
+    /// The reply is an error, and is followed by nothing.
+    Refused,
+}
+
+impl Default for Notifications {
+    fn default() -> Self {
+        Self::Waiting(Vec::new())
+    }
 }
 
 impl Followers {
-    pub(super) fn take_messages(&self) -> Vec<Bytes> {
-        std::mem::take(&mut self.messages.lock().unwrap_or_else(PoisonError::into_inner))
+    fn notifications(&self) -> MutexGuard<'_, Notifications> {
+        self.notifications.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn push(&self, message: Bytes) {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+    /// Takes the notifications that wait. More may follow, until the reply is queued.
+    pub(super) fn take_messages(&self) -> Vec<Bytes> {
+        match &mut *self.notifications() {
+            Notifications::Waiting(messages) => std::mem::take(messages),
+            Notifications::Replied | Notifications::Refused => Vec::new(),
+        }
+    }
+
+    /// The reply is queued. Sends the notifications that wait, if there are any. The lock is held, so that
+    /// a later notification does not overtake them.
+    pub(super) fn replied(&self, send: impl FnOnce(Vec<Bytes>)) {
+        let mut notifications = self.notifications();
+        let Notifications::Waiting(messages) = &mut *notifications else { return };
+        let messages = std::mem::take(messages);
+        if !messages.is_empty() {
+            send(messages);
+        }
+        *notifications = Notifications::Replied;
+    }
+
+    /// The reply is an error.
+    pub(super) fn refused(&self) {
+        *self.notifications() = Notifications::Refused;
+    }
+
+    /// Keeps a notification until the reply is queued. Returns it if the reply already is.
+    pub(super) fn push(&self, message: Bytes) -> Option<Bytes> {
+        match &mut *self.notifications() {
+            Notifications::Waiting(messages) => messages.push(message),
+            Notifications::Replied => return Some(message),
+            Notifications::Refused => {}
+        }
+        None
     }
 }

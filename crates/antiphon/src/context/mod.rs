@@ -128,8 +128,9 @@ impl Context {
     ///
     /// The notification is not sent if the reply is an error: the handler fails or panics, the call is
     /// cancelled or runs out of time, or the result is too large. If one result of a batch is too large, no
-    /// call of the batch sends its notifications. Call this method before the handler returns: after the
-    /// reply, the notification is not sent.
+    /// call of the batch sends its notifications. Call this method before the handler returns: later, the
+    /// notification is not sent. The handler of a subscription runs on after its reply: there the notification
+    /// is sent at once.
     ///
     /// In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
     /// Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
@@ -154,8 +155,10 @@ impl Context {
         let link = self.peer()?.link();
         let message = encode_notification(method, &params)?;
         link.room().await?;
-        self.0.after_reply.get_or_init(Box::default).push(message);
-        Ok(())
+        match self.0.after_reply.get_or_init(Box::default).push(message) {
+            None => Ok(()),
+            Some(message) => link.send_encoded(message).await,
+        }
     }
 
     /// Runs a future as a task of the connection, outside the order of messages. Returns at once.
@@ -326,7 +329,7 @@ impl Context {
     /// The reply is an error.
     pub(crate) fn refused(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        followers.take_messages();
+        followers.refused();
         if let Some(waiting) = followers.subscription.get() {
             waiting.refused();
         }
@@ -335,7 +338,7 @@ impl Context {
     /// The reply may have been replaced by an error, because its batch is too large.
     pub(crate) fn truncated(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        followers.take_messages();
+        followers.refused();
         if let Some(waiting) = followers.subscription.get() {
             waiting.truncated();
         }
@@ -344,9 +347,8 @@ impl Context {
     /// The reply is queued.
     pub(crate) fn replied(&self) {
         let Some(followers) = self.0.after_reply.get() else { return };
-        let messages = followers.take_messages();
-        if let (false, Origin::Peer(peer)) = (messages.is_empty(), &self.0.origin) {
-            peer.link().send_after_reply(messages);
+        if let Origin::Peer(peer) = &self.0.origin {
+            followers.replied(|messages| peer.link().send_after_reply(messages));
         }
         if let Some(waiting) = followers.subscription.get() {
             waiting.replied();

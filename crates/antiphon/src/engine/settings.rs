@@ -13,6 +13,7 @@ use crate::tap::Taps;
 pub(crate) type OnConnect = Arc<dyn Fn(&mut Connection) + Send + Sync>;
 
 /// The settings that do not change while a server or client runs.
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) rules: Rules,

@@ -2,7 +2,7 @@
 
 use std::future::IntoFuture;
 
-use antiphon::{CallError, Context, ErrorObject, Limits, Responder, Router};
+use antiphon::{CallError, Context, ErrorObject, Limits, Responder, Router, Sink};
 use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -141,4 +141,36 @@ async fn without_a_connection_it_fails() {
     });
     let reply = Responder::new(router).answer(request(1, "try", "[]")).await.unwrap();
     assert!(reply.windows(13).any(|text| text == b"\"result\":true"), "{reply:?}");
+}
+
+/// The reply of a subscription is sent while its handler runs on.
+#[tokio::test]
+async fn after_the_reply_a_notification_is_sent_at_once() {
+    let router =
+        Router::new().subscription_with("ticks", |(): (), sink: Sink, cx: Context| async move {
+            cx.notify_after_reply("after", (0,)).await?;
+            sink.send("tick").await?;
+            sink.closed().await;
+            Ok(())
+        });
+    let router = router.subscription_with("late", |(): (), sink: Sink, cx: Context| async move {
+        sink.accept();
+        tokio::task::yield_now().await;
+        for n in 0..3 {
+            cx.notify_after_reply("after", (n,)).await?;
+        }
+        sink.closed().await;
+        Ok(())
+    });
+    let (mut raw, _served) = Raw::served(Limits::default(), router);
+    raw.send(&request(1, "subscribe_ticks", "[]")).await;
+    assert_eq!(raw.next().await["id"], 1);
+    let mut next = [raw.next().await, raw.next().await];
+    next.sort_by_key(|message| message["method"].as_str().map(str::to_owned));
+    assert!(is_after(&next[0], 0) && next[1]["method"] == "ticks", "{next:?}");
+    raw.send(&request(2, "subscribe_late", "[]")).await;
+    assert_eq!(raw.next().await["id"], 2);
+    for n in 0..3 {
+        assert!(is_after(&raw.next().await, n));
+    }
 }

@@ -191,3 +191,68 @@ async fn a_call_that_a_shutdown_cuts_off_may_have_run() {
     );
     tells(&error, false, true);
 }
+
+/// Notifications have no reply, but the server can refuse their request.
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn a_refused_batch_of_notifications_fails() {
+    use crate::scripted_http_server::ScriptedServer;
+    for (status, body) in [
+        (503, "some"),
+        (401, ""),
+        (
+            413,
+            r#"{"jsonrpc":"2.0","error":{"code":-32007,"message":"Request too large"},"id":null}"#,
+        ),
+    ] {
+        let (hand, address) = ScriptedServer::listen().await;
+        let client = Client::connect(&address).await.unwrap();
+        let mut batch = client.batch();
+        batch.notify("one", ());
+        batch.notify("two", ());
+        let sent = tokio::spawn(batch.send());
+        let mut stream = hand.accept().await;
+        stream.request().await.unwrap();
+        let length = body.len();
+        stream.say(&format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n\r\n{body}")).await;
+        let error = within(sent).await.unwrap().unwrap_err();
+        tells(&error, false, status == 503);
+        assert_eq!(error.http_status().is_some(), status != 413, "{error:?}");
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn an_http_layer_does_not_hide_what_an_error_tells() {
+    for http2 in [false, true] {
+        let builder = if http2 { client().http2() } else { client() };
+        let builder = builder.http_layer(tower::layer::util::Identity::new());
+        let client = builder.connect(&format!("http://{}", free_address().await)).await.unwrap();
+        let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
+        tells(&error, true, false);
+    }
+}
+
+/// A server that is killed while calls run, on every wire and over HTTP.
+#[tokio::test]
+async fn a_killed_server_may_have_executed_the_call_on_every_wire() {
+    for wire in crate::support::wires_and_http() {
+        let Holding { router, mut entered, .. } = holding();
+        let server = crate::support::bound(wire).await;
+        let address = server.endpoint().to_string();
+        let serving = tokio::spawn(server.serve(router));
+        let client = connect(&address).await;
+        let call = tokio::spawn(client.call::<String>("hold", ()).into_future());
+        within(entered.recv()).await.unwrap();
+        serving.abort();
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        // Nothing listens any more, and the connection is gone.
+        let _ = serving.await;
+        if let Some(peer) = client.peer() {
+            within(peer.closed()).await;
+        }
+        let error = within(client.call::<String>("hold", ()).into_future()).await.unwrap_err();
+        tells(&error, true, false);
+    }
+}

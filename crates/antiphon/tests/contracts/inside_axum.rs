@@ -5,8 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use antiphon::layer::{Quota, RateLimit};
-use antiphon::transport::http::HttpService;
+use antiphon::transport::http::{HttpPolicy, HttpService};
 use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
+use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
@@ -160,4 +161,141 @@ async fn the_application_can_set_the_remote_address() {
     let app = serve(rpc).await;
     let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
     assert!(response.contains(r#""result":"192.0.2.7""#), "{response}");
+}
+
+/// A program keeps a clone to shut the service down. The order of clone and setting has no effect.
+#[tokio::test]
+async fn a_setting_after_a_clone_is_not_lost() {
+    let rpc = HttpService::new(whereabouts());
+    let kept = rpc.clone();
+    let rpc = rpc.on_connect(|connection| connection.remote = Some(([192, 0, 2, 7], 1).into()));
+    let app = serve(rpc).await;
+    let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(response.contains(r#""result":"192.0.2.7""#), "{response}");
+    // The clone ends the other, too.
+    within(kept.shutdown()).await;
+    let refused = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn no_handler_starts_after_the_shutdown() {
+    for policy in [false, true] {
+        let Holding { router, mut entered, .. } = holding();
+        let rpc = HttpService::new(router);
+        let rpc = if policy { rpc.policy(DefaultPolicy) } else { rpc };
+        let app = serve(rpc.clone()).await;
+        let server = app.endpoint.authority().unwrap().to_string();
+        let mut stream = within(TcpStream::connect(server)).await.unwrap();
+        let message = post("/rpc", JSON, &request(1, "hold", "[]")).replace("{host}", "localhost");
+        let (first, last) = message.split_at(message.len() - 1);
+        stream.write_all(first.as_bytes()).await.unwrap();
+        // A second request shows that the server has had its turns with the first.
+        call_from("127.0.0.1", &app.endpoint, "nowhere").await;
+        within(rpc.shutdown()).await;
+        stream.write_all(last.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        within(stream.read_to_string(&mut response)).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+        assert!(entered.try_recv().is_err());
+        app.stop.send(()).unwrap();
+        within(app.serving).await.unwrap().unwrap();
+    }
+}
+
+/// A policy that changes nothing.
+struct DefaultPolicy;
+
+impl HttpPolicy for DefaultPolicy {}
+
+#[tokio::test]
+async fn a_graceful_shutdown_finishes_the_calls_of_http2() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let App { endpoint, stop, serving } = serve(HttpService::new(router)).await;
+    let client = Client::builder().http2().connect(&endpoint).await.unwrap();
+    let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    stop.send(()).unwrap();
+    within(async {
+        loop {
+            match client.call::<String>("nowhere", ()).await.unwrap_err() {
+                CallError::Rpc(error) if error.code.0 == -32601 => {}
+                refused => return assert!(format!("{refused:?}").contains("shutting down")),
+            }
+        }
+    })
+    .await;
+    assert!(!serving.is_finished(), "the shutdown waits for the call");
+    release.notify_one();
+    assert_eq!(within(held).await.unwrap().unwrap(), "held");
+    within(serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn each_of_two_shutdowns_waits_for_the_running_call() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let rpc = HttpService::new(router);
+    let app = serve(rpc.clone()).await;
+    let client = Client::connect(&app.endpoint).await.unwrap();
+    let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
+    within(entered.recv()).await.unwrap();
+    let mut shutdowns = [(); 2].map(|()| {
+        let rpc = rpc.clone();
+        Box::pin(async move { rpc.shutdown().await })
+    });
+    for shutdown in &mut shutdowns {
+        assert!(futures_util::poll!(shutdown).is_pending());
+    }
+    // A shutdown that is dropped does not end the other one.
+    let [dropped, shutdown] = shutdowns;
+    drop(dropped);
+    release.notify_one();
+    within(shutdown).await;
+    assert_eq!(within(held).await.unwrap().unwrap(), "held");
+}
+
+/// The service was shut down before the application accepts its first connection.
+#[tokio::test]
+async fn a_shutdown_before_the_first_connection_refuses_all() {
+    let rpc = HttpService::new(whereabouts());
+    within(rpc.shutdown()).await;
+    let app = serve(rpc).await;
+    let response = call_from("127.0.0.1", &app.endpoint, "remote").await;
+    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+    if cfg!(feature = "ws") {
+        let late = Client::connect(app.endpoint.as_ws()).await.unwrap_err();
+        assert!(format!("{late:?}").contains("503"), "{late:?}");
+    }
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+}
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn a_graceful_shutdown_ends_subscriptions() {
+    let router = Router::new().subscription("endless", |(): (), _cx: Context| async {
+        Ok(stream::iter([1]).chain(stream::pending()))
+    });
+    let app = serve(HttpService::new(router)).await;
+    let client = Client::connect(app.endpoint.as_ws()).await.unwrap();
+    let mut items = client.subscribe::<u64>("endless", ()).await.unwrap();
+    assert_eq!(within(items.next()).await.unwrap().unwrap(), 1);
+    app.stop.send(()).unwrap();
+    within(app.serving).await.unwrap().unwrap();
+    while within(items.next()).await.is_some() {}
+}
+
+/// Without axum's `ConnectInfo`, a call has no address.
+#[tokio::test]
+async fn without_connect_info_there_is_no_address() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let app: axum::Router =
+        axum::Router::new().route_service("/rpc", HttpService::new(whereabouts()));
+    tokio::spawn(axum::serve(listener, app).into_future());
+    let endpoint = format!("http://127.0.0.1:{port}/rpc").parse().unwrap();
+    let response = call_from("127.0.0.1", &endpoint, "remote").await;
+    assert!(response.contains(r#""result":null"#), "{response}");
 }

@@ -211,3 +211,16 @@ async fn keys_beyond_the_limit_share_a_bucket() {
     }
     assert!(accepted <= 16, "there is one shared bucket for each of 16 shards: {accepted}");
 }
+
+#[tokio::test]
+async fn a_key_that_panics_fails_only_its_call() {
+    let limit = RateLimit::new(Quota::per_second(1_000)).key(|call| {
+        assert!(call.call.method != *"bad", "the key panics on purpose");
+    });
+    let router = Router::new().method("good", |(): (), _cx: Context| async { Ok(1) });
+    let (mut raw, _served) = Raw::served(Limits::default(), router.layer(limit));
+    raw.send(&request(1, "bad", "[]")).await;
+    assert_eq!(raw.next().await["error"]["code"], -32603);
+    raw.send(&request(2, "good", "[]")).await;
+    assert_eq!(raw.next().await["result"], 1);
+}

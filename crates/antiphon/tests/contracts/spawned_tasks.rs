@@ -165,3 +165,70 @@ async fn without_a_connection_a_task_is_refused() {
     let reply = Responder::new(router).answer(request(1, "work", "[]")).await.unwrap();
     assert!(reply.windows(13).any(|text| text == b"\"result\":true"), "{reply:?}");
 }
+
+/// Panics when it is dropped.
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("a destructor panics on purpose");
+    }
+}
+
+#[tokio::test]
+async fn a_destructor_that_panics_does_not_keep_a_task_counted() {
+    let (router, mut reported, _release) = working();
+    let router = router.method("bad", |(): (), cx: Context| async move {
+        cx.spawn(async {
+            let _bad = PanicsOnDrop;
+            std::future::pending::<()>().await;
+        })?;
+        Ok(())
+    });
+    let limits = Limits { shutdown_timeout: Duration::ZERO, ..Limits::default() };
+    let (mut raw, served) = Raw::served(limits, router);
+    for method in ["bad", "work", "bad"] {
+        raw.send(&request(1, method, "[]")).await;
+        raw.next().await;
+    }
+    assert_eq!(within(reported.recv()).await, Some("started"));
+    within(served.close()).await;
+    assert_eq!(within(reported.recv()).await, Some("dropped"));
+}
+
+/// Each task starts its successor before it ends.
+#[tokio::test(start_paused = true)]
+async fn tasks_that_start_tasks_end_with_the_shutdown() {
+    fn chain(cx: Context, ended: mpsc::UnboundedSender<SpawnError>) -> Result<(), SpawnError> {
+        cx.clone().spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if let Err(error) = chain(cx, ended.clone()) {
+                ended.send(error).unwrap();
+            }
+        })
+    }
+    let (ended, mut error) = mpsc::unbounded_channel();
+    let router = Router::new().method("chain", move |(): (), cx: Context| {
+        let started = chain(cx, ended.clone());
+        async move { Ok(started?) }
+    });
+    let (mut raw, served) = Raw::served(Limits::default(), router);
+    raw.send(&request(1, "chain", "[]")).await;
+    assert!(raw.next().await["error"].is_null());
+    served.close().await;
+    // The last task was dropped, or was told that the connection ends.
+    let last = error.recv().await;
+    assert!(matches!(last, None | Some(SpawnError::Closed(_))), "{last:?}");
+}
+
+#[tokio::test]
+async fn the_calls_of_a_batch_share_the_limit_of_tasks() {
+    let (router, ..) = working();
+    let limits = Limits { in_flight: 2, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    let calls: Vec<_> = (1..=3).map(|id| request(id, "work", "[]")).collect();
+    raw.send(&format!("[{}]", calls.join(","))).await;
+    let replies = raw.next().await;
+    let errors: Vec<_> = (0..3).map(|at| replies[at]["error"]["code"].clone()).collect();
+    assert_eq!(errors, [().into(), ().into(), serde_json::Value::from(-32009)]);
+}

@@ -381,3 +381,64 @@ async fn items_of_another_type_are_errors_between_the_others() {
     assert!(matches!(within(items.next()).await, Some(Err(SubscriptionError::Decode(_)))));
     assert_eq!(within(items.next()).await.unwrap().unwrap(), 3);
 }
+
+/// A stream that fails, with the names of Ethereum and with its own, on every wire.
+#[tokio::test]
+async fn the_error_of_a_stream_reaches_the_subscriber_on_every_wire() {
+    for wire in wires() {
+        for good in [0, 2] {
+            let fails = move |(): (), _cx: Context| async move {
+                let failed = stream::iter([Err(ErrorObject::new(7, "gone")), Ok(99)]);
+                Ok(stream::iter(0..good).map(Ok).chain(failed))
+            };
+            let router = Router::new()
+                .try_subscription("rows", fails)
+                .try_subscription(Topic::ethereum("rows"), fails);
+            let client = connect(&serve(wire, Limits::default(), router).await).await;
+            for topic in [Topic::new("rows"), Topic::ethereum("rows")] {
+                let mut rows =
+                    within(client.subscribe::<u64>(&topic, ()).into_future()).await.unwrap();
+                for n in 0..good {
+                    assert_eq!(within(rows.next()).await.unwrap().unwrap(), n, "{wire}");
+                }
+                let error = within(rows.next()).await.unwrap().unwrap_err();
+                let error = error.as_error::<ErrorObject>().unwrap();
+                assert_eq!((error.code.0, &*error.message), (7, "gone"), "{wire}");
+                assert!(within(rows.next()).await.is_none(), "{wire}");
+            }
+        }
+    }
+}
+
+/// The stream fails in the moment in which it is dropped by the unsubscribe call.
+#[tokio::test]
+async fn a_stream_that_fails_after_unsubscribe_sends_nothing() {
+    for topic in [Topic::new("rows"), Topic::ethereum("rows")] {
+        let fail = Arc::new(Notify::new());
+        let failing = fail.clone();
+        let router = Router::new().try_subscription(topic, move |(): (), _cx: Context| {
+            let failing = failing.clone();
+            async move {
+                let last = stream::once(async move {
+                    failing.notified().await;
+                    Err(ErrorObject::new(7, "gone"))
+                });
+                Ok(stream::iter([Ok(1)]).chain(last))
+            }
+        });
+        let router = router.method("ping", |(): (), _cx: Context| async { Ok("pong") });
+        let (mut raw, _served) = Raw::served(Limits::default(), router.clone());
+        let (open, close) = match router.names().any(|name| name == "eth_subscribe") {
+            true => (request(1, "eth_subscribe", r#"["rows"]"#), "eth_unsubscribe"),
+            false => (request(1, "subscribe_rows", "[]"), "unsubscribe_rows"),
+        };
+        raw.send(&open).await;
+        let id = raw.next().await["result"].clone();
+        assert_eq!(raw.next().await["params"]["result"], 1);
+        raw.send(&request(2, close, &format!("[{id}]"))).await;
+        fail.notify_one();
+        assert_eq!(raw.next().await["result"], true);
+        raw.send(&request(3, "ping", "[]")).await;
+        assert_eq!(raw.next().await["id"], 3);
+    }
+}

@@ -76,3 +76,41 @@ async fn an_extended_contract_is_served_and_called() {
     assert_eq!(names, ["board_title", "cards_count", "people_lookup"]);
     assert_eq!(Kanban.lookup("bob".to_owned()).await.unwrap(), 3);
 }
+
+#[antiphon::rpc(namespace = "left", extends(Cards))]
+trait Left {
+    fn left(&self) -> Result<u8, ErrorObject> {
+        Ok(1)
+    }
+}
+
+#[antiphon::rpc(namespace = "right", extends(Cards))]
+trait Right {
+    fn right(&self) -> Result<u8, ErrorObject> {
+        Ok(2)
+    }
+}
+
+#[antiphon::rpc(namespace = "top", extends(Left, Right))]
+trait Top {
+    fn top(&self) -> Result<u8, ErrorObject> {
+        Ok(3)
+    }
+}
+
+impl Left for Kanban {}
+impl Right for Kanban {}
+impl Top for Kanban {}
+
+/// Both extended contracts extend the same one.
+#[tokio::test]
+async fn a_contract_that_is_extended_twice_is_served_once() {
+    let router = Top::into_router(Kanban);
+    let mut names: Vec<_> = router.names().collect();
+    names.sort_unstable();
+    assert_eq!(names, ["cards_count", "left_left", "right_right", "top_top"]);
+    let top = TopClient::in_process(Kanban);
+    assert_eq!(top.left().left().await.unwrap() + top.right().right().await.unwrap(), 3);
+    assert_eq!(top.left().cards().count().await.unwrap(), 3);
+    assert_eq!(top.right().cards().count().await.unwrap(), 3);
+}

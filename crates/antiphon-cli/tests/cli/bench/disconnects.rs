@@ -49,6 +49,8 @@ fn short_lived() -> String {
     let endpoint = format!("tcp://{}", listener.local_addr().unwrap());
     thread::spawn(move || {
         let mut socket = BufReader::new(listener.accept().unwrap().0);
+        // A client that connects again is refused from the start.
+        drop(listener);
         for _ in 0..10 {
             let id = line_id(&mut socket).unwrap();
             socket.get_mut().write_all(hello_line(id).as_bytes()).unwrap();

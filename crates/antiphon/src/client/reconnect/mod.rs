@@ -121,8 +121,13 @@ impl Reconnect {
     /// Declares methods as idempotent: safe to execute twice. A call that is in flight when the connection
     /// is lost is sent again. A name that ends in `*` matches every method with that prefix.
     ///
+    /// If an attempt after the first fails, the call may have run all the same: an error that says that the
+    /// call was not sent becomes [`CallError::Interrupted`](crate::CallError::Interrupted). An error response
+    /// speaks of the last attempt.
+    ///
     /// A contract lists its idempotent methods as a constant of its client, such as
-    /// `MathClient::IDEMPOTENT`.
+    /// `MathClient::IDEMPOTENT`. The methods of a contract that it extends are in the constant of that
+    /// contract's client. For a nested router, add its prefix to each name.
     ///
     /// ```
     /// use antiphon::Reconnect;

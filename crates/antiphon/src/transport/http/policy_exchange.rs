@@ -157,7 +157,7 @@ impl RequestExchange {
     {
         let limits = &self.state.dispatcher.settings.limits;
         let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch);
-        let body = match body.await {
+        let body = match body.await.and_then(|body| self.state.check_open().map(|()| body)) {
             Ok(body) => body,
             Err(refusal) => return policy.refuse(&connection, refusal),
         };

@@ -278,6 +278,9 @@ impl RequestExchange {
     /// Enters the handlers.
     #[inline]
     fn start(&self, head: Parts, body: &Bytes, poller: &mut Poller<'_>) -> StartedRequest {
+        if let Err(refusal) = self.state.check_open() {
+            return StartedRequest::Refused(refusal);
+        }
         let dispatcher = &self.state.dispatcher;
         let payload = decode(body, &dispatcher.settings.rules);
         let mut connection = self.connection(head);

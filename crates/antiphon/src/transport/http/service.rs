@@ -65,6 +65,8 @@ use crate::service::Handler;
 ///
 /// Without an address, all requests by POST that have no identity look alike:
 /// [`RateLimit`](crate::layer::RateLimit) counts them as one caller.
+///
+/// Clones share the shutdown. A setting applies to the clone that it is called on.
 #[derive(Clone)]
 pub struct HttpService {
     pub(super) state: Arc<ServiceState>,
@@ -73,6 +75,7 @@ pub struct HttpService {
 }
 
 /// The parts of a service that all its connections share.
+#[derive(Clone)]
 pub(super) struct ServiceState {
     pub(super) dispatcher: Dispatcher,
     pub(super) http: HttpSettings,
@@ -83,8 +86,8 @@ pub(super) struct ServiceState {
     pub(super) peers: Option<ConnectionRegistry>,
     /// Another server accepts the connections, so a shutdown must wait for requests too.
     is_mounted: bool,
-    /// A mounted service shuts down.
-    is_stopping: AtomicBool,
+    /// A mounted service shuts down. Shared with clones that have other settings.
+    is_stopping: Arc<AtomicBool>,
 }
 
 /// The part of the service that takes a request, by its head.
@@ -126,7 +129,7 @@ impl HttpService {
             websocket_only: false,
             peers: None,
             is_mounted: false,
-            is_stopping: AtomicBool::new(false),
+            is_stopping: Arc::default(),
         };
         Self { state: Arc::new(state), remote: Remote::default(), activity: Arc::default() }
     }
@@ -141,9 +144,8 @@ impl HttpService {
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
         self.change(|state| {
-            if let Some(settings) = Arc::get_mut(&mut state.dispatcher.settings) {
-                settings.dialect = dialect.clone().unless_plain();
-            }
+            let settings = Arc::make_mut(&mut state.dispatcher.settings);
+            settings.dialect = dialect.clone().unless_plain();
         })
     }
 
@@ -165,9 +167,8 @@ impl HttpService {
     #[must_use]
     pub fn on_connect(self, complete: impl Fn(&mut Connection) + Send + Sync + 'static) -> Self {
         self.change(|state| {
-            if let Some(settings) = Arc::get_mut(&mut state.dispatcher.settings) {
-                settings.on_connect = Some(Arc::new(complete));
-            }
+            let settings = Arc::make_mut(&mut state.dispatcher.settings);
+            settings.on_connect = Some(Arc::new(complete));
         })
     }
 
@@ -260,11 +261,9 @@ impl HttpService {
         Self { state: self.state.clone(), remote, activity: RequestActivity::watched() }
     }
 
-    /// Changes a service that is being built and not yet shared.
+    /// Changes a service that is being built. Clones keep their settings, and share the shutdown.
     fn change(mut self, change: impl FnOnce(&mut ServiceState)) -> Self {
-        if let Some(state) = Arc::get_mut(&mut self.state) {
-            change(state);
-        }
+        change(Arc::make_mut(&mut self.state));
         self
     }
 }
@@ -278,8 +277,8 @@ impl ServiceState {
         headers: &RuleHeaders<'_>,
         remote: &Remote,
     ) -> Route {
-        if self.is_stopping.load(Ordering::Relaxed) {
-            return Route::Refuse(HttpRefusal::ShuttingDown);
+        if let Err(refusal) = self.check_open() {
+            return Route::Refuse(refusal);
         }
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
         if let Err(refusal) = headers
@@ -296,6 +295,16 @@ impl ServiceState {
             true => Route::Message,
             false if self.http.fallback.is_some() => Route::Fallback,
             false => Route::Refuse(HttpRefusal::NotFound),
+        }
+    }
+
+    /// Fails once a mounted service shuts down. Checked at the head of a request, and again when its body
+    /// has arrived: no handler starts after the shutdown.
+    #[inline]
+    pub(super) fn check_open(&self) -> Result<(), HttpRefusal> {
+        match self.is_stopping.load(Ordering::Relaxed) {
+            true => Err(HttpRefusal::ShuttingDown),
+            false => Ok(()),
         }
     }
 

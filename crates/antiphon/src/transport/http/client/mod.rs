@@ -220,6 +220,23 @@ impl HttpCaller {
         Ok(payload)
     }
 
+    /// Sends one POST that expects no reply. It fails if the server refuses it.
+    async fn post_notifications(&self, buffer: RequestBuffer) -> Result<(), CallError> {
+        let response = self.post_message(buffer).await?;
+        let (status, body) = (response.status, &response.body);
+        if status.is_success() && body.is_empty() {
+            return Ok(());
+        }
+        match match_notification(decode(body, &self.rules)) {
+            Ok(()) if status.is_success() => {
+                tracing::warn!(%status, "a notification got a reply");
+                Ok(())
+            }
+            Ok(()) => Err(self.refused(status, body)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The error of a status without JSON-RPC, with the beginning of the body.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
         let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
@@ -251,19 +268,7 @@ impl Caller for HttpCaller {
         Box::pin(async move {
             let mut buffer = self.call_buffer(&notification);
             buffer.bytes.put_u8(b'}');
-            let response = self.post_message(buffer).await?;
-            let (status, body) = (response.status, &response.body);
-            if status.is_success() && body.is_empty() {
-                return Ok(());
-            }
-            match match_notification(decode(body, &self.rules)) {
-                Ok(()) if status.is_success() => {
-                    tracing::warn!(%status, "a notification got a reply");
-                    Ok(())
-                }
-                Ok(()) => Err(self.refused(status, body)),
-                Err(error) => Err(error),
-            }
+            self.post_notifications(buffer).await
         })
     }
 
@@ -278,8 +283,7 @@ impl Caller for HttpCaller {
             let ids = self.ids.for_batch(&entries);
             encode_batch(&entries, ids.clone(), &mut buffer.bytes);
             if ids.is_empty() {
-                self.post_message(buffer).await?;
-                return Ok(Vec::new());
+                return self.post_notifications(buffer).await.map(|()| Vec::new());
             }
             match_batch(ids, self.exchange(buffer).await?)
         })
