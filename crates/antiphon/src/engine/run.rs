@@ -103,11 +103,7 @@ impl Run {
     /// Returns the state after entries and calls were polled, and polls the deadline.
     pub(super) fn poll_rest(&mut self, started: bool, poller: &mut Poller<'_>) -> RunState {
         if started && self.requests.calls.is_empty() {
-            let answer = self.requests.answers.finish(&ErrorObject::internal_error());
-            if self.requests.answers.was_cut() {
-                self.requests.opened.iter().for_each(Context::truncated);
-            }
-            return RunState::Done(answer);
+            return RunState::Done(self.finish(&ErrorObject::internal_error()));
         }
         if self.poll_deadline(poller) {
             return RunState::Done(self.expire(&ErrorObject::timed_out()));
@@ -119,7 +115,16 @@ impl Run {
     pub(crate) fn expire(&mut self, error: &ErrorObject) -> Option<Bytes> {
         self.refuse_rest(error);
         self.cancel();
-        self.requests.answers.finish(error)
+        self.finish(error)
+    }
+
+    /// Returns the reply. Calls without an outcome are answered with this error.
+    fn finish(&mut self, error: &ErrorObject) -> Option<Bytes> {
+        let answer = self.requests.answers.finish(error);
+        if self.requests.answers.was_cut() {
+            self.requests.opened.iter().for_each(Context::truncated);
+        }
+        answer
     }
 
     /// Cancels the calls with this id. A call that has not started will not start, and a call that has

@@ -1,6 +1,7 @@
 //! `Context::notify_after_reply`: a notification right behind the reply of a call.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
 use antiphon::{CallError, Context, ErrorObject, Limits, Responder, Router, Sink};
 use futures_util::future::join_all;
@@ -81,6 +82,25 @@ async fn an_error_is_followed_by_nothing() {
         assert_eq!(raw.next().await["id"], 3, "{method}");
         assert!(is_after(&raw.next().await, 2));
     }
+}
+
+/// The reply of a batch that runs out of time has a result that is too large.
+#[tokio::test(start_paused = true)]
+async fn an_expired_batch_with_a_large_result_is_followed_by_nothing() {
+    let hanging = Router::new()
+        .method("hangs", |(): (), _cx: Context| std::future::pending::<Result<(), _>>());
+    let limits = Limits {
+        response_bytes: 500,
+        request_timeout: Some(Duration::from_secs(1)),
+        ..Limits::default()
+    };
+    let (mut raw, _served) = Raw::served(limits, following().merge(hanging));
+    let batch = [request(1, "large", "[1]"), request(2, "hangs", "[]")];
+    raw.send(&format!("[{}]", batch.join(","))).await;
+    assert_eq!(raw.next().await.as_array().unwrap().len(), 2);
+    raw.send(&request(3, "at_once", "[2]")).await;
+    assert_eq!(raw.next().await["id"], 3);
+    assert!(is_after(&raw.next().await, 2));
 }
 
 /// A raw peer on the in-process wire sees the order of a thousand pipelined replies.
