@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::error_chain::ErrorChain;
 use crate::json::RawJson;
 
 /// The code of an error (section 5.1): any integer.
@@ -136,15 +137,7 @@ impl ErrorObject {
     /// assert_eq!(load("/no/such/file").unwrap_err(), ErrorObject::internal_error());
     /// ```
     pub fn internal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let error = error.into();
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text.push_str(": ");
-            text.push_str(&cause.to_string());
-            source = cause.source();
-        }
-        tracing::error!(error = text, "a call failed");
+        tracing::error!(error = %ErrorChain(&*error.into()), "a call failed");
         Self::internal_error()
     }
 

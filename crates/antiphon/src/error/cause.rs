@@ -1,4 +1,4 @@
-//! The cause of an error, and the reasons of an error and its causes as one text.
+//! The cause of an error.
 
 use std::error::Error;
 use std::fmt;
@@ -53,32 +53,5 @@ impl fmt::Debug for Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// Displays an error with all its causes, separated by `: `.
-///
-/// The `Display` of an error of this crate does not repeat its [`source`](Error::source), so each reason
-/// appears once. Use it for logs and messages to users.
-///
-/// ```
-/// use antiphon::{CallError, ErrorChain};
-///
-/// let error = CallError::Closed("the queue is full".into());
-/// assert_eq!(error.to_string(), "the connection is closed");
-/// assert_eq!(ErrorChain(&error).to_string(), "the connection is closed: the queue is full");
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
-
-impl fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
-        }
-        Ok(())
     }
 }

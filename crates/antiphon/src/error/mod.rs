@@ -13,8 +13,9 @@ mod close_reason;
 mod http_status;
 mod spawn;
 
+pub use antiphon_core::ErrorChain;
 pub use call::CallError;
-pub use cause::{Cause, ErrorChain};
+pub use cause::Cause;
 pub use close_reason::CloseReason;
 pub use http_status::HttpStatusError;
 pub use spawn::SpawnError;

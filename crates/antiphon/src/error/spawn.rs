@@ -2,7 +2,7 @@
 
 use antiphon_core::ErrorObject;
 
-use super::CloseReason;
+use super::{CloseReason, ErrorChain};
 
 /// The reason for which [`Context::spawn`](crate::Context::spawn) has not started a task.
 ///
@@ -33,7 +33,7 @@ impl From<SpawnError> for ErrorObject {
         if let SpawnError::Full(_) = error {
             return Self::server_busy("too many tasks");
         }
-        tracing::warn!(%error, "a handler could not start a task");
+        tracing::warn!(error = %ErrorChain(&error), "a handler could not start a task");
         Self::internal_error()
     }
 }
