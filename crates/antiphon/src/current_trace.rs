@@ -1,15 +1,19 @@
-//! The trace context of the current call, and its HTTP headers.
+//! The trace context of the current call, its continuation on other tasks, and its HTTP headers.
 //!
 //! Outgoing calls read [`current`], so a call that a handler makes continues the trace of the call that
 //! it handles. The layer [`Trace`](crate::layer::Trace) sets it. The headers are those of W3C Trace
 //! Context.
 
 use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::task::{Context as Poller, Poll};
 
 use antiphon_core::TraceContext;
 #[cfg(feature = "http")]
 use http::HeaderValue;
 use http::{HeaderMap, HeaderName};
+use pin_project_lite::pin_project;
+use tracing::Span;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
@@ -30,12 +34,12 @@ pub(crate) fn current() -> Option<TraceContext> {
 }
 
 /// Sets the current trace context of this thread until it is dropped.
-pub(crate) struct TraceGuard {
+struct TraceGuard {
     previous: Option<TraceContext>,
 }
 
 impl TraceGuard {
-    pub(crate) fn enter(trace: &TraceContext) -> Self {
+    fn enter(trace: &TraceContext) -> Self {
         IS_SET.set(true);
         Self { previous: CURRENT.replace(Some(trace.clone())) }
     }
@@ -45,6 +49,71 @@ impl Drop for TraceGuard {
     fn drop(&mut self) {
         IS_SET.set(self.previous.is_some());
         CURRENT.set(self.previous.take());
+    }
+}
+
+/// The trace context and the span of a call, which can be continued on another task or thread.
+#[derive(Debug)]
+pub(crate) struct TraceScope {
+    pub(crate) span: Span,
+    pub(crate) trace: Option<TraceContext>,
+}
+
+impl TraceScope {
+    /// The trace context and the span that this thread is in.
+    pub(crate) fn current() -> Self {
+        Self { span: Span::current(), trace: current() }
+    }
+
+    /// Runs a function in the trace and the span.
+    #[inline]
+    pub(crate) fn run<T>(&self, function: impl FnOnce() -> T) -> T {
+        let _trace = self.trace.as_ref().map(TraceGuard::enter);
+        self.span.in_scope(function)
+    }
+}
+
+/// Keeps a future in the current trace and span, on any task that polls it. A task of `tokio::spawn` is
+/// otherwise outside of the trace. [`Context::spawn`](crate::Context::spawn) needs no `carry`.
+///
+/// ```
+/// # use antiphon::{Client, Context, layer};
+/// async fn handler(client: Client, _cx: Context) {
+///     tokio::spawn(layer::carry(async move {
+///         let _ = client.notify("done", ()).await;      // in the trace of the call
+///     }));
+/// }
+/// ```
+pub fn carry<F: Future>(future: F) -> TracedFuture<F> {
+    TracedFuture::new(future, TraceScope::current())
+}
+
+pin_project! {
+    /// A future that is polled in a trace and a span.
+    #[derive(Debug)]
+    pub struct TracedFuture<F> {
+        #[pin]
+        future: F,
+        scope: TraceScope,
+    }
+}
+
+impl<F> TracedFuture<F> {
+    pub(crate) fn new(future: F, scope: TraceScope) -> Self {
+        Self { future, scope }
+    }
+
+    pub(crate) fn span(&self) -> &Span {
+        &self.scope.span
+    }
+}
+
+impl<F: Future> Future for TracedFuture<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.scope.run(|| this.future.poll(poller))
     }
 }
 

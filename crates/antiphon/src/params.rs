@@ -19,7 +19,11 @@ pub(crate) fn read<P: DeserializeOwned + 'static>(
         Ok(raw) => return Ok(raw),
         Err(params) => params,
     };
-    let Some(raw) = params else { return same_type(empty()).or_else(|_| absent()) };
+    let Some(raw) = params else {
+        // The function is cast and not its result, so that only a handler of `RawJson` pays for it.
+        return same_type::<fn() -> RawJson, fn() -> P>(empty)
+            .map_or_else(|_| absent(), |empty| Ok(empty()));
+    };
     same_type(raw).or_else(|raw| match serde_json::from_slice(raw.as_bytes()) {
         Ok(value) => Ok(value),
         Err(_) if is_empty(&raw) => absent(),

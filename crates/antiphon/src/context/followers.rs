@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 
+use super::{Context, Origin};
+
 /// Something that a call has opened and that must not be sent before the reply, such as the items of a
 /// subscription.
 pub(crate) trait AfterReply: Send + Sync {
@@ -20,7 +22,7 @@ pub(crate) trait AfterReply: Send + Sync {
 /// Everything that waits for the reply of one call, and follows it.
 #[derive(Default)]
 pub(super) struct Followers {
-    pub(super) subscription: OnceLock<Arc<dyn AfterReply>>,
+    subscription: OnceLock<Arc<dyn AfterReply>>,
     notifications: Mutex<Notifications>,
 }
 
@@ -45,7 +47,7 @@ impl Followers {
     }
 
     /// Takes the notifications that wait. More may follow, until the reply is queued.
-    pub(super) fn take_messages(&self) -> Vec<Bytes> {
+    fn take_messages(&self) -> Vec<Bytes> {
         match &mut *self.notifications() {
             Notifications::Waiting(messages) => std::mem::take(messages),
             Notifications::Replied | Notifications::Refused => Vec::new(),
@@ -54,7 +56,7 @@ impl Followers {
 
     /// The reply is queued. Sends the notifications that wait, if there are any. The lock is held, so that
     /// a later notification does not overtake them.
-    pub(super) fn replied(&self, send: impl FnOnce(Vec<Bytes>)) {
+    fn replied(&self, send: impl FnOnce(Vec<Bytes>)) {
         let mut notifications = self.notifications();
         let Notifications::Waiting(messages) = &mut *notifications else { return };
         let messages = std::mem::take(messages);
@@ -65,7 +67,7 @@ impl Followers {
     }
 
     /// The reply is an error.
-    pub(super) fn refused(&self) {
+    fn refused(&self) {
         *self.notifications() = Notifications::Refused;
     }
 
@@ -77,5 +79,55 @@ impl Followers {
             Notifications::Refused => {}
         }
         None
+    }
+}
+
+impl Context {
+    /// Registers what must follow the reply of this call.
+    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
+        let _ = self.0.after_reply.get_or_init(Box::default).subscription.set(waiting);
+    }
+
+    /// Takes the notifications that follow the reply.
+    pub(crate) fn take_followers(&self) -> Vec<Bytes> {
+        self.0.after_reply.get().map_or_else(Vec::new, |followers| followers.take_messages())
+    }
+
+    /// Whether something must follow the reply.
+    #[inline]
+    pub(crate) fn has_after_reply(&self) -> bool {
+        self.0.after_reply.get().is_some()
+    }
+
+    /// The reply is an error.
+    pub(crate) fn refused(&self) {
+        if let Some(waiting) = self.drop_followers() {
+            waiting.refused();
+        }
+    }
+
+    /// The reply may have been replaced by an error, because its batch is too large.
+    pub(crate) fn truncated(&self) {
+        if let Some(waiting) = self.drop_followers() {
+            waiting.truncated();
+        }
+    }
+
+    /// Drops the notifications that would follow the reply. Returns the subscription that waits for it.
+    fn drop_followers(&self) -> Option<&Arc<dyn AfterReply>> {
+        let followers = self.0.after_reply.get()?;
+        followers.refused();
+        followers.subscription.get()
+    }
+
+    /// The reply is queued.
+    pub(crate) fn replied(&self) {
+        let Some(followers) = self.0.after_reply.get() else { return };
+        if let Origin::Peer(peer) = &self.0.origin {
+            followers.replied(|messages| peer.link().send_after_reply(messages));
+        }
+        if let Some(waiting) = followers.subscription.get() {
+            waiting.replied();
+        }
     }
 }

@@ -5,7 +5,6 @@ mod origin;
 
 use std::any::Any;
 use std::fmt;
-use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 
 use antiphon_core::{Id, Params, RawJson, TraceContext};
@@ -16,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::call::{CallError, Invocation, Peer};
 use crate::connection::Connection;
-use crate::current_trace::{self, TraceGuard};
+use crate::current_trace;
 use crate::dialect::ProgressStyle;
 use crate::error::SpawnError;
 use crate::identity::Identity;
@@ -172,6 +171,7 @@ impl Context {
     /// - A graceful shutdown, and the end of the peer's input, wait for it as for a running handler: for at
     ///   most `shutdown_timeout`, and on `stdio:` after the end of stdin without a limit. Then it is dropped.
     ///   So a task that runs until the connection ends delays a graceful shutdown.
+    /// - It continues the trace and the span of this call.
     /// - A panic is caught and logged. It has no effect on the connection.
     /// - A connection runs at most [`Limits::in_flight`](crate::Limits::in_flight) tasks, counted apart from
     ///   its requests. Beyond that the future is dropped, and the error is [`SpawnError::Full`].
@@ -198,14 +198,7 @@ impl Context {
         let Origin::Peer(peer) = &self.0.origin else {
             return Err(SpawnError::NoConnection(self.connection().transport));
         };
-        let trace = current_trace::current();
-        let mut task = Box::pin(task);
-        // The calls of the task continue the trace of this call.
-        let traced = poll_fn(move |poller| {
-            let _trace = trace.as_ref().map(TraceGuard::enter);
-            task.as_mut().poll(poller)
-        });
-        peer.link().clone().spawn(Box::pin(traced))
+        peer.link().clone().spawn(Box::pin(current_trace::carry(task)))
     }
 
     /// Returns a token that is cancelled with the call: by the caller, if the
@@ -308,51 +301,6 @@ impl Context {
 
     pub(crate) fn origin(&self) -> &Origin {
         &self.0.origin
-    }
-
-    /// Registers what must follow the reply of this call.
-    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
-        let _ = self.0.after_reply.get_or_init(Box::default).subscription.set(waiting);
-    }
-
-    /// Takes the notifications that follow the reply.
-    pub(crate) fn take_followers(&self) -> Vec<Bytes> {
-        self.0.after_reply.get().map_or_else(Vec::new, |followers| followers.take_messages())
-    }
-
-    /// Whether something must follow the reply.
-    #[inline]
-    pub(crate) fn has_after_reply(&self) -> bool {
-        self.0.after_reply.get().is_some()
-    }
-
-    /// The reply is an error.
-    pub(crate) fn refused(&self) {
-        let Some(followers) = self.0.after_reply.get() else { return };
-        followers.refused();
-        if let Some(waiting) = followers.subscription.get() {
-            waiting.refused();
-        }
-    }
-
-    /// The reply may have been replaced by an error, because its batch is too large.
-    pub(crate) fn truncated(&self) {
-        let Some(followers) = self.0.after_reply.get() else { return };
-        followers.refused();
-        if let Some(waiting) = followers.subscription.get() {
-            waiting.truncated();
-        }
-    }
-
-    /// The reply is queued.
-    pub(crate) fn replied(&self) {
-        let Some(followers) = self.0.after_reply.get() else { return };
-        if let Origin::Peer(peer) = &self.0.origin {
-            followers.replied(|messages| peer.link().send_after_reply(messages));
-        }
-        if let Some(waiting) = followers.subscription.get() {
-            waiting.replied();
-        }
     }
 
     pub(crate) fn cancel(&self) {

@@ -75,8 +75,9 @@ pub use panic::CatchPanic;
 pub use policy::PolicyService;
 pub use rate::{Quota, RateLimit};
 pub use timeout::Timeout;
-pub use trace::{Trace, TracedFuture, carry};
+pub use trace::Trace;
 
+pub use crate::current_trace::{TracedFuture, carry};
 pub use crate::error::BoxError;
 pub use crate::identity::Identity;
 pub use crate::service::{

@@ -18,7 +18,7 @@ use tracing::field::{Empty, display};
 
 use super::policy::Policy;
 use crate::context::Context;
-use crate::current_trace::{self, TraceGuard};
+use crate::current_trace::{self, TraceScope, TracedFuture};
 use crate::log_excerpt::log_excerpt;
 use crate::service::{CallService, LayerCall, ReadyCall};
 
@@ -27,8 +27,8 @@ use crate::service::{CallService, LayerCall, ReadyCall};
 /// A handler reads its trace context with [`Context::trace`]. Calls that the handler makes continue the
 /// trace, through any client of this crate and through the peer that called. The span is named `rpc`,
 /// has the level `info`, and has the fields `method`, `id`, `transport`, `remote`, `trace_id`, `span_id`,
-/// `parent_id`, and `code` if the call fails. A task that a handler spawns is part of the trace only if
-/// its future is wrapped with [`carry`].
+/// `parent_id`, and `code` if the call fails. A task of [`Context::spawn`] continues the trace. A task of
+/// `tokio::spawn` does so only if its future is wrapped with [`carry`](super::carry).
 ///
 /// Around the calls of a client, this layer creates a span for each call, and a trace if there is none.
 ///
@@ -67,12 +67,9 @@ impl<S: CallService<R>, R: LayerCall> Policy<S, R> for Trace {
         let span = new_span(&request, &trace, parent.as_ref());
         request.call_mut().extensions.insert(trace.clone());
         let request = request.with_trace(&trace);
-        let call = {
-            let _trace = TraceGuard::enter(&trace);
-            let _span = span.enter();
-            ReadyCall::new(inner, request)
-        };
-        TraceCall { carried: TracedFuture { future: call, span, trace: Some(trace) } }
+        let scope = TraceScope { span, trace: Some(trace) };
+        let call = scope.run(|| ReadyCall::new(inner, request));
+        TraceCall { carried: TracedFuture::new(call, scope) }
     }
 }
 
@@ -149,43 +146,6 @@ fn random() -> [u8; 8] {
     KEY.hash_one(COUNT.fetch_add(1, Ordering::Relaxed)).to_ne_bytes()
 }
 
-/// Keeps a future in the current trace and span, on any task that polls it. A task that a handler spawns
-/// is otherwise outside of the trace.
-///
-/// ```
-/// # use antiphon::{Client, Context, layer};
-/// async fn handler(client: Client, _cx: Context) {
-///     tokio::spawn(layer::carry(async move {
-///         let _ = client.notify("done", ()).await;      // in the trace of the call
-///     }));
-/// }
-/// ```
-pub fn carry<F: Future>(future: F) -> TracedFuture<F> {
-    TracedFuture { future, span: Span::current(), trace: current_trace::current() }
-}
-
-pin_project! {
-    /// A future that is polled in a trace and a span.
-    #[derive(Debug)]
-    pub struct TracedFuture<F> {
-        #[pin]
-        future: F,
-        span: Span,
-        trace: Option<TraceContext>,
-    }
-}
-
-impl<F: Future> Future for TracedFuture<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, poller: &mut Poller<'_>) -> Poll<F::Output> {
-        let this = self.project();
-        let _trace = this.trace.as_ref().map(TraceGuard::enter);
-        let _span = this.span.enter();
-        this.future.poll(poller)
-    }
-}
-
 pin_project! {
     /// A call in its span.
     pub struct TraceCall<S, R>
@@ -205,7 +165,7 @@ impl<S: CallService<R>, R: LayerCall> Future for TraceCall<S, R> {
         let mut carried = self.project().carried;
         let outcome = ready!(carried.as_mut().poll(poller));
         if let Err(error) = &outcome {
-            carried.span.record("code", R::error_code(error).0);
+            carried.span().record("code", R::error_code(error).0);
         }
         Poll::Ready(outcome)
     }

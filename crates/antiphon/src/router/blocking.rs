@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{MethodRoute, Router, encode};
 use crate::context::Context;
-use crate::current_trace::{self, TraceGuard};
+use crate::current_trace::TraceScope;
 use crate::params;
 
 impl Router {
@@ -71,13 +71,12 @@ static FUNCTIONS: Semaphore = Semaphore::const_new(MAX_FUNCTIONS);
 /// Runs a function on the blocking pool, in the trace and the span of this call. A panic continues in the
 /// call, so that it is handled like that of any other method.
 async fn run(function: impl FnOnce() -> Outcome + Send + 'static) -> Outcome {
-    let (trace, span) = (current_trace::current(), tracing::Span::current());
+    let scope = TraceScope::current();
     let permit = FUNCTIONS.acquire().await;
     let task = tokio::task::spawn_blocking(move || {
         // Held by the function and not by the call, because the call may end first.
         let _permit = permit;
-        let _trace = trace.as_ref().map(TraceGuard::enter);
-        span.in_scope(function)
+        scope.run(function)
     });
     // A function whose call was dropped is not started any more.
     let ended = AbortOnDropHandle::new(task).await;

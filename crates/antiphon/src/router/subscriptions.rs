@@ -90,12 +90,8 @@ impl Router {
         self.subscription_with(topic, move |params: P, sink: Sink, cx| {
             let stream = function(params, cx);
             async move {
-                let mut stream = std::pin::pin!(stream.await?);
-                sink.accept();
-                while let Some(item) = stream.next().await {
-                    sink.send(item).await?;
-                }
-                Ok(())
+                let items = stream.await?;
+                send_all(items.map(Ok), &sink).await
             }
         })
     }
@@ -136,15 +132,10 @@ impl Router {
         self.subscription_with(topic, move |params: P, sink: Sink, cx| {
             let stream = function(params, cx);
             async move {
+                let items = stream.await?;
                 // Converted before the await, so the error type need not be `Send`.
-                let items =
-                    stream.await?.map(|item| item.map_err(IntoErrorObject::into_error_object));
-                let mut items = std::pin::pin!(items);
-                sink.accept();
-                while let Some(item) = items.next().await {
-                    sink.send(item?).await?;
-                }
-                Ok(())
+                send_all(items.map(|item| item.map_err(IntoErrorObject::into_error_object)), &sink)
+                    .await
             }
         })
     }
@@ -225,6 +216,19 @@ impl Router {
             topics.push(served);
         }
     }
+}
+
+/// Accepts a subscription and sends items until the stream ends or fails.
+async fn send_all<T: Serialize + Send + 'static>(
+    items: impl Stream<Item = Result<T, ErrorObject>> + Send,
+    sink: &Sink,
+) -> Result<(), ErrorObject> {
+    let mut items = std::pin::pin!(items);
+    sink.accept();
+    while let Some(item) = items.next().await {
+        sink.send(item?).await?;
+    }
+    Ok(())
 }
 
 /// Serves a subscribe call.

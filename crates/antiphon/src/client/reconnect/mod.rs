@@ -9,9 +9,9 @@ mod backoff;
 mod caller;
 mod supervisor;
 
-use crate::error::CloseReason;
 use std::time::Duration;
 
+use crate::error::CloseReason;
 pub(crate) use caller::ReconnectingCaller;
 
 /// The policy by which a client reconnects: see
