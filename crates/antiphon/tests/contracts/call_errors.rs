@@ -149,8 +149,8 @@ async fn a_call_that_a_layer_rejects_was_not_sent() {
     }
 }
 
-#[tokio::test]
-async fn a_failure_of_a_foreign_layer_may_have_followed_the_call() {
+#[test]
+fn a_failure_of_a_foreign_layer_may_have_followed_the_call() {
     let error = CallError::Layer("the budget is used up".into());
     tells(&error, false, true);
     assert_eq!(ErrorChain(&error).to_string(), "a layer failed the call: the budget is used up");

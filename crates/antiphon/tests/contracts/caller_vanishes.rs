@@ -78,7 +78,7 @@ fn duplex() -> Vec<String> {
 
 /// Serves a handler until the test ends, and returns the endpoint.
 fn served(server: Server, handler: impl Handler) -> String {
-    let address = server.endpoints()[0].to_string();
+    let address = server.endpoint().to_string();
     tokio::spawn(server.serve(handler));
     address
 }

@@ -4,20 +4,13 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Cancellation, Client, Context, Dialect, ErrorObject, Limits, Router};
+use antiphon::{CallError, Cancellation, Context, Dialect, ErrorObject, Limits, Router};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
 use crate::support::{
     Holding, Raw, bound, client, holding, notification, request, serve, wires, within,
 };
-
-/// A side with a dialect, and a raw peer that sends it single messages.
-fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
-    let (ours, theirs) = antiphon::transport::memory::pair();
-    let served = Client::builder().limits(limits).dialect(dialect).handler(router).over(theirs);
-    (Raw(ours), served)
-}
 
 fn cancel(id: &str) -> String {
     notification("$/cancelRequest", &format!("{{\"id\":{id}}}"))
@@ -30,7 +23,7 @@ fn ping(router: Router) -> Router {
 #[tokio::test]
 async fn a_running_call_is_cancelled_and_answered() {
     let Holding { router, mut entered, mut gone, .. } = holding();
-    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), router);
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), router);
     for id in ["1", "\"one\"", "1.50", "null"] {
         let call = format!(r#"{{"jsonrpc":"2.0","method":"hold","id":{id}}}"#);
         raw.send(&call).await;
@@ -46,7 +39,7 @@ async fn a_running_call_is_cancelled_and_answered() {
 #[tokio::test]
 async fn a_cancelled_call_has_no_response_if_the_dialect_says_so() {
     let Holding { router, mut entered, mut gone, .. } = holding();
-    let (mut raw, _server) = spoken(Dialect::mcp(), Limits::default(), ping(router));
+    let (mut raw, _server) = Raw::served_in(Dialect::mcp(), Limits::default(), ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&notification("notifications/cancelled", r#"{"requestId":1,"reason":"no"}"#)).await;
@@ -57,7 +50,7 @@ async fn a_cancelled_call_has_no_response_if_the_dialect_says_so() {
 
 #[tokio::test]
 async fn a_cancellation_of_a_finished_or_unknown_call_is_ignored() {
-    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(Router::new()));
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), ping(Router::new()));
     raw.send(&request(1, "ping", "[]")).await;
     assert_eq!(raw.next().await["result"], "pong");
     raw.send(&cancel("1")).await;
@@ -80,7 +73,7 @@ async fn a_cancelled_call_that_has_not_started_never_starts() {
             Ok("started")
         }
     });
-    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), router);
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), router);
     raw.send(&notification("hold_note", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&request(1, "start", "[]")).await;
@@ -102,7 +95,7 @@ async fn a_cancelled_call_that_has_not_started_never_starts() {
 async fn at_the_in_flight_limit_cancellations_are_read() {
     let Holding { router, mut entered, .. } = holding();
     let limits = Limits { in_flight: 1, ..Limits::default() };
-    let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), limits, ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&request(2, "hold", "[]")).await;
@@ -119,7 +112,7 @@ async fn at_the_in_flight_limit_cancellations_are_read() {
 #[tokio::test]
 async fn one_call_of_a_batch_is_cancelled_and_the_others_are_not() {
     let Holding { router, mut entered, .. } = holding();
-    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), ping(router));
     let batch = [request(1, "hold", "[]"), request(2, "ping", "[]"), request(3, "hold", "[]")];
     raw.send(&format!("[{}]", batch.join(","))).await;
     within(entered.recv()).await.unwrap();
@@ -135,7 +128,7 @@ async fn one_call_of_a_batch_is_cancelled_and_the_others_are_not() {
 #[tokio::test]
 async fn a_cancellation_inside_a_batch_is_applied() {
     let Holding { router, mut entered, .. } = holding();
-    let (mut raw, _server) = spoken(Dialect::lsp(), Limits::default(), ping(router));
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
     // One call before the batch, one before the cancellation in the batch, and one behind it.
@@ -159,7 +152,7 @@ async fn plain_json_rpc_cancels_nothing() {
             hearing.notify_one();
             async {}
         });
-    let (mut raw, _server) = spoken(Dialect::plain(), Limits::default(), router);
+    let (mut raw, _server) = Raw::served_in(Dialect::plain(), Limits::default(), router);
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
     raw.send(&cancel("1")).await;

@@ -19,12 +19,6 @@ use crate::support::{
     FOREVER, Holding, Raw, answer, connect, holding, notification, request, serve, wires, within,
 };
 
-fn spoken(dialect: Dialect, limits: Limits, router: Router) -> (Raw, Client) {
-    let (ours, theirs) = pair();
-    let served = Client::builder().limits(limits).dialect(dialect).handler(router).over(theirs);
-    (Raw(ours), served)
-}
-
 fn cancel(id: &str) -> String {
     notification("$/cancelRequest", &format!("{{\"id\":{id}}}"))
 }
@@ -166,7 +160,7 @@ async fn a_subscription_whose_reply_was_too_large_ends() {
             Ok(stream::iter(0..3_u64).chain(stream::pending()))
         });
     let limits = Limits { response_bytes: 200, subscriptions: 1, ..Limits::default() };
-    let (mut raw, _server) = spoken(Dialect::plain(), limits, router);
+    let (mut raw, _server) = Raw::served_in(Dialect::plain(), limits, router);
     raw.send(&format!("[{},{}]", request(1, "pad", "[]"), request(2, "subscribe_n", "[]"))).await;
     let answers = raw.next().await;
     assert_eq!(answers[1]["error"]["code"], -32008);
@@ -185,7 +179,7 @@ async fn a_subscription_whose_reply_was_too_large_ends() {
 async fn a_request_that_waits_for_the_limit_is_cancelled_at_once() {
     let Holding { router, mut entered, .. } = holding();
     let limits = Limits { in_flight: 1, stall_timeout: FOREVER, ..Limits::default() };
-    let (mut raw, _server) = spoken(Dialect::lsp(), limits, ping(router));
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), limits, ping(router));
     raw.send(&request(1, "hold", "[]")).await;
     within(entered.recv()).await.unwrap();
     // The first request waits for the limit, the second behind it. Both are answered while the limit
@@ -213,7 +207,7 @@ async fn cancelled_requests_do_not_accumulate_replies() {
         ..Limits::default()
     };
     let router = Router::new().method("big", |(): (), _cx: Context| async { Ok("y".repeat(900)) });
-    let (mut raw, _server) = spoken(Dialect::lsp(), limits, router);
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), limits, router);
     let mut taken = 0;
     while taken < 50_000 {
         let both = async {

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::http::{JSON, post};
-use crate::support::{Holding, holding, request, within};
+use crate::support::{Holding, holding, refused_at_shutdown, request, within};
 
 /// An axum application that serves `/rpc`. It stops gracefully when `stop` is sent or dropped.
 struct App {
@@ -49,16 +49,7 @@ async fn a_graceful_shutdown_finishes_the_calls_of_a_websocket_and_closes_it() {
     let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
     within(entered.recv()).await.unwrap();
     stop.send(()).unwrap();
-    // The service may accept calls until its shutdown is visible.
-    let refused = within(async {
-        loop {
-            match client.call::<String>("nowhere", ()).await {
-                Err(CallError::Rpc(error)) if error.code.0 == -32601 => {}
-                other => return other.unwrap_err(),
-            }
-        }
-    });
-    let refused = refused.await;
+    let refused = within(refused_at_shutdown(&client)).await;
     assert!(matches!(&refused, CallError::Rpc(error) if error.code.0 == -32009), "{refused}");
     let late = Client::connect(endpoint.as_ws()).await.unwrap_err();
     assert!(format!("{late:?}").contains("503"), "a new WebSocket is refused: {late:?}");

@@ -5,6 +5,7 @@
 #![cfg_attr(not(feature = "full"), allow(unused_imports, reason = "some tests need more"))]
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod event_log;
 #[cfg(feature = "tls")]
 mod pki;
 #[cfg(feature = "http")]

@@ -3,10 +3,10 @@
 use std::future::IntoFuture;
 use std::sync::{Arc, Mutex};
 
-use antiphon::transport::memory::pair;
-use antiphon::{Client, Context, Dialect, Limits, Router};
+use antiphon::{Context, Dialect, Limits, Router};
 use futures_util::future::join_all;
 
+use crate::event_log::EventLog;
 use crate::support::{Holding, Raw, answer, both, holding, notification, request, within};
 
 type Log = Arc<Mutex<Vec<String>>>;
@@ -173,15 +173,10 @@ fn documents() -> Router {
         })
 }
 
-fn with_dialect(limits: Limits, dialect: Dialect, handler: Router) -> (Raw, Client) {
-    let (ours, theirs) = pair();
-    (Raw(ours), Client::builder().limits(limits).dialect(dialect).handler(handler).over(theirs))
-}
-
 #[tokio::test]
 async fn in_a_strict_order_a_request_sees_every_change_before_it() {
     for dialect in [Dialect::lsp(), Dialect::plain().strict_order(true)] {
-        let (mut raw, _served) = with_dialect(Limits::default(), dialect, documents());
+        let (mut raw, _served) = Raw::served_in(dialect, Limits::default(), documents());
         raw.send(&notification("open", "[]")).await;
         let question = raw.next().await;
         for version in 1..=2_000 {
@@ -196,7 +191,7 @@ async fn in_a_strict_order_a_request_sees_every_change_before_it() {
 
 #[tokio::test]
 async fn in_a_strict_order_a_cancellation_reaches_a_waiting_request() {
-    let (mut raw, _served) = with_dialect(Limits::default(), Dialect::lsp(), documents());
+    let (mut raw, _served) = Raw::served_in(Dialect::lsp(), Limits::default(), documents());
     raw.send(&notification("open", "[]")).await;
     let question = raw.next().await;
     raw.send(&notification("change", "[1]")).await;
@@ -213,7 +208,7 @@ async fn in_a_strict_order_a_cancellation_reaches_a_waiting_request() {
 #[tokio::test]
 async fn an_overlong_queue_ends_the_connection_and_names_the_remedy() {
     let limits = Limits { queued_messages: 3, ..Limits::default() };
-    let (mut raw, served) = with_dialect(limits, Dialect::lsp(), documents());
+    let (mut raw, served) = Raw::served_in(Dialect::lsp(), limits, documents());
     raw.send(&notification("open", "[]")).await;
     raw.next().await;
     for version in 1..=3 {
@@ -230,52 +225,18 @@ async fn an_overlong_queue_ends_the_connection_and_names_the_remedy() {
 
 #[tokio::test]
 async fn overtaking_is_logged_once_with_its_remedy() {
-    let warnings = Warnings::default();
-    let _logging = tracing::subscriber::set_default(warnings.clone());
-    let (mut raw, _served) = with_dialect(Limits::default(), Dialect::plain(), documents());
+    let log = EventLog::of_warnings();
+    let _logging = tracing::subscriber::set_default(log.clone());
+    let (mut raw, _served) = Raw::served_in(Dialect::plain(), Limits::default(), documents());
     raw.send(&notification("open", "[]")).await;
     raw.next().await;
     raw.send(&request(1, "hover", "[]")).await;
     raw.send(&request(2, "hover", "[]")).await;
     assert_eq!(raw.next().await["id"], 1);
     assert_eq!(raw.next().await["id"], 2);
-    let logged = warnings.0.lock().unwrap();
+    let logged = log.values();
     let [warning] = &logged[..] else { panic!("{logged:?}") };
     assert!(warning.contains("`Context::spawn`") && warning.contains("strict_order"), "{warning}");
-}
-
-/// Keeps the messages of warnings.
-#[derive(Clone, Default)]
-struct Warnings(Log);
-
-impl tracing::field::Visit for Warnings {
-    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
-        if field.name() == "message" {
-            self.0.lock().unwrap().push(format!("{value:?}"));
-        }
-    }
-}
-
-impl tracing::Subscriber for Warnings {
-    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
-        *metadata.level() == tracing::Level::WARN
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        event.record(&mut self.clone());
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
 }
 
 #[tokio::test]
@@ -287,7 +248,7 @@ async fn a_notification_behind_a_refused_request_is_not_lost() {
             Ok(())
         });
         let limits = Limits { in_flight: 1, ..Limits::default() };
-        let (mut raw, _served) = with_dialect(limits, dialect, router);
+        let (mut raw, _served) = Raw::served_in(dialect, limits, router);
         raw.send(&request(1, "ask_back", "[]")).await;
         let question = raw.next().await;
         // All of them arrive before the connection is polled again.

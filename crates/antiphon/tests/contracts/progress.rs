@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Context, Dialect, ProgressStyle, Router};
+use antiphon::{CallError, Client, Context, Dialect, Limits, ProgressStyle, Router};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -59,9 +59,7 @@ async fn progress_is_a_stream_beside_the_result_on_every_wire() {
 
 #[tokio::test]
 async fn progress_is_sent_before_the_response() {
-    let (ours, theirs) = antiphon::transport::memory::pair();
-    let _server = Client::builder().dialect(Dialect::lsp()).handler(router()).over(theirs);
-    let mut raw = Raw(ours);
+    let (mut raw, _server) = Raw::served_in(Dialect::lsp(), Limits::default(), router());
     raw.send(&request(1, "steps", r#"{"steps":2,"workDoneToken":"t"}"#)).await;
     for step in 0..2 {
         let expected = json!({

@@ -10,7 +10,9 @@ use tokio::sync::{mpsc, oneshot};
 
 #[cfg(feature = "http")]
 use crate::support::rest;
-use crate::support::{FOREVER, Holding, Raw, dial, holding, notification, request, serve, within};
+use crate::support::{
+    FOREVER, Holding, Raw, dial, holding, notification, refused_at_shutdown, request, serve, within,
+};
 
 #[tokio::test]
 async fn a_disconnect_cancels_running_calls() {
@@ -49,16 +51,7 @@ async fn a_shutdown_finishes_running_calls_and_rejects_new_ones() {
         let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
         stop.send(()).unwrap();
-        // The server may accept calls until its shutdown is visible.
-        let refused = within(async {
-            loop {
-                match client.call::<String>("nowhere", ()).await {
-                    Err(CallError::Rpc(error)) if error.code.0 == -32601 => {}
-                    other => return other.unwrap_err(),
-                }
-            }
-        })
-        .await;
+        let refused = within(refused_at_shutdown(&client)).await;
         assert!(matches!(&refused, CallError::Rpc(error) if error.code.0 == -32009), "{refused}");
         release.notify_one();
         assert_eq!(within(held).await.unwrap().unwrap(), "held");

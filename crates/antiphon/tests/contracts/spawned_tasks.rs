@@ -57,9 +57,7 @@ async fn a_task_that_calls_the_peer_delays_nothing() {
                     .unwrap();
             })
             .method("ping", |(): (), _cx: Context| async { Ok("pong") });
-        let (ours, theirs) = antiphon::transport::memory::pair();
-        let _served = client().dialect(dialect).handler(router).over(theirs);
-        let mut raw = Raw(ours);
+        let (mut raw, _served) = Raw::served_in(dialect, Limits::default(), router);
         raw.send(&notification("open", "[]")).await;
         let question = raw.next().await;
         raw.send(&request(1, "ping", "[]")).await;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use antiphon::transport::memory::{MemoryTransport, pair};
 use antiphon::{
-    Client, ClientBuilder, Context, Endpoint, EndpointError, Handler, Limits, Router, Server,
+    CallError, Client, ClientBuilder, Code, Context, Dialect, Endpoint, EndpointError, Handler,
+    Limits, Router, Server,
 };
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -45,8 +46,18 @@ pub(crate) struct Raw(pub(crate) MemoryTransport);
 impl Raw {
     /// A raw peer of a connection that this handler serves.
     pub(crate) fn served(limits: Limits, handler: impl Handler) -> (Self, Client) {
+        Self::served_in(Dialect::plain(), limits, handler)
+    }
+
+    /// Like [`served`](Self::served), in a dialect.
+    pub(crate) fn served_in(
+        dialect: Dialect,
+        limits: Limits,
+        handler: impl Handler,
+    ) -> (Self, Client) {
         let (ours, theirs) = pair();
-        (Self(ours), Client::builder().limits(limits).handler(handler).over(theirs))
+        let builder = Client::builder().limits(limits).dialect(dialect);
+        (Self(ours), builder.handler(handler).over(theirs))
     }
 
     pub(crate) async fn send(&mut self, message: &str) {
@@ -201,6 +212,17 @@ pub(crate) fn holding() -> Holding {
         })
         .notification("hold_note", move |(): (), cx: Context| hold(cx));
     Holding { router, entered, release, gone }
+}
+
+/// Calls until the call is refused, and returns its error. A server may accept calls until its shutdown is
+/// visible.
+pub(crate) async fn refused_at_shutdown(client: &Client) -> CallError {
+    loop {
+        match client.call::<String>("nowhere", ()).await {
+            Err(CallError::Rpc(error)) if error.code == Code::METHOD_NOT_FOUND => {}
+            other => return other.unwrap_err(),
+        }
+    }
 }
 
 pub(crate) fn answer(id: &Value, result: &str) -> String {

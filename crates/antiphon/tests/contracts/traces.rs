@@ -1,6 +1,5 @@
 //! Trace contexts: read from headers or members, and continued only by the calls of a handler.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use antiphon::layer::{self, Filter, Trace};
@@ -9,7 +8,9 @@ use antiphon::{
     TappedMessage, TraceContext,
 };
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
+use crate::event_log::EventLog;
 use crate::support::{Raw, client, connect, request, serve, wires_and_http, within};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
@@ -83,6 +84,10 @@ async fn calls_of_a_handler_continue_its_trace() {
         let lost = cx.peer()?.clone();
         tokio::spawn(async move { lost.notify("lost", ()).await }).await.unwrap()?;
         tokio::spawn(carried).await.unwrap()?;
+        let (done, is_done) = oneshot::channel();
+        let peer = cx.peer()?.clone();
+        cx.spawn(async move { done.send(peer.notify("spawned", ()).await).unwrap() })?;
+        is_done.await.unwrap()?;
         let mut batch = cx.peer()?.batch();
         batch.notify("batched", ());
         batch.send().await?;
@@ -96,12 +101,14 @@ async fn calls_of_a_handler_continue_its_trace() {
     let carried = raw.next().await;
     let id = carried["id"].clone();
     raw.send(&format!(r#"{{"jsonrpc":"2.0","result":1,"id":{id}}}"#)).await;
+    let spawned = raw.next().await;
     let batched = raw.next().await;
     let answer = raw.next().await;
     let here = parts(&answer["result"][0]);
     assert_eq!(here.0, TRACE);
     assert_eq!(parts(&noted["traceparent"]), here, "{noted}");
     assert_eq!(parts(&carried["traceparent"]), here, "{carried}");
+    assert_eq!(parts(&spawned["traceparent"]), here, "{spawned}");
     assert_eq!(parts(&batched[0]["traceparent"]), here, "{batched}");
     assert_eq!((&lost["method"], &lost["traceparent"]), (&json!("lost"), &Value::Null));
 }
@@ -209,68 +216,19 @@ async fn members_take_precedence_over_headers() {
     assert!(answer.contains("1af7") && !answer.contains("0af7"), "{answer}");
 }
 
-/// Collects the values of one field of all events.
-#[derive(Clone)]
-struct Log {
-    field: &'static str,
-    values: Arc<Mutex<Vec<String>>>,
-}
-
-impl Log {
-    fn of(field: &'static str) -> Self {
-        Self { field, values: Arc::default() }
-    }
-}
-
-impl tracing::Subscriber for Log {
-    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
-        true
-    }
-
-    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
-        tracing::span::Id::from_u64(1)
-    }
-
-    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
-
-    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
-
-    fn event(&self, event: &tracing::Event<'_>) {
-        struct Values<'a>(&'a Log);
-
-        impl tracing::field::Visit for Values<'_> {
-            fn record_str(&mut self, field: &tracing::field::Field, value: &str) {
-                self.record_debug(field, &format_args!("{value}"));
-            }
-
-            fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
-                if field.name() == self.0.field {
-                    self.0.values.lock().unwrap().push(format!("{value:?}"));
-                }
-            }
-        }
-
-        event.record(&mut Values(self));
-    }
-
-    fn enter(&self, _: &tracing::span::Id) {}
-
-    fn exit(&self, _: &tracing::span::Id) {}
-}
-
 /// The peer chooses the name of a method, which may contain line breaks and be as long as a message.
 #[tokio::test]
 async fn a_name_in_the_log_is_one_short_line() {
-    let log = Log::of("method");
+    let log = EventLog::of("method");
     let _logging = tracing::subscriber::set_default(log.clone());
     let name = format!(r"a\nb{}", "c".repeat(10_000));
     let notification = format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#);
     assert!(Responder::new(Router::new()).answer(notification.clone()).await.is_none());
     let refusing = Router::new().layer(Filter::new().deny(["a*"]));
     assert!(Responder::new(refusing).answer(notification.clone()).await.is_none());
-    let logged = log.values.lock().unwrap();
+    let logged = log.values();
     assert_eq!(logged.len(), 2, "{logged:?}");
-    for name in &*logged {
+    for name in &logged {
         assert!(name.starts_with(r"a\nbc") && name.len() <= 64, "{name}");
     }
 }
@@ -278,7 +236,7 @@ async fn a_name_in_the_log_is_one_short_line() {
 /// The caller of a method must not see why it failed. The log shows each reason once.
 #[tokio::test]
 async fn an_internal_error_is_logged_and_not_sent() {
-    let log = Log::of("error");
+    let log = EventLog::of("error");
     let _logging = tracing::subscriber::set_default(log.clone());
     let router = Router::new().method("load", |(): (), _cx: Context| async {
         let lost = CallError::Closed("10.0.0.7 is down".into());
@@ -287,5 +245,5 @@ async fn an_internal_error_is_logged_and_not_sent() {
     let answer = Responder::new(router).answer(r#"{"jsonrpc":"2.0","method":"load","id":1}"#).await;
     let answer = String::from_utf8(answer.unwrap().to_vec()).unwrap();
     assert!(answer.contains("-32603") && !answer.contains("10.0.0.7"), "{answer}");
-    assert_eq!(*log.values.lock().unwrap(), ["the connection is closed: 10.0.0.7 is down"]);
+    assert_eq!(log.values(), ["the connection is closed: 10.0.0.7 is down"]);
 }
