@@ -1,5 +1,6 @@
 //! What waits for the reply of a call, and follows it.
 
+use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
@@ -19,9 +20,19 @@ pub(crate) trait AfterReply: Send + Sync {
     fn truncated(&self);
 }
 
+/// What follows the reply of one call. The first of these states that a call enters stays.
+pub(super) enum Followers {
+    /// Something was registered before the reply was queued.
+    Registered(Box<Registered>),
+    /// The reply was queued with nothing registered: a later notification is sent at once.
+    Replied,
+    /// The reply is an error with nothing registered, and is followed by nothing.
+    Refused,
+}
+
 /// Everything that waits for the reply of one call, and follows it.
 #[derive(Default)]
-pub(super) struct Followers {
+pub(super) struct Registered {
     subscription: OnceLock<Arc<dyn AfterReply>>,
     notifications: Mutex<Notifications>,
 }
@@ -41,7 +52,7 @@ impl Default for Notifications {
     }
 }
 
-impl Followers {
+impl Registered {
     fn notifications(&self) -> MutexGuard<'_, Notifications> {
         self.notifications.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -72,7 +83,7 @@ impl Followers {
     }
 
     /// Keeps a notification until the reply is queued. Returns it if the reply already is.
-    pub(super) fn push(&self, message: Bytes) -> Option<Bytes> {
+    fn push(&self, message: Bytes) -> Option<Bytes> {
         match &mut *self.notifications() {
             Notifications::Waiting(messages) => messages.push(message),
             Notifications::Replied => return Some(message),
@@ -83,20 +94,46 @@ impl Followers {
 }
 
 impl Context {
+    fn followers(&self) -> &Followers {
+        self.0.after_reply.get_or_init(|| Followers::Registered(Box::default()))
+    }
+
+    fn registered(&self) -> Option<&Registered> {
+        match self.0.after_reply.get()? {
+            Followers::Registered(registered) => Some(registered),
+            Followers::Replied | Followers::Refused => None,
+        }
+    }
+
     /// Registers what must follow the reply of this call.
     pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
-        let _ = self.0.after_reply.get_or_init(Box::default).subscription.set(waiting);
+        if let Followers::Registered(registered) = self.followers() {
+            let _ = registered.subscription.set(waiting);
+        }
+    }
+
+    /// Keeps a notification until the reply is queued. Returns it if the reply already is.
+    pub(super) fn keep_until_reply(&self, message: Bytes) -> Option<Bytes> {
+        match self.followers() {
+            Followers::Registered(registered) => registered.push(message),
+            Followers::Replied => Some(message),
+            Followers::Refused => None,
+        }
     }
 
     /// Takes the notifications that follow the reply.
     pub(crate) fn take_followers(&self) -> Vec<Bytes> {
-        self.0.after_reply.get().map_or_else(Vec::new, |followers| followers.take_messages())
+        self.registered().map_or_else(Vec::new, Registered::take_messages)
     }
 
-    /// Whether something must follow the reply.
+    /// Whether something must follow the reply, or the handler has kept a clone of this context, which can
+    /// still register something.
     #[inline]
-    pub(crate) fn has_after_reply(&self) -> bool {
-        self.0.after_reply.get().is_some()
+    pub(crate) fn may_be_followed(&self) -> bool {
+        let is_kept = Arc::strong_count(&self.0) > 1;
+        // What a clone on another thread has registered before it was dropped is visible behind the fence.
+        fence(Ordering::Acquire);
+        is_kept || self.0.after_reply.get().is_some()
     }
 
     /// The reply is an error.
@@ -115,18 +152,23 @@ impl Context {
 
     /// Drops the notifications that would follow the reply. Returns the subscription that waits for it.
     fn drop_followers(&self) -> Option<&Arc<dyn AfterReply>> {
-        let followers = self.0.after_reply.get()?;
-        followers.refused();
-        followers.subscription.get()
+        match self.0.after_reply.get_or_init(|| Followers::Refused) {
+            Followers::Registered(registered) => {
+                registered.refused();
+                registered.subscription.get()
+            }
+            Followers::Replied | Followers::Refused => None,
+        }
     }
 
     /// The reply is queued.
     pub(crate) fn replied(&self) {
-        let Some(followers) = self.0.after_reply.get() else { return };
+        let followers = self.0.after_reply.get_or_init(|| Followers::Replied);
+        let Followers::Registered(registered) = followers else { return };
         if let Origin::Peer(peer) = &self.0.origin {
-            followers.replied(|messages| peer.link().send_after_reply(messages));
+            registered.replied(|messages| peer.link().send_after_reply(messages));
         }
-        if let Some(waiting) = followers.subscription.get() {
+        if let Some(waiting) = registered.subscription.get() {
             waiting.replied();
         }
     }

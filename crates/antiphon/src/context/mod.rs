@@ -59,7 +59,7 @@ struct CallState {
     /// Created on first use: most handlers finish before they could be cancelled.
     cancel: OnceLock<CancellationToken>,
     /// Waits for the reply of this call, and follows it.
-    after_reply: OnceLock<Box<Followers>>,
+    after_reply: OnceLock<Followers>,
     /// The params of the call, if they may hold a progress token.
     params: OnceLock<Params>,
 }
@@ -127,9 +127,8 @@ impl Context {
     ///
     /// The notification is not sent if the reply is an error: the handler fails or panics, the call is
     /// cancelled or runs out of time, or the result is too large. If one result of a batch is too large, no
-    /// call of the batch sends its notifications. Call this method before the handler returns: later, the
-    /// notification is not sent. The handler of a subscription runs on after its reply: there the notification
-    /// is sent at once.
+    /// call of the batch sends its notifications. Once the reply is sent, a notification is sent at once: for
+    /// example by a task that the handler has started, or by the handler of a subscription.
     ///
     /// In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
     /// Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
@@ -154,7 +153,7 @@ impl Context {
         let link = self.peer()?.link();
         let message = encode_notification(method, &params)?;
         link.room().await?;
-        match self.0.after_reply.get_or_init(Box::default).push(message) {
+        match self.keep_until_reply(message) {
             None => Ok(()),
             Some(message) => link.send_encoded(message).await,
         }

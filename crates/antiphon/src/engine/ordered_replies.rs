@@ -87,7 +87,11 @@ impl OrderedReplies {
         let slot = self.slots.get_mut(slot)?;
         slot.is_silent = answer.is_none();
         slot.outcome = answer.map(Err);
-        slot.context.take()
+        let context = slot.context.take();
+        if let Some(context) = &context {
+            context.refused();
+        }
+        context
     }
 
     /// The ids and contexts of the calls whose outcome is not known.
@@ -97,7 +101,10 @@ impl OrderedReplies {
 
     /// Returns the whole reply. Calls without an outcome get this error.
     pub(super) fn finish(&mut self, missing: &ErrorObject) -> Option<Bytes> {
-        for ReplySlot { id, outcome, is_silent, .. } in std::mem::take(&mut self.slots) {
+        for ReplySlot { id, context, outcome, is_silent } in std::mem::take(&mut self.slots) {
+            if let Some(context) = context {
+                context.refused();
+            }
             if is_silent {
                 continue;
             }

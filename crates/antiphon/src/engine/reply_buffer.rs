@@ -91,7 +91,7 @@ impl ReplyBuffer {
     /// The response of the last call is queued: releases what must follow it.
     pub(crate) fn replied(&self) {
         if let Some(context) = &self.context
-            && context.has_after_reply()
+            && context.may_be_followed()
         {
             if self.was_cut {
                 context.truncated();

@@ -27,7 +27,8 @@ pub(super) struct Requests {
     spare: Option<Context>,
     /// The ids of requests that were cancelled before their handlers were called.
     pub(super) cancelled: Option<HashSet<Id>>,
-    /// The calls that have opened something that must follow the reply, such as a subscription.
+    /// The calls that have opened something that must follow the reply, such as a subscription, or that
+    /// still may.
     pub(super) opened: Vec<Context>,
 }
 
@@ -76,7 +77,7 @@ impl Requests {
         let answers = &mut self.answers;
         let done = |outcome: &Outcome| answers.answer_call(&context, outcome);
         match self.dispatcher.call(call, &context, poller, done) {
-            FirstPoll::Done if context.has_after_reply() => self.opened.push(context),
+            FirstPoll::Done if context.may_be_followed() => self.opened.push(context),
             FirstPoll::Done => self.spare = Some(context),
             FirstPoll::Panicked => self.answers.answer(id_of(&context), &panicked()),
             FirstPoll::Waits(call) => self.wait_for(call, context),
@@ -95,7 +96,7 @@ impl Requests {
         while let Some((slot, outcome)) = self.calls.poll_ended(poller) {
             ended = true;
             let context = self.answers.fill(slot, outcome);
-            self.opened.extend(context.filter(Context::has_after_reply));
+            self.opened.extend(context.filter(Context::may_be_followed));
         }
         ended
     }

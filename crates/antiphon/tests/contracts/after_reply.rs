@@ -6,7 +6,7 @@ use std::time::Duration;
 use antiphon::{CallError, Context, ErrorObject, Limits, Responder, Router, Sink};
 use futures_util::future::join_all;
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::support::{Raw, client, elsewhere, notification, request, serve, wires, within};
 
@@ -192,5 +192,52 @@ async fn after_the_reply_a_notification_is_sent_at_once() {
     assert_eq!(raw.next().await["id"], 2);
     for n in 0..3 {
         assert!(is_after(&raw.next().await, n));
+    }
+}
+
+/// A task that the handler has started keeps the context, and notifies after the reply.
+#[tokio::test]
+async fn a_task_that_outlives_its_call_can_notify() {
+    let (go, signal) = watch::channel(());
+    let late = move |cx: Context, n: u64| {
+        let mut signal = signal.clone();
+        signal.borrow_and_update();
+        tokio::spawn(async move {
+            signal.changed().await.unwrap();
+            cx.notify_after_reply("after", (n,)).await.unwrap();
+        });
+    };
+    let slow = late.clone();
+    let router = Router::new()
+        .method("at_once", move |(n,): (u64,), cx: Context| {
+            late(cx, n);
+            async move { if n == 0 { Err(ErrorObject::invalid_params()) } else { Ok(n) } }
+        })
+        .method("later", move |(n,): (u64,), cx: Context| {
+            slow(cx, n);
+            async move {
+                elsewhere().await;
+                if n == 0 { Err(ErrorObject::invalid_params()) } else { Ok(n) }
+            }
+        });
+    let (mut raw, _served) = Raw::served(Limits::default(), router);
+    for method in ["at_once", "later"] {
+        for is_batch in [false, true] {
+            let two = [request(1, method, "[0]"), request(2, method, "[2]")];
+            if is_batch {
+                raw.send(&format!("[{}]", two.join(","))).await;
+                assert_eq!(raw.next().await.as_array().unwrap().len(), 2);
+            } else {
+                for one in &two {
+                    raw.send(one).await;
+                    raw.next().await;
+                }
+            }
+            go.send(()).unwrap();
+            assert!(is_after(&raw.next().await, 2), "{method} {is_batch}");
+            // The failed call is followed by nothing: the next message is this response.
+            raw.send(&request(3, "nowhere", "[]")).await;
+            assert_eq!(raw.next().await["id"], 3, "{method} {is_batch}");
+        }
     }
 }
