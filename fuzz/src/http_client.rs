@@ -110,7 +110,9 @@ fn request() -> Request<Bytes> {
 }
 
 async fn ours(stream: DuplexStream, limits: Limits) -> Outcome {
-    exchange_over(stream, &request(), &limits).await.map_err(|error| antiphon::ErrorChain(&error).to_string())
+    exchange_over(stream, &request(), &limits)
+        .await
+        .map_err(|error| antiphon::ErrorChain(&error).to_string())
 }
 
 async fn hyper(stream: DuplexStream) -> Outcome {
