@@ -52,7 +52,7 @@ pub(crate) struct RegisteredPeer {
     peers: ConnectionRegistry,
     key: u64,
     /// Held until the peer is removed.
-    _permit: Option<ConnectionPermit>,
+    permit: Option<ConnectionPermit>,
 }
 
 impl Drop for RegisteredPeer {
@@ -119,7 +119,7 @@ impl ConnectionRegistry {
         if self.0.stopping.is_cancelled() {
             peer.stop(Stop::Gracefully);
         }
-        RegisteredPeer { peers: self.clone(), key, _permit: None }
+        RegisteredPeer { peers: self.clone(), key, permit: None }
     }
 
     /// Returns a guard that ends all remaining connections when it is dropped.
@@ -138,6 +138,21 @@ impl ConnectionRegistry {
         self.0.tasks.token()
     }
 
+    /// Like [`hold`](Self::hold); `None` once a shutdown has begun.
+    #[cfg(feature = "http")]
+    pub(crate) fn try_hold(&self) -> Option<TaskTrackerToken> {
+        // The token is counted first. A shutdown that begins concurrently either waits for it, or is seen.
+        let held = self.hold();
+        (!self.is_stopping()).then_some(held)
+    }
+
+    /// Whether a shutdown has begun.
+    #[cfg(feature = "http")]
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.tasks.is_closed()
+    }
+
     /// Cancelled when the shutdown begins.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.0.stopping.clone()
@@ -148,7 +163,7 @@ impl ConnectionRegistry {
     #[cfg(feature = "ws")]
     pub(crate) fn enter_upgraded(&self, peer: &Peer) -> RegisteredPeer {
         let mut entered = self.enter(peer);
-        entered._permit = Some(self.acquire());
+        entered.permit = Some(self.acquire());
         entered
     }
 
@@ -167,9 +182,10 @@ impl ConnectionRegistry {
     /// Stops all connections. Waits up to `limit` for running calls, then cancels them, and at last
     /// aborts the tasks that remain.
     pub(crate) async fn shutdown(&self, limit: Duration) {
+        // Closed before anything else: `try_hold` counts on it.
+        self.0.tasks.close();
         self.0.stopping.cancel();
         self.stop_all(Stop::Gracefully);
-        self.0.tasks.close();
         if timeout(limit, self.0.tasks.wait()).await.is_ok() {
             return;
         }

@@ -2,16 +2,19 @@
 
 use std::future::IntoFuture as _;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 use std::time::Duration;
 
+use antiphon::http::Request;
 use antiphon::layer::{Quota, RateLimit};
-use antiphon::transport::http::{HttpPolicy, HttpService};
+use antiphon::transport::http::{HttpBody, HttpPolicy, HttpService};
 use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
 use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
+use tower::Service as _;
 
 use crate::http::{JSON, post};
 use crate::support::{Holding, holding, refused_at_shutdown, request, within};
@@ -245,6 +248,37 @@ async fn each_of_two_shutdowns_waits_for_the_running_call() {
     release.notify_one();
     within(shutdown).await;
     assert_eq!(within(held).await.unwrap().unwrap(), "held");
+}
+
+/// The handlers are inside their first poll, on another thread, when the shutdown begins.
+#[tokio::test]
+async fn a_shutdown_waits_for_a_handler_that_has_not_awaited_yet() {
+    for policy in [false, true] {
+        let (entered, mut has_entered) = mpsc::channel(1);
+        let (go, signal) = std::sync::mpsc::channel::<()>();
+        let signal = Mutex::new(signal);
+        let router = Router::new().method("busy", move |(): (), _cx: Context| {
+            entered.try_send(()).unwrap();
+            let _ = signal.lock().unwrap().recv();
+            async { Ok("done") }
+        });
+        let rpc = HttpService::new(router);
+        let mut rpc = if policy { rpc.policy(DefaultPolicy) } else { rpc };
+        let shutdown = rpc.clone();
+        let mut shutdown = Box::pin(async move { shutdown.shutdown().await });
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let body = HttpBody::from(request(1, "busy", "[]"));
+            let request = Request::post("/").header("content-type", "application/json");
+            let request = request.header("host", "localhost").body(body).unwrap();
+            runtime.unwrap().block_on(rpc.call(request)).unwrap().status()
+        });
+        within(has_entered.recv()).await.unwrap();
+        assert!(futures_util::poll!(&mut shutdown).is_pending());
+        drop(go);
+        within(shutdown).await;
+        assert_eq!(thread.join().unwrap(), 200);
+    }
 }
 
 /// The service was shut down before the application accepts its first connection.

@@ -195,7 +195,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         }
         state.dispatcher.settings.tap.message(Direction::Received, &body, &connection);
         let payload = decode(&body, &state.dispatcher.settings.rules);
-        let dispatched = Dispatched::new(connection, &payload);
+        let dispatched = Dispatched::new(connection, &payload, None);
         let awaited = self.awaited.take().inspect(|_| self.service.activity.resume());
         let out = &mut self.scratch;
         let started = state.dispatcher.start(payload, None, &dispatched.origin, out, cx);

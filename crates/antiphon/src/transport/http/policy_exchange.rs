@@ -10,6 +10,7 @@ use http::header::{CONTENT_TYPE, EXPECT, UPGRADE};
 use http::request::Parts;
 use http::{HeaderValue, Request};
 use http_body::Body;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::activity::RequestActivity;
 use super::event_stream::EVENT_STREAM;
@@ -157,8 +158,9 @@ impl RequestExchange {
     {
         let limits = &self.state.dispatcher.settings.limits;
         let body = request_body::read(request.body_mut(), Poll::Pending, limits, watch);
-        let body = match body.await.and_then(|body| self.state.check_open().map(|()| body)) {
-            Ok(body) => body,
+        let admitted = body.await.and_then(|body| Ok((body, self.state.admit()?)));
+        let (body, admitted) = match admitted {
+            Ok(admitted) => admitted,
             Err(refusal) => return policy.refuse(&connection, refusal),
         };
         if self.state.dispatcher.settings.complete(&mut connection).is_err() {
@@ -168,9 +170,9 @@ impl RequestExchange {
         tap.message(Direction::Received, &body, &connection);
         let message = HttpMessage::new(body, limits.batch_entries);
         match policy.on_message(&mut connection, &message) {
-            MessageDecision::Dispatch => self.dispatch(policy, connection, message).await,
+            MessageDecision::Dispatch => self.dispatch(policy, connection, message, admitted).await,
             MessageDecision::Stream(options) => {
-                self.stream(policy, connection, message, options).await
+                self.stream(policy, connection, message, options, admitted).await
             }
             MessageDecision::Respond(response) => response,
         }
@@ -203,9 +205,10 @@ impl RequestExchange {
         policy: GuardedPolicy,
         connection: Connection,
         message: HttpMessage,
+        admitted: Option<TaskTrackerToken>,
     ) -> HttpResponse {
         let payload = decode(message.body(), &self.state.dispatcher.settings.rules);
-        let dispatched = Dispatched::new(connection, &payload);
+        let dispatched = Dispatched::new(connection, &payload, admitted);
         let request = dispatched.origin.connection();
         let reply = match self.enter(payload, &dispatched.origin).await {
             Ok(reply) => reply,

@@ -278,9 +278,10 @@ impl RequestExchange {
     /// Enters the handlers.
     #[inline]
     fn start(&self, head: Parts, body: &Bytes, poller: &mut Poller<'_>) -> StartedRequest {
-        if let Err(refusal) = self.state.check_open() {
-            return StartedRequest::Refused(refusal);
-        }
+        let admitted = match self.state.admit() {
+            Ok(admitted) => admitted,
+            Err(refusal) => return StartedRequest::Refused(refusal),
+        };
         let dispatcher = &self.state.dispatcher;
         let payload = decode(body, &dispatcher.settings.rules);
         let mut connection = self.connection(head);
@@ -288,7 +289,7 @@ impl RequestExchange {
             return StartedRequest::Refused(HttpRefusal::Failed);
         }
         dispatcher.settings.tap.message(Direction::Received, body, &connection);
-        let dispatched = Dispatched::new(connection, &payload);
+        let dispatched = Dispatched::new(connection, &payload, admitted);
         let out = &mut ReplyBuffer::single();
         match dispatcher.start(payload, None, &dispatched.origin, out, poller).or_drive() {
             Ok(reply) => StartedRequest::Done(reply, dispatched),

@@ -9,6 +9,7 @@ use antiphon_core::Payload;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::http_body::HttpBody;
 use crate::connection::Connection;
@@ -17,10 +18,12 @@ use crate::tap::{Direction, Taps};
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
-/// The origin of a message, and the number of its calls.
+/// A message whose handlers run: its origin, and the number of its calls.
 pub(super) struct Dispatched {
     pub(super) origin: Origin,
     pub(super) calls: usize,
+    /// Keeps the shutdown of a mounted service waiting.
+    pub(super) _admitted: Option<TaskTrackerToken>,
 }
 
 /// The value of `www-authenticate` in a 401 response.
@@ -28,8 +31,12 @@ const CHALLENGE: &str = "Bearer, Basic realm=\"antiphon\", charset=\"UTF-8\"";
 
 impl Dispatched {
     #[inline]
-    pub(super) fn new(connection: Connection, payload: &Payload) -> Self {
-        Self { origin: Origin::request(connection), calls: calls(payload) }
+    pub(super) fn new(
+        connection: Connection,
+        payload: &Payload,
+        admitted: Option<TaskTrackerToken>,
+    ) -> Self {
+        Self { origin: Origin::request(connection), calls: calls(payload), _admitted: admitted }
     }
 
     /// The value of `www-authenticate`, where every call was rejected for lack of credentials.

@@ -5,7 +5,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::Limits;
@@ -14,6 +13,7 @@ use http::header::UPGRADE;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use tower_service::Service;
 
 use super::activity::RequestActivity;
@@ -86,8 +86,6 @@ pub(super) struct ServiceState {
     pub(super) peers: Option<ConnectionRegistry>,
     /// Another server accepts the connections, so a shutdown must wait for requests too.
     is_mounted: bool,
-    /// A mounted service shuts down. Shared with clones that have other settings.
-    is_stopping: Arc<AtomicBool>,
 }
 
 /// The part of the service that takes a request, by its head.
@@ -129,7 +127,6 @@ impl HttpService {
             websocket_only: false,
             peers: None,
             is_mounted: false,
-            is_stopping: Arc::default(),
         };
         Self { state: Arc::new(state), remote: Remote::default(), activity: Arc::default() }
     }
@@ -191,10 +188,7 @@ impl HttpService {
     /// axum::serve(listener, app).with_graceful_shutdown(stop).await
     /// # }
     /// ```
-    ///
-    /// A service of a [`Server`](crate::Server) ends with its server.
     pub async fn shutdown(&self) {
-        self.state.is_stopping.store(true, Ordering::Relaxed);
         if let Some(peers) = &self.state.peers {
             peers.shutdown(self.state.dispatcher.settings.limits.shutdown_timeout).await;
         }
@@ -277,8 +271,8 @@ impl ServiceState {
         headers: &RuleHeaders<'_>,
         remote: &Remote,
     ) -> Route {
-        if let Err(refusal) = self.check_open() {
-            return Route::Refuse(refusal);
+        if self.mounted().is_some_and(ConnectionRegistry::is_stopping) {
+            return Route::Refuse(HttpRefusal::ShuttingDown);
         }
         let is_required = self.http.guard.names_hosts() || remote.is_connected();
         if let Err(refusal) = headers
@@ -298,13 +292,19 @@ impl ServiceState {
         }
     }
 
-    /// Fails once a mounted service shuts down. Checked at the head of a request, and again when its body
-    /// has arrived: no handler starts after the shutdown.
+    /// The registry of a service that another server serves.
     #[inline]
-    pub(super) fn check_open(&self) -> Result<(), HttpRefusal> {
-        match self.is_stopping.load(Ordering::Relaxed) {
-            true => Err(HttpRefusal::ShuttingDown),
-            false => Ok(()),
+    fn mounted(&self) -> Option<&ConnectionRegistry> {
+        self.peers.as_ref().filter(|_| self.is_mounted)
+    }
+
+    /// Admits a message before its handler starts. The shutdown of a mounted service waits until the token
+    /// is dropped, and admits nothing once it has begun.
+    #[inline]
+    pub(super) fn admit(&self) -> Result<Option<TaskTrackerToken>, HttpRefusal> {
+        match self.mounted() {
+            None => Ok(None),
+            Some(peers) => peers.try_hold().map(Some).ok_or(HttpRefusal::ShuttingDown),
         }
     }
 
@@ -384,14 +384,10 @@ impl ServiceState {
         self.http.pages.iter().find(|page| page.path == request.uri().path())
     }
 
-    /// Ready when the shutdown timeout has passed. The shutdown of a mounted service waits until this
-    /// future is dropped.
+    /// Ready when the shutdown timeout has passed.
     pub(super) fn expired(&self) -> impl Future<Output = ()> + Send + 'static {
         let expiring = self.peers.as_ref().map(ConnectionRegistry::expiring);
-        let mounted = self.peers.as_ref().filter(|_| self.is_mounted);
-        let held = mounted.map(ConnectionRegistry::hold);
         async move {
-            let _held = held;
             match expiring {
                 Some(expiring) => expiring.cancelled_owned().await,
                 None => std::future::pending().await,

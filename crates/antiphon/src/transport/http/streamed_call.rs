@@ -10,6 +10,7 @@ use std::task::Poll;
 use antiphon_core::decode;
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::event_stream::{EventSender, EventStream};
 use super::http_message::HttpMessage;
@@ -77,6 +78,7 @@ impl RequestExchange {
         mut connection: Connection,
         message: HttpMessage,
         options: EventStreamOptions,
+        admitted: Option<TaskTrackerToken>,
     ) -> HttpResponse {
         let settings = &self.state.dispatcher.settings;
         let (sender, stream) = EventStream::with_limits(options.capacity, &settings.limits);
@@ -95,7 +97,7 @@ impl RequestExchange {
         };
         let calls = calls(&payload);
         let origin = Origin::with_way_back(connection, way_back);
-        let dispatched = Dispatched { origin, calls };
+        let dispatched = Dispatched { origin, calls, _admitted: admitted };
         let ended = match self.enter(payload, &dispatched.origin).await {
             Ok(reply) => {
                 tap_reply(&settings.tap, reply.as_ref(), &dispatched.origin);

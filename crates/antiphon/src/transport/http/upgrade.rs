@@ -65,6 +65,8 @@ pub(super) fn accept<B>(
     let upgrade = hyper::upgrade::on(&mut *request);
     let extensions = Some(request.extensions()).filter(|all| !all.is_empty());
     let extensions = extensions.cloned().unwrap_or_default();
+    // Held until the task of the WebSocket is spawned.
+    let _admitted = state.admit()?;
     let mut facts = remote.connection(WS, HttpHead::Parsed(head), extensions);
     if state.dispatcher.settings.complete(&mut facts).is_err() {
         return Err(HttpRefusal::Failed);
