@@ -146,8 +146,8 @@ impl Link for RequestLink {
         self.refused()
     }
 
-    fn room(&self) -> BoxFuture<'_, Result<(), CallError>> {
-        self.refused()
+    fn response_bytes(&self) -> usize {
+        0
     }
 
     fn send_after_reply(&self, _: Vec<Bytes>) {}

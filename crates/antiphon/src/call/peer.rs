@@ -74,8 +74,8 @@ pub(crate) trait Link: Send + Sync {
     /// Sends an encoded message when there is room in the write queue.
     fn send_encoded(&self, message: Bytes) -> BoxFuture<'_, Result<(), CallError>>;
 
-    /// Waits for room in the write queue.
-    fn room(&self) -> BoxFuture<'_, Result<(), CallError>>;
+    /// The maximum size of a reply, and of the notifications that follow it.
+    fn response_bytes(&self) -> usize;
 
     /// Queues notifications behind a reply. They count as part of it, and so never wait for room.
     fn send_after_reply(&self, messages: Vec<Bytes>);

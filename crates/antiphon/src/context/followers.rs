@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use bytes::Bytes;
 
 use super::{Context, Origin};
+use crate::call::CallError;
 
 /// Something that a call has opened and that must not be sent before the reply, such as the items of a
 /// subscription.
@@ -39,7 +40,10 @@ pub(super) struct Registered {
 
 /// The notifications that follow the reply, encoded.
 enum Notifications {
-    Waiting(Vec<Bytes>),
+    Waiting {
+        messages: Vec<Bytes>,
+        bytes: usize,
+    },
     /// The reply is queued: a further notification can be sent at once.
     Replied,
     /// The reply is an error, and is followed by nothing.
@@ -48,7 +52,7 @@ enum Notifications {
 
 impl Default for Notifications {
     fn default() -> Self {
-        Self::Waiting(Vec::new())
+        Self::Waiting { messages: Vec::new(), bytes: 0 }
     }
 }
 
@@ -60,7 +64,7 @@ impl Registered {
     /// Takes the notifications that wait. More may follow, until the reply is queued.
     fn take_messages(&self) -> Vec<Bytes> {
         match &mut *self.notifications() {
-            Notifications::Waiting(messages) => std::mem::take(messages),
+            Notifications::Waiting { messages, .. } => std::mem::take(messages),
             Notifications::Replied | Notifications::Refused => Vec::new(),
         }
     }
@@ -69,7 +73,7 @@ impl Registered {
     /// a later notification does not overtake them.
     fn replied(&self, send: impl FnOnce(Vec<Bytes>)) {
         let mut notifications = self.notifications();
-        let Notifications::Waiting(messages) = &mut *notifications else { return };
+        let Notifications::Waiting { messages, .. } = &mut *notifications else { return };
         let messages = std::mem::take(messages);
         if !messages.is_empty() {
             send(messages);
@@ -82,14 +86,21 @@ impl Registered {
         *self.notifications() = Notifications::Refused;
     }
 
-    /// Keeps a notification until the reply is queued. Returns it if the reply already is.
-    fn push(&self, message: Bytes) -> Option<Bytes> {
+    /// Keeps a notification until the reply is queued. Returns it if the reply already is. Fails if more
+    /// than `limit` bytes would wait.
+    fn push(&self, message: Bytes, limit: usize) -> Result<Option<Bytes>, CallError> {
         match &mut *self.notifications() {
-            Notifications::Waiting(messages) => messages.push(message),
-            Notifications::Replied => return Some(message),
+            Notifications::Waiting { bytes, .. } if *bytes + message.len() > limit => {
+                return Err(over_limit(limit));
+            }
+            Notifications::Waiting { messages, bytes } => {
+                *bytes += message.len();
+                messages.push(message);
+            }
+            Notifications::Replied => return Ok(Some(message)),
             Notifications::Refused => {}
         }
-        None
+        Ok(None)
     }
 }
 
@@ -112,12 +123,17 @@ impl Context {
         }
     }
 
-    /// Keeps a notification until the reply is queued. Returns it if the reply already is.
-    pub(super) fn keep_until_reply(&self, message: Bytes) -> Option<Bytes> {
+    /// Keeps a notification until the reply is queued. Returns it if the reply already is. Fails if more
+    /// than `limit` bytes would wait.
+    pub(super) fn keep_until_reply(
+        &self,
+        message: Bytes,
+        limit: usize,
+    ) -> Result<Option<Bytes>, CallError> {
         match self.followers() {
-            Followers::Registered(registered) => registered.push(message),
-            Followers::Replied => Some(message),
-            Followers::Refused => None,
+            Followers::Registered(registered) => registered.push(message, limit),
+            Followers::Replied => Ok(Some(message)),
+            Followers::Refused => Ok(None),
         }
     }
 
@@ -172,4 +188,9 @@ impl Context {
             waiting.replied();
         }
     }
+}
+
+fn over_limit(limit: usize) -> CallError {
+    let reason = "the notifications after one reply are larger than `Limits::response_bytes`";
+    CallError::OverLimit(format!("{reason} ({limit})").into())
 }

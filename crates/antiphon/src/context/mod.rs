@@ -109,9 +109,12 @@ impl Context {
     /// Notifies the caller. The notification is sent before the response of this call. Waits while the
     /// write queue is full.
     ///
-    /// On a duplex connection it goes to the peer. Over HTTP it is an event of the response, where the
-    /// `HttpPolicy` of the server allows an event stream, and fails with [`CallError::CannotCallBack`] where
-    /// it does not.
+    /// On a duplex connection the notification goes to the peer. Over HTTP it becomes an event of the response
+    /// if the `HttpPolicy` of the server returns `MessageDecision::Stream`. Otherwise this method fails with
+    /// [`CallError::CannotCallBack`].
+    ///
+    /// # Cancel safety
+    /// If the future is dropped while it waits, the notification is not sent. No part of it is sent.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         if let Origin::Peer(peer) = &self.0.origin {
             return peer.notify(method, params).await;
@@ -119,20 +122,24 @@ impl Context {
         self.0.origin.send(encode_notification(method, &params)?).await
     }
 
-    /// Notifies the peer right after the reply of this call. Waits while the write queue is full.
+    /// Notifies the peer right after the reply of this call.
     ///
     /// The notification follows the reply on the wire. In a batch, it follows the reply of the whole batch.
     /// The order on the wire is not the order of tasks in the caller: its handler for the notification may
     /// run before the code that awaits the call continues.
     ///
-    /// The notification is not sent if the reply is an error: the handler fails or panics, the call is
-    /// cancelled or runs out of time, or the result is too large. If one result of a batch is too large, no
-    /// call of the batch sends its notifications. Once the reply is sent, a notification is sent at once: for
-    /// example by a task that the handler has started, or by the handler of a subscription.
+    /// The notifications after one reply count as part of it: together they have at most
+    /// [`Limits::response_bytes`](crate::Limits::response_bytes), and beyond that this method fails with
+    /// [`CallError::OverLimit`].
     ///
-    /// In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
-    /// Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
-    /// exchange.
+    /// - If the reply is an error, the notification is not sent: the handler fails or panics, the call is
+    ///   cancelled or runs out of time, or the result is too large.
+    /// - If one result of a batch is too large, no call of the batch sends its notifications.
+    /// - Once the reply is sent, the notification is sent at once. This is the case in a task that outlives its
+    ///   call, and in the handler of a subscription.
+    /// - In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
+    /// - Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
+    ///   exchange.
     ///
     /// ```
     /// # use antiphon::{Context, Router};
@@ -152,8 +159,7 @@ impl Context {
         }
         let link = self.peer()?.link();
         let message = encode_notification(method, &params)?;
-        link.room().await?;
-        match self.keep_until_reply(message) {
+        match self.keep_until_reply(message, link.response_bytes())? {
             None => Ok(()),
             Some(message) => link.send_encoded(message).await,
         }
@@ -161,19 +167,19 @@ impl Context {
 
     /// Runs a future as a task of the connection, outside the order of messages. Returns at once.
     ///
-    /// A notification delays the messages behind it until its handler returns. Work that takes long, and
-    /// above all a call to the peer, belongs in a task. The task has no place in the order: messages that
-    /// arrived later may be handled before it continues.
+    /// Messages after a notification wait until its handler returns. Run long work, and above all calls to the
+    /// peer, in a task. Later messages may then be handled before the task continues.
     ///
     /// - It ends with the connection: the future is dropped at its next await. It does not end with the
-    ///   call that spawned it, also if that call is cancelled.
-    /// - A graceful shutdown, and the end of the peer's input, wait for it as for a running handler: for at
-    ///   most `shutdown_timeout`, and on `stdio:` after the end of stdin without a limit. Then it is dropped.
-    ///   So a task that runs until the connection ends delays a graceful shutdown.
+    ///   call that spawned it, even if that call is cancelled.
+    /// - A graceful shutdown waits for it at most `shutdown_timeout`, and then drops it. So a task that runs
+    ///   until the connection ends delays a graceful shutdown.
+    /// - The end of the peer's input on a byte stream waits for it in the same way, and on `stdio:` without a
+    ///   limit. The end of a WebSocket or of an in-process connection drops it at once.
     /// - It continues the trace and the span of this call.
     /// - A panic is caught and logged. It has no effect on the connection.
-    /// - A connection runs at most [`Limits::in_flight`](crate::Limits::in_flight) tasks, counted apart from
-    ///   its requests. Beyond that the future is dropped, and the error is [`SpawnError::Full`].
+    /// - A connection runs at most [`Limits::in_flight`](crate::Limits::in_flight) tasks, besides its requests.
+    ///   Beyond that the future is dropped, and the error is [`SpawnError::Full`].
     ///
     /// HTTP has no connection that a task could belong to: the error is [`SpawnError::NoConnection`]. There
     /// notifications do not delay each other, so the handler can wait, or use `tokio::spawn`.
@@ -200,9 +206,8 @@ impl Context {
         peer.link().clone().spawn(Box::pin(current_trace::carry(task)))
     }
 
-    /// Returns a token that is cancelled with the call: by the caller, if the
-    /// [`Dialect`](crate::Dialect) has a cancellation, by the request timeout, by the end of the
-    /// connection, or by a shutdown.
+    /// Returns a token that is cancelled when the call is cancelled: by the request timeout, the end of the
+    /// connection, a shutdown, or the caller (if the [`Dialect`](crate::Dialect) has a cancellation).
     ///
     /// The future of the handler is dropped in any case. Use the token for tasks that the handler has
     /// spawned.

@@ -69,18 +69,12 @@ impl Dispatcher {
                 let call = || Invocation::received(method, params, trace);
                 let limit = self.settings.limits.response_bytes;
                 let mut answer = Bytes::new();
-                let done = |outcome: &Outcome| {
-                    if outcome.is_err() {
-                        context.refused();
-                    }
-                    answer = out.answer(id_of(&context), outcome, limit);
+                let mut done = |outcome: &Outcome| {
+                    answer = out.answer(&context, outcome, limit);
                 };
-                match self.call(call, &context, poller, done) {
+                match self.call(call, &context, poller, &mut done) {
                     FirstPoll::Done => {}
-                    FirstPoll::Panicked => {
-                        context.refused();
-                        answer = out.answer(id_of(&context), &panicked(), limit);
-                    }
+                    FirstPoll::Panicked => done(&panicked()),
                     FirstPoll::Waits(call) => {
                         let mut run = Run::new(self, Entries::default(), false, in_flight, origin);
                         run.wait_for_call(call, context);

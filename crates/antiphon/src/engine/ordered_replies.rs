@@ -3,6 +3,7 @@
 use antiphon_core::{ErrorObject, Id, Outcome};
 use bytes::Bytes;
 
+use super::dispatcher::id_of;
 use super::reply_buffer::ReplyWriter;
 use crate::context::Context;
 
@@ -45,12 +46,12 @@ impl OrderedReplies {
         if outcome.is_err() {
             context.refused();
         }
-        self.answer(context.id().unwrap_or(&Id::Null), outcome);
+        self.answer(id_of(context), outcome);
     }
 
     /// Reserves the slot of a response that is not known yet, and returns its index.
     pub(super) fn reserve(&mut self, context: Context) -> usize {
-        let id = context.id().unwrap_or(&Id::Null).clone();
+        let id = id_of(&context).clone();
         self.slots.push(ReplySlot { id, context: Some(context), outcome: None, is_silent: false });
         self.slots.len() - 1
     }

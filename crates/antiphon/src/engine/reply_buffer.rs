@@ -3,6 +3,7 @@
 use antiphon_core::{ErrorObject, Id, Outcome, encode};
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::dispatcher::id_of;
 use crate::context::{Context, Origin};
 use crate::io::buffer_pool::{self, PooledBuffer};
 
@@ -58,8 +59,6 @@ pub(crate) struct ReplyBuffer {
     pub(super) is_pooled: bool,
     splits_large: bool,
     tail: Option<Box<ReplyTail>>,
-    /// The last response was too large and was replaced by an error. Known for pooled buffers only.
-    was_cut: bool,
     /// The context of a finished call, to be reused for the next one.
     pub(super) context: Option<Context>,
 }
@@ -93,9 +92,6 @@ impl ReplyBuffer {
         if let Some(context) = &self.context
             && context.may_be_followed()
         {
-            if self.was_cut {
-                context.truncated();
-            }
             context.replied();
         }
     }
@@ -109,8 +105,13 @@ impl ReplyBuffer {
         }
     }
 
-    pub(super) fn answer(&mut self, id: &Id, outcome: &Outcome, limit: usize) -> Bytes {
+    /// Encodes the response of a call.
+    pub(super) fn answer(&mut self, context: &Context, outcome: &Outcome, limit: usize) -> Bytes {
+        let id = id_of(context);
         let len = encode::response_len(id, outcome);
+        if outcome.is_err() || len > limit {
+            context.refused();
+        }
         if !self.is_pooled {
             // The buffer has the exact size, because no other response shares it.
             let mut out = BytesMut::with_capacity(len);
@@ -130,7 +131,7 @@ impl ReplyBuffer {
         } else {
             self.buffer.large(len);
         }
-        self.was_cut = write_answer(id, outcome, limit, &mut self.buffer);
+        write_answer(id, outcome, limit, &mut self.buffer);
         self.buffer.split().freeze()
     }
 

@@ -6,7 +6,7 @@ use std::task::Context as Poller;
 
 use antiphon_core::{ErrorObject, Id, Outcome};
 
-use super::dispatcher::{Dispatcher, id_of};
+use super::dispatcher::Dispatcher;
 use super::in_flight::InFlight;
 use super::ordered_replies::OrderedReplies;
 use super::pending_calls::{PendingCall, PendingCalls};
@@ -79,7 +79,7 @@ impl Requests {
         match self.dispatcher.call(call, &context, poller, done) {
             FirstPoll::Done if context.may_be_followed() => self.opened.push(context),
             FirstPoll::Done => self.spare = Some(context),
-            FirstPoll::Panicked => self.answers.answer(id_of(&context), &panicked()),
+            FirstPoll::Panicked => self.answers.answer_call(&context, &panicked()),
             FirstPoll::Waits(call) => self.wait_for(call, context),
         }
     }

@@ -65,7 +65,7 @@ pub enum CallError {
     /// The peer violated the protocol.
     #[error("the peer violated the protocol")]
     Protocol(#[source] Cause),
-    /// The response exceeds a limit of this side.
+    /// The response, or what follows a response, exceeds a limit of this side.
     #[error("the response exceeds a local limit; raise the limit")]
     OverLimit(#[source] Cause),
     /// The transport failed at an unknown point, or the response cannot be read.
@@ -125,11 +125,14 @@ impl CallError {
 
     /// Whether the peer may have executed the call, completely or in part. In doubt, the answer is yes.
     ///
-    /// It has not if the call was not sent, if the peer replied that it does not accept the request
-    /// (such as "method not found" or "invalid params"), or if an HTTP status from 400 to 499 came instead
-    /// of JSON-RPC. "Server busy" (-32009) is in doubt: a peer that shuts down sends it also for a call that
-    /// it has started. So are the statuses 408 and 499: layers and gateways send them when a call that has
-    /// started takes too long, or when they take the client for gone.
+    /// Returns false if the call was not sent, if the peer rejected it without running it (for example
+    /// "method not found" or "invalid params"), or if the response was an HTTP status from 400 to 499 without
+    /// JSON-RPC. Returns true for -32009, because a peer that shuts down also sends it for a call that it has
+    /// started, and for the statuses 408 and 499, because gateways send them when a started call takes too
+    /// long or its client disconnects.
+    ///
+    /// The code of an error response is trusted. A method that fails with such a code after a part of its
+    /// work, or that passes on the error of another server, gives a wrong answer here.
     pub fn may_have_run(&self) -> bool {
         match self {
             Self::Rpc(error) => !is_refusal(error.code),

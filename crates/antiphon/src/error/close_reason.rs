@@ -45,13 +45,13 @@ impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ByPeer => f.write_str("the peer closed it"),
-            Self::ByUs => f.write_str("closed"),
+            Self::ByUs => f.write_str("this side closed it"),
             Self::Failed(cause) => cause.fmt(f),
         }
     }
 }
 
-/// A failure is its own cause: its message is that of the cause, and its source is the next one.
+/// `Failed` is transparent: it has the message and the source of its cause.
 impl Error for CloseReason {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {

@@ -4,7 +4,7 @@ use antiphon_core::ErrorObject;
 
 use super::{CloseReason, ErrorChain};
 
-/// The reason for which [`Context::spawn`](crate::Context::spawn) has not started a task.
+/// The reason why [`Context::spawn`](crate::Context::spawn) did not start a task.
 ///
 /// ```
 /// use antiphon::SpawnError;
@@ -15,13 +15,13 @@ use super::{CloseReason, ErrorChain};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The connection runs as many tasks as it may.
+    /// The connection already runs its maximum number of tasks.
     #[error("the connection runs {0} tasks, which is its limit; raise `Limits::in_flight`")]
     Full(usize),
     /// The connection has ended, or is about to.
     #[error("the connection is closed")]
     Closed(#[source] CloseReason),
-    /// The call came by a transport without connections, such as HTTP.
+    /// The call came over a transport without connections, such as HTTP.
     #[error("{0} has no connection that a task can belong to; use tokio::spawn")]
     NoConnection(&'static str),
 }

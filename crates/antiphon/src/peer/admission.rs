@@ -27,7 +27,7 @@ impl<T: Transport> ConnectionTask<T> {
     /// While the write queue is full, the payload is queued: we read from the peer, so the peer is able
     /// to read from us. While the in-flight limit is reached, requests are rejected: a running handler
     /// may be waiting for exactly this request, and queueing it would be a deadlock. A notification has no
-    /// response that could reject it, so it is never dropped.
+    /// response that could reject it, so it is never dropped before the shutdown.
     pub(super) fn dispatch(
         &mut self,
         payload: Payload,
@@ -72,11 +72,33 @@ impl<T: Transport> ConnectionTask<T> {
             follower.leave(Ended::TooSlow);
             self.backlog.push(QueuedPayload { payload, bytes, cancelled: Vec::new() });
             Ok(())
+        } else if self.advance_head(poller) && self.backlog.has_room(&self.shared.settings.limits) {
+            // The head has become ready since the beginning of this burst.
+            self.backlog.push(QueuedPayload { payload, bytes, cancelled: Vec::new() });
+            Ok(())
         } else {
-            let reason = self.backlog.overflow(limits);
-            tracing::warn!(%reason, transport = self.shared.facts.transport, "the connection is closed");
-            Err(reason)
+            let reason = self.overflow();
+            tracing::warn!(
+                reason,
+                transport = self.shared.facts.transport,
+                "the connection is closed"
+            );
+            Err(reason.into())
         }
+    }
+
+    /// The reason of a connection that ends because a notification finds no room.
+    fn overflow(&self) -> String {
+        let limits = &self.shared.settings.limits;
+        let (waits_for, remedy) = match &self.head {
+            Some(head) if head.keeps_order() => (
+                "behind a notification whose handler has not finished",
+                "run its work with `Context::spawn`",
+            ),
+            Some(_) => ("for the in-flight limit", "raise `Limits::in_flight`"),
+            None => ("for the peer to read its replies", "let it read while it sends"),
+        };
+        self.backlog.overflow(limits, waits_for, remedy)
     }
 
     /// Whether the head waits for the in-flight limit while a call of this side is pending. Then its
@@ -170,15 +192,20 @@ impl<T: Transport> ConnectionTask<T> {
 
     /// Starts the queued requests, if requests may overtake the head.
     fn start_queued_requests(&mut self, poller: &mut Poller<'_>) -> bool {
-        let mut any = false;
-        while self.requests_may_overtake()
-            && let Some(held) = self.backlog.pop_requests()
-        {
-            self.shared.report_overtaking();
-            self.start_held(held, poller);
-            any = true;
+        if !self.backlog.has_requests() || !self.requests_may_overtake() {
+            return false;
         }
-        any
+        // One pass: the queue may be long.
+        let mut queued = std::mem::take(&mut self.backlog);
+        while let Some(held) = queued.pop() {
+            if is_requests_only(&held.payload) && self.requests_may_overtake() {
+                self.shared.report_overtaking();
+                self.start_held(held, poller);
+            } else {
+                self.backlog.push(held);
+            }
+        }
+        true
     }
 
     /// Cancels the requests with this id: those that are queued, started, or spawned as tasks. A

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use antiphon_core::{Id, Limits, Message, Payload};
 
 use crate::engine::short_id;
-use crate::error::CloseReason;
 
 /// A payload, and the size of its frame.
 pub(super) struct QueuedPayload {
@@ -22,6 +21,8 @@ pub(super) struct Backlog {
     /// The number of queued payloads that contain no notification. While it is 0, no search for them is
     /// needed: a long queue of notifications is not searched at each message.
     requests: usize,
+    /// The number of queued batches. While it is 0, a cancellation searches only for requests.
+    batches: usize,
 }
 
 impl Backlog {
@@ -34,18 +35,17 @@ impl Backlog {
         self.queue.len() < limits.queued_messages.max(1) && self.bytes < limits.frame_bytes
     }
 
-    /// The reason of a connection that ends because a notification finds no room.
-    pub(super) fn overflow(&self, limits: &Limits) -> CloseReason {
+    /// Describes a queue that has no room for a notification: what waits, for what, and the remedy.
+    pub(super) fn overflow(&self, limits: &Limits, waits_for: &str, remedy: &str) -> String {
         let (count, bytes) = (self.queue.len(), self.bytes);
         let limit = match bytes < limits.frame_bytes {
             true => format!("`Limits::queued_messages` ({})", limits.queued_messages),
             false => format!("`Limits::frame_bytes` ({})", limits.frame_bytes),
         };
         format!(
-            "too many notifications: {count} messages ({bytes} bytes) wait behind a notification whose \
-             handler has not finished (run its work with `Context::spawn`, or raise {limit})"
+            "too many notifications: {count} messages ({bytes} bytes) wait {waits_for} ({remedy}, or raise \
+             {limit})"
         )
-        .into()
     }
 
     /// Like [`has_room`](Self::has_room), but counts only bytes. Used while a slow subscriber blocks
@@ -57,6 +57,7 @@ impl Backlog {
     pub(super) fn push(&mut self, held: QueuedPayload) {
         self.bytes += held.bytes;
         self.requests += usize::from(is_requests_only(&held.payload));
+        self.batches += usize::from(matches!(held.payload, Payload::Batch(_)));
         self.queue.push_back(held);
     }
 
@@ -64,6 +65,7 @@ impl Backlog {
         let held = self.queue.pop_front()?;
         self.bytes -= held.bytes;
         self.requests -= usize::from(is_requests_only(&held.payload));
+        self.batches -= usize::from(matches!(held.payload, Payload::Batch(_)));
         Some(held)
     }
 
@@ -78,7 +80,8 @@ impl Backlog {
             self.bytes -= out.iter().map(|held| held.bytes).sum::<usize>();
             self.requests -= out.len();
         }
-        for held in &mut self.queue {
+        let batches = if self.batches > 0 { self.queue.len() } else { 0 };
+        for held in self.queue.iter_mut().take(batches) {
             if let Payload::Batch(batch) = &held.payload
                 && held.cancelled.len() < batch.len()
                 && let Some(id) = short_id(id)
@@ -89,16 +92,9 @@ impl Backlog {
         out.into_iter().map(|held| held.payload).collect()
     }
 
-    /// Removes and returns the first payload that contains no notification.
-    pub(super) fn pop_requests(&mut self) -> Option<QueuedPayload> {
-        if self.requests == 0 {
-            return None;
-        }
-        let at = self.queue.iter().position(|held| is_requests_only(&held.payload))?;
-        let held = self.queue.remove(at)?;
-        self.bytes -= held.bytes;
-        self.requests -= 1;
-        Some(held)
+    /// Whether a payload that contains no notification is queued.
+    pub(super) fn has_requests(&self) -> bool {
+        self.requests > 0
     }
 }
 

@@ -98,7 +98,11 @@ impl ConnectionRegistry {
     /// Returns a permit to send an error to a connection over the limit; `None` if too many receive one
     /// already.
     pub(crate) fn refusal(&self) -> Option<OwnedSemaphorePermit> {
-        tracing::warn!(limit = self.0.limit, "a connection over the limit is refused");
+        tracing::warn!(
+            limit = self.0.limit,
+            "a connection over `Limits::connections` is refused; raise the limit, or look for clients that leak \
+             connections"
+        );
         self.0.refusals.clone().try_acquire_owned().ok()
     }
 

@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
+use bytes::Bytes;
 use tokio::time::Sleep;
 
 use super::backlog::Backlog;
@@ -264,6 +265,7 @@ impl<T: Transport> ConnectionTask<T> {
         self.received += 1;
         let (received, bytes) = match incoming {
             Ok(frame) => {
+                let frame = if self.must_queue() { detached(frame) } else { frame };
                 let received = reader::receive(&frame, self.lines.is_on(), &self.shared);
                 (received, frame.len())
             }
@@ -283,6 +285,11 @@ impl<T: Transport> ConnectionTask<T> {
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),
             Received::Lost(reason) => Err(reason),
         }
+    }
+
+    /// Whether a message that arrives now is queued.
+    fn must_queue(&self) -> bool {
+        self.head.is_some() || !self.backlog.is_empty()
     }
 
     fn may_read(&self) -> bool {
@@ -330,4 +337,11 @@ impl<T: Transport> ConnectionTask<T> {
         }
         cancelled
     }
+}
+
+/// Copies a small frame. A message that is queued would otherwise keep the whole read buffer that its frame
+/// is a part of, and the queue would hold more memory than it counts.
+fn detached(frame: Bytes) -> Bytes {
+    const SMALL: usize = 16 * 1024;
+    if frame.len() < SMALL { Bytes::copy_from_slice(&frame) } else { frame }
 }

@@ -119,8 +119,8 @@ impl Link for Shared {
         })
     }
 
-    fn room(&self) -> BoxFuture<'_, Result<(), CallError>> {
-        Box::pin(self.capacity())
+    fn response_bytes(&self) -> usize {
+        self.settings.limits.response_bytes
     }
 
     fn send_after_reply(&self, messages: Vec<Bytes>) {

@@ -79,7 +79,9 @@ impl State {
     pub(super) fn refused(&self, refused: Refused) -> CallError {
         match (refused, &self.ended) {
             (Refused::Closed, Some(reason)) => CallError::Closed(reason.clone()),
-            (Refused::Closed, None) => CallError::closed("no response can arrive any more"),
+            (Refused::Closed, None) => {
+                CallError::closed("the peer has ended its side, so no response can arrive")
+            }
             (refused, _) => CallError::Refused(refused),
         }
     }

@@ -39,7 +39,7 @@ impl Drop for EndGuard {
     fn drop(&mut self) {
         let ended = self.0.state().ended.is_some();
         if !ended {
-            self.0.end("dropped".into());
+            self.0.end("the server or client that drove the connection was dropped".into());
         }
     }
 }

@@ -91,15 +91,17 @@ impl Watchdog {
         let written = self.meter.bytes_written() + activity.sent;
         let blocked = self.blocked.record(activity.write_blocked, written, now);
         if blocked.is_some_and(|blocked| blocked >= stall) {
-            return Some(format!("the peer has not read for {stall:?}"));
+            return Some(format!("the peer has not read for {stall:?} (`Limits::stall_timeout`)"));
         }
         let still = self.moved.elapsed(now);
         if activity.reading && still >= stall && self.meter.is_mid_message() {
-            return Some(format!("an incoming message was incomplete for {stall:?}"));
+            return Some(format!(
+                "an incoming message was incomplete for {stall:?} (`Limits::stall_timeout`)"
+            ));
         }
         match self.idle {
             Some(idle) if still >= idle && !activity.busy => {
-                Some(format!("no message within {idle:?}"))
+                Some(format!("no message within {idle:?} (`Limits::idle_timeout`)"))
             }
             _ => None,
         }

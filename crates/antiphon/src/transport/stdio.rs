@@ -36,8 +36,8 @@ pub(crate) fn wire(framing: Option<Framing>, limits: &Limits) -> Wire<StdioTrans
         .into_wire(Connection::new("stdio"), AtEof::Drain(None))
 }
 
-/// The chunks of stdin. One thread reads them for the whole process, so a second server on stdio continues
-/// where the first one stopped.
+/// The chunks of stdin. One thread reads them for the whole process, and goes on after a server has stopped.
+/// A second server on stdio gets what the first one has not taken.
 static CHUNKS_OF_STDIN: LazyLock<Mutex<mpsc::Receiver<io::Result<Bytes>>>> = LazyLock::new(|| {
     let (sender, receiver) = mpsc::channel(CHUNKS);
     let failed = sender.clone();
@@ -50,10 +50,9 @@ static CHUNKS_OF_STDIN: LazyLock<Mutex<mpsc::Receiver<io::Result<Bytes>>>> = Laz
 
 /// Reads stdin to its end.
 fn read(sender: &mpsc::Sender<io::Result<Bytes>>) {
-    let mut stdin = io::stdin().lock();
     let mut chunk = vec![0; CHUNK];
     loop {
-        let read = match stdin.read(&mut chunk) {
+        let read = match io::stdin().read(&mut chunk) {
             Ok(0) => return,
             Ok(len) => Ok(Bytes::copy_from_slice(&chunk[..len])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -84,6 +84,28 @@ async fn an_error_is_followed_by_nothing() {
     }
 }
 
+#[tokio::test]
+async fn the_notifications_after_one_reply_are_bounded() {
+    let limits = Limits { response_bytes: 500, ..Limits::default() };
+    let router = Router::new().method("many", |(): (), cx: Context| async move {
+        let mut kept = 0;
+        loop {
+            match cx.notify_after_reply("after", (kept,)).await {
+                Ok(()) => kept += 1,
+                Err(CallError::OverLimit(_)) => return Ok(kept),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    });
+    let (mut raw, _served) = Raw::served(limits, router);
+    raw.send(&request(1, "many", "[]")).await;
+    let kept = raw.next().await["result"].as_u64().unwrap();
+    assert!((2..=50).contains(&kept), "{kept}");
+    for n in 0..kept {
+        assert!(is_after(&raw.next().await, n));
+    }
+}
+
 /// The reply of a batch that runs out of time has a result that is too large.
 #[tokio::test(start_paused = true)]
 async fn an_expired_batch_with_a_large_result_is_followed_by_nothing() {

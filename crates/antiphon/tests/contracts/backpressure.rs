@@ -136,6 +136,29 @@ async fn the_queue_behind_a_notification_is_bounded_in_bytes() {
 }
 
 #[tokio::test]
+async fn a_queue_behind_unread_replies_names_that_reason() {
+    let router = Router::new()
+        .method("echo", |n: (u64,), _cx: Context| async move { Ok(n) })
+        .notification("note", |(): (), _cx: Context| async {});
+    let limits = Limits { write_queue_bytes: 1, queued_messages: 3, ..Limits::default() };
+    let (mut raw, served) = Raw::served(limits, router);
+    // A pending call of the served side keeps its reader active.
+    let _waiting = tokio::spawn(served.call::<()>("ask", ()).into_future());
+    raw.next().await;
+    // More replies than fit into the wire, and then more notifications than may be queued.
+    for n in 0..100 {
+        raw.send(&request(n, "echo", "[1]")).await;
+    }
+    for _ in 0..4 {
+        raw.send(&notification("note", "[]")).await;
+    }
+    let reason = within(served.peer().unwrap().closed()).await.to_string();
+    for part in ["3 messages", "to read its replies", "`Limits::queued_messages` (3)"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn the_queue_behind_a_notification_continues_when_it_finishes() {
     let Holding { router, mut entered, release, .. } = holding();
     let router = router

@@ -1,13 +1,17 @@
 //! Contract 1 for panics: whenever a handler panics, its request and all others are answered.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon::{BoxFuture, Context, Handler, Invocation, Limits, Outcome, RawJson};
+use antiphon::{
+    BoxFuture, Context, Handler, Invocation, Limits, Outcome, RawJson, Router, Sink, layer,
+};
 use tokio::task::yield_now;
 
-use crate::support::{connect, serve, wires_and_http, within};
+use crate::support::{Raw, connect, request, serve, wires_and_http, within};
 
 /// Panics when it is dropped.
 struct Bomb;
@@ -122,5 +126,37 @@ async fn a_handler_may_panic_at_any_time() {
                 assert!(error.to_string().contains("-32"), "{wire} {when}: {error}");
             }
         }
+    }
+}
+
+/// A layer panics after the inner call has opened a subscription. The caller does not know it, so it is closed.
+#[tokio::test]
+async fn a_subscription_whose_call_panics_is_closed() {
+    for is_batch in [false, true] {
+        let router = Router::new().subscription_with(
+            "ticks",
+            |(): (), sink: Sink, _cx: Context| async move {
+                sink.accept();
+                sink.closed().await;
+                Ok(())
+            },
+        );
+        let panics = Arc::new(AtomicBool::new(true));
+        let service = router.layer(layer::from_fn(move |request, next| {
+            let panics = panics.clone();
+            async move {
+                let outcome = next.run(request).await;
+                assert!(!panics.swap(false, Ordering::Relaxed), "a layer panics on purpose");
+                outcome
+            }
+        }));
+        let limits = Limits { subscriptions: 1, ..Limits::default() };
+        let (mut raw, _served) = Raw::served(limits, service);
+        let first = request(1, "subscribe_ticks", "[]");
+        raw.send(&if is_batch { format!("[{first}]") } else { first }).await;
+        assert!(raw.next().await.to_string().contains("-32603"));
+        raw.send(&request(2, "subscribe_ticks", "[]")).await;
+        let reply = raw.next().await;
+        assert!(reply["result"].is_string() || reply["result"].is_number(), "{reply}");
     }
 }
