@@ -1,4 +1,5 @@
-//! JSON-RPC under one path of an axum application: by POST and by WebSocket. Ctrl-C ends both gracefully.
+//! JSON-RPC under one path of an axum application: by POST and by WebSocket. Ctrl-C shuts the
+//! application down gracefully.
 //!
 //! `cargo run -p antiphon --features full,axum --example axum [ADDRESS]`, then
 //! `antiphon call http://127.0.0.1:3000/rpc greet name=Ada` or

@@ -77,7 +77,7 @@ async fn enter(
     let name = human.name;
     let client = Client::builder().handler(human.into_router()).connect(endpoint).await?;
     let room = RoomClient::new(&client);
-    println!("[{name}] is here, and so are {:?}", room.join(name.to_owned()).await?);
+    println!("[{name}] joined; already here: {:?}", room.join(name.to_owned()).await?);
     Ok(room)
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A transport is a `Stream` and a `Sink` of whole messages. `LengthDelimitedCodec` of `tokio-util`
 //! provides both, with other types for items and errors.
+//!
+//! `cargo run -p antiphon --example foreign_transport`
 
 use antiphon::transport::{Transport, TransportError};
 use antiphon::{Client, Connection, Context, Router, Server};

@@ -26,9 +26,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("42 - 23 = {by_position}");
     let params = serde_json::json!({"subtrahend": 23, "minuend": 42});
     let by_name: i64 = client.call("subtract", params).await?;
-    println!("and by name: {by_name}");
+    println!("by name: {by_name}");
     if let Err(error) = client.call::<i64>("subtract", ("forty-two", 23)).await {
-        println!("but: {error}");
+        println!("with a wrong type: {error}");
     }
     Ok(())
 }

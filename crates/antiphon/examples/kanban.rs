@@ -59,7 +59,7 @@ trait Cards {
     #[method(idempotent)]
     fn list(&self, column: Option<Column>) -> Result<Vec<Card>, BoardError>;
 
-    /// Follows every card that is added or moved.
+    /// Sends every card that is added or moved.
     #[subscription]
     async fn changes(
         &self,
@@ -193,7 +193,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     task.await??;
     let (_, stop, task) = start(board, &http.to_string(), &socket).await?;
     cards.move_to(card.id, Column::Done).await?;
-    println!("done after the restart: {}", cards.list(Some(Column::Done)).await?.len());
+    println!("cards in Done after the restart: {}", cards.list(Some(Column::Done)).await?.len());
 
     let local = ArchiveClient::new(&Client::connect(&socket).await?);
     println!("archived over the Unix socket: {}", local.remove_done().await?);

@@ -39,14 +39,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tokio::spawn(server.serve(service));
 
     let stranger = Client::connect(&endpoint).await?;
-    print("a stranger", stranger.call::<String>("whoami", ()).await);
+    print("without a token", stranger.call::<String>("whoami", ()).await);
 
     let token = HeaderValue::from_static("Bearer s3cret");
     let ada = Client::builder().header(AUTHORIZATION, token).connect(&endpoint).await?;
     print("with a token", ada.call::<String>("whoami", ()).await);
-    print("for a minute", ada.call::<()>("sleep", (60,)).await);
-    print("once more", ada.call::<String>("whoami", ()).await);
-    print("too often", ada.call::<String>("whoami", ()).await);
+    print("a call that takes too long", ada.call::<()>("sleep", (60,)).await);
+    print("another call", ada.call::<String>("whoami", ()).await);
+    print("over the rate limit", ada.call::<String>("whoami", ()).await);
 
     for line in metrics.render().lines().filter(|line| line.contains(r#"kind="request""#)) {
         println!("{line}");

@@ -41,12 +41,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (call, mut progress) = client.call::<String>("index", ()).with_progress::<u8>();
     tokio::select! {
         done = call => println!("{}", done?),
-        percent = progress.next() => println!("enough at {percent:?}"),
+        percent = progress.next() => println!("cancel the call after the progress {percent:?}"),
     }
     // `select!` dropped the call, which sends `$/cancelRequest`.
     if let Some(work) = works.recv().await {
         work.cancelled().await;
-        println!("the work was stopped");
+        println!("the handler was cancelled");
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! A proxy: serves HTTP and WebSocket, and forwards every call to a language server or any other
-//! endpoint. Params and results are forwarded without parsing.
+//! endpoint. Params and results are forwarded without deserializing them.
 //!
 //! `cargo run -p antiphon --features full --example proxy -- exec+header:clangd [LISTEN]`
 
@@ -16,6 +16,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         async move { Ok(upstream.forward(call, &cx).await?) }
     });
     let server = Server::bind(&listen).await?;
-    println!("{} stands before {endpoint}", server.endpoint());
+    println!("{} forwards to {endpoint}", server.endpoint());
     Ok(server.serve(router).await?)
 }

@@ -2,6 +2,8 @@
 //!
 //! Each request contains the channel for its reply. The calling side is a `Client` over a `RequestReply`.
 //! The serving side is a `Responder`, which takes a payload and returns the reply.
+//!
+//! `cargo run -p antiphon --example request_reply`
 
 use antiphon::transport::RequestMessage;
 use antiphon::{CallError, Client, Context, Responder, Router};

@@ -2,6 +2,8 @@
 //!
 //! `serve_with` creates a handler for each connection before the first message is read. The handler owns
 //! its state, so there is no lock and no map from connections to state.
+//!
+//! `cargo run -p antiphon --example speak_first`
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("calls on another connection: {}", second.call::<u64>("count", ()).await?);
     first.close().await;
     second.close().await;
-    // Both ends of the connections run in this process, so the server needs a turn to see the end.
+    // Yield, so that the server task can run and detect the end of the connections.
     tokio::task::yield_now().await;
     Ok(())
 }

@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tool = std::env::current_exe()?.display().to_string();
     let tool = Endpoint::Exec { command: vec![tool, "serve".to_owned()], framing: None };
     let client = Client::connect(&tool).await?;
-    let count: Count = client.call("count", ("call and response\nbetween two choirs",)).await?;
+    let count: Count = client.call("count", ("one two three\nfour five six",)).await?;
     println!("{count:?}");
     client.close().await; // waits until the tool has exited
     Ok(())

@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     stop.cancel();
     running.await??;
-    println!("the server is gone, and starts anew");
+    println!("the server stopped and starts again");
     tokio::spawn(Server::bind(&endpoint).await?.serve(service()));
     while let Some(tick) = ticks.next().await {
         if let Err(gap) = tick {

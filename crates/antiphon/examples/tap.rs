@@ -1,4 +1,6 @@
 //! A tap on a server: every message of every connection, as bytes and decoded.
+//!
+//! `cargo run -p antiphon --features full --example tap`
 
 use antiphon::core::{Message, Payload};
 use antiphon::{

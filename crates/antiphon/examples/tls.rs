@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // A client that does not trust the certificate cannot connect.
     if let Err(error) = Client::connect(&https).await?.call::<String>("whereami", ()).await {
-        println!("without that root: {}", ErrorChain(&error));
+        println!("without the extra root certificate: {}", ErrorChain(&error));
     }
     Ok(())
 }

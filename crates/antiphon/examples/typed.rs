@@ -31,7 +31,7 @@ trait Progress {
 enum MathError {
     #[rpc(code = -32050, message = "the result is out of range")]
     Overflow,
-    #[rpc(code = -32051, message = "the step leads nowhere")]
+    #[rpc(code = -32051, message = "the step is zero")]
     Step { step: u32 },
     #[rpc(transparent)]
     Caller(CallError),

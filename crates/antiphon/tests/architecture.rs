@@ -23,11 +23,11 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// The rows of the walks: the files of the first cell, the functions of the second.
+/// The rows of the code paths: the files of the first cell, the functions of the second.
 fn steps(document: &str) -> Vec<(Vec<&str>, Vec<&str>)> {
-    let (_, walks) = document.split_once("## Five walks").unwrap();
-    let (walks, _) = walks.split_once("## Connections").unwrap();
-    let rows = walks.lines().filter(|line| line.starts_with("| `"));
+    let (_, paths) = document.split_once("## Five code paths").unwrap();
+    let (paths, _) = paths.split_once("## Connections").unwrap();
+    let rows = paths.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let mut cells = row.split(" | ");
         let (files, functions) = (cells.next().unwrap(), cells.next().unwrap());
@@ -37,10 +37,10 @@ fn steps(document: &str) -> Vec<(Vec<&str>, Vec<&str>)> {
 }
 
 #[test]
-fn each_step_of_a_walk_is_a_function_of_its_file() {
+fn each_step_of_a_code_path_is_a_function_of_its_file() {
     let document = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let steps = steps(&document);
-    assert!(steps.len() > 20, "the walks are not where they were");
+    assert!(steps.len() > 20, "the tables are not where they were");
     for (files, functions) in steps {
         let named = files.iter().chain(&functions).filter(|name| name.ends_with(".rs"));
         let text: String = named

@@ -33,13 +33,13 @@ const ENDING: &[Ending] = &[
     (
         "typed",
         cfg!(all(feature = "macros", feature = "tcp")),
-        &["42 - 23 = 19", "3 of 5", "1 + 3 + 5 = 9", "the step leads nowhere (-32051)"],
+        &["42 - 23 = 19", "3 of 5", "1 + 3 + 5 = 9", "the step is zero (-32051)"],
     ),
     (
         "chat",
         cfg!(all(feature = "macros", feature = "ws")),
         &[
-            r#"[Bob] is here, and so are ["Ada"]"#,
+            r#"[Bob] joined; already here: ["Ada"]"#,
             "[Bob] Ada: Is",
             r#"["Bob laughs"]"#,
             "[Ada] Bob:",
@@ -48,22 +48,22 @@ const ENDING: &[Ending] = &[
     (
         "subscriptions",
         cfg!(feature = "tcp"),
-        &["tick 2", "items were lost", "starts anew", "there is a gap", "tick 0", "tick 2"],
+        &["tick 2", "items were lost", "starts again", "there is a gap", "tick 0", "tick 2"],
     ),
     (
         "progress",
         cfg!(feature = "tcp"),
-        &["0 %", "50 %", "100 %", "indexed", "enough at", "the work was stopped"],
+        &["0 %", "50 %", "100 %", "indexed", "cancel the call", "was cancelled"],
     ),
     (
         "middleware",
         cfg!(feature = "http"),
         &[
-            "a stranger: Unauthorized (-32013)",
+            "without a token: Unauthorized (-32013)",
             r#"with a token: "ada""#,
-            "for a minute: Request timed out (-32012)",
-            r#"once more: "ada""#,
-            "too often: Rate limit exceeded (-32014)",
+            "a call that takes too long: Request timed out (-32012)",
+            r#"another call: "ada""#,
+            "over the rate limit: Rate limit exceeded (-32014)",
             r#"antiphon_calls_total{method="whoami",kind="request"} 4"#,
         ],
     ),
@@ -108,7 +108,7 @@ const ENDING: &[Ending] = &[
         &[
             "ada adds `write the guide`",
             "refused: there is no such card (2)",
-            "done after the restart: 1",
+            "cards in Done after the restart: 1",
             "archived over the Unix socket: 1",
             "over HTTP without a token: Unauthorized (-32013)",
         ],
@@ -231,7 +231,7 @@ mod serving {
     async fn the_proxy_serves_a_stdio_tool_over_http() {
         let tool = format!("exec:'{}' serve", built("stdio").display());
         let (mut child, line) = start("proxy", &[&tool, "http://127.0.0.1:0"]).await;
-        let (address, _) = line.split_once(" stands before ").unwrap();
+        let (address, _) = line.split_once(" forwards to ").unwrap();
         let client = Client::connect(address).await.unwrap();
         let count: serde_json::Value =
             client.call("count", ("one two",)).timeout(PATIENCE).await.unwrap();
