@@ -24,7 +24,7 @@ pub(crate) struct ConnectionLimits {
     #[arg(long, env = "ANTIPHON_MAX_IN_FLIGHT", value_name = "COUNT", hide_short_help = true)]
     #[arg(help_heading = "Limits", default_value_t = Count(Limits::default().in_flight))]
     max_in_flight: Count,
-    /// Limit the messages that wait behind a notification on each connection
+    /// Limit the messages that wait to be handled on each connection
     #[arg(
         long,
         env = "ANTIPHON_MAX_QUEUED_MESSAGES",
