@@ -57,7 +57,9 @@ impl ReplyWriter {
 pub(crate) struct ReplyBuffer {
     buffer: PooledBuffer,
     pub(super) is_pooled: bool,
+    #[cfg(feature = "http")]
     splits_large: bool,
+    #[cfg(feature = "http")]
     tail: Option<Box<ReplyTail>>,
     /// The context of a finished call, to be reused for the next one.
     pub(super) context: Option<Context>,
@@ -123,18 +125,21 @@ impl ReplyBuffer {
             if buffer.capacity() < len {
                 buffer.reserve(buffer_pool::SIZE);
             }
-        } else if let Ok(result) = outcome
-            && self.splits_large
-            && len <= limit
-        {
-            return self.pieces(id, result.clone().into_bytes());
         } else {
+            #[cfg(feature = "http")]
+            if let Ok(result) = outcome
+                && self.splits_large
+                && len <= limit
+            {
+                return self.pieces(id, result.clone().into_bytes());
+            }
             self.buffer.large(len);
         }
         write_answer(id, outcome, limit, &mut self.buffer);
         self.buffer.split().freeze()
     }
 
+    #[cfg(feature = "http")]
     fn pieces(&mut self, id: &Id, result: Bytes) -> Bytes {
         let out = self.buffer.small();
         encode::after_outcome(id, out);
@@ -144,10 +149,7 @@ impl ReplyBuffer {
 }
 
 /// The rest of a large response, after its first bytes.
-#[cfg_attr(
-    not(feature = "http"),
-    allow(dead_code, reason = "only HTTP sends a response in pieces")
-)]
+#[cfg(feature = "http")]
 pub(crate) struct ReplyTail {
     pub(crate) result: Bytes,
     pub(crate) end: Bytes,

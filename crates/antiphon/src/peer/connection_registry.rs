@@ -52,7 +52,7 @@ pub(crate) struct RegisteredPeer {
     peers: ConnectionRegistry,
     key: u64,
     /// Held until the peer is removed.
-    permit: Option<ConnectionPermit>,
+    _permit: Option<ConnectionPermit>,
 }
 
 impl Drop for RegisteredPeer {
@@ -123,7 +123,7 @@ impl ConnectionRegistry {
         if self.0.stopping.is_cancelled() {
             peer.stop(Stop::Gracefully);
         }
-        RegisteredPeer { peers: self.clone(), key, permit: None }
+        RegisteredPeer { peers: self.clone(), key, _permit: None }
     }
 
     /// Returns a guard that ends all remaining connections when it is dropped.
@@ -167,7 +167,7 @@ impl ConnectionRegistry {
     #[cfg(feature = "ws")]
     pub(crate) fn enter_upgraded(&self, peer: &Peer) -> RegisteredPeer {
         let mut entered = self.enter(peer);
-        entered.permit = Some(self.acquire());
+        entered._permit = Some(self.acquire());
         entered
     }
 

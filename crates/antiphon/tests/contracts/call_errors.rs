@@ -11,7 +11,7 @@ use antiphon::{
     CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Router, SubscriptionError,
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::support::{Holding, Raw, both, client, connect, holding, serve, wires, within};
 
@@ -38,15 +38,20 @@ fn reasons_appear_once(error: &(dyn Error + 'static)) {
     assert_eq!(ErrorChain(error).to_string(), levels.join(": "));
 }
 
-async fn free_address() -> String {
-    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
+/// An address that refuses connections. The socket keeps other tests from listening there.
+fn refusing_address() -> (TcpSocket, String) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (socket, address)
 }
 
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn a_refused_connection_means_that_nothing_was_sent() {
     for http2 in [false, true] {
-        let server = format!("http://{}", free_address().await);
+        let (_socket, address) = refusing_address();
+        let server = format!("http://{address}");
         let builder = if http2 { client().http2() } else { client() };
         let client = builder.connect(&format!("{server}/secret")).await.unwrap();
         let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
@@ -59,7 +64,8 @@ async fn a_refused_connection_means_that_nothing_was_sent() {
 
 #[tokio::test]
 async fn a_refused_stream_names_the_endpoint_and_the_cause_once() {
-    let endpoint = format!("tcp://{}", free_address().await);
+    let (_socket, address) = refusing_address();
+    let endpoint = format!("tcp://{address}");
     let error = Client::connect(&endpoint).await.unwrap_err();
     assert_eq!(error.to_string(), format!("cannot connect to {endpoint}"));
     reasons_appear_once(&error);
@@ -227,7 +233,8 @@ async fn an_http_layer_does_not_hide_what_an_error_tells() {
     for http2 in [false, true] {
         let builder = if http2 { client().http2() } else { client() };
         let builder = builder.http_layer(tower::layer::util::Identity::new());
-        let client = builder.connect(&format!("http://{}", free_address().await)).await.unwrap();
+        let (_socket, address) = refusing_address();
+        let client = builder.connect(&format!("http://{address}")).await.unwrap();
         let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
         tells(&error, true, false);
     }
