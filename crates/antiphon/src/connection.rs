@@ -84,7 +84,7 @@ impl Connection {
 
     /// Sets the address of the peer.
     #[must_use]
-    pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
+    pub fn with_remote(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
     }
