@@ -144,6 +144,19 @@ impl LazyRequest<'_> {
 }
 
 /// An entry as [`Entries::next_lazy`] returns it.
+///
+/// ```
+/// use antiphon_core::{LazyEntry, Payload, decode};
+///
+/// let frame = br#"[{"jsonrpc":"2.0","method":"ping","id":1},{"jsonrpc":"2.0","method":"tick"}]"#;
+/// let Payload::Batch(mut entries) = decode(&frame[..].into(), &Default::default()) else { panic!() };
+/// while let Some(entry) = entries.next_lazy() {
+///     match entry {
+///         LazyEntry::Request(request) => assert_eq!(request.method(), "ping"),
+///         LazyEntry::Other(entry) => assert!(entry.is_ok()),
+///     }
+/// }
+/// ```
 pub enum LazyEntry<'a> {
     /// A Request whose parts are not built yet.
     Request(LazyRequest<'a>),

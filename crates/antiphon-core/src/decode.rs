@@ -5,7 +5,7 @@
 //! `Deserialize`: a derived struct would accept an Array as an Object, and would read `"id": null` as
 //! absent.
 //!
-//! Invariant: a frame that is not JSON is exactly one Parse error, also when it is a batch.
+//! Invariant: a frame that is not JSON is exactly one Parse error, even if it is a batch.
 
 use bytes::Bytes;
 

@@ -52,10 +52,10 @@ impl Code {
     pub const BATCH_TOO_LARGE: Self = Self(-32010);
     /// The handler did not finish in time.
     pub const TIMED_OUT: Self = Self(-32012);
-    /// The call has no credentials, or invalid ones. Other libraries use -32001 for this, which is not
-    /// used here: LSP and jsonrpsee read it as an unknown error, and MCP as a timeout.
+    /// The call has no credentials, or invalid ones. This crate does not use -32001: LSP and jsonrpsee use
+    /// it for an unknown error, MCP for a timeout.
     pub const UNAUTHORIZED: Self = Self(-32013);
-    /// The caller is over its rate limit; `data` has the time until the next try.
+    /// The caller is over its rate limit. `data` is `{"retryAfterMs": n}`.
     pub const RATE_LIMITED: Self = Self(-32014);
     /// The call was cancelled.
     pub const CANCELLED: Self = Self(-32800);
@@ -180,7 +180,7 @@ impl ErrorObject {
         Self::of(Code::UNAUTHORIZED, "Unauthorized")
     }
 
-    /// Rate limit exceeded, -32014; `wait` is the time until the next try.
+    /// Rate limit exceeded, -32014; `wait` is the time until the next try. `data` is `{"retryAfterMs": n}`.
     pub fn rate_limited(wait: Duration) -> Self {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]

@@ -84,7 +84,8 @@ impl Id {
 
     /// The value of a Number that is a whole number below 2^64.
     ///
-    /// `7.0` counts as 7, because a peer that stores numbers as floats may write `7.0`.
+    /// `7.0` and `7e0` count as 7, because a peer that stores numbers as floats may write them so. `-0` counts
+    /// as 0.
     pub fn as_u64(&self) -> Option<u64> {
         let Self::Number(NumberId(text)) = self else {
             return None;
@@ -94,8 +95,31 @@ impl Id {
         if digits.len() < 19 && digits.iter().all(u8::is_ascii_digit) {
             return Some(digits.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')));
         }
-        trim_zero_fraction(text.as_str()).parse().ok()
+        whole_number(text.as_str())
     }
+}
+
+/// The value of the text of a JSON Number that is a whole number below 2^64.
+fn whole_number(text: &str) -> Option<u64> {
+    let (is_negative, text) = text.strip_prefix('-').map_or((false, text), |text| (true, text));
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = whole.bytes().chain(fraction.bytes());
+    // The digits up to the last that is not 0. The zeros behind it, and the exponent, are a power of ten.
+    let zeros = digits.clone().rev().take_while(|digit| *digit == b'0').count();
+    let significant = whole.len() + fraction.len() - zeros;
+    if significant == 0 {
+        return Some(0);
+    }
+    if is_negative {
+        return None;
+    }
+    let scale = exponent.parse::<i64>().ok()?.checked_add(i64::try_from(zeros).ok()?)?;
+    let scale = u32::try_from(scale.checked_sub(i64::try_from(fraction.len()).ok()?)?).ok()?;
+    let value = digits.take(significant).try_fold(0_u64, |value, digit| {
+        value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+    })?;
+    value.checked_mul(10_u64.checked_pow(scale)?)
 }
 
 /// Removes a fraction of zeros from a number's text.
@@ -180,6 +204,31 @@ mod tests {
         assert_eq!(id("7.0").as_u64(), Some(7));
         assert_eq!(id("18446744073709551615").as_u64(), Some(u64::MAX));
         for text in ["7.5", "-1", "18446744073709551616", "1e300", "null", "\"7\""] {
+            assert_eq!(id(text).as_u64(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn as_u64_reads_every_spelling_of_a_whole_number() {
+        for (text, number) in [
+            ("7e0", 7),
+            ("1e3", 1_000),
+            ("1E+3", 1_000),
+            ("1.50e1", 15),
+            ("0.0015E4", 15),
+            ("1500e-2", 15),
+            ("1844674407370955161500e-2", u64::MAX),
+            ("1.8446744073709551615e19", u64::MAX),
+            ("18446744073709551615.000", u64::MAX),
+            ("-0", 0),
+            ("-0.0e7", 0),
+            ("0e99999999999999999999", 0),
+        ] {
+            assert_eq!(id(text).as_u64(), Some(number), "{text}");
+        }
+        for text in
+            ["15e-1", "1.5e0", "-7e0", "1e20", "1e-99999999999999999999", "1e9223372036854775807"]
+        {
             assert_eq!(id(text).as_u64(), None, "{text}");
         }
     }

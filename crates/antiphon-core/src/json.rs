@@ -20,6 +20,8 @@ use crate::scan::{JsonKind, Scanner, SyntaxError};
 
 /// One JSON value as text, byte for byte. Cloning shares the bytes.
 ///
+/// Two values are equal if their texts are equal: `1.0` and `1` differ, as do `[1]` and `[ 1 ]`.
+///
 /// ```
 /// use antiphon_core::RawJson;
 ///
@@ -80,7 +82,11 @@ impl RawJson {
     /// The value `null`.
     pub const NULL: Self = Self(Repr::Shared(Bytes::from_static(b"null")));
 
-    /// Checks that the text is one JSON value, and keeps it without the white space around it.
+    /// Checks that the text is one JSON value, and keeps it without the white space around it. The nesting
+    /// is not limited, and needs no stack.
+    ///
+    /// # Errors
+    /// Fails if the text is not JSON. The error has the position.
     pub fn parse(text: impl Into<Bytes>) -> Result<Self, SyntaxError> {
         let text = text.into();
         let value = Scanner::new(&text, usize::MAX).text()?;
@@ -88,6 +94,9 @@ impl RawJson {
     }
 
     /// Serializes a value.
+    ///
+    /// # Errors
+    /// Fails if the value cannot be serialized, for example a map whose keys are Arrays.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         // The buffer is taken out of the cell. If serializing this value serializes another value, that
         // one finds an empty buffer.
@@ -111,6 +120,10 @@ impl RawJson {
     }
 
     /// Deserializes the value into an owned type. For a type that borrows, deserialize `as_str`.
+    ///
+    /// # Errors
+    /// Fails if the value does not have this type, or is nested more deeply than `serde_json` accepts:
+    /// about 128 levels.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_slice(self.as_bytes())
     }

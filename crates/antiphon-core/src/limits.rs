@@ -2,8 +2,8 @@
 //!
 //! This module does not enforce any limit.
 //!
-//! Invariant: each limit is enforced in one place, which its field names. No other part of the project
-//! has a limit of its own.
+//! Invariant: each limit is enforced in one place. The doc of its field names that place. No other part of
+//! the project has a limit of its own.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::members::ValueSpan;
 
 /// The limits of a connection, a server or a client.
 ///
-/// The defaults limit the cost of each connection. A silent connection stays open, since editors and
-/// subscribers are often silent; on a public network, set `idle_timeout` too.
+/// The defaults bound the memory and work of one connection. They set no idle timeout, because editors and
+/// subscribers are often silent. On a public network, set `idle_timeout` too.
 ///
 /// ```
 /// use antiphon_core::Limits;
@@ -30,10 +30,14 @@ pub struct Limits {
     pub batch_entries: usize,
     /// The maximum nesting of Arrays and Objects. Enforced by `decode`.
     pub depth: usize,
-    /// The maximum number of requests of one connection in flight. Enforced by the dispatcher.
+    /// The maximum number of requests of one connection in flight. Over HTTP it applies to each message, so
+    /// one message may start this many requests: an HTTP/2 connection serves several messages at once.
+    /// `Context::spawn` of the crate `antiphon` has the same limit for its tasks. Enforced by the dispatcher.
     pub in_flight: usize,
-    /// The maximum number of messages of one connection that wait behind the handler of a notification.
-    /// They hold at most `frame_bytes` bytes. Enforced by the connection, while it must go on reading.
+    /// The maximum number of messages that one connection queues while the handler of a notification runs.
+    /// The queue accepts messages until it holds `frame_bytes`, so with its last message it may hold almost
+    /// twice as much. Items behind a slow subscriber are limited only by their bytes. Enforced by the
+    /// connection, while it must go on reading.
     pub queued_messages: usize,
     /// The maximum number of outgoing calls on one connection that wait for a response. Enforced by
     /// `session`.
@@ -43,8 +47,8 @@ pub struct Limits {
     /// The maximum size of a response, or of all responses of a batch together, in bytes. Enforced by
     /// the dispatcher.
     pub response_bytes: usize,
-    /// The maximum number of queued bytes on one connection, or of one stream of server-sent events.
-    /// Senders wait beyond it. Enforced by the writer, and by the queue of the stream.
+    /// The maximum size in bytes of the write queue of one connection, or of one event stream. Senders wait
+    /// while it is full. Enforced by the writer, and by the queue of the stream.
     pub write_queue_bytes: usize,
     /// The maximum number of open connections of a server. Enforced by the acceptor.
     pub connections: usize,
@@ -56,11 +60,11 @@ pub struct Limits {
     /// The maximum time without progress inside a message, in both directions. Enforced by the
     /// connection.
     pub stall_timeout: Duration,
-    /// The maximum time without any message. Enforced by the connection. Between HTTP requests the
-    /// default is 75 seconds.
+    /// The maximum time without any message. `None` means no limit, except between two HTTP requests: 75
+    /// seconds. Enforced by the connection.
     pub idle_timeout: Option<Duration>,
-    /// The idle time before a keep-alive probe. A WebSocket sends a ping, and closes if the peer stays
-    /// silent for the same time again. TCP uses the keep-alive of the system. Enforced by the transport.
+    /// The idle time before a keep-alive probe. A WebSocket sends a ping, and closes if nothing arrives
+    /// within the same time after it. TCP uses the keep-alive of the system. Enforced by the transport.
     pub keep_alive: Option<Duration>,
     /// The maximum time that a shutdown waits for running handlers. Enforced by the server.
     pub shutdown_timeout: Duration,

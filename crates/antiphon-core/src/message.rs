@@ -2,7 +2,7 @@
 //!
 //! This module does not decode or encode: see `decode` and `encode`.
 //!
-//! Invariant: a message is either valid, or an [`Invalid`] that contains whether it gets a response.
+//! Invariant: a message is either valid, or an [`Invalid`], whose `intent` tells whether it gets a response.
 //! There is no half-decoded state.
 
 use std::fmt;
@@ -160,7 +160,7 @@ impl Invalid {
 /// response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// A Request, or an unrecognisable message. The response is the error.
+    /// A Request, or an unrecognisable message. It gets `error` as its response.
     Request,
     /// A Response. It never gets a response, because otherwise two peers could exchange errors forever.
     Response,
@@ -181,7 +181,10 @@ pub enum Intent {
 pub struct Params(RawJson);
 
 impl Params {
-    /// Takes a JSON value as parameters; fails if it is not an Array or an Object.
+    /// Takes a JSON value as parameters.
+    ///
+    /// # Errors
+    /// Fails if the value is not an Array or an Object.
     pub fn from_json(value: RawJson) -> Result<Self, ParamsError> {
         match value.kind() {
             JsonKind::Array | JsonKind::Object => Ok(Self(value)),
@@ -195,13 +198,19 @@ impl Params {
     }
 
     /// Parses JSON text as parameters.
+    ///
+    /// # Errors
+    /// Fails if the text is not JSON, or is not an Array or an Object.
     pub fn parse(text: &str) -> Result<Self, ParamsError> {
         Self::from_json(RawJson::parse(text.to_owned())?)
     }
 
     /// Serializes parameters: a tuple, slice or `Vec` by position, a struct or map by name.
     ///
-    /// `()` and `None` give no parameters.
+    /// A value that serializes to `null` gives no parameters: `()`, `None`, and also a NaN or an infinity.
+    ///
+    /// # Errors
+    /// Fails if the value cannot be serialized, or is a single value such as a number or a string.
     pub fn encode(params: &(impl Serialize + ?Sized)) -> Result<Option<Self>, ParamsError> {
         let value = RawJson::encode(params)?;
         if value.kind() == JsonKind::Null { Ok(None) } else { Self::from_json(value).map(Some) }

@@ -73,20 +73,37 @@ struct PendingEntry<W> {
 pub struct Ticket(u64);
 
 /// The reason why a call was refused before it was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refused {
     /// The connection has ended.
     #[error("the connection is closed")]
     Closed,
-    /// The limit of pending calls is reached.
+    /// The call, or the batch, would exceed the limit of pending calls.
     #[error(
-        "{0} calls are pending already; raise the limit of pending calls or make fewer calls at once"
+        "{calls} more calls would exceed the limit of {limit} pending calls ({pending} are pending); raise \
+         `Limits::pending_calls` or make fewer calls at once"
     )]
-    TooMany(usize),
-    /// A call with this id is pending, or the id is 2^63 or more.
-    #[error("a call with this id is pending, or the id is 2^63 or more; choose another id")]
-    IdInUse,
+    TooMany {
+        /// The number of calls that were refused.
+        calls: usize,
+        /// The number of calls that are pending.
+        pending: usize,
+        /// The limit of pending calls.
+        limit: usize,
+    },
+    /// A call with this id is pending.
+    #[error("a call with the id {id} is pending; choose another id")]
+    IdInUse {
+        /// The chosen id.
+        id: Id,
+    },
+    /// The id is a number of 2^63 or more. Counted ids continue after a chosen id, and would run out.
+    #[error("the id {id} is 2^63 or more; choose a smaller one")]
+    IdTooLarge {
+        /// The chosen id.
+        id: Id,
+    },
 }
 
 /// The call that a response belongs to.
@@ -96,7 +113,8 @@ pub enum Answered<W> {
     Waiter(W),
     /// A call that already had its response, or was abandoned.
     Late,
-    /// An id that was never sent.
+    /// An id that was never sent. So is a chosen id that is not a whole number and no longer pending, because
+    /// the session does not remember it.
     Unknown,
 }
 
@@ -115,6 +133,9 @@ impl<W, T> Session<W, T> {
     }
 
     /// Adds one call and returns its id.
+    ///
+    /// # Errors
+    /// Fails if the calling side is closed, or at the limit of pending calls. The waiter is dropped.
     pub fn call(&mut self, waiter: W) -> Result<u64, Refused> {
         self.admit(1)?;
         let id = self.next;
@@ -123,17 +144,34 @@ impl<W, T> Session<W, T> {
         Ok(id)
     }
 
-    /// Adds one call with an id that the caller chose. Counted ids skip it.
+    /// Adds one call with an id that the caller chose. Counted ids continue after it if it is a whole number.
+    ///
+    /// ```
+    /// use antiphon_core::{Answered, Id, Refused, Session};
+    ///
+    /// let mut session: Session<&str, ()> = Session::new(16);
+    /// session.call_as(Id::from("first"), "the waiter")?;
+    /// let again = session.call_as(Id::from("first"), "another waiter");
+    /// assert!(matches!(again, Err(Refused::IdInUse { .. })));
+    /// assert_eq!(session.answer(&Id::from("first")), Answered::Waiter("the waiter"));
+    /// # Ok::<(), Refused>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Like [`call`](Self::call). Also fails if a call with this id is pending, or if the id is a number of
+    /// 2^63 or more.
     pub fn call_as(&mut self, id: Id, waiter: W) -> Result<(), Refused> {
         self.admit(1)?;
         match id.as_u64() {
-            Some(number) if self.pending.contains_key(&number) => return Err(Refused::IdInUse),
-            Some(number) if number >= MAX_ID => return Err(Refused::IdInUse),
+            Some(number) if self.pending.contains_key(&number) => {
+                return Err(Refused::IdInUse { id });
+            }
+            Some(number) if number >= MAX_ID => return Err(Refused::IdTooLarge { id }),
             Some(number) => self.next = self.next.max(number + 1),
             None => {}
         }
         match self.named.entry(id) {
-            Entry::Occupied(_) => Err(Refused::IdInUse),
+            Entry::Occupied(taken) => Err(Refused::IdInUse { id: taken.key().clone() }),
             Entry::Vacant(slot) => {
                 slot.insert(waiter);
                 Ok(())
@@ -142,6 +180,18 @@ impl<W, T> Session<W, T> {
     }
 
     /// Adds the calls of one batch, whose responses arrive together, and returns their ids.
+    ///
+    /// ```
+    /// use antiphon_core::{Answered, Session};
+    ///
+    /// let mut session: Session<&str, ()> = Session::new(16);
+    /// assert_eq!(session.batch(vec!["first", "second"])?, 1..3);
+    /// assert_eq!(session.answer(&2.into()), Answered::Waiter("second"));
+    /// # Ok::<(), antiphon_core::Refused>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Like [`call`](Self::call). A batch is added completely or not at all.
     pub fn batch(&mut self, waiters: Vec<W>) -> Result<Range<u64>, Refused> {
         self.admit(waiters.len())?;
         let exchange = self.next..self.next + waiters.len() as u64;
@@ -156,7 +206,7 @@ impl<W, T> Session<W, T> {
         if self.closed {
             Err(Refused::Closed)
         } else if self.pending() + calls > self.max_pending {
-            Err(Refused::TooMany(self.pending()))
+            Err(Refused::TooMany { calls, pending: self.pending(), limit: self.max_pending })
         } else {
             Ok(())
         }
@@ -200,12 +250,13 @@ impl<W, T> Session<W, T> {
         self.pending.get(&id.as_u64()?).map(|pending| pending.exchange.clone())
     }
 
-    /// Removes a call that its caller has dropped. A response to it is `Late`.
+    /// Removes a call that its caller has dropped. A response to it is [`Answered::Late`].
     pub fn abandon(&mut self, id: u64) -> Option<W> {
         self.pending.remove(&id).map(|pending| pending.waiter)
     }
 
-    /// Like `abandon`, for a call with an id that the caller chose.
+    /// Like `abandon`, for a call with an id that the caller chose. If the id is not a whole number, a
+    /// response to it is [`Answered::Unknown`].
     pub fn abandon_named(&mut self, id: &Id) -> Option<W> {
         self.named.remove(id)
     }
@@ -216,6 +267,17 @@ impl<W, T> Session<W, T> {
     }
 
     /// Adds a request of the peer that did not finish at once.
+    ///
+    /// ```
+    /// use antiphon_core::{Id, Session};
+    ///
+    /// let mut session: Session<(), &str> = Session::new(16);
+    /// let id = Id::from(7);
+    /// let ticket = session.start(id.clone(), "the token of a request");
+    /// assert!(session.running(&id).eq([&"the token of a request"]));
+    /// assert_eq!(session.finish(&id, ticket), Some("the token of a request"));
+    /// assert!(session.is_idle());
+    /// ```
     pub fn start(&mut self, id: Id, token: T) -> Ticket {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
@@ -223,7 +285,7 @@ impl<W, T> Session<W, T> {
         ticket
     }
 
-    /// Removes a request that has its response.
+    /// Removes a request that has its response. `None` if it was removed before.
     pub fn finish(&mut self, id: &Id, ticket: Ticket) -> Option<T> {
         let tokens = self.running.get_mut(id)?;
         let at = tokens.iter().position(|(other, _)| *other == ticket)?;

@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let router = Router::new().method("wire", |(): (), cx: Context| async move {
         Ok((cx.connection().transport, cx.connection().remote))
     });
-    let facts = Connection::new("length-prefixed").from("192.0.2.7:4000".parse().ok());
+    let facts = Connection::new("length-prefixed").with_remote("192.0.2.7:4000".parse().ok());
     let serving = tokio::spawn(Server::from_transport(length_prefixed(left), facts).serve(router));
 
     let client = Client::over(length_prefixed(right));

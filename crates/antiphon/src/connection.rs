@@ -1,4 +1,4 @@
-//! The facts of a connection or of an HTTP request.
+//! The properties of a connection or of an HTTP request.
 
 use std::any::Any;
 use std::fmt;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::uri::PathAndQuery;
 use http::{Extensions, HeaderMap, Method};
 
-/// The facts of a connection.
+/// The properties of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     /// The transport's name as endpoints spell it: `http`, `https`, `ws`, `wss`, `tcp`, `tls`, `unix`,
@@ -28,13 +28,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates the facts of a connection of which only the transport is known.
+    /// Creates the description of a connection. Set the other fields afterwards.
     ///
     /// ```
     /// use antiphon::Connection;
     ///
-    /// let mut connection = Connection::new("custom");
-    /// connection.remote = Some(([127, 0, 0, 1], 4000).into());
+    /// let mut connection = Connection::new("custom").with_remote(Some(([127, 0, 0, 1], 4000).into()));
+    /// connection.extensions.insert("a value for the handlers");
     /// assert_eq!(connection.path(), None);
     /// ```
     pub fn new(transport: &'static str) -> Self {
@@ -43,7 +43,11 @@ impl Connection {
         Self { transport, remote: None, extensions: Extensions::new(), head, id, session }
     }
 
-    /// Returns a number that no other connection of this process has. An HTTP request has one of its own.
+    /// Returns a number that no other connection of this process has. Each HTTP request has its own number.
+    ///
+    /// The first call assigns the number. The library makes it before it serves a connection, so every clone
+    /// that an application gets from it has the same number. Clones of a `Connection` that the application
+    /// has created itself get different numbers if they are made before.
     pub fn id(&self) -> u64 {
         self.id.get()
     }
@@ -84,7 +88,7 @@ impl Connection {
 
     /// Sets the address of the peer.
     #[must_use]
-    pub fn from(mut self, remote: Option<SocketAddr>) -> Self {
+    pub fn with_remote(mut self, remote: Option<SocketAddr>) -> Self {
         self.remote = remote;
         self
     }
@@ -93,7 +97,7 @@ impl Connection {
 /// The number of a connection. Assigned on first use, so that a request whose number is not read does
 /// not pay for it.
 ///
-/// One word, because the facts of a request are moved for each call: with a `OnceLock` they would be
+/// One word, because the properties of a request are moved for each call: with a `OnceLock` they would be
 /// longer than the 256 bytes that one step of `memcpy` moves.
 #[derive(Default)]
 pub(crate) struct ConnectionId(AtomicU64);

@@ -130,12 +130,15 @@ pub struct UnknownFraming {
     pub name: String,
 }
 
-/// The reason why a frame could not be taken from the stream. The stream stays usable after each error.
+/// The reason why a frame could not be taken from the stream. The stream stays usable after every error
+/// except [`Truncated`](Self::Truncated), which is the end of the stream.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// The frame is over the limit. The error is reported once, and the frame is skipped.
-    #[error("frame is larger than the limit of {limit} bytes; raise the frame limit or send less")]
+    #[error(
+        "frame is larger than the limit of {limit} bytes; raise `Limits::frame_bytes` or send less"
+    )]
     TooLarge {
         /// The limit that the frame exceeds.
         limit: usize,
@@ -146,7 +149,7 @@ pub enum FrameError {
         /// The reason.
         reason: HeaderError,
     },
-    /// The stream ended inside a header block or a body.
+    /// The stream ended inside a header block or a body. Only [`Deframer::finish`] returns it.
     #[error("stream ended inside a frame; send all of the announced bytes before closing")]
     Truncated,
 }
@@ -257,7 +260,8 @@ impl Deframer {
         }
     }
 
-    /// Returns the next frame in `buf` without copying it; `None` if more bytes are needed.
+    /// Returns the next frame in `buf` without copying it; `None` if more bytes are needed. After an error,
+    /// the next call continues behind the invalid bytes.
     ///
     /// Between calls `buf` may only grow at its end.
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Bytes, FrameError>> {

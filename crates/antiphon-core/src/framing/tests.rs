@@ -96,7 +96,7 @@ fn errors_name_the_value_and_the_remedy() {
     let text = FrameError::TooLarge { limit: 7 }.to_string();
     assert_eq!(
         text,
-        "frame is larger than the limit of 7 bytes; raise the frame limit or send less"
+        "frame is larger than the limit of 7 bytes; raise `Limits::frame_bytes` or send less"
     );
     let [Err(error)] = &FrameFeed::in_pieces(Framing::Header, 9, b"Content-Length: -1\n\n", 99)[..]
     else {

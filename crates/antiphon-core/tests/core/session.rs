@@ -62,7 +62,7 @@ impl Spelling {
     }
 
     fn names_a_call(self) -> bool {
-        matches!(self, Self::Plain | Self::Float)
+        matches!(self, Self::Plain | Self::Float | Self::Exponent)
     }
 }
 
@@ -139,7 +139,9 @@ impl Harness {
         let waiting = self.pending.len();
         match self.closed {
             true => Some(Refused::Closed),
-            false => (waiting + calls > MAX_PENDING).then_some(Refused::TooMany(waiting)),
+            false => {
+                (waiting + calls > MAX_PENDING).then_some(too_many(calls, waiting, MAX_PENDING))
+            }
         }
     }
 
@@ -261,6 +263,10 @@ impl Harness {
     }
 }
 
+fn too_many(calls: usize, pending: usize, limit: usize) -> Refused {
+    Refused::TooMany { calls, pending, limit }
+}
+
 fn sorted(items: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut items: Vec<_> = items.into_iter().collect();
     items.sort_unstable();
@@ -292,9 +298,9 @@ proptest! {
 fn a_refused_batch_changes_nothing() {
     let mut session = Session::<_, ()>::new(3);
     assert_eq!(session.batch(vec!['a', 'b']), Ok(1..3));
-    assert_eq!(session.batch(vec!['c', 'd']), Err(Refused::TooMany(2)));
+    assert_eq!(session.batch(vec!['c', 'd']), Err(too_many(2, 2, 3)));
     assert_eq!(session.call('e'), Ok(3));
-    assert_eq!(session.call('f'), Err(Refused::TooMany(3)));
+    assert_eq!(session.call('f'), Err(too_many(1, 3, 3)));
     assert_eq!(session.answer(&Id::from(4)), Answered::Unknown);
     assert_eq!(session.answer(&Id::from(3)), Answered::Waiter('e'));
     assert_eq!(session.call('g'), Ok(4));
@@ -304,8 +310,25 @@ fn a_refused_batch_changes_nothing() {
 fn a_session_with_limit_zero_refuses_calls() {
     let mut session = Session::<_, ()>::new(0);
     let refused = session.call(()).unwrap_err();
-    assert_eq!(refused, Refused::TooMany(0));
-    assert!(refused.to_string().contains("raise the limit"), "{refused}");
+    assert_eq!(refused, too_many(1, 0, 0));
+    assert!(refused.to_string().contains("limit of 0 pending calls"), "{refused}");
+}
+
+#[test]
+fn a_chosen_id_that_is_refused_is_named() {
+    let mut session = Session::<_, ()>::new(3);
+    assert_eq!(session.call('a'), Ok(1));
+    let seven = Id::from("seven");
+    assert_eq!(session.call_as(seven.clone(), 'b'), Ok(()));
+    assert_eq!(session.call_as(seven.clone(), 'c'), Err(Refused::IdInUse { id: seven }));
+    let refused = session.call_as(Id::from(1), 'c').unwrap_err();
+    assert_eq!(refused.to_string(), "a call with the id 1 is pending; choose another id");
+    let refused = session.call_as(Id::from(1 << 63), 'c').unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the id 9223372036854775808 is 2^63 or more; choose a smaller one"
+    );
+    assert_eq!(session.pending(), 2);
 }
 
 /// Both sides choose ids freely; clangd calls with id 0 too.

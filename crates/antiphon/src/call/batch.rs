@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use antiphon_core::{Method, Params, ParamsError, RawJson};
@@ -10,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::exchange::missing_reply;
 use super::name_prefix::NamePrefix;
 use super::typed::{typed, within};
 use super::{BatchEntry, Call, CallError, Caller, Invocation};
@@ -29,6 +31,7 @@ use super::{BatchEntry, Call, CallError, Caller, Invocation};
 /// ```
 #[must_use = "a batch is sent by `send`"]
 pub struct Batch {
+    number: BatchNumber,
     caller: Arc<dyn Caller>,
     entries: Vec<BatchEntry>,
     methods: Vec<Method>,
@@ -42,7 +45,22 @@ pub struct Batch {
 ///
 /// Created by [`Batch::call`], and used by [`Replies::take`].
 #[derive(Debug)]
-pub struct Slot<R>(usize, PhantomData<fn() -> R>);
+pub struct Slot<R> {
+    batch: BatchNumber,
+    index: usize,
+    result: PhantomData<fn() -> R>,
+}
+
+/// Distinguishes the batches of this process, so that no slot takes a result of another batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct BatchNumber(u64);
+
+impl BatchNumber {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
 
 /// The results of a batch.
 ///
@@ -61,6 +79,7 @@ pub struct Slot<R>(usize, PhantomData<fn() -> R>);
 /// ```
 #[derive(Debug)]
 pub struct Replies {
+    number: BatchNumber,
     results: Vec<Option<Result<RawJson, CallError>>>,
     methods: Vec<Method>,
 }
@@ -72,12 +91,14 @@ impl Batch {
         prefix: NamePrefix,
     ) -> Self {
         let (entries, methods, headers) = (Vec::new(), Vec::new(), HeaderMap::new());
-        Self { caller, entries, methods, params_error: None, headers, timeout, prefix }
+        let number = BatchNumber::next();
+        Self { number, caller, entries, methods, params_error: None, headers, timeout, prefix }
     }
 
-    /// Adds a call. The slot identifies its result in the [`Replies`].
+    /// Adds a call. The slot identifies its result in the [`Replies`]. Params that cannot be encoded are the
+    /// error of [`send`](Self::send).
     pub fn call<R>(&mut self, method: &str, params: impl Serialize) -> Slot<R> {
-        let slot = Slot(self.methods.len(), PhantomData);
+        let slot = self.slot();
         let method = self.prefix.name(method);
         self.methods.push(Method::new(&method));
         self.add(&method, &params, BatchEntry::Call);
@@ -93,7 +114,7 @@ impl Batch {
     /// Adds an existing call, for example of a typed client. Its own caller, timeout and id are ignored:
     /// it is sent with the batch.
     pub fn push<R>(&mut self, call: Call<R>) -> Slot<R> {
-        let slot = Slot(self.methods.len(), PhantomData);
+        let slot = self.slot();
         match call.invocation {
             Ok(invocation) => {
                 self.methods.push(invocation.method.clone());
@@ -105,7 +126,8 @@ impl Batch {
     }
 
     /// Sends a header with the batch. It replaces a header of the client with the same name. On a
-    /// transport other than HTTP the batch fails with [`CallError::CannotSendHeaders`].
+    /// transport that cannot send headers the batch fails with [`CallError::CannotSendHeaders`]. HTTP can,
+    /// and so can a [`RequestReply`](crate::transport::RequestReply) that declares it.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
         self
@@ -118,6 +140,18 @@ impl Batch {
     }
 
     /// Sends the batch and waits for all its results. An empty batch is not sent.
+    ///
+    /// # Errors
+    /// Fails if no call of the batch can have a result of its own: the params of an entry cannot be encoded,
+    /// the batch was not sent, the timeout has passed, or the reply as a whole cannot be read. Everything
+    /// else is the error of one call, which [`Replies::take`] returns: an error response, a missing response,
+    /// or a result of another type. An error with which the server rejects the whole batch is the error of
+    /// every call. The end of the connection while the batch waits is the error of every call without a
+    /// response; over HTTP, it fails the batch.
+    ///
+    /// # Cancel safety
+    /// Dropping the future abandons every call of the batch that has no response yet. The peer may have
+    /// executed any of them. The results that have arrived are lost.
     pub async fn send(mut self) -> Result<Replies, CallError> {
         if let Some(error) = self.params_error {
             return Err(CallError::Encode(error));
@@ -134,7 +168,13 @@ impl Batch {
         } else {
             within(self.timeout, self.caller.send_batch(self.entries)).await?
         };
-        Ok(Replies { results: results.into_iter().map(Some).collect(), methods: self.methods })
+        let results = results.into_iter().map(Some).collect();
+        Ok(Replies { number: self.number, results, methods: self.methods })
+    }
+
+    /// The slot of the next call.
+    fn slot<R>(&self) -> Slot<R> {
+        Slot { batch: self.number, index: self.methods.len(), result: PhantomData }
     }
 
     fn add(&mut self, method: &str, params: &impl Serialize, entry: fn(Invocation) -> BatchEntry) {
@@ -152,13 +192,21 @@ impl fmt::Debug for Batch {
 }
 
 impl Replies {
-    /// Takes the result of one call. Fails for a slot of another batch.
+    /// Takes the result of one call.
+    ///
+    /// # Errors
+    /// Fails with the error of the call. Also fails for a slot of another batch.
     #[expect(clippy::needless_pass_by_value, reason = "a slot is used once")]
     pub fn take<R: DeserializeOwned + 'static>(&mut self, slot: Slot<R>) -> Result<R, CallError> {
-        let taken = self.results.get_mut(slot.0).and_then(Option::take);
-        match (taken, self.methods.get(slot.0)) {
+        if slot.batch != self.number {
+            return Err(CallError::protocol(
+                "the slot is of another batch; take it from the replies of its own batch",
+            ));
+        }
+        let taken = self.results.get_mut(slot.index).and_then(Option::take);
+        match (taken, self.methods.get(slot.index)) {
             (Some(result), Some(method)) => typed(method, result?),
-            _ => Err(CallError::protocol("there is no such slot in this batch")),
+            _ => Err(missing_reply()),
         }
     }
 }

@@ -12,6 +12,7 @@ use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
 use bytes::{BufMut, BytesMut};
 
 use super::{BatchEntry, CallError, Invocation};
+use crate::log_excerpt::log_excerpt;
 
 /// The results of the calls of a batch, in the order of the calls.
 pub(crate) type BatchResults = Vec<Result<RawJson, CallError>>;
@@ -129,7 +130,7 @@ fn match_response(id: &Id, response: Response) -> Result<RawJson, CallError> {
         // The server could not read the id. The error still belongs to this call.
         (false, Err(error)) if response.id == Id::Null => Err(CallError::Rpc(error)),
         (false, _) => {
-            let theirs = response.id;
+            let theirs = log_excerpt(response.id.as_str());
             Err(CallError::protocol(format!("the reply is for id {theirs}, the call had {id}")))
         }
     }
@@ -148,6 +149,7 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
         let id = id.as_u64().filter(|id| ids.contains(id))?;
         usize::try_from(id - ids.start).ok()
     };
+    let mut strays = Strays::default();
     for reply in replies {
         let (id, result) = match reply {
             Ok(Message::Response(Response { id, outcome })) => {
@@ -159,13 +161,41 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
         match position(&id).and_then(|position| found.get_mut(position)) {
             Some(slot @ None) => *slot = Some(result),
             Some(duplicate) => *duplicate = Some(Err(duplicate_reply(&id))),
-            None => tracing::warn!(%id, "a reply in the batch belongs to no call"),
+            None => strays.add(&id),
         }
     }
+    strays.report();
     found.into_iter().map(|result| result.unwrap_or_else(|| Err(missing_reply()))).collect()
 }
 
+/// The responses in the reply to a batch that belong to no call. They are logged once per reply, or a
+/// server could fill the log. Their content is not logged, because it may be secret.
+#[derive(Default)]
+struct Strays {
+    first: Option<String>,
+    count: usize,
+}
+
+impl Strays {
+    fn add(&mut self, id: &Id) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| log_excerpt(id.as_str()));
+    }
+
+    fn report(&self) {
+        if let Some(id) = &self.first {
+            let count = self.count;
+            tracing::warn!(
+                id,
+                count,
+                "responses in the reply to a batch belong to none of its calls"
+            );
+        }
+    }
+}
+
 fn duplicate_reply(id: &Id) -> CallError {
+    let id = log_excerpt(id.as_str());
     CallError::protocol(format!("the reply to the batch has two responses for id {id}"))
 }
 
@@ -222,6 +252,26 @@ mod tests {
         assert!(doubled.contains("two responses for id 3"), "{doubled}");
         assert!(missing.contains("lacks this call"), "{missing}");
         assert_eq!(fine, "5");
+    }
+
+    #[test]
+    fn strays_are_counted_and_an_excerpt_of_one_id_is_kept() {
+        let mut strays = Strays::default();
+        strays.add(&Id::from("x".repeat(1_000).as_str()));
+        (0..100).for_each(|id| strays.add(&Id::from(id)));
+        assert_eq!(strays.count, 101);
+        assert_eq!(strays.first.map(|id| id.len()), Some(64));
+    }
+
+    #[test]
+    fn an_error_holds_only_an_excerpt_of_a_long_id() {
+        let zeros = "0".repeat(1_000);
+        let reply = |id: &str| format!(r#"{{"jsonrpc":"2.0","result":1,"id":{id}}}"#);
+        let other = match_call(&Id::from(7), payload(&reply(&format!("8.{zeros}")))).unwrap_err();
+        assert!(crate::error::ErrorChain(&other).to_string().len() < 200);
+        let doubled = reply(&format!("3.{zeros}"));
+        let [doubled, ..] = &results(&format!("[{doubled},{doubled}]"))[..] else { panic!() };
+        assert!(doubled.contains("two responses") && doubled.len() < 200, "{doubled}");
     }
 
     #[test]

@@ -175,12 +175,12 @@ impl Accepted for ForeignStream {
         endpoint: &Arc<EndpointService>,
         permit: ConnectionPermit,
     ) -> BoxFuture<'static, ()> {
-        let facts = Connection::new("custom").from(self.1);
+        let facts = Connection::new("custom").with_remote(self.1);
         endpoint.serve_stream(self.0, facts, permit)
     }
 
     fn refuse(self, endpoint: &Arc<EndpointService>) -> BoxFuture<'static, ()> {
-        endpoint.refuse_stream(self.0, Connection::new("custom").from(self.1))
+        endpoint.refuse_stream(self.0, Connection::new("custom").with_remote(self.1))
     }
 }
 

@@ -30,13 +30,13 @@ pub(crate) fn prepare(stream: &TcpStream, limits: &Limits) {
 
 /// The properties of the connection of a TCP stream.
 pub(crate) fn facts(stream: &TcpStream) -> Connection {
-    Connection::new("tcp").from(stream.peer_addr().ok())
+    Connection::new("tcp").with_remote(stream.peer_addr().ok())
 }
 
 /// The properties of the connection of a TLS stream, with the certificates of the peer.
 #[cfg(feature = "tls")]
 pub(crate) fn tls_facts(stream: &TlsStream) -> Connection {
-    let mut facts = Connection::new("tls").from(stream.remote());
+    let mut facts = Connection::new("tls").with_remote(stream.remote());
     if let Some(certificates) = stream.peer_certificates() {
         facts.extensions.insert(certificates);
     }

@@ -85,6 +85,19 @@ async fn a_client_batch_has_a_type_for_each_result() {
 }
 
 #[tokio::test]
+async fn a_slot_takes_no_result_of_another_batch() {
+    let service = Router::new().method("id", |(n,): (i64,), _cx: Context| async move { Ok(n) });
+    let (client, _server) = both((Limits::default(), Router::new()), (Limits::default(), service));
+    let (mut first, mut second) = (client.batch(), client.batch());
+    let one = first.call::<i64>("id", (1,));
+    let two = second.call::<i64>("id", (2,));
+    let mut replies = within(second.send()).await.unwrap();
+    let error = replies.take(one).unwrap_err();
+    assert!(antiphon::ErrorChain(&error).to_string().contains("another batch"), "{error:?}");
+    assert_eq!(replies.take(two).unwrap(), 2);
+}
+
+#[tokio::test]
 async fn a_batch_whose_reply_lacks_a_response_does_not_hang() {
     let (mut raw, client) = Raw::served(Limits::default(), Router::new());
     let mut batch = client.batch();

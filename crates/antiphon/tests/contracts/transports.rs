@@ -244,7 +244,7 @@ async fn a_shutdown_without_time_cancels_what_runs_on_transports() {
 #[tokio::test]
 async fn the_facts_of_a_transport_reach_the_handlers_of_both_sides() {
     let facts = |name: &'static str| {
-        let mut facts = Connection::new("pair").from("192.0.2.1:1".parse().ok());
+        let mut facts = Connection::new("pair").with_remote("192.0.2.1:1".parse().ok());
         facts.extensions.insert(name);
         facts
     };

@@ -6,7 +6,9 @@
 #[non_exhaustive]
 pub enum WebSocketError {
     /// The message, or the sum of its fragments, is over the limit.
-    #[error("a message is over the limit of {limit} bytes; raise the frame limit or send less")]
+    #[error(
+        "a message is over the limit of {limit} bytes; raise `Limits::frame_bytes` or send less"
+    )]
     TooLarge {
         /// The limit that it exceeds.
         limit: usize,
@@ -32,6 +34,12 @@ pub enum WebSocketError {
     /// The length is written in more bytes than it needs (5.2).
     #[error("the length {length} is written in more bytes than it needs")]
     Length {
+        /// The received length.
+        length: u64,
+    },
+    /// The highest bit of the length is set (5.2).
+    #[error("the length {length} is over the maximum of 2^63 - 1")]
+    LengthTooLarge {
         /// The received length.
         length: u64,
     },

@@ -94,10 +94,8 @@ fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, WebSocketError
         short => return Ok(Some((short.into(), rest))),
     };
     match found {
-        // The length must have as few bytes as possible, and its highest bit must be 0.
-        Some((length, _)) if length < least || length >> 63 == 1 => {
-            Err(WebSocketError::Length { length })
-        }
+        Some((length, _)) if length < least => Err(WebSocketError::Length { length }),
+        Some((length, _)) if length >> 63 == 1 => Err(WebSocketError::LengthTooLarge { length }),
         found => Ok(found),
     }
 }

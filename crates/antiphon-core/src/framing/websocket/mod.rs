@@ -68,6 +68,7 @@ pub struct WebSocketDeframer {
     max_message: usize,
     frame: Option<Frame>,
     message: Option<Fragments>,
+    has_failed: bool,
 }
 
 /// A frame whose head has been consumed and whose payload is at the front of the buffer.
@@ -91,14 +92,20 @@ struct Fragments {
 impl WebSocketDeframer {
     /// Creates a deframer for this role that rejects messages of more than `max_message` bytes.
     pub fn new(role: Role, max_message: usize) -> Self {
-        Self { role, max_message, frame: None, message: None }
+        Self { role, max_message, frame: None, message: None, has_failed: false }
     }
 
-    /// Returns the next event in `buf`; `None` if more bytes are needed, and always after an error.
+    /// Returns the next event in `buf`; `None` if more bytes are needed, and always after an error. An owner
+    /// that gets an error must close the connection, and must not wait for more bytes.
     ///
     /// Between calls `buf` may only grow at its end.
     pub fn next(&mut self, buf: &mut BytesMut) -> Option<Result<Event, WebSocketError>> {
-        self.take(buf).transpose()
+        if self.has_failed {
+            return None;
+        }
+        let event = self.take(buf);
+        self.has_failed = event.is_err();
+        event.transpose()
     }
 
     /// Whether a frame or a message has begun and not ended, with this many bytes in the buffer.

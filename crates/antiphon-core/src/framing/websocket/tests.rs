@@ -57,12 +57,9 @@ impl EventFeed {
         Self { deframer, buf: BytesMut::new(), events: Vec::new() }
     }
 
-    /// Stops after an error.
     fn push(&mut self, piece: &[u8]) {
         self.buf.extend_from_slice(piece);
-        while !matches!(self.events.last(), Some(Err(_)))
-            && let Some(event) = self.deframer.next(&mut self.buf)
-        {
+        while let Some(event) = self.deframer.next(&mut self.buf) {
             self.events.push(event);
         }
     }
@@ -180,7 +177,7 @@ fn an_announced_length_allocates_nothing() {
     let huge = [0x82, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4];
     refuse(&huge, WebSocketError::TooLarge { limit: LIMIT });
     let impossible = [0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
-    refuse(&impossible, WebSocketError::Length { length: 1 << 63 });
+    refuse(&impossible, WebSocketError::LengthTooLarge { length: 1 << 63 });
 }
 
 #[test]

@@ -88,7 +88,7 @@ pub(crate) async fn connect(
     limits: &Limits,
 ) -> io::Result<Wire<WsTransport<TcpStream>>> {
     let stream = tcp::connect(&authority.with_default_port(80), limits).await?;
-    let facts = Connection::new("ws").from(stream.peer_addr().ok());
+    let facts = Connection::new("ws").with_remote(stream.peer_addr().ok());
     open(stream, facts, authority, path, headers, limits).await
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn connect_tls(
     let connector = tls::Connector::new(tls, &authority.host, &tls::HTTP1)?;
     let stream = tcp::connect(&authority.with_default_port(443), limits).await?;
     let stream = connector.connect(stream).await?;
-    let facts = Connection::new("wss").from(stream.remote());
+    let facts = Connection::new("wss").with_remote(stream.remote());
     open(stream, facts, authority, path, headers, limits).await
 }
 
