@@ -62,18 +62,23 @@ pub struct EventSender {
     queue: Arc<EventQueue>,
 }
 
-/// Why an event was not sent.
+/// The reason why an event was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EventError {
     /// The client is gone, or the stream has ended.
-    #[error("the event stream is closed")]
+    #[error("the event stream is closed: the client disconnected, or a sender has finished it")]
     Closed,
     /// The client did not read for the stall timeout. The stream is aborted.
-    #[error("the client does not read the event stream")]
+    #[error(
+        "the client did not read the event stream within the stall timeout; \
+        raise `Limits::stall_timeout` if clients may pause for longer"
+    )]
     Stalled,
     /// The queue is full. Only `try_send` fails with it.
-    #[error("the queue of the event stream is full")]
+    #[error(
+        "the queue of the event stream is full; wait with `EventSender::send`, or raise the capacity"
+    )]
     Full,
 }
 

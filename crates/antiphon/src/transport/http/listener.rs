@@ -152,7 +152,7 @@ async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
         }
     }
     let mut response = BytesMut::new();
-    write_refusal(HttpRefusal::TooManyConnections, &mut response);
+    write_refusal(&HttpRefusal::TooManyConnections, &mut response);
     stream.write_all(&response).await?;
     linger::close(stream, DISCARDED).await;
     Ok(())

@@ -88,17 +88,10 @@ pub(super) fn page(content_type: HeaderValue, body: String) -> HttpResponse {
     response
 }
 
-pub(super) fn text(code: StatusCode, body: &'static str) -> HttpResponse {
-    let mut response = status(code);
-    *response.body_mut() = body.into();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    response
-}
-
-pub(super) fn json(code: StatusCode, body: Bytes) -> HttpResponse {
+pub(super) fn with_body(code: StatusCode, content_type: &'static str, body: Bytes) -> HttpResponse {
     let mut response = Response::new(body.into());
     *response.status_mut() = code;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }
 
