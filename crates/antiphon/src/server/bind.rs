@@ -145,25 +145,51 @@ impl Server {
     }
 }
 
-/// An endpoint cannot be bound.
+/// The error of [`Server::bind`] and of the other functions that bind an endpoint or a listener.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The system refuses, or the endpoint is not for servers.
+    /// The system refuses the address, or a server cannot use the endpoint.
     #[error("cannot listen on {endpoint}")]
     Failed {
         /// The endpoint.
         endpoint: String,
-        /// The cause.
+        /// The cause, with a remedy if the address is in use, not available or not permitted.
         source: io::Error,
     },
 }
 
 fn failed(endpoint: &Endpoint, source: io::Error) -> BindError {
-    BindError::Failed { endpoint: endpoint.to_string(), source }
+    BindError::Failed { endpoint: endpoint.to_string(), source: with_remedy(endpoint, source) }
+}
+
+/// Adds the remedy to an error of the system. Our own errors name it already.
+fn with_remedy(endpoint: &Endpoint, error: io::Error) -> io::Error {
+    let is_unix = matches!(endpoint, Endpoint::Unix { .. });
+    let remedy = match error.kind() {
+        _ if error.raw_os_error().is_none() => return error,
+        io::ErrorKind::AddrInUse if is_unix => {
+            "choose another path, stop the server that listens there, or remove the file if it is no \
+            socket"
+        }
+        io::ErrorKind::AddrInUse => {
+            "choose another port, or 0 for a free one, or stop the other server"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no network interface has this address; 0.0.0.0 listens on all of them"
+        }
+        io::ErrorKind::PermissionDenied if is_unix => {
+            "choose another path, or allow this user to write to its directory"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "choose a port above 1023, or give the process the right to use this one"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}; {remedy}"))
 }
 
 fn connected(transport: impl Transport, facts: Connection) -> Connected {
@@ -196,7 +222,12 @@ async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
         }
         #[cfg(feature = "memory")]
         Endpoint::Memory { name } => {
-            let taken = || io::Error::new(io::ErrorKind::AddrInUse, "the name is already in use");
+            let taken = || {
+                io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    "the name is already in use; drop the other server, or choose another name",
+                )
+            };
             let listener = transport::memory::MemoryListener::bind(name).ok_or_else(taken)?;
             Ok((Some(endpoint.clone()), Listener::Memory(listener)))
         }
