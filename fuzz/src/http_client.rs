@@ -27,7 +27,7 @@ const CALL: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"id\":1}";
 /// A part of the error with which ours refuses a response that hyper accepts.
 const STRICTER: [&str; 5] = [
     // hyper has no limit on bodies: its user counts. The check compares the size.
-    "over the limit of",
+    "larger than `Limits::frame_bytes`",
     // hyper takes `gzip, chunked` for chunks and any other coding for a body up to the end of the
     // connection, and hands the coded bytes to its user. Ours asks for no coding and knows none.
     "Transfer-Encoding",

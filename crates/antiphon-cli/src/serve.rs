@@ -118,25 +118,11 @@ async fn bind(endpoints: &[Endpoint]) -> Result<Server, CommandError> {
 }
 
 fn not_bound(error: &BindError) -> CommandError {
-    let BindError::Failed { endpoint, source } = error else {
-        return CommandError::caused(Exit::Usage, error);
+    let exit = match error {
+        BindError::Failed { .. } => Exit::Transport,
+        _ => Exit::Usage,
     };
-    let failure = CommandError::caused(Exit::Transport, error);
-    match source.kind() {
-        io::ErrorKind::AddrInUse if endpoint.starts_with("unix") => {
-            failure.hint("choose another path, or stop the server that listens there")
-        }
-        io::ErrorKind::AddrInUse => {
-            failure.hint("choose another port, or :0 for a free one, or stop the other server")
-        }
-        io::ErrorKind::AddrNotAvailable => {
-            failure.hint("no network interface has this address; 0.0.0.0 listens on all of them")
-        }
-        io::ErrorKind::PermissionDenied => {
-            failure.hint("choose a port above 1023, or another path")
-        }
-        _ => failure,
-    }
+    CommandError::caused(exit, error)
 }
 
 fn failed(what: &str, error: &io::Error) -> CommandError {

@@ -113,7 +113,12 @@ async fn accept_all<A: Accepted>(
         let accepted = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, endpoint = name, "cannot accept a connection");
+                if is_out_of_descriptors(&error) {
+                    let text = "cannot accept a connection; raise the limit of file descriptors";
+                    tracing::warn!(%error, endpoint = name, text);
+                } else {
+                    tracing::warn!(%error, endpoint = name, "cannot accept a connection");
+                }
                 sleep(ERROR_PAUSE).await;
                 continue;
             }
@@ -128,6 +133,11 @@ async fn accept_all<A: Accepted>(
             })));
         }
     }
+}
+
+/// Whether the system or the process has no file descriptor left (`ENFILE`, `EMFILE`).
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 #[cfg(feature = "tcp")]

@@ -26,13 +26,28 @@ use crate::transport::Transport;
 impl Server {
     /// Binds an [`Endpoint`], or the text of one. Port 0 picks a free port;
     /// [`endpoint`](Self::endpoint) returns it.
+    ///
+    /// A TCP or Unix listener queues connections from now on; they are served once
+    /// [`serve`](Self::serve) is awaited. The socket file of a Unix server that has died is replaced. A
+    /// socket that is in use, and a file that is not a socket, are errors. The server removes its socket
+    /// file when it ends.
+    ///
+    /// # Errors
+    /// Fails if the text is not an endpoint, if its feature is disabled, if servers cannot listen on it
+    /// (`exec:`), or if the system refuses the address. A missing certificate is an error of
+    /// [`serve`](Self::serve).
+    ///
+    /// # Panics
+    /// Panics outside a Tokio runtime with I/O enabled, for an endpoint with a socket.
     pub async fn bind(
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
     ) -> Result<Self, BindError> {
         Self::unbound().and(endpoint).await
     }
 
-    /// Binds one more endpoint for the same service.
+    /// Binds one more endpoint for the same service. Fails and panics like [`bind`](Self::bind).
+    ///
+    /// The error drops the server, and so closes the endpoints that were bound before.
     pub async fn and(
         mut self,
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
@@ -46,10 +61,14 @@ impl Server {
     /// Serves the connections of a listener that the application has bound, such as one that it
     /// inherited from a service manager.
     ///
-    /// The endpoint names the protocol: `http://`, `ws://`, `tcp+header://` and so on, with a path
-    /// where HTTP has one. Its address is not used. Every protocol runs on every listener, except
-    /// that TLS needs a TCP listener.
+    /// The endpoint names the protocol, such as `ws://` or `tcp+header://`, and for HTTP the path. Its
+    /// address is ignored. Any protocol works on any listener, but TLS needs a TCP listener.
     ///
+    /// # Errors
+    /// Fails if the text is not an endpoint, if its feature is disabled, if it is `exec:`, `stdio:` or
+    /// `memory:`, or if it has TLS and the listener is not a TCP listener.
+    ///
+    /// # Examples
     /// ```
     /// # use antiphon::{Client, Context, Router, Server};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,7 +88,7 @@ impl Server {
         Self::unbound().and_listener(listener, endpoint)
     }
 
-    /// Adds a listener; see [`from_listener`](Self::from_listener).
+    /// Adds a listener, like [`from_listener`](Self::from_listener).
     pub fn and_listener(
         mut self,
         listener: impl Accept,
@@ -95,8 +114,13 @@ impl Server {
     /// Serves one duplex transport. The server ends when the transport ends, with an error if the
     /// transport has failed.
     ///
-    /// The facts hold the name of the transport, the remote address, and the extensions that handlers
-    /// see.
+    /// `connection` describes the transport: its name, the remote address, and the extensions that
+    /// handlers see.
+    ///
+    /// The end of its input means that the peer is gone, and cancels running calls: a peer that
+    /// only closes its sending half gets no more responses. [`Limits::stall_timeout`] is checked while
+    /// messages cannot be written, but not within an incoming message, because only the transport knows
+    /// where one begins.
     ///
     /// ```
     /// use antiphon::{Client, Connection, Context, Router, Server, transport::memory};
@@ -110,20 +134,41 @@ impl Server {
     /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
     /// # Ok(()) }
     /// ```
-    pub fn from_transport(transport: impl Transport, facts: Connection) -> Self {
+    pub fn from_transport(transport: impl Transport, connection: Connection) -> Self {
         let mut server = Self::unbound();
-        server.listeners.push((None, Listener::Single(connected(transport, facts))));
+        server.listeners.push((None, Listener::Single(connected(transport, connection))));
         server
     }
 
-    /// Serves transports that the application accepts, each as one connection, under the limits and
-    /// the shutdown of this server. The server ends when the stream and all its connections have
-    /// ended. A transport over the connection limit is dropped.
+    /// Serves transports that the application accepts, each as one connection like
+    /// [`from_transport`](Self::from_transport), under the limits and the shutdown of this server. The
+    /// server ends when the stream and all its connections have ended. A transport over
+    /// [`Limits::connections`] is dropped.
+    ///
+    /// ```
+    /// use antiphon::transport::memory::{self, MemoryTransport};
+    /// use antiphon::{Client, Connection, Context, Router, Server};
+    /// use tokio::sync::mpsc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let (accepted, mut incoming) = mpsc::channel::<MemoryTransport>(16);
+    /// let transports = futures_util::stream::poll_fn(move |cx| {
+    ///     let next = incoming.poll_recv(cx);
+    ///     next.map(|next| next.map(|transport| (transport, Connection::new("pair"))))
+    /// });
+    /// tokio::spawn(Server::from_transports(transports).serve(router));
+    ///
+    /// let (ours, theirs) = memory::pair();
+    /// accepted.send(theirs).await?;
+    /// assert_eq!(Client::over(ours).call::<String>("ping", ()).await?, "pong");
+    /// # Ok(()) }
+    /// ```
     pub fn from_transports<T: Transport>(
         transports: impl Stream<Item = (T, Connection)> + Send + 'static,
     ) -> Self {
         let mut server = Self::unbound();
-        let transports = transports.map(|(transport, facts)| connected(transport, facts));
+        let transports = transports.map(|(transport, connection)| connected(transport, connection));
         server.listeners.push((None, Listener::Transports(Box::pin(transports))));
         server
     }
@@ -145,29 +190,55 @@ impl Server {
     }
 }
 
-/// An endpoint cannot be bound.
+/// The error of [`Server::bind`] and of the other functions that bind an endpoint or a listener.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The system refuses, or the endpoint is not for servers.
+    /// The system refuses the address, or a server cannot use the endpoint.
     #[error("cannot listen on {endpoint}")]
     Failed {
         /// The endpoint.
         endpoint: String,
-        /// The cause.
+        /// The cause, with a remedy if the address is in use, not available or not permitted.
         source: io::Error,
     },
 }
 
 fn failed(endpoint: &Endpoint, source: io::Error) -> BindError {
-    BindError::Failed { endpoint: endpoint.to_string(), source }
+    BindError::Failed { endpoint: endpoint.to_string(), source: with_remedy(endpoint, source) }
 }
 
-fn connected(transport: impl Transport, facts: Connection) -> Connected {
-    Box::new(move |service| service.serve_single(Wire::new(transport, facts)))
+/// Adds the remedy to an error of the system. Our own errors name it already.
+fn with_remedy(endpoint: &Endpoint, error: io::Error) -> io::Error {
+    let is_unix = matches!(endpoint, Endpoint::Unix { .. });
+    let remedy = match error.kind() {
+        _ if error.raw_os_error().is_none() => return error,
+        io::ErrorKind::AddrInUse if is_unix => {
+            "choose another path, stop the server that listens there, or remove the file if it is no \
+            socket"
+        }
+        io::ErrorKind::AddrInUse => {
+            "choose another port, or 0 for a free one, or stop the other server"
+        }
+        io::ErrorKind::AddrNotAvailable => {
+            "no network interface has this address; 0.0.0.0 listens on all of them"
+        }
+        io::ErrorKind::PermissionDenied if is_unix => {
+            "choose another path, or allow this user to write to its directory"
+        }
+        io::ErrorKind::PermissionDenied => {
+            "choose a port above 1023, or give the process the right to use this one"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), format!("{error}; {remedy}"))
+}
+
+fn connected(transport: impl Transport, connection: Connection) -> Connected {
+    Box::new(move |service| service.serve_single(Wire::new(transport, connection)))
 }
 
 /// Binds an endpoint. Returns it with the port that the system has assigned.
@@ -196,7 +267,12 @@ async fn bind(endpoint: &Endpoint) -> io::Result<(Option<Endpoint>, Listener)> {
         }
         #[cfg(feature = "memory")]
         Endpoint::Memory { name } => {
-            let taken = || io::Error::new(io::ErrorKind::AddrInUse, "the name is already in use");
+            let taken = || {
+                io::Error::new(
+                    io::ErrorKind::AddrInUse,
+                    "the name is already in use; drop the other server, or choose another name",
+                )
+            };
             let listener = transport::memory::MemoryListener::bind(name).ok_or_else(taken)?;
             Ok((Some(endpoint.clone()), Listener::Memory(listener)))
         }

@@ -31,8 +31,8 @@ fn without_certificate(endpoint: &Endpoint) -> io::Error {
 
 /// The TLS acceptor of an endpoint, which negotiates the HTTP versions that the endpoint serves.
 pub(super) fn acceptor(service: &WireService, protocol: &Protocol) -> io::Result<Acceptor> {
-    let tls =
-        service.tls.as_ref().ok_or_else(|| io::Error::other("the server has no certificate"))?;
+    let missing = || io::Error::other("the server has no certificate; pass one to `Server::tls`");
+    let tls = service.tls.as_ref().ok_or_else(missing)?;
     let protocols = match protocol {
         Protocol::Framed(_) => &[][..],
         #[cfg(feature = "http")]

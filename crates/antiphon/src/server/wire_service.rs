@@ -59,7 +59,7 @@ impl WireService {
         let registry = self.registry.clone();
         Box::pin(async move {
             let Ok((registered, connection)) = opened else {
-                return Err(io::Error::other("`on_connect` panicked"));
+                return Err(io::Error::other("`on_connect` panicked; see the log"));
             };
             let served = registry.spawn(Box::pin(connection.map(move |reason| {
                 drop(registered);

@@ -126,9 +126,9 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
     let long = "y".repeat(70_000);
     let many = "x: y\r\n".repeat(101);
     let cases = [
-        ("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{json}", "broke off"),
-        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\na\r\n{left}\r\n", "broke off"),
-        ("HTTP/1.1 200 OK\r\ncontent-le", "broke off"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{json}", "ended early"),
+        ("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\na\r\n{left}\r\n", "ended early"),
+        ("HTTP/1.1 200 OK\r\ncontent-le", "ended early"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{json}", "two lengths"),
         ("HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "`gzip`"),
         ("HTTP/1.1 200 OK\r\nx: y\r\n folded\r\n\r\n", "is not HTTP/1.1"),
@@ -138,18 +138,18 @@ async fn errors_name_their_cause_and_affect_no_other_call() {
         (&format!("HTTP/1.1 200 OK\r\n{many}\r\n"), "more than 100 headers"),
         (
             "HTTP/1.1 200 OK\r\ncontent-length: 1001\r\n\r\n",
-            "raise the limit: it is over the limit of 1000 bytes",
+            "the body is larger than `Limits::frame_bytes` (1000 bytes)",
         ),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 9999999999999999999\r\n\r\n", "limit of 1000 bytes"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 9999999999999999999\r\n\r\n", "(1000 bytes)"),
         (
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-            "limit of 1000 bytes",
+            "(1000 bytes)",
         ),
-        (&format!("HTTP/1.1 200 OK\r\n\r\n{long}"), "limit of 1000 bytes"),
+        (&format!("HTTP/1.1 200 OK\r\n\r\n{long}"), "(1000 bytes)"),
         ("HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n", "302 Found"),
         ("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n", "101 Switching"),
         ("HTTP/1.1 204 No Content\r\n\r\n", "no reply to a call"),
-        ("", "did not answer"),
+        ("", "without a response"),
     ];
     let (hand, address) = ScriptedServer::listen().await;
     let limits = Limits { frame_bytes: 1_000, ..Limits::default() };

@@ -285,6 +285,16 @@ async fn an_endpoint_that_a_listener_cannot_serve_is_an_error() {
     assert!(matches!(error, BindError::Endpoint(_)), "{error:?}");
 }
 
+#[tokio::test]
+async fn an_address_in_use_is_reported_with_a_remedy() {
+    let first = Server::bind("tcp://127.0.0.1:0").await.unwrap();
+    let endpoint = first.endpoint().to_string();
+    let error = Server::bind(&endpoint).await.unwrap_err();
+    assert!(whole(&error).contains("or stop the other server"), "{}", whole(&error));
+    let BindError::Failed { endpoint: named, source } = error else { panic!("{error:?}") };
+    assert_eq!((named, source.kind()), (endpoint, std::io::ErrorKind::AddrInUse));
+}
+
 /// Found when the listener is added: a server with another endpoint would serve that one only, and
 /// never report the failure.
 #[tokio::test]

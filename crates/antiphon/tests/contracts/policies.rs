@@ -744,8 +744,9 @@ struct Overloaded;
 
 impl HttpPolicy for Overloaded {
     fn refuse(&self, _: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
+        let is_overload = refusal == HttpRefusal::TooManyConnections;
         let mut response = refusal.into_response();
-        if refusal == HttpRefusal::TooManyConnections {
+        if is_overload {
             *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
         }
         response

@@ -345,9 +345,9 @@ async fn a_rejected_handshake_is_reported_with_its_status() {
 async fn a_handshake_without_the_accept_header_fails() {
     let deflate = "sec-websocket-extensions: permessage-deflate\r\nsec-websocket-accept";
     let cases = [
-        ("accept: ", "accept: x", "wrong Sec-WebSocket-Accept"),
-        ("sec-websocket-accept", "x", "wrong Sec-WebSocket-Accept"),
-        (": WebSocket", ": h2c", "other than WebSocket"),
+        ("accept: ", "accept: x", "`Sec-WebSocket-Accept` is"),
+        ("sec-websocket-accept", "x", "`Sec-WebSocket-Accept` is"),
+        (": WebSocket", ": h2c", "did not switch to WebSocket: `Upgrade` is `h2c`"),
         ("sec-websocket-accept", deflate, "permessage-deflate"),
     ];
     for (from, to, expected) in cases {

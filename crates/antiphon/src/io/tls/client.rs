@@ -31,7 +31,12 @@ use super::{TlsError, TlsStream, error, pem, provider};
 /// # Ok(()) }
 /// ```
 ///
-/// A [`rustls::ClientConfig`] converts with [`From`] and is used unchanged.
+/// The first connection that trusts the authorities of the operating system reads them from its files
+/// with blocking I/O, once per process.
+///
+/// A [`rustls::ClientConfig`] converts with [`From`]. It is used unchanged, except that the application
+/// protocols (ALPN) of the endpoint are added if it lists none. The other methods of this type then have
+/// no effect.
 #[derive(Clone, Default)]
 pub struct TlsClient {
     without_system_roots: bool,
@@ -50,8 +55,11 @@ impl TlsClient {
         Self::default()
     }
 
-    /// Also trusts these authorities, given in PEM. For a server with a self-signed certificate, give
+    /// Also trusts these authorities, given in PEM. For a server with a self-signed certificate, pass
     /// that certificate.
+    ///
+    /// # Errors
+    /// Fails if the text contains no certificate, or one that cannot be used as an authority.
     pub fn extra_roots(mut self, roots: impl AsRef<[u8]>) -> Result<Self, TlsError> {
         let roots = pem::certificates(roots.as_ref())?;
         // An invalid certificate fails here, and not at the first connection.
@@ -70,6 +78,10 @@ impl TlsClient {
 
     /// Sends this certificate, with its intermediate certificates, to servers that request one. Chain
     /// and private key are in PEM.
+    ///
+    /// # Errors
+    /// Fails if a text contains no certificate or no private key, or if the key does not belong to the
+    /// certificate.
     pub fn client_certificate(
         mut self,
         chain: impl AsRef<[u8]>,
@@ -92,6 +104,14 @@ impl TlsClient {
 
     /// Performs the handshake with the server of this name over a TCP connection that the caller has
     /// opened. The stream can then carry any protocol. There is no timeout: the caller sets one.
+    ///
+    /// # Errors
+    /// Fails if the name is no DNS name or IP address, if the server does not speak TLS, or if a side
+    /// rejects the certificate of the other. With TLS 1.3, a server may reject the client certificate only
+    /// after the handshake: then the first read fails.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection.
     pub async fn connect(&self, stream: TcpStream, name: &str) -> io::Result<TlsStream> {
         Connector::new(self, name, &[])?.connect(stream).await
     }

@@ -2,7 +2,7 @@
 //! names the remedy.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 #[cfg(feature = "http")]
 use std::time::Duration;
 
@@ -22,18 +22,60 @@ pub enum TlsError {
     },
     /// The input is not PEM, or does not contain an item of this kind.
     #[error(
-        "found no {wanted} in the PEM text; PEM has it between `-----BEGIN` and `-----END` lines"
+        "found no {wanted} in {}; PEM has it between `-----BEGIN` and `-----END` lines",
+        place(file.as_deref())
     )]
     Missing {
         /// `certificate` or `private key`.
         wanted: &'static str,
+        /// The file that was read. `None` if the text was passed.
+        file: Option<PathBuf>,
     },
     /// The certificates or their private key cannot be used.
     #[error("cannot use the certificate or its private key")]
     Unusable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Like [`Unusable`](Self::Unusable), for files.
+    #[error(
+        "cannot use the certificate in {} with the private key in {}",
+        chain.display(),
+        private_key.display()
+    )]
+    UnusableFiles {
+        /// The file with the certificate chain.
+        chain: PathBuf,
+        /// The file with the private key.
+        private_key: PathBuf,
+        /// The cause.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The name is not a valid server name.
     #[error("`{0}` is not a valid server name; use a DNS name or an IP address")]
     Name(String),
+}
+
+fn place(file: Option<&Path>) -> String {
+    file.map_or_else(|| "the PEM text".to_owned(), |file| file.display().to_string())
+}
+
+impl TlsError {
+    /// Adds the file whose text cannot be used.
+    pub(super) fn of_file(self, path: &Path) -> Self {
+        match self {
+            Self::Missing { wanted, .. } => Self::Missing { wanted, file: Some(path.to_owned()) },
+            other => other,
+        }
+    }
+
+    /// Adds the files of a certificate and a private key that cannot be used together.
+    pub(super) fn of_files(self, chain: &Path, private_key: &Path) -> Self {
+        match self {
+            Self::Unusable(source) => {
+                let (chain, private_key) = (chain.to_owned(), private_key.to_owned());
+                Self::UnusableFiles { chain, private_key, source }
+            }
+            other => other,
+        }
+    }
 }
 
 impl From<rustls::Error> for TlsError {
@@ -128,7 +170,8 @@ fn alert_message(error: &Error) -> Option<String> {
     let Error::AlertReceived(alert) = error else { return None };
     Some(match alert {
         Alert::CertificateRequired | Alert::NoCertificate => {
-            "the peer requires a client certificate; configure one".to_owned()
+            "the peer requires a client certificate; set one with `TlsClient::client_certificate`"
+                .to_owned()
         }
         Alert::UnknownCA
         | Alert::BadCertificate
@@ -137,10 +180,15 @@ fn alert_message(error: &Error) -> Option<String> {
         | Alert::CertificateRevoked
         | Alert::UnsupportedCertificate
         | Alert::AccessDenied => {
-            format!("the peer rejected our certificate ({alert:?})")
+            format!(
+                "the peer rejected our certificate ({alert:?}); use one that is valid now and from an \
+                authority that the peer trusts"
+            )
         }
         Alert::NoApplicationProtocol => {
-            "the server does not support this version of HTTP".to_owned()
+            "the server supports no version of HTTP that this client offers; remove \
+            `ClientBuilder::http2` if it is set"
+                .to_owned()
         }
         other => format!("the peer closed the TLS connection with the alert {other:?}"),
     })

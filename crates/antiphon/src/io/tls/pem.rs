@@ -10,7 +10,7 @@ use super::TlsError;
 
 /// Returns all certificates of a PEM text; an error if there is none.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let missing = TlsError::Missing { wanted: "certificate" };
+    let missing = TlsError::Missing { wanted: "certificate", file: None };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     found.ok().filter(|found| !found.is_empty()).ok_or(missing)
 }
@@ -18,7 +18,7 @@ pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, T
 /// Returns the first private key of a PEM text. The error gives no detail: it could repeat parts of
 /// the key in a log.
 pub(super) fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
-    let missing = TlsError::Missing { wanted: "private key" };
+    let missing = TlsError::Missing { wanted: "private key", file: None };
     PrivateKeyDer::from_pem_slice(pem).map_err(|_| missing)
 }
 

@@ -40,6 +40,9 @@ pub struct SelfSigned {
 
 impl SelfSigned {
     /// Generates a certificate for a server with these names and addresses, valid for thirty days.
+    ///
+    /// # Errors
+    /// Fails if a name is not ASCII.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Result<Self, TlsError> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let unusable = |error: rcgen::Error| TlsError::Unusable(error.into());
@@ -61,7 +64,10 @@ impl SelfSigned {
         })
     }
 
-    /// The configuration of a server with this certificate.
+    /// Returns the configuration of a server with this certificate.
+    ///
+    /// # Errors
+    /// Fails if rustls rejects the generated key, which is a defect of this library.
     pub fn server(&self) -> Result<TlsServer, TlsError> {
         let key = PrivateKeyDer::Pkcs8(self.key.clone_key());
         TlsServer::new(vec![self.certificate.clone()], key)

@@ -35,6 +35,10 @@ pub struct TlsServer {
 
 impl TlsServer {
     /// Reads the server's certificate with its intermediate certificates, and its private key, from PEM.
+    ///
+    /// # Errors
+    /// Fails if a text contains no certificate or no private key, or if the key does not belong to the
+    /// certificate.
     pub fn from_pem(
         chain: impl AsRef<[u8]>,
         private_key: impl AsRef<[u8]>,
@@ -43,12 +47,25 @@ impl TlsServer {
         Self::new(chain, pem::private_key(private_key.as_ref())?)
     }
 
-    /// Like [`from_pem`](Self::from_pem), for two files. One file that contains both may be given twice.
+    /// Like [`from_pem`](Self::from_pem), for two files. If one file contains both, pass its path twice.
+    ///
+    /// This reads the files with blocking I/O. The files are read once: to use a renewed certificate,
+    /// restart the server, or convert a [`rustls::ServerConfig`] with its own
+    /// [`ResolvesServerCert`](rustls::server::ResolvesServerCert).
+    ///
+    /// # Errors
+    /// Fails if a file cannot be read, or in the cases of [`from_pem`](Self::from_pem). The error names the
+    /// file.
     pub fn from_pem_files(
         chain: impl AsRef<Path>,
         private_key: impl AsRef<Path>,
     ) -> Result<Self, TlsError> {
-        Self::from_pem(pem::read(chain.as_ref())?, pem::read(private_key.as_ref())?)
+        let (chain, private_key) = (chain.as_ref(), private_key.as_ref());
+        let certificates = pem::certificates(&pem::read(chain)?);
+        let key = pem::private_key(&pem::read(private_key)?);
+        let certificates = certificates.map_err(|error| error.of_file(chain))?;
+        let key = key.map_err(|error| error.of_file(private_key))?;
+        Self::new(certificates, key).map_err(|error| error.of_files(chain, private_key))
     }
 
     pub(super) fn new(
@@ -61,7 +78,10 @@ impl TlsServer {
     /// Requires a client certificate from one of these authorities, given in PEM. Handlers can read
     /// it: see [`PeerCertificates`](super::PeerCertificates).
     ///
-    /// Replaces a [`rustls::ServerConfig`], except for its certificate and key.
+    /// If this value was converted from a [`rustls::ServerConfig`], only its certificate and key are kept.
+    ///
+    /// # Errors
+    /// Fails if the text contains no certificate, or one that cannot be used as an authority.
     pub fn require_client_certificates(
         self,
         authorities: impl AsRef<[u8]>,
@@ -70,7 +90,10 @@ impl TlsServer {
     }
 
     /// Like [`require_client_certificates`](Self::require_client_certificates), but also accepts
-    /// clients without a certificate.
+    /// clients without a certificate. A certificate that is not from these authorities is rejected.
+    ///
+    /// # Errors
+    /// Like [`require_client_certificates`](Self::require_client_certificates).
     pub fn accept_client_certificates(
         self,
         authorities: impl AsRef<[u8]>,

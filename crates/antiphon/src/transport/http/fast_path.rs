@@ -48,7 +48,7 @@ pub(super) struct FastPath<S> {
     scratch: ReplyBuffer,
     /// The head at the front of the buffer, once it is complete.
     head: Option<RequestLength>,
-    /// The expected length of the next request, where the last one was large.
+    /// The expected length of the next request, if the last one was large.
     expected: usize,
     /// A request whose body has not arrived.
     awaited: Option<ActiveRequest>,
@@ -191,7 +191,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         let head = HttpHead::unparsed(text, parse_head);
         let mut connection = self.service.remote.connection(HTTP, head, Extensions::new());
         if state.dispatcher.settings.complete(&mut connection).is_err() {
-            return self.refuse(HttpRefusal::Failed);
+            return self.refuse(&HttpRefusal::Failed);
         }
         state.dispatcher.settings.tap.message(Direction::Received, &body, &connection);
         let payload = decode(&body, &state.dispatcher.settings.rules);
@@ -231,7 +231,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         self.over = self.last;
     }
 
-    fn refuse(&mut self, refusal: HttpRefusal) {
+    fn refuse(&mut self, refusal: &HttpRefusal) {
         write_refusal(refusal, self.outgoing.tail());
         self.over = true;
     }
@@ -247,7 +247,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         }
         if running.expired.poll(cx).is_ready() {
             self.running = None;
-            self.refuse(HttpRefusal::ShuttingDown);
+            self.refuse(&HttpRefusal::ShuttingDown);
             return Poll::Ready(Ok(()));
         }
         // Earlier responses do not wait for this one, and a disconnect must be seen.
@@ -302,7 +302,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
         self.awaited.get_or_insert_with(|| activity.begin());
         ready!(activity.poll_stalled(cx));
         self.awaited = None;
-        self.refuse(HttpRefusal::BodyTimedOut);
+        self.refuse(&HttpRefusal::BodyTimedOut);
         Poll::Ready(Ok(()))
     }
 
@@ -317,7 +317,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 }
 
-/// Shows a reply to the tap as one message, also where its result is a separate tail.
+/// Shows a reply to the tap as one message, even if its result is a separate tail.
 #[cold]
 fn tap_whole_reply(tap: &Taps, reply: Option<&Bytes>, tail: Option<&ReplyTail>, origin: &Origin) {
     match tail {

@@ -70,7 +70,7 @@ fn write_challenge(challenge: &str, is_empty: bool, out: &mut BytesMut) {
 
 /// Writes the default response to a refused request. It closes the connection.
 #[cold]
-pub(super) fn write_refusal(refusal: HttpRefusal, out: &mut BytesMut) {
+pub(super) fn write_refusal(refusal: &HttpRefusal, out: &mut BytesMut) {
     let status = refusal.status();
     let (content_type, body) = refusal.content();
     // A `BytesMut` grows as needed, so writing to it cannot fail.

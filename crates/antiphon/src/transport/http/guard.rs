@@ -12,8 +12,10 @@ use http::{HeaderMap, HeaderValue, Uri};
 
 use super::refusal::HttpRefusal;
 use super::rules::RuleHeaders;
+use crate::log_excerpt::log_excerpt;
 
-/// Which Hosts and Origins are served.
+/// The accepted `Host` and `Origin` headers. A request with another one gets status 403, before its body
+/// is read.
 ///
 /// ```
 /// use antiphon::transport::http::Guard;
@@ -28,7 +30,7 @@ pub struct Guard {
     origins: Vec<String>,
 }
 
-/// The Hosts that are served, beside those that are allowed by name.
+/// The accepted Hosts, besides those that are allowed by name.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum ServedHosts {
     #[default]
@@ -38,42 +40,45 @@ enum ServedHosts {
 }
 
 impl Guard {
-    /// Serves every Host, and pages of the same origin only.
+    /// Accepts every Host, and an Origin only if it equals the Host.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Serves only a Host that is a loopback name or address. A server on a loopback address does so by
-    /// default.
+    /// Accepts only `localhost`, loopback addresses, and the Hosts that [`allow_host`](Self::allow_host)
+    /// names. This is the default of a [`Server`](crate::Server) on a loopback address.
     #[must_use]
     pub fn loopback_only(mut self) -> Self {
         self.served = ServedHosts::Loopback;
         self
     }
 
-    /// Serves only the Hosts that [`allow_host`](Self::allow_host) names.
+    /// Accepts only the Hosts that [`allow_host`](Self::allow_host) names.
     #[must_use]
     pub fn allowed_hosts_only(mut self) -> Self {
         self.served = ServedHosts::None;
         self
     }
 
-    /// Serves this Host too, in addition to the loopback Hosts or alone: see
+    /// Accepts this Host. Has no effect unless Hosts are restricted: see
     /// [`loopback_only`](Self::loopback_only) and [`allowed_hosts_only`](Self::allowed_hosts_only).
+    ///
+    /// A name without a port, such as `rpc.example`, is accepted with every port.
     #[must_use]
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Serves pages of this origin, such as `https://app.example`, with CORS; `*` is any.
+    /// Accepts pages of this origin, such as `https://app.example`, and sends CORS headers for them. `*`
+    /// accepts every origin.
     #[must_use]
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
         self
     }
 
-    /// Serves only loopback Hosts, unless the application has chosen other Hosts.
+    /// Accepts only loopback Hosts, unless the application has restricted Hosts itself.
     pub(super) fn loopback_by_default(self) -> Self {
         if self.served == ServedHosts::All { self.loopback_only() } else { self }
     }
@@ -82,14 +87,10 @@ impl Guard {
     pub(super) fn check(&self, uri: &Uri, headers: &RuleHeaders<'_>) -> Result<(), HttpRefusal> {
         let host = || host_of(uri, headers);
         if self.names_hosts() && !host().is_some_and(|host| self.serves_host(host)) {
-            let reason =
-                "this Host is not served here; use a Host that is served, or allow this one";
-            return Err(HttpRefusal::Forbidden(reason));
+            return Err(host_refused(host()));
         }
         match headers.origin {
-            Some(origin) if !self.serves_origin(origin, host()) => {
-                Err(HttpRefusal::Forbidden("pages of this origin are not served; allow the origin"))
-            }
+            Some(origin) if !self.serves_origin(origin, host()) => Err(origin_refused(origin)),
             _ => Ok(()),
         }
     }
@@ -149,6 +150,29 @@ impl Guard {
         let origin = request.get(ORIGIN)?;
         origin.to_str().is_ok_and(|origin| self.allows_origin(origin)).then_some(origin)
     }
+}
+
+#[cold]
+fn host_refused(host: Option<&str>) -> HttpRefusal {
+    let reason = match host {
+        Some(host) => format!(
+            "the Host `{}` is not accepted; the server can accept it with `Guard::allow_host`",
+            log_excerpt(host)
+        ),
+        None => {
+            "the request names no Host in ASCII; send a Host that the server accepts".to_owned()
+        }
+    };
+    HttpRefusal::Forbidden(reason.into())
+}
+
+#[cold]
+fn origin_refused(origin: &HeaderValue) -> HttpRefusal {
+    let origin = log_excerpt(&String::from_utf8_lossy(origin.as_bytes()));
+    let reason = format!(
+        "the Origin `{origin}` is not accepted; the server can accept it with `Guard::allow_origin`"
+    );
+    HttpRefusal::Forbidden(reason.into())
 }
 
 fn host_of<'a>(uri: &'a Uri, headers: &RuleHeaders<'a>) -> Option<&'a str> {
@@ -214,6 +238,22 @@ mod tests {
             assert!(!check(&guard, "localhost", None));
             assert!(!check(&guard, "evil.example", None));
         }
+    }
+
+    #[test]
+    fn a_refusal_names_the_header_shortened_and_escaped() {
+        let refusal = |host: &str, origin: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, host.parse().unwrap());
+            headers.insert(ORIGIN, HeaderValue::from_bytes(origin).unwrap());
+            let guard = Guard::new().allowed_hosts_only().allow_host("h");
+            let refused = guard.check(&Uri::from_static("/"), &RuleHeaders::of(&headers));
+            refused.unwrap_err().reason().into_owned()
+        };
+        assert!(refusal("evil.example", b"null").starts_with("the Host `evil.example` is not"));
+        assert!(refusal("h", b"http://evil").starts_with("the Origin `http://evil` is not"));
+        assert!(refusal("h", b"a\tb\xff").contains(r"`a\tb"));
+        assert!(refusal(&"x".repeat(10_000), b"null").len() < 200);
     }
 
     #[test]

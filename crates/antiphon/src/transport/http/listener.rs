@@ -30,7 +30,7 @@ use crate::engine::Settings;
 use crate::io::stall::{StallClock, StallWhile, check_interval};
 use crate::io::{Meter, Metered, WakeGated, linger};
 
-/// The longest pause between two requests where no idle timeout is set.
+/// The longest pause between two requests if no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// The longest timeout that hyper gets. It adds the timeout to the time of day, which must not
@@ -152,7 +152,7 @@ async fn refuse_by_hand(mut stream: impl Io) -> std::io::Result<()> {
         }
     }
     let mut response = BytesMut::new();
-    write_refusal(HttpRefusal::TooManyConnections, &mut response);
+    write_refusal(&HttpRefusal::TooManyConnections, &mut response);
     stream.write_all(&response).await?;
     linger::close(stream, DISCARDED).await;
     Ok(())

@@ -1,30 +1,33 @@
 //! The reasons why a request is refused before any handler runs, and the default response to each.
 
+use std::borrow::Cow;
+
 use antiphon_core::{ErrorObject, Id, encode};
 use bytes::{Bytes, BytesMut};
 use http::header::{ALLOW, CONNECTION, HeaderName, RETRY_AFTER, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderValue, Response, StatusCode};
 
 use super::http_body::HttpBody;
-use super::response::{json, text};
+use super::response;
 
-/// Why a request is refused before any handler runs.
+/// The reason why a request is refused.
 ///
-/// [`into_response`](Self::into_response) gives the default response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// [`into_response`](Self::into_response) creates the default response.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HttpRefusal {
     /// The request has no Host header, or several (400). Holds the reason.
     InvalidHost(&'static str),
-    /// The [`Guard`](super::Guard) does not serve this Host or Origin (403). Holds the reason.
-    Forbidden(&'static str),
+    /// The [`Guard`](super::Guard) does not accept this Host or Origin (403). Holds the reason, with the
+    /// Host or Origin in at most 64 escaped characters.
+    Forbidden(Box<str>),
     /// The service has no endpoint at this path (404).
     NotFound,
-    /// The method is not POST (405).
+    /// The HTTP method is not POST (405).
     MethodNotAllowed,
     /// The type of the body is not JSON (415).
     UnsupportedMediaType,
-    /// The endpoint serves WebSockets only (426).
+    /// The endpoint accepts only WebSockets (426).
     UpgradeRequired,
     /// The request to upgrade to a WebSocket is malformed (400). Holds the reason.
     InvalidUpgrade(&'static str),
@@ -47,8 +50,8 @@ pub enum HttpRefusal {
 }
 
 impl HttpRefusal {
-    /// The status of the default response.
-    pub fn status(self) -> StatusCode {
+    /// Returns the status of the default response.
+    pub fn status(&self) -> StatusCode {
         match self {
             Self::InvalidHost(_) | Self::InvalidUpgrade(_) | Self::BodyIncomplete => {
                 StatusCode::BAD_REQUEST
@@ -67,40 +70,44 @@ impl HttpRefusal {
         }
     }
 
-    /// The JSON-RPC error of the refusals that have one.
-    pub fn error(self) -> Option<ErrorObject> {
+    /// Returns the JSON-RPC error of the default response: for a body over
+    /// [`Limits::frame_bytes`](crate::Limits::frame_bytes), too many connections, and a shutdown.
+    pub fn error(&self) -> Option<ErrorObject> {
         match self {
-            Self::BodyTooLarge(limit) => Some(ErrorObject::request_too_large(limit)),
+            Self::BodyTooLarge(limit) => Some(ErrorObject::request_too_large(*limit)),
             Self::TooManyConnections => Some(ErrorObject::server_busy("too many connections")),
             Self::ShuttingDown => Some(ErrorObject::server_busy("shutting down")),
             _ => None,
         }
     }
 
-    /// One sentence for the client: the problem and the remedy.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Self::InvalidHost(reason) | Self::Forbidden(reason) | Self::InvalidUpgrade(reason) => {
-                reason
-            }
-            Self::NotFound => "there is no endpoint at this path\n",
+    /// Returns one sentence for the client, without a line break: the problem or the remedy.
+    pub fn reason(&self) -> Cow<'_, str> {
+        Cow::Borrowed(match self {
+            Self::InvalidHost(reason) => reason,
+            Self::InvalidUpgrade(reason) => reason.trim_end(),
+            Self::Forbidden(reason) => reason,
+            Self::NotFound => "there is no endpoint at this path",
             Self::MethodNotAllowed => {
-                "send a JSON-RPC message by POST, or upgrade to WebSocket by GET\n"
+                "send a JSON-RPC message by POST, or upgrade to WebSocket by GET"
             }
-            Self::UnsupportedMediaType => "set content-type to application/json\n",
-            Self::UpgradeRequired => "this endpoint speaks WebSocket only\n",
-            Self::UnsupportedWebSocketVersion => "use version 13 of the WebSocket protocol\n",
-            Self::BodyTooLarge(_) | Self::BodyOverLayerLimit => "the body is too large\n",
-            Self::BodyTimedOut => "the body never came\n",
-            Self::BodyIncomplete => "the body broke off\n",
-            Self::TooManyConnections => "too many connections\n",
-            Self::ShuttingDown => "shutting down\n",
-            Self::Failed => "the request could not be served\n",
-        }
+            Self::UnsupportedMediaType => "set content-type to application/json",
+            Self::UpgradeRequired => "this endpoint accepts only WebSocket",
+            Self::UnsupportedWebSocketVersion => "use version 13 of the WebSocket protocol",
+            Self::BodyTooLarge(limit) => {
+                return format!("the body is over the limit of {limit} bytes").into();
+            }
+            Self::BodyOverLayerLimit => "the body is over the limit of the server",
+            Self::BodyTimedOut => "the body did not arrive in time",
+            Self::BodyIncomplete => "the body is incomplete",
+            Self::TooManyConnections => "the server has too many connections; try again later",
+            Self::ShuttingDown => "the server shuts down; try again later",
+            Self::Failed => "the server failed; its log has the reason",
+        })
     }
 
-    /// The headers that the status requires.
-    pub(super) fn headers(self) -> &'static [(HeaderName, HeaderValue)] {
+    /// Returns the headers that the status requires.
+    pub(super) fn headers(&self) -> &'static [(HeaderName, HeaderValue)] {
         static POST: [(HeaderName, HeaderValue); 1] = [(ALLOW, HeaderValue::from_static("POST"))];
         static WEBSOCKET: [(HeaderName, HeaderValue); 2] = [
             (UPGRADE, HeaderValue::from_static("websocket")),
@@ -119,26 +126,24 @@ impl HttpRefusal {
         }
     }
 
-    /// The default response: a JSON-RPC error with a null id where the refusal has one, and otherwise
-    /// the reason as text.
+    /// Creates the default response. The body is the [`error`](Self::error) with a null id if there is
+    /// one, and otherwise the [`reason`](Self::reason) as one line of text.
     pub fn into_response(self) -> Response<HttpBody> {
-        let mut response = match self.error_body() {
-            Some(body) => json(self.status(), body),
-            None => text(self.status(), self.reason()),
-        };
+        let (content_type, body) = self.content();
+        let mut response = response::with_body(self.status(), content_type, body);
         response.headers_mut().extend(self.headers().iter().cloned());
         response
     }
 
-    /// The body and type of the default response.
-    pub(super) fn content(self) -> (&'static str, Bytes) {
+    /// Returns the type and the bytes of the body of the default response.
+    pub(super) fn content(&self) -> (&'static str, Bytes) {
         match self.error_body() {
             Some(body) => ("application/json", body),
-            None => ("text/plain", Bytes::from_static(self.reason().as_bytes())),
+            None => ("text/plain", format!("{}\n", self.reason()).into()),
         }
     }
 
-    fn error_body(self) -> Option<Bytes> {
+    fn error_body(&self) -> Option<Bytes> {
         let mut body = BytesMut::new();
         encode::response(&Id::Null, &Err(self.error()?), &mut body);
         Some(body.freeze())

@@ -19,6 +19,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::endpoint::Authority;
+use crate::log_excerpt::log_excerpt;
 use crate::transport::http::header_values::lists;
 
 /// The GUID that RFC 6455 appends to a key to compute the accept key.
@@ -110,16 +111,32 @@ fn check<B>(response: &Response<B>, key: &str) -> io::Result<()> {
         return Err(io::Error::other(text));
     }
     if !lists(headers, &UPGRADE, "websocket") || !lists(headers, &CONNECTION, "upgrade") {
-        return Err(io::Error::other("the server switched to a protocol other than WebSocket"));
+        let (protocol, connection) = (shown(headers, &UPGRADE), shown(headers, &CONNECTION));
+        let text = format!(
+            "the server did not switch to WebSocket: `Upgrade` is {protocol} and `Connection` is \
+            {connection}"
+        );
+        return Err(io::Error::other(text));
     }
     let expected = HeaderValue::from_str(key).ok().as_ref().and_then(accept_key);
     if expected.is_none() || headers.get(SEC_WEBSOCKET_ACCEPT) != expected.as_ref() {
-        return Err(io::Error::other("the server returned a wrong Sec-WebSocket-Accept"));
+        let returned = shown(headers, &SEC_WEBSOCKET_ACCEPT);
+        let text = format!("`Sec-WebSocket-Accept` is {returned}, expected {expected:?}");
+        return Err(io::Error::other(text));
     }
-    if let Some(extensions) = headers.get(SEC_WEBSOCKET_EXTENSIONS) {
+    if headers.contains_key(SEC_WEBSOCKET_EXTENSIONS) {
+        let extensions = shown(headers, &SEC_WEBSOCKET_EXTENSIONS);
         let text =
-            format!("the server uses WebSocket extensions that were not offered: {extensions:?}");
+            format!("the server uses WebSocket extensions that were not offered: {extensions}");
         return Err(io::Error::other(text));
     }
     Ok(())
+}
+
+/// A header of a server, for an error message.
+fn shown(headers: &HeaderMap, name: &HeaderName) -> String {
+    match headers.get(name) {
+        Some(value) => format!("`{}`", log_excerpt(&String::from_utf8_lossy(value.as_bytes()))),
+        None => "absent".to_owned(),
+    }
 }

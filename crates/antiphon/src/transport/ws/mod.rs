@@ -245,7 +245,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> WsTransport<S> {
         let is_writing = !self.outgoing.is_empty();
         while let Poll::Ready(next) = keep_alive.poll(cx, &self.meter, is_writing) {
             if next == KeepAliveAction::Fail {
-                let text = format!("no reply to a ping within {:?}", keep_alive.span());
+                let text = format!(
+                    "no reply to a ping within {:?}; raise `Limits::keep_alive` if the peer needs more \
+                    time",
+                    keep_alive.span()
+                );
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
             let mask = self.masks.as_mut().map(Masks::next);

@@ -127,6 +127,20 @@ async fn a_certificate_is_a_credential() {
     }
 }
 
+/// The first line of the error for these two files, with `{dir}` for their directory.
+fn pem_files_error(chain: &str, key: &str) -> String {
+    let name = format!("antiphon-pem-{}", std::process::id());
+    let dir = std::env::temp_dir().join(name);
+    std::fs::create_dir_all(&dir).unwrap();
+    let (chain_file, key_file) = (dir.join("chain.pem"), dir.join("key.pem"));
+    std::fs::write(&chain_file, chain).unwrap();
+    std::fs::write(&key_file, key).unwrap();
+    let error = TlsServer::from_pem_files(&chain_file, &key_file).unwrap_err();
+    std::fs::remove_dir_all(&dir).unwrap();
+    let error = ErrorChain(&error).to_string().replace(&dir.display().to_string(), "{dir}");
+    error.split(';').next().unwrap_or_default().to_owned()
+}
+
 #[test]
 fn an_invalid_certificate_is_rejected_with_a_reason() {
     let (ours, other) = (local(), AUTHORITY.issue(&["localhost"]));
@@ -141,6 +155,13 @@ fn an_invalid_certificate_is_rejected_with_a_reason() {
     assert!(TlsClient::new().extra_roots("nothing").is_err());
     let missing = TlsServer::from_pem_files("/nowhere/chain.pem", "/nowhere/key.pem").unwrap_err();
     assert!(missing.to_string().contains("/nowhere/chain.pem"), "{missing}");
+    assert_eq!(pem_files_error(&ours.chain, "nothing"), "found no private key in {dir}/key.pem");
+    assert_eq!(pem_files_error("", &ours.key), "found no certificate in {dir}/chain.pem");
+    assert_eq!(
+        pem_files_error(&ours.chain, &other.key),
+        "cannot use the certificate in {dir}/chain.pem with the private key in {dir}/key.pem: \
+        the private key does not belong to the certificate"
+    );
     let secret = format!("{:?}", trusting().client_certificate(&ours.chain, &ours.key).unwrap());
     assert!(!secret.contains("PRIVATE") && !secret.contains("key"), "{secret}");
 }

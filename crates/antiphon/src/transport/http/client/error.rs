@@ -14,11 +14,8 @@ use crate::error::{Cause, CloseReason};
 /// The reason why an exchange has no response.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// No connection could be made.
+    /// No connection could be made, or its TLS handshake failed.
     Unreachable(Cause),
-    /// The TLS handshake failed.
-    #[cfg(feature = "tls")]
-    Handshake(Cause),
     /// The exchange failed at an unknown point.
     Failed(Cause),
     /// No byte of the request was sent, so it can be sent again.
@@ -69,48 +66,54 @@ impl ExchangeError {
         };
         match self {
             Self::Unreachable(source) => CallError::Unreachable { server: uri, source },
-            #[cfg(feature = "tls")]
-            Self::Handshake(source) => CallError::Unreachable { server: uri, source },
             Self::Unsent(error) => CallError::Unreachable { server: uri, source: error.into() },
             Self::Failed(cause) => {
                 interrupted(format!("the exchange with {uri} failed"), Some(cause))
             }
             Self::Unanswered(error) => interrupted(
-                format!("{uri} closed the connection and did not answer"),
+                format!("{uri} closed the connection without a response"),
                 error.map(Cause::from),
             ),
             Self::BrokeOff(cause) => {
-                interrupted(format!("the answer of {uri} broke off"), Some(cause))
+                interrupted(format!("the response from {uri} ended early"), Some(cause))
             }
-            Self::Stalled { stall, is_answering: true } => {
-                interrupted(format!("the answer of {uri} stood unfinished for {stall:?}"), None)
-            }
-            Self::Stalled { stall, is_answering: false } => {
-                interrupted(format!("{uri} has read nothing for {stall:?}"), None)
-            }
+            Self::Stalled { stall, is_answering: true } => interrupted(
+                format!(
+                    "the response from {uri} made no progress for {stall:?}; \
+                    raise `Limits::stall_timeout` if the server needs more time"
+                ),
+                None,
+            ),
+            Self::Stalled { stall, is_answering: false } => interrupted(
+                format!(
+                    "{uri} has not read the request for {stall:?}; \
+                    raise `Limits::stall_timeout` if the server needs more time"
+                ),
+                None,
+            ),
             Self::Malformed(reason) => {
-                let what = format!("the answer of {uri} is not HTTP/1.1");
+                let what = format!("the response from {uri} is not HTTP/1.1");
                 CallError::Transport(
                     FailedExchange { what, source: Some(reason.into_owned().into()) }.into(),
                 )
             }
             Self::TooLarge(limit) => {
-                CallError::OverLimit(format!("it is over the limit of {limit} bytes").into())
+                let reason =
+                    format!("the body is larger than `Limits::frame_bytes` ({limit} bytes)");
+                CallError::OverLimit(reason.into())
             }
         }
     }
 
-    /// Returns the reason why hyper could not connect: the error of our own connector, or the innermost
+    /// Returns the reason why hyper could not connect: the error of our connector, or the innermost
     /// cause.
     pub(super) fn from_connect(error: &(dyn Error + 'static)) -> Self {
         let mut cause = Some(error);
         while let Some(this) = cause {
-            match this.downcast_ref() {
-                #[cfg(feature = "tls")]
-                Some(Self::Handshake(reason)) => return Self::Handshake(reason.clone()),
-                Some(Self::Unreachable(reason)) => return Self::Unreachable(reason.clone()),
-                _ => cause = this.source(),
+            if let Some(Self::Unreachable(reason)) = this.downcast_ref() {
+                return Self::Unreachable(reason.clone());
             }
+            cause = this.source();
         }
         Self::Unreachable(Self::root(error))
     }

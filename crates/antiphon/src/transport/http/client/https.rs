@@ -125,7 +125,7 @@ impl HttpsConnector {
     async fn handshake(&self, stream: TcpStream) -> io::Result<TlsStream> {
         let stream = self.tls.connect_within(stream, self.limit).await?;
         if self.requires_http2 && stream.protocol() != Some(HTTP2[0]) {
-            let text = "the server speaks no HTTP/2; leave it to pick HTTP/1.1";
+            let text = "the server does not support HTTP/2; remove `ClientBuilder::http2`";
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         Ok(stream)
@@ -141,7 +141,7 @@ impl StreamConnector for HttpsConnector {
             return Ok(first);
         }
         let stream = self.tcp.connect().await?;
-        self.handshake(stream).await.map_err(|error| ExchangeError::Handshake(error.into()))
+        self.handshake(stream).await.map_err(|error| ExchangeError::Unreachable(error.into()))
     }
 }
 
