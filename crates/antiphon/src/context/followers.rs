@@ -61,6 +61,14 @@ impl Registered {
         self.notifications.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Returns false if the call has a reply, or a subscription.
+    fn set_subscription(&self, subscription: Arc<dyn AfterReply>) -> bool {
+        // Locked, so that the reply comes either before or after it.
+        let notifications = self.notifications();
+        matches!(*notifications, Notifications::Waiting { .. })
+            && self.subscription.set(subscription).is_ok()
+    }
+
     /// Takes the notifications that wait. More may follow, until the reply is queued.
     fn take_messages(&self) -> Vec<Bytes> {
         match &mut *self.notifications() {
@@ -116,10 +124,13 @@ impl Context {
         }
     }
 
-    /// Registers what must follow the reply of this call.
-    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
-        if let Followers::Registered(registered) = self.followers() {
-            let _ = registered.subscription.set(waiting);
+    /// Registers the subscription that must follow the reply of this call. Returns false if the call already
+    /// has a reply, or a subscription: the caller would not learn the id of this one.
+    #[must_use]
+    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) -> bool {
+        match self.followers() {
+            Followers::Registered(registered) => registered.set_subscription(waiting),
+            Followers::Replied | Followers::Refused => false,
         }
     }
 

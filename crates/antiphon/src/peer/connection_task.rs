@@ -24,7 +24,7 @@ use super::shutdown::{EndGuard, Phase};
 use super::transport::{AtEof, LineFrames, Transport, TransportError, Wire};
 use super::watchdog::{Activity, Liveness, Watchdog};
 use super::writer::Writer;
-use crate::call::{Peer, Stop};
+use crate::call::{CallError, Peer, Stop};
 use crate::catch_unwind::{Panicked, guarded};
 use crate::context::Origin;
 use crate::engine::{Dispatcher, InFlight, Run, Settings};
@@ -283,8 +283,43 @@ impl<T: Transport> ConnectionTask<T> {
                 Ok(())
             }
             Received::Payload(payload) => self.dispatch(payload, bytes, poller),
-            Received::Lost(reason) => Err(reason),
+            Received::Unreadable(error) => self.receive_unreadable(&error, poller),
         }
+    }
+
+    /// Handles a message that cannot be read, on a side without a handler.
+    ///
+    /// It fails the one call that waits for a response. If it may belong to any of several calls, or may be
+    /// an item of a subscription, the connection ends: one of them would otherwise miss it without a sign.
+    fn receive_unreadable(
+        &mut self,
+        error: &CallError,
+        poller: &mut Poller<'_>,
+    ) -> Result<(), CloseReason> {
+        if self.is_at_end(poller) {
+            return Err("the connection broke inside a message".into());
+        }
+        let is_delivered = self.shared.fail_only_exchange(|| error.clone());
+        if is_delivered
+            || !(self.shared.awaits_answers() || self.shared.subscriptions.follows_some())
+        {
+            return Ok(());
+        }
+        Err(CloseReason::failed(error.clone()))
+    }
+
+    /// Whether the last frame was the last of the input. On a stream, the end of the input ends a frame too,
+    /// complete or not.
+    fn is_at_end(&mut self, poller: &mut Poller<'_>) -> bool {
+        if self.eof || !self.read_ahead.is_empty() {
+            return self.eof && self.read_ahead.is_empty();
+        }
+        match Pin::new(&mut self.transport).poll_next(poller) {
+            Poll::Ready(Some(incoming)) => self.read_ahead.push(incoming),
+            Poll::Ready(None) => self.eof = true,
+            Poll::Pending => {}
+        }
+        self.eof
     }
 
     /// Whether a message that arrives now is queued.

@@ -13,7 +13,6 @@ use bytes::Bytes;
 use super::Shared;
 use crate::call::CallError;
 use crate::call::exchange::missing_reply;
-use crate::error::CloseReason;
 use crate::tap::Direction;
 
 /// The rest of a frame, after the responses in it were delivered.
@@ -26,9 +25,8 @@ pub(super) enum Received {
     Payload(Payload),
     /// The frame is a line that holds several JSON texts.
     Texts(Texts),
-    /// A response that cannot be read, and that may belong to any of several pending calls. The
-    /// connection must end, or one of them would wait forever.
-    Lost(CloseReason),
+    /// A message that cannot be read, on a side without a handler: it may be a response or an item.
+    Unreadable(CallError),
 }
 
 /// Decodes a frame and delivers the responses in it. `line` tells that the frame is a whole line, which
@@ -58,12 +56,10 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
     shared.settings.tap.message(Direction::Received, frame, &shared.facts);
     match payload {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
-            let hint = framing_hint(frame);
-            let error = || match hint {
+            Received::Unreadable(match framing_hint(frame) {
                 Some(hint) => CallError::protocol(hint),
                 None => CallError::unreadable(&invalid),
-            };
-            unreadable_answer(error, shared)
+            })
         }
         Payload::One(Err(invalid)) if invalid.is_over_limit() && !names_a_method(frame) => {
             shared.fail_only_exchange(|| CallError::unreadable(&invalid));
@@ -94,7 +90,7 @@ pub(super) fn frame_failed(error: &FrameError, shared: &Shared) -> Received {
         _ => CallError::Transport(error.clone().into()),
     };
     if shared.only_calls {
-        return unreadable_answer(lost, shared);
+        return Received::Unreadable(lost());
     }
     let answer = match error {
         FrameError::TooLarge { limit } => {
@@ -149,14 +145,6 @@ fn framing_hint(frame: &Bytes) -> Option<&'static str> {
     } else {
         None
     }
-}
-
-/// Handles an unreadable message on a side without a handler, where every message is a response.
-fn unreadable_answer(error: impl Fn() -> CallError, shared: &Shared) -> Received {
-    if shared.fail_only_exchange(&error) || !shared.awaits_answers() {
-        return Received::Nothing;
-    }
-    Received::Lost(CloseReason::failed(error()))
 }
 
 /// Delivers a response to its call. Returns any other entry.

@@ -76,7 +76,7 @@ impl<T: Transport> ConnectionTask<T> {
                     self.writer.answer(self.dispatcher.refuse(payload, &busy));
                 }
                 Received::Texts(texts) => self.read_ahead.split(texts),
-                Received::Nothing | Received::Cancel(_) | Received::Lost(_) => {}
+                Received::Nothing | Received::Cancel(_) | Received::Unreadable(_) => {}
             }
         }
     }

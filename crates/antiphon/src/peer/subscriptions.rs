@@ -74,6 +74,11 @@ impl Subscriptions {
         abandoned.remove(at).map(|(_, asked)| asked)
     }
 
+    /// Whether this side follows a subscription.
+    pub(super) fn follows_some(&self) -> bool {
+        self.table().as_ref().is_some_and(|table| !table.followed.is_empty())
+    }
+
     /// Whether this side serves no subscription.
     pub(super) fn serves_none(&self) -> bool {
         self.table().as_ref().is_none_or(|table| table.served.is_empty())

@@ -46,7 +46,10 @@ pub(crate) async fn open(
             None
         }
     };
-    cx.after_reply(channel.clone());
+    if !cx.after_reply(channel.clone()) {
+        channel.end();
+        return Err(ErrorObject::internal_error());
+    }
     tokio::spawn(Pump { channel: registered, work });
     RawJson::parse(channel.id.as_str().to_owned()).map_err(|_| ErrorObject::internal_error())
 }

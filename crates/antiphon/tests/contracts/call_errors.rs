@@ -10,7 +10,7 @@ use antiphon::layer::Filter;
 use antiphon::{
     CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Router, SubscriptionError,
 };
-use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket};
 
 use crate::support::{Holding, Raw, both, client, connect, holding, serve, wires, within};
@@ -237,6 +237,30 @@ async fn an_http_layer_does_not_hide_what_an_error_tells() {
         let client = builder.connect(&format!("http://{address}")).await.unwrap();
         let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
         tells(&error, true, false);
+    }
+}
+
+/// The only call fails by what was read before the end, and the end comes inside a message.
+#[tokio::test]
+async fn a_connection_that_breaks_inside_a_response_interrupts_the_call() {
+    for (framing, part) in [
+        ("tcp", "{\"jsonrpc\":\"2.0\",\"res"),
+        ("tcp+line", "{\"jsonrpc\":\"2.0\",\"result\":1,\"id\":1"),
+        ("tcp+values", "[{"),
+        ("tcp+header", "Content-Length: 99\r\n\r\n{\"jsonrpc\":\"2.0\""),
+        ("tcp+header", "Content-Le"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = connect(&format!("{framing}://{}", listener.local_addr().unwrap())).await;
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let (mut stream, _) = within(listener.accept()).await.unwrap();
+        let mut request = [0; 8];
+        within(stream.read_exact(&mut request)).await.unwrap();
+        stream.write_all(part.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        assert!(matches!(error, CallError::Interrupted(_)), "{framing}: {error:?}");
     }
 }
 

@@ -4,7 +4,10 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Cancellation, Context, Dialect, ErrorObject, Limits, Router};
+use antiphon::{
+    CallError, Cancellation, Context, Dialect, ErrorObject, Handler as _, Limits, Router, Sink,
+    layer,
+};
 use serde_json::json;
 use tokio::sync::{Notify, mpsc};
 
@@ -210,4 +213,38 @@ async fn an_answered_call_is_not_cancelled() {
     within(cancels.recv()).await.unwrap();
     let _: String = within(client.call("ping", ()).into_future()).await.unwrap();
     assert!(cancels.try_recv().is_err(), "only the one that was sent by hand");
+}
+
+/// A layer waits after the inner call has opened a subscription. The caller never learns its id.
+#[tokio::test]
+async fn a_cancelled_call_closes_the_subscription_that_it_has_opened() {
+    for is_batch in [false, true] {
+        let (opened, mut has_opened) = mpsc::channel(1);
+        let (closed, mut has_closed) = mpsc::channel(1);
+        let router =
+            Router::new().subscription_with("ticks", move |(): (), sink: Sink, _cx: Context| {
+                let closed = closed.clone();
+                async move {
+                    sink.accept();
+                    sink.closed().await;
+                    closed.send(()).await.unwrap();
+                    Ok(())
+                }
+            });
+        let service = router.layer(layer::from_fn(move |request, next| {
+            let opened = opened.clone();
+            async move {
+                next.run(request).await?;
+                opened.send(()).await.unwrap();
+                std::future::pending().await
+            }
+        }));
+        let (mut raw, _served) = Raw::served_in(Dialect::lsp(), Limits::default(), service);
+        let subscribe = request(1, "subscribe_ticks", "[]");
+        raw.send(&if is_batch { format!("[{subscribe}]") } else { subscribe }).await;
+        within(has_opened.recv()).await.unwrap();
+        raw.send(&cancel("1")).await;
+        assert!(raw.next().await.to_string().contains("-32800"));
+        within(has_closed.recv()).await.unwrap();
+    }
 }

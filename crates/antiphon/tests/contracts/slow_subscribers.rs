@@ -4,13 +4,15 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use antiphon::{Context, ErrorObject, Limits, Overflow, Router, Sink, SubscriptionError, Topic};
+use antiphon::{
+    Context, ErrorChain, ErrorObject, Limits, Overflow, Router, Sink, SubscriptionError, Topic,
+};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::subscriptions::{is_reply, item};
-use crate::support::{Raw, both, request, within};
+use crate::support::{Raw, both, client, request, serve, within};
 
 /// The peer does not read: items are queued up to the limit.
 #[tokio::test]
@@ -154,4 +156,25 @@ async fn a_subscriber_drops_the_oldest_items_or_closes_if_configured() {
         }
     };
     assert!(matches!(last, SubscriptionError::TooSlow), "{last}");
+}
+
+/// An item that is too large for the subscriber cannot be told from a response. It is not lost without a sign.
+#[tokio::test]
+async fn an_item_over_the_limit_of_the_subscriber_ends_the_subscription() {
+    for wire in ["tcp://127.0.0.1:0", "tcp+header://127.0.0.1:0"] {
+        let router = Router::new().subscription("texts", |(): (), _cx: Context| async {
+            let texts = [1, 10_000, 1].map(|len| "x".repeat(len));
+            Ok(stream::iter(texts).chain(stream::pending()))
+        });
+        let address = serve(wire, Limits::default(), router).await;
+        let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
+        let client = client().limits(limits).connect(&address).await.unwrap();
+        let mut texts =
+            within(client.subscribe::<String>("texts", ()).into_future()).await.unwrap();
+        assert_eq!(within(texts.next()).await.unwrap().unwrap(), "x");
+        let end = within(texts.next()).await.unwrap().unwrap_err();
+        assert!(matches!(end, SubscriptionError::Disconnected(_)), "{wire}: {end:?}");
+        assert!(ErrorChain(&end).to_string().contains("limit"), "{end:?}");
+        assert!(within(texts.next()).await.is_none());
+    }
 }
