@@ -1,8 +1,10 @@
 //! Reads the attributes of these macros, and removes them from the code.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result};
+use syn::parse::ParseStream;
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result, Token};
 
 /// Removes and returns the attribute of this name. Fails if it occurs twice.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option<Attribute>> {
@@ -16,15 +18,19 @@ pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option
     }
 }
 
-/// Reads `#[name(key = value, ..)]`. A bare `#[name]` has no options.
+/// Reads `#[name(key = value, ..)]`. A bare `#[name]` has no options. A wrong option is skipped and
+/// reported, so the others are read in any case.
 pub(crate) fn read(
     attribute: &Attribute,
-    known: impl FnMut(ParseNestedMeta<'_>) -> Result<()>,
+    mut known: impl FnMut(&ParseNestedMeta<'_>) -> Result<()>,
 ) -> Result<()> {
-    match &attribute.meta {
+    let mut errors = CompileErrors::default();
+    let read = match &attribute.meta {
         Meta::Path(_) => Ok(()),
-        _ => attribute.parse_nested_meta(known),
-    }
+        _ => attribute.parse_nested_meta(|meta| errors.read_option(&meta, &mut known)),
+    };
+    errors.check(read);
+    errors.finish(Some(()))
 }
 
 /// The error for an unknown option.
@@ -54,6 +60,18 @@ fn doc_line(attribute: &Attribute) -> Option<String> {
     }
 }
 
+/// Reads a list in brackets or parentheses. Skips what is left of a wrong one, which would be an error too.
+pub(crate) fn list<'a, T>(
+    inside: ParseStream<'a>,
+    item: fn(ParseStream<'a>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let read = Punctuated::<T, Token![,]>::parse_terminated_with(inside, item);
+    if read.is_err() {
+        inside.parse::<TokenStream>()?;
+    }
+    Ok(read?.into_iter().collect())
+}
+
 /// Collects compile errors, so that all are reported at once.
 #[derive(Default)]
 pub(crate) struct CompileErrors(Option<Error>);
@@ -69,6 +87,20 @@ impl CompileErrors {
     /// Returns the value, or keeps the error and returns `None`.
     pub(crate) fn check<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
+    }
+
+    /// Reads an option. If it is wrong, keeps the error and skips what is left of the option.
+    pub(crate) fn read_option(
+        &mut self,
+        meta: &ParseNestedMeta<'_>,
+        known: impl FnOnce(&ParseNestedMeta<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if self.check(known(meta)).is_none() {
+            while !meta.input.is_empty() && !meta.input.peek(Token![,]) {
+                meta.input.parse::<TokenTree>()?;
+            }
+        }
+        Ok(())
     }
 
     /// Returns the value if there was no error.

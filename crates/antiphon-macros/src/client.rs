@@ -5,6 +5,7 @@ use quote::{format_ident, quote};
 use syn::Path;
 
 use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy, accessor};
+use crate::hygiene::local;
 use crate::serialize::{self, SerializedField};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
@@ -23,12 +24,13 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     quote! {
         #(#conditions)*
         #[doc = #text]
-        #[derive(Clone, Debug)]
+        #[derive(::core::clone::Clone, ::core::fmt::Debug)]
         #visibility struct #ident {
             client: #krate::Client,
         }
 
         #(#conditions)*
+        #[allow(deprecated)]
         impl #ident {
             #idempotent
 
@@ -84,21 +86,25 @@ fn idempotent(contract: &Contract) -> TokenStream {
     quote! {
         /// The methods that the contract declares idempotent: calling one twice has the effect of one
         /// call, so a call whose response was lost may be sent again.
-        pub const IDEMPOTENT: &'static [&'static str] = &[#(#names),*];
+        pub const IDEMPOTENT: &'static [&'static ::core::primitive::str] = &[#(#names),*];
     }
 }
 
 fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
     let ContractMethod { ident, attributes, name, .. } = method;
-    let arguments = method.params().map(ContractParam::typed);
+    // A given topic is an expression of the user, which does not see the params.
+    let arguments = method.params().map(|ContractParam { ident, ty, .. }| {
+        let ident = local(ident);
+        quote!(#ident: #ty)
+    });
     let (items, params) = params(method, contract);
     match &method.kind {
         MethodKind::Method(result) => quote! {
             #(#attributes)*
             pub fn #ident(&self, #(#arguments),*) -> #krate::Call<#result> {
                 #items
-                self.client.call(#name, #params)
+                #krate::Client::call(&self.client, #name, #params)
             }
         },
         MethodKind::Subscription(subscription) => {
@@ -107,7 +113,7 @@ fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
                 #(#attributes)*
                 pub fn #ident(&self, #(#arguments),*) -> #krate::Subscribe<#item> {
                     #items
-                    self.client.subscribe(#topic, #params)
+                    #krate::Client::subscribe(&self.client, #topic, #params)
                 }
             }
         }
@@ -131,7 +137,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
     if params.is_empty() {
         return (TokenStream::new(), quote!(()));
     }
-    let idents: Vec<_> = params.iter().map(|param| &param.ident).collect();
+    let idents: Vec<_> = params.iter().map(|param| local(&param.ident)).collect();
     if method.whole().is_some() {
         return (TokenStream::new(), quote!(#(#idents),*));
     }

@@ -5,6 +5,7 @@ use quote::quote;
 use syn::ReturnType;
 
 use crate::contract::{ContractMethod, ContractParam, Fallback, MethodKind, returned_error};
+use crate::hygiene::quote_hygienic;
 
 /// Adds the description of a method to `router`, if the library has the feature `openrpc`.
 pub(crate) fn write(method: &ContractMethod, krate: &TokenStream) -> TokenStream {
@@ -17,9 +18,9 @@ pub(crate) fn write(method: &ContractMethod, krate: &TokenStream) -> TokenStream
     let private = quote!(#krate::__private);
     let params = method.params().map(|param| describe(param, &private));
     let result_and_errors = result_and_errors(method, &private);
-    let deprecated = method.is_deprecated().then(|| quote!(it.deprecated();));
-    let idempotent = method.idempotent.then(|| quote!(it.idempotent();));
-    quote! {
+    let deprecated = method.is_deprecated().then(|| quote_hygienic!(it.deprecated();));
+    let idempotent = method.idempotent.then(|| quote_hygienic!(it.idempotent();));
+    quote_hygienic! {
         #krate::__describe!(router, #called, #docs, |it| {
             #[allow(unused_imports)]
             use #private::describe_traits::{
@@ -38,7 +39,7 @@ fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
     let ContractParam { ty, name, docs, .. } = param;
     let probe = quote!((&#private::Probe::<#ty>::new()));
     if param.whole {
-        return quote! {
+        return quote_hygienic! {
             let schema = #probe.inline(it.generator());
             it.whole(#name, &schema);
         };
@@ -50,7 +51,7 @@ fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
         }
         Some(Fallback::Value(value)) => quote!(::core::option::Option::Some(#probe.write(#value))),
     };
-    quote! {
+    quote_hygienic! {
         let schema = #probe.schema(it.generator());
         let is_optional = #probe.is_optional();
         it.param(#name, #docs, schema, is_optional, #default);
@@ -59,7 +60,7 @@ fn describe(param: &ContractParam, private: &TokenStream) -> TokenStream {
 
 fn result_and_errors(method: &ContractMethod, private: &TokenStream) -> Option<TokenStream> {
     match (&method.kind, &method.output) {
-        (MethodKind::Method(result), ReturnType::Type(_, output)) => Some(quote! {
+        (MethodKind::Method(result), ReturnType::Type(_, output)) => Some(quote_hygienic! {
             let schema = (&#private::Probe::<#result>::new()).schema(it.generator());
             it.result(schema);
             let errors = (&#private::Probe::<#output>::new()).errors();
@@ -68,11 +69,11 @@ fn result_and_errors(method: &ContractMethod, private: &TokenStream) -> Option<T
         (MethodKind::Subscription(subscription), ReturnType::Type(_, output)) => {
             let item = &subscription.item;
             // The type of a stream cannot be named, so the error type is taken from the `Result`.
-            let errors = returned_error(output).map(|error| quote! {
+            let errors = returned_error(output).map(|error| quote_hygienic! {
                 let errors = (&#private::Probe::<::core::result::Result<(), #error>>::new()).errors();
                 it.errors(errors);
             });
-            Some(quote! {
+            Some(quote_hygienic! {
                 let schema = (&#private::Probe::<#item>::new()).schema(it.generator());
                 it.items(&schema);
                 #errors

@@ -6,6 +6,7 @@ use syn::Index;
 use syn::spanned::Spanned;
 
 use crate::contract::{ContractMethod, ContractParam, Fallback, Options};
+use crate::hygiene::{hidden, quote_hygienic};
 
 /// Returns the items that read the params, the type they are read as, and the expression that turns
 /// `params` of that type into a tuple of values.
@@ -14,11 +15,11 @@ pub(crate) fn read(
     options: &Options,
 ) -> (TokenStream, TokenStream, TokenStream) {
     if let Some(ContractParam { ty, .. }) = method.whole() {
-        return (TokenStream::new(), quote!(#ty), quote!((params,)));
+        return (TokenStream::new(), quote!(#ty), quote_hygienic!((params,)));
     }
     let krate = &options.krate;
     let items = items(method, options.ignores_unknown, &quote!(#krate::__private));
-    (items, quote!(#krate::__private::MethodParams<__Arguments>), quote!(params.0))
+    (items, quote!(#krate::__private::MethodParams<__Arguments>), quote_hygienic!(params.0))
 }
 
 fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) -> TokenStream {
@@ -29,28 +30,28 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
     let fields: Vec<_> = indices.iter().map(|index| Index::from(*index)).collect();
     let stored = params.iter().map(|param| stored_type(param));
     let lacks = params.iter().zip(&fields).map(|(param, field)| match param.fallback {
-        None => quote!(self.#field.is_none()),
+        None => quote_hygienic!(self.#field.is_none()),
         Some(_) => quote!(false),
     });
     let fill = params.iter().zip(&fields).map(|(param, field)| fill(param, field, private));
     let finish = params.iter().zip(&fields).map(|(param, field)| finish(param, field));
-    quote! {
+    quote_hygienic! {
         #[derive(::core::default::Default)]
         struct __Arguments(#(::core::option::Option<#stored>),*);
 
         impl #private::Arguments for __Arguments {
             type Values = (#(#types,)*);
-            const NAMES: &'static [&'static str] = &[#(#names),*];
-            const IGNORES_UNKNOWN: bool = #ignores_unknown;
+            const NAMES: &'static [&'static ::core::primitive::str] = &[#(#names),*];
+            const IGNORES_UNKNOWN: ::core::primitive::bool = #ignores_unknown;
 
-            fn has(&self, index: usize) -> bool {
+            fn has(&self, index: ::core::primitive::usize) -> ::core::primitive::bool {
                 match index {
                     #(#indices => self.#fields.is_some(),)*
                     _ => false,
                 }
             }
 
-            fn lacks(&self, index: usize) -> bool {
+            fn lacks(&self, index: ::core::primitive::usize) -> ::core::primitive::bool {
                 match index {
                     #(#indices => #lacks,)*
                     _ => false,
@@ -59,7 +60,7 @@ fn items(method: &ContractMethod, ignores_unknown: bool, private: &TokenStream) 
 
             fn fill<'de, __D: #private::serde::Deserializer<'de>>(
                 &mut self,
-                index: usize,
+                index: ::core::primitive::usize,
                 from: __D,
             ) -> ::core::result::Result<(), __D::Error> {
                 match index {
@@ -92,7 +93,7 @@ fn null_is_absent(param: &ContractParam) -> bool {
 /// Reads a param and stores it.
 fn fill(param: &ContractParam, field: &Index, private: &TokenStream) -> TokenStream {
     let stored = stored_type(param);
-    quote_spanned! {param.ty.span()=>
+    quote_spanned! {hidden(param.ty.span())=>
         self.#field = ::core::option::Option::Some(
             <#stored as #private::serde::Deserialize<'de>>::deserialize(from)?
         )
@@ -101,17 +102,20 @@ fn fill(param: &ContractParam, field: &Index, private: &TokenStream) -> TokenStr
 
 fn finish(param: &ContractParam, field: &Index) -> TokenStream {
     let ty = &param.ty;
-    let given =
-        if null_is_absent(param) { quote!(self.#field.flatten()) } else { quote!(self.#field) };
+    let given = if null_is_absent(param) {
+        quote_hygienic!(self.#field.flatten())
+    } else {
+        quote_hygienic!(self.#field)
+    };
     match &param.fallback {
         None => quote!(#given?),
-        Some(Fallback::Value(value)) => quote! {
+        Some(Fallback::Value(value)) => quote_hygienic! {
             match #given {
                 ::core::option::Option::Some(value) => value,
                 ::core::option::Option::None => #value,
             }
         },
-        Some(Fallback::Default) => quote_spanned! {ty.span()=>
+        Some(Fallback::Default) => quote_spanned! {hidden(ty.span())=>
             ::core::option::Option::unwrap_or_default(#given)
         },
     }

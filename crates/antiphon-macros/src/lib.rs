@@ -12,6 +12,7 @@ mod contract;
 mod describe;
 mod deserialize;
 mod for_arc;
+mod hygiene;
 mod refused;
 mod rpc_error;
 mod serialize;

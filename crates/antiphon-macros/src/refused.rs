@@ -1,14 +1,14 @@
 //! Generates a stand-in for a refused contract or error, so that the compiler reports the reason and nothing
 //! else.
 //!
-//! The reason is the length of an array type. The compiler does not report further errors about such a type,
-//! so it is the type of the client, and the type of every body.
+//! The reason is the length of an array in the path of a type. So the compiler cannot know the type, and does
+//! not report further errors about it. It is the type of the client and of every body.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
-    Error, FnArg, Generics, ItemTrait, ReturnType, Signature, TraitItem, TraitItemConst,
-    TraitItemFn, TraitItemType, parse_quote,
+    ConstParam, Error, FnArg, GenericParam, Generics, ItemTrait, ReturnType, Signature, TraitItem,
+    TraitItemConst, TraitItemFn, TraitItemType, TypeParam, parse_quote,
 };
 
 use crate::attribute;
@@ -21,17 +21,18 @@ pub(crate) struct RefusedContract {
     pub(crate) options: Options,
 }
 
-/// Writes each error at its own span. The first one is the length of the array type.
-pub(crate) fn array_of(error: Error) -> (TokenStream, TokenStream) {
+/// Writes each error at its own span. The first one is in the path of the returned type.
+pub(crate) fn unknown_type(error: Error) -> (TokenStream, TokenStream) {
     let mut errors = error.into_iter().map(Error::into_compile_error);
     let first = errors.next();
-    (quote!([(); #first]), errors.collect())
+    // An array itself would be known: it has the methods of a slice, such as `get`.
+    (quote!(<[(); #first] as ::core::iter::IntoIterator>::Item), errors.collect())
 }
 
 impl RefusedContract {
     pub(crate) fn into_tokens(self) -> TokenStream {
         let Self { error, item, options } = self;
-        let (array, errors) = array_of(error);
+        let (unknown, errors) = unknown_type(error);
         let (visibility, placeholder) = (&item.vis, format_ident!("__{}Refused", item.ident));
         let conditions = attribute::conditions(&item.attrs);
         let client = options.client.then(|| {
@@ -44,7 +45,7 @@ impl RefusedContract {
             #(#conditions)*
             #[doc(hidden)]
             #[allow(dead_code)]
-            #visibility type #placeholder = #array;
+            #visibility type #placeholder = #unknown;
             #errors
             #client
             #contract
@@ -63,7 +64,8 @@ struct ServiceStub<'a> {
 
 impl ServiceStub<'_> {
     fn contract(&self) -> TokenStream {
-        let ItemTrait { attrs, vis, ident, generics, .. } = self.item;
+        let ItemTrait { attrs, vis, unsafety, ident, .. } = self.item;
+        let generics = self.generics_with_defaults();
         let (supertraits, clause) = (self.supertraits(), &generics.where_clause);
         let functions = self.distinct_items().map(|item| match item {
             TraitItem::Fn(function) => {
@@ -81,7 +83,7 @@ impl ServiceStub<'_> {
         quote! {
             #(#attrs)*
             #[allow(dead_code, async_fn_in_trait)]
-            #vis trait #ident #generics:
+            #vis #unsafety trait #ident #generics:
                 #(#supertraits +)* ::core::marker::Send + ::core::marker::Sync + 'static
             #clause
             {
@@ -92,7 +94,8 @@ impl ServiceStub<'_> {
     }
 
     fn for_arc(&self) -> TokenStream {
-        let (ident, placeholder) = (&self.item.ident, self.placeholder);
+        let ItemTrait { unsafety, ident, .. } = self.item;
+        let placeholder = self.placeholder;
         let (_, arguments, _) = self.item.generics.split_for_impl();
         let mut generics = self.item.generics.clone();
         generics.params.push(parse_quote!(__Service: #ident #arguments));
@@ -115,7 +118,7 @@ impl ServiceStub<'_> {
         });
         quote! {
             #[automatically_derived]
-            impl #parameters #ident #arguments for ::std::sync::Arc<__Service>
+            #unsafety impl #parameters #ident #arguments for ::std::sync::Arc<__Service>
             where
                 #(Self: #supertraits,)*
                 #(#clauses,)*
@@ -126,23 +129,48 @@ impl ServiceStub<'_> {
     }
 
     /// The functions that every contract has.
-    fn routers(&self) -> Option<TokenStream> {
+    fn routers(&self) -> TokenStream {
         let (krate, body) = (&self.options.krate, self.body());
-        let is_taken = |item: &TraitItem| name_of(item).is_some_and(|name| name == "into_router");
         let bound = quote!(where Self: ::core::marker::Sized);
-        (!self.item.items.iter().any(is_taken)).then(|| {
-            quote! {
-                fn into_router(self) -> #krate::Router #bound #body
-                #[doc(hidden)]
-                fn __into_router(_: ::std::sync::Arc<Self>) -> #krate::Router #bound #body
-                #[doc(hidden)]
-                fn __serve(
+        let functions = [
+            ("into_router", quote!((self))),
+            ("__into_router", quote!((_: ::std::sync::Arc<Self>))),
+            (
+                "__serve",
+                quote!((
                     _: ::std::sync::Arc<Self>,
                     _: #krate::Router,
                     _: &mut ::std::vec::Vec<&'static ::core::primitive::str>,
-                ) -> #krate::Router #bound #body
+                )),
+            ),
+        ];
+        let is_taken =
+            |name: &str| self.item.items.iter().filter_map(name_of).any(|taken| taken == name);
+        let missing = functions.into_iter().filter(|(name, _)| !is_taken(name));
+        missing
+            .map(|(name, inputs)| {
+                let name = format_ident!("{name}");
+                quote!(#[doc(hidden)] fn #name #inputs -> #krate::Router #bound #body)
+            })
+            .collect()
+    }
+
+    /// The parameters of the trait, each with a default, because `extends` names a contract without them.
+    fn generics_with_defaults(&self) -> Generics {
+        let placeholder = self.placeholder;
+        let mut generics = self.item.generics.clone();
+        for parameter in &mut generics.params {
+            match parameter {
+                GenericParam::Type(TypeParam { default, .. }) => {
+                    default.get_or_insert(parse_quote!(#placeholder));
+                }
+                GenericParam::Const(ConstParam { default, .. }) => {
+                    default.get_or_insert(parse_quote!({ #placeholder::VALUE }));
+                }
+                GenericParam::Lifetime(_) => {}
             }
-        })
+        }
+        generics
     }
 
     fn supertraits(&self) -> Vec<TokenStream> {

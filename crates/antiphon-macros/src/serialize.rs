@@ -5,6 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{LitStr, Type};
 
+use crate::hygiene::{hidden, quote_hygienic};
+
 /// One value to serialize.
 pub(crate) struct SerializedField<'a> {
     pub(crate) name: &'a LitStr,
@@ -18,12 +20,12 @@ pub(crate) fn by_name(values: &[SerializedField<'_>], private: &TokenStream) -> 
     let fields: Vec<_> = (0..values.len()).map(syn::Index::from).collect();
     let entries = values.iter().zip(&fields).map(|(value, field)| {
         let name = value.name;
-        let entry = quote_spanned! {value.ty.span()=>
+        let entry = quote_spanned! {hidden(value.ty.span())=>
             #private::serde::ser::SerializeMap::serialize_entry(&mut map, #name, self.#field)?;
         };
-        if value.optional { quote!(if self.#field.is_some() { #entry }) } else { entry }
+        if value.optional { quote_hygienic!(if self.#field.is_some() { #entry }) } else { entry }
     });
-    let body = quote! {
+    let body = quote_hygienic! {
         let mut map = serializer.serialize_map(::core::option::Option::None)?;
         #(#entries)*
         #private::serde::ser::SerializeMap::end(map)
@@ -37,16 +39,16 @@ pub(crate) fn by_position(values: &[SerializedField<'_>], private: &TokenStream)
     let needed = values.iter().rposition(|value| !value.optional).map_or(0, |last| last + 1);
     let lengths = (needed..values.len()).map(|index| {
         let (field, length) = (&fields[index], index + 1);
-        quote!(if self.#field.is_some() { length = #length; })
+        quote_hygienic!(if self.#field.is_some() { length = #length; })
     });
     let indices = 0..values.len();
     let elements = values.iter().zip(&fields).map(|(value, field)| {
-        quote_spanned! {value.ty.span()=>
+        quote_spanned! {hidden(value.ty.span())=>
             #private::serde::ser::SerializeSeq::serialize_element(&mut list, self.#field)?;
         }
     });
-    let body = quote! {
-        let mut length: usize = #needed;
+    let body = quote_hygienic! {
+        let mut length: ::core::primitive::usize = #needed;
         #(#lengths)*
         let mut list = serializer.serialize_seq(::core::option::Option::Some(length))?;
         #(if #indices < length { #elements })*
@@ -63,7 +65,7 @@ fn fields_struct(
     let types = values.iter().map(|value| value.ty);
     let lifetime = if values.is_empty() { quote!() } else { quote!(<'a>) };
     let anonymous = if values.is_empty() { quote!() } else { quote!(<'_>) };
-    quote! {
+    quote_hygienic! {
         struct __Fields #lifetime (#(&'a #types),*);
 
         impl #private::serde::Serialize for __Fields #anonymous {

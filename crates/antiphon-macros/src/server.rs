@@ -11,6 +11,7 @@ use crate::contract::{
 use crate::describe;
 use crate::deserialize;
 use crate::for_arc;
+use crate::hygiene::{hidden, quote_hygienic};
 
 pub(crate) fn write(contract: &Contract) -> TokenStream {
     if !contract.options.server {
@@ -23,16 +24,16 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let functions = contract.methods.iter().map(function);
     let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
     let extended = contract.options.extends.iter().map(|extended| {
-        quote_spanned! {extended.span()=>
+        quote_spanned! {hidden(extended.span())=>
             let router = <Self as #extended>::__serve(
-                ::std::sync::Arc::clone(&service),
+                ::core::clone::Clone::clone(&service),
                 router,
                 contracts,
             );
         }
     });
     let for_arc = for_arc::write(contract);
-    quote! {
+    quote_hygienic! {
         #(#attributes)*
         #visibility trait #ident:
             #(#supertraits +)* ::core::marker::Send + ::core::marker::Sync + 'static
@@ -130,13 +131,13 @@ fn serve(method: &ContractMethod, contract: &Ident, options: &Options) -> TokenS
         Runs::Async | Runs::InPlace => quote!(async move { #response }),
         Runs::Blocking => response,
     };
-    quote! {
+    quote_hygienic! {
         #(#conditions)*
         let router = {
             #read
-            let service = ::std::sync::Arc::clone(&service);
+            let service = ::core::clone::Clone::clone(&service);
             let serve = move |params: #params, #sink _cx: #krate::Context| {
-                let service = ::std::sync::Arc::clone(&service);
+                let service = ::core::clone::Clone::clone(&service);
                 let values = #values;
                 #response
             };
@@ -180,20 +181,23 @@ fn subscribe(
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
     let error_object = error_object(output, krate);
     if subscription.by_sink {
-        let response = quote!(#call.map_err(|error| #error_object));
-        return (quote!(subscription_with), Some(quote!(_sink: #krate::Sink,)), response);
+        let response = quote_hygienic! {
+            ::core::result::Result::map_err(#call, |error| #error_object)
+        };
+        return (quote!(subscription_with), Some(quote_hygienic!(_sink: #krate::Sink,)), response);
     }
     // Boxed, because the type of the stream captures the borrow of the service, even if the stream does
     // not use it.
     let item = &subscription.item;
+    let span = hidden(item.span());
     let (register, boxed) = if subscription.fallible {
-        let boxed = quote!(#krate::__private::boxed_try_stream::<#item, _>(stream));
-        (quote!(try_subscription), quote_spanned!(item.span()=> #boxed))
+        let boxed = quote_spanned!(span=> #krate::__private::boxed_try_stream::<#item, _>(stream));
+        (quote!(try_subscription), boxed)
     } else {
-        let boxed = quote!(#krate::__private::boxed_stream::<#item>(stream));
-        (quote!(subscription), quote_spanned!(item.span()=> #boxed))
+        let boxed = quote_spanned!(span=> #krate::__private::boxed_stream::<#item>(stream));
+        (quote!(subscription), boxed)
     };
-    let response = quote! {
+    let response = quote_hygienic! {
         match #call {
             ::core::result::Result::Ok(stream) => ::core::result::Result::Ok(#boxed),
             ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
@@ -204,7 +208,7 @@ fn subscribe(
 
 /// Converts `error` to an error object. The bound is checked at the span of the error's type.
 fn error_object(output: &ReturnType, krate: &TokenStream) -> TokenStream {
-    quote_spanned!(output.span()=> #krate::IntoErrorObject::into_error_object(error))
+    quote_spanned!(hidden(output.span())=> #krate::IntoErrorObject::into_error_object(error))
 }
 
 /// Calls the method and encodes its outcome. Each bound is checked at the span of its type.
@@ -214,9 +218,10 @@ fn response(
     output: &ReturnType,
     krate: &TokenStream,
 ) -> TokenStream {
-    let encoded = quote_spanned!(result.span()=> #krate::__private::answer::<#result>(value));
+    let encoded =
+        quote_spanned!(hidden(result.span())=> #krate::__private::answer::<#result>(value));
     let error_object = error_object(output, krate);
-    quote! {
+    quote_hygienic! {
         match #call {
             ::core::result::Result::Ok(value) => #encoded,
             ::core::result::Result::Err(error) => ::core::result::Result::Err(#error_object),
@@ -229,14 +234,14 @@ fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
     let ident = &method.ident;
     let mut index = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {
-        Argument::Context(..) => quote!(_cx),
-        Argument::Sink(..) => quote!(_sink),
+        Argument::Context(..) => quote_hygienic!(_cx),
+        Argument::Sink(..) => quote_hygienic!(_sink),
         Argument::Param(_) => {
             let index = Index::from(index.next().unwrap_or_default());
-            quote!(values.#index)
+            quote_hygienic!(values.#index)
         }
     });
-    let call = quote!(<Self as #contract>::#ident(&service, #(#arguments),*));
+    let call = quote_hygienic!(<Self as #contract>::#ident(&service, #(#arguments),*));
     match method.runs {
         Runs::Async => quote!(#call.await),
         Runs::InPlace | Runs::Blocking => call,

@@ -3,7 +3,9 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Error, Expr, FnArg, Ident, LitStr, Pat, PatType, Receiver, Result, Signature, Type};
+use syn::{
+    Error, Expr, FnArg, Ident, LitStr, Pat, PatIdent, PatType, Receiver, Result, Signature, Type,
+};
 
 use super::options::Options;
 use super::{borrowed, return_type};
@@ -124,10 +126,12 @@ impl Argument {
             let text = "unknown attribute of a param; expected `#[param(..)]`, `#[params]`";
             return Err(Error::new_spanned(other, text));
         }
-        if is_named(&argument.ty, "Context") {
+        // With an attribute, it is a param in any case: a type of the user may have one of these names.
+        let is_param = settings.is_some() || whole;
+        if !is_param && is_named(&argument.ty, "Context") {
             return Ok(Self::Context(ident, argument.ty.clone()));
         }
-        if is_named(&argument.ty, "Sink") {
+        if !is_param && is_named(&argument.ty, "Sink") {
             return Ok(Self::Sink(ident, argument.ty.clone()));
         }
         owned(&argument.ty)?;
@@ -141,7 +145,7 @@ impl Argument {
             ident,
         };
         if let Some(settings) = settings {
-            attribute::read(&settings, |meta| param.read(&meta))?;
+            attribute::read(&settings, |meta| param.read(meta))?;
         }
         Ok(Self::Param(Box::new(param)))
     }
@@ -163,19 +167,16 @@ impl Argument {
     /// The argument in a signature.
     pub(crate) fn typed(&self) -> TokenStream {
         match self {
-            Self::Param(param) => param.typed(),
+            Self::Param(param) => {
+                let ContractParam { ident, ty, .. } = &**param;
+                quote!(#ident: #ty)
+            }
             Self::Context(ident, ty) | Self::Sink(ident, ty) => quote!(#ident: #ty),
         }
     }
 }
 
 impl ContractParam {
-    /// The argument in a signature.
-    pub(crate) fn typed(&self) -> TokenStream {
-        let (ident, ty) = (&self.ident, &self.ty);
-        quote!(#ident: #ty)
-    }
-
     fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
         if meta.path.is_ident("name") {
             self.name = meta.value()?.parse()?;
@@ -195,6 +196,12 @@ impl ContractParam {
 /// The name of an argument, which is also the name of its param.
 fn ident(pattern: &Pat) -> Result<Ident> {
     match pattern {
+        Pat::Ident(PatIdent { ident, mutability: Some(mutability), .. }) => {
+            let text = format!(
+                "a param of a contract cannot be `mut`: write `let mut {ident} = {ident};` in the body"
+            );
+            Err(Error::new_spanned(mutability, text))
+        }
         Pat::Ident(pattern) if pattern.subpat.is_none() && pattern.by_ref.is_none() => {
             Ok(pattern.ident.clone())
         }
@@ -207,8 +214,8 @@ fn ident(pattern: &Pat) -> Result<Ident> {
 
 /// Whether the last segment of the type has this name.
 fn is_named(ty: &Type, name: &str) -> bool {
-    let Type::Path(path) = ty else { return false };
-    path.path.segments.last().is_some_and(|last| last.ident == name && last.arguments.is_none())
+    let last = return_type::path(ty).and_then(|path| path.segments.last());
+    last.is_some_and(|last| last.ident == name && last.arguments.is_none())
 }
 
 fn owned(ty: &Type) -> Result<()> {

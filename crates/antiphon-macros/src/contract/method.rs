@@ -1,5 +1,6 @@
 //! One method of a contract.
 
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::{Attribute, Block, Error, Ident, LitStr, Result, ReturnType, Signature, TraitItem, Type};
 
@@ -11,7 +12,8 @@ use super::{borrowed, names, return_type};
 use crate::attribute;
 
 /// Function names that the generated code uses.
-const RESERVED: [&str; 3] = ["new", "into_router", "in_process"];
+pub(super) const RESERVED: [&str; 6] =
+    ["new", "in_process", "IDEMPOTENT", "into_router", "__into_router", "__serve"];
 
 /// A method, a notification or a subscription.
 pub(crate) struct ContractMethod {
@@ -71,7 +73,7 @@ impl Runs {
 impl ContractMethod {
     pub(super) fn parse(item: &TraitItem, options: &Options) -> Result<Self> {
         let TraitItem::Fn(function) = item else {
-            let text = "a contract can have methods only: use concrete types and constants outside \
+            let text = "a contract can only have methods: move associated types and constants out \
                         of the trait";
             return Err(Error::new_spanned(item, text));
         };
@@ -193,6 +195,7 @@ fn check_signature(signature: &Signature) -> Result<()> {
         };
         return Err(Error::new_spanned(generics, text));
     }
+    reject_modifiers(signature)?;
     let name = signature.ident.unraw().to_string();
     if RESERVED.contains(&&*name) {
         let text = format!(
@@ -200,6 +203,23 @@ fn check_signature(signature: &Signature) -> Result<()> {
              rename the function and add `#[method(name = \"{name}\")]`"
         );
         return Err(Error::new_spanned(&signature.ident, text));
+    }
+    Ok(())
+}
+
+/// Rejects what the generated trait could not keep.
+fn reject_modifiers(signature: &Signature) -> Result<()> {
+    let Signature { constness, unsafety, abi, .. } = signature;
+    let modifiers = quote!(#constness #unsafety #abi);
+    if !modifiers.is_empty() {
+        let text = "a method is called for a message, so it is a safe function of Rust: remove \
+                    `const`, `unsafe` and `extern`";
+        return Err(Error::new_spanned(modifiers, text));
+    }
+    if let Some(clause) = &signature.generics.where_clause {
+        let text = "a service serves all methods, so a method cannot have conditions: move the \
+                    `where` clause to the trait";
+        return Err(Error::new_spanned(clause, text));
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! `#[method(..)]`, `#[notification(..)]` and `#[subscription(..)]`: the options of one method.
 
 use syn::meta::ParseNestedMeta;
-use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, LitStr, Path, Result, Token, Type, bracketed};
+use syn::parse::Parse;
+use syn::{Attribute, Error, Expr, LitStr, Path, Result, Type, bracketed};
 
 use crate::attribute;
 
@@ -55,7 +55,7 @@ impl MethodOptions {
         let mut settings = Self::default();
         if let Some((attribute, kind)) = found {
             settings.attribute = kind;
-            attribute::read(&attribute, |meta| settings.read(&meta))?;
+            attribute::read(&attribute, |meta| settings.read(meta))?;
         }
         Ok(settings)
     }
@@ -68,8 +68,7 @@ impl MethodOptions {
             let list;
             let input = meta.value()?;
             bracketed!(list in input);
-            self.aliases =
-                Punctuated::<LitStr, Token![,]>::parse_terminated(&list)?.into_iter().collect();
+            self.aliases = attribute::list(&list, Parse::parse)?;
         } else if meta.path.is_ident("idempotent") && self.attribute == MethodAttribute::Method {
             self.idempotent = true;
         } else if meta.path.is_ident("blocking") && !of_subscription {

@@ -2,6 +2,7 @@
 //!
 //! This module does not generate code. Invariant: a [`Contract`] is valid, so the generators cannot fail.
 
+mod accessors;
 mod argument;
 mod borrowed;
 mod method;
@@ -20,13 +21,14 @@ use syn::{Attribute, Error, ItemTrait, Result};
 use crate::attribute::{self, CompileErrors};
 use crate::refused::RefusedContract;
 
+pub(crate) use accessors::accessor;
 pub(crate) use argument::{Argument, ContractParam, Fallback};
 pub(crate) use method::{ContractMethod, MethodKind, Runs};
 pub(crate) use method_options::is_method_attribute;
 pub(crate) use options::{Options, ParamsBy};
 pub(crate) use return_type::returned_error;
 pub(crate) use subscription::SubscriptionMethod;
-pub(crate) use supertraits::{accessor, all as all_supertraits};
+pub(crate) use supertraits::all as all_supertraits;
 
 /// A trait that is a contract.
 pub(crate) struct Contract {
@@ -57,6 +59,7 @@ impl Contract {
     fn read(options: &Options, item: &ItemTrait) -> Result<Vec<ContractMethod>> {
         // The methods use the parameters, so their errors would have the same reason.
         reject_generics(item)?;
+        reject_unsafe(item)?;
         let mut errors = CompileErrors::default();
         errors.check(supertraits::check(item, &options.extends));
         let methods: Vec<ContractMethod> = item
@@ -65,7 +68,7 @@ impl Contract {
             .filter_map(|item| errors.check(ContractMethod::parse(item, options)))
             .collect();
         errors.check(check_distinct_names(&methods));
-        errors.check(supertraits::check_accessors(&methods, &options.extends));
+        errors.check(accessors::check(&methods, options));
         errors.finish(Some(methods))
     }
 
@@ -88,6 +91,17 @@ fn reject_generics(item: &ItemTrait) -> Result<()> {
     let text = "a contract cannot be generic: its client would be generic too; use concrete types, \
                 or `serde_json::Value` for any value";
     Err(Error::new_spanned(&item.generics, text))
+}
+
+/// Rejects an `unsafe` trait, because no generated code relies on its promise.
+fn reject_unsafe(item: &ItemTrait) -> Result<()> {
+    match &item.unsafety {
+        None => Ok(()),
+        Some(unsafety) => Err(Error::new_spanned(
+            unsafety,
+            "a contract cannot be `unsafe`: peers cannot keep its promise; remove `unsafe`",
+        )),
+    }
 }
 
 /// Rejects two methods with one name.

@@ -1,11 +1,10 @@
 //! `#[rpc(..)]`: the options of a whole contract.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::parse::{ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::{LitStr, Path, Result, Token, meta, parenthesized};
+use syn::parse::Parser;
+use syn::{LitStr, Path, Result, meta, parenthesized};
 
 use super::names::NameCase;
 use crate::attribute::{self, CompileErrors};
@@ -51,11 +50,8 @@ impl Options {
             krate: quote!(::antiphon),
         };
         let mut errors = CompileErrors::default();
-        let read = meta::parser(|meta| {
-            errors.check(options.read(&meta));
-            skip_rest(meta.input)
-        })
-        .parse2(tokens);
+        let read = meta::parser(|meta| errors.read_option(&meta, |meta| options.read(meta)));
+        let read = read.parse2(tokens);
         errors.check(read);
         // Without either option, both sides are generated.
         if !options.server && !options.client {
@@ -78,9 +74,7 @@ impl Options {
         } else if meta.path.is_ident("extends") {
             let list;
             parenthesized!(list in meta.input);
-            let paths =
-                Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?;
-            self.extends.extend(paths);
+            self.extends.extend(attribute::list(&list, Path::parse_mod_style)?);
         } else if meta.path.is_ident("server") {
             self.server = true;
         } else if meta.path.is_ident("client") {
@@ -100,14 +94,6 @@ impl Options {
         let separator = self.separator.as_ref().map_or("_".to_owned(), LitStr::value);
         LitStr::new(&format!("{}{separator}{}", namespace.value(), name.value()), name.span())
     }
-}
-
-/// Skips what is left of an option.
-fn skip_rest(input: ParseStream<'_>) -> Result<()> {
-    while !input.is_empty() && !input.peek(Token![,]) {
-        input.parse::<TokenTree>()?;
-    }
-    Ok(())
 }
 
 impl ParamsBy {

@@ -2,7 +2,7 @@
 //!
 //! This module does not resolve types: a macro only sees their names.
 
-use syn::{Error, GenericArgument, PathArguments, Result, ReturnType, Type};
+use syn::{Error, GenericArgument, Path, PathArguments, Result, ReturnType, Type};
 
 /// The `T` of a `Result<T, E>`, or of an alias of it whose name ends in `Result`.
 pub(super) fn of_result<'a>(
@@ -19,9 +19,10 @@ pub(super) fn of_result<'a>(
     }
 }
 
-/// The `T` of an item of type `Result<T, E>`; `None` for any other item.
+/// The `T` of an item of type `Result<T, E>`, or of an alias with the name `Result`; `None` for any other
+/// item. Unlike the type of a method, an item may be a type of the user whose name ends in `Result`.
 pub(super) fn of_fallible_item(item: &Type) -> Option<&Type> {
-    first_argument(item, |name| name.ends_with("Result"))
+    first_argument(item, |name| name == "Result")
 }
 
 /// Whether the type is named `Option`.
@@ -29,9 +30,17 @@ pub(super) fn is_option(ty: &Type) -> bool {
     first_argument(ty, |name| name == "Option").is_some()
 }
 
+/// The path that the type is. A type from a `macro_rules` macro is in a group.
+pub(super) fn path(ty: &Type) -> Option<&Path> {
+    match ty {
+        Type::Path(ty) => Some(&ty.path),
+        Type::Group(group) => path(&group.elem),
+        _ => None,
+    }
+}
+
 fn first_argument(ty: &Type, fits: impl Fn(&str) -> bool) -> Option<&Type> {
-    let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last()?;
+    let last = path(ty)?.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     if !fits(&last.ident.to_string()) {
         return None;
@@ -44,8 +53,7 @@ fn first_argument(ty: &Type, fits: impl Fn(&str) -> bool) -> Option<&Type> {
 
 /// The `E` of a `Result<T, E>`; `None` for an alias that hides it.
 pub(crate) fn returned_error(ty: &Type) -> Option<&Type> {
-    let Type::Path(path) = ty else { return None };
-    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+    let PathArguments::AngleBracketed(arguments) = &path(ty)?.segments.last()?.arguments else {
         return None;
     };
     let types = arguments.args.iter().filter_map(|argument| match argument {

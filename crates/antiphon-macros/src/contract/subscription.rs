@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{
     Error, Expr, GenericArgument, Ident, LitStr, PathArguments, Result, Signature, Type,
     TypeImplTrait, TypeParamBound,
@@ -100,7 +101,7 @@ impl TopicSource {
         let whole = |given: &Option<LitStr>, prefix: &str| {
             let default = || match &settings.name {
                 Some(name) => LitStr::new(&format!("{prefix}{}", name.value()), name.span()),
-                None => options.rename_all.apply(&format_ident!("{prefix}{ident}")),
+                None => options.rename_all.apply(&format_ident!("{prefix}{}", ident.unraw())),
             };
             options.full(&given.clone().unwrap_or_else(default))
         };

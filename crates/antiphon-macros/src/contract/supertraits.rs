@@ -4,27 +4,26 @@
 //! that could be a contract is refused: its methods would silently not be served.
 
 use proc_macro2::TokenStream;
-use quote::ToTokens;
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
 use syn::{Error, Ident, ItemTrait, Path, Result, TypeParamBound};
 
-use super::method::ContractMethod;
-use super::names;
 use crate::attribute::CompileErrors;
 
 /// Traits of the standard library, which are never contracts.
-const PLAIN: [&str; 12] = [
-    "Any",
-    "Clone",
-    "Debug",
-    "Default",
-    "Display",
-    "Error",
-    "RefUnwindSafe",
-    "Send",
-    "Sized",
-    "Sync",
-    "Unpin",
-    "UnwindSafe",
+const PLAIN: [[&str; 2]; 12] = [
+    ["any", "Any"],
+    ["clone", "Clone"],
+    ["default", "Default"],
+    ["error", "Error"],
+    ["fmt", "Debug"],
+    ["fmt", "Display"],
+    ["marker", "Send"],
+    ["marker", "Sized"],
+    ["marker", "Sync"],
+    ["marker", "Unpin"],
+    ["panic", "RefUnwindSafe"],
+    ["panic", "UnwindSafe"],
 ];
 
 /// The supertraits of the generated trait: those that are written, and the extended contracts.
@@ -38,39 +37,57 @@ pub(super) fn check(item: &ItemTrait, extends: &[Path]) -> Result<()> {
     let mut errors = CompileErrors::default();
     for bound in &item.supertraits {
         let TypeParamBound::Trait(bound) = bound else { continue };
-        let Some(last) = bound.path.segments.last() else { continue };
-        let is_extended = |extended: &Path| {
-            extended.segments.last().is_some_and(|other| other.ident == last.ident)
-        };
-        let is_plain = PLAIN.iter().any(|name| last.ident == name);
-        if !is_plain && !extends.iter().any(is_extended) {
-            let name = &last.ident;
-            let text = format!(
-                "a supertrait is not served by itself: if `{name}` is a contract, add \
-                 `#[rpc(extends({name}))]`; if it is not, write `where Self: {name}`"
-            );
-            errors.add(Error::new_spanned(bound, text));
+        let path = &bound.path;
+        if is_plain(&names(path)) || extends.iter().any(|extended| is_same(extended, path)) {
+            continue;
         }
+        let namesake = extends.iter().find(|extended| names(extended).last() == names(path).last());
+        errors.add(Error::new_spanned(bound, refusal(&bound.path, namesake)));
     }
     errors.finish(Some(()))
 }
 
-/// Rejects a method with the name of the accessor of an extended contract.
-pub(super) fn check_accessors(methods: &[ContractMethod], extends: &[Path]) -> Result<()> {
-    for accessor in extends.iter().filter_map(accessor) {
-        if let Some(method) = methods.iter().find(|method| method.ident == accessor) {
-            let text = format!(
-                "`{accessor}` is the function of the client for the extended contract: \
-                 rename the function and add `#[method(name = \"{accessor}\")]`"
-            );
-            return Err(Error::new_spanned(&method.ident, text));
-        }
+fn refusal(supertrait: &Path, namesake: Option<&Path>) -> String {
+    let name = written(supertrait);
+    match namesake.map(written) {
+        Some(extended) => format!(
+            "`extends` names `{extended}`, and a macro cannot see whether `{name}` is the same trait: \
+             if it is, remove this supertrait, since `extends` adds it; if it is another contract, add \
+             it to `extends`; if it is not a contract, write `where Self: {name}`"
+        ),
+        None => format!(
+            "a supertrait is not served by itself: if `{name}` is a contract, add \
+             `#[rpc(extends({name}))]`; if it is not, write `where Self: {name}`"
+        ),
     }
-    Ok(())
 }
 
-/// The function of the client that returns the client of an extended contract.
-pub(crate) fn accessor(extended: &Path) -> Option<Ident> {
-    let last = &extended.segments.last()?.ident;
-    Some(Ident::new(&names::snake_case(&last.to_string()), last.span()))
+/// Whether the path is the last part of the path of a plain trait: `Debug`, `fmt::Debug`,
+/// `std::fmt::Debug`.
+fn is_plain(path: &[Ident]) -> bool {
+    PLAIN.iter().any(|[module, name]| match path {
+        [last] => last == name,
+        [parent, last] => parent == module && last == name,
+        [root, parent, last] => {
+            (root == "std" || root == "core") && parent == module && last == name
+        }
+        _ => false,
+    })
+}
+
+/// Whether the paths are written alike. Only then a macro can see that they name one trait.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    one.leading_colon.is_some() == other.leading_colon.is_some() && names(one) == names(other)
+}
+
+/// The names of a path. `self::Cards` has the same names as `Cards`.
+fn names(path: &Path) -> Vec<Ident> {
+    let names = path.segments.iter().map(|segment| segment.ident.unraw());
+    let is_absolute = path.leading_colon.is_some();
+    names.skip_while(|name| !is_absolute && name == "self").collect()
+}
+
+/// The path as in the code, without spaces.
+pub(super) fn written(path: &Path) -> String {
+    quote!(#path).to_string().replace(' ', "")
 }

@@ -2,14 +2,14 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Fields, Ident, LitStr, Path, Result, Type, Variant};
+use syn::ext::IdentExt;
+use syn::{Attribute, Error, Fields, Ident, LitStr, Result, Type, Variant};
 
 use super::code::DeclaredCode;
 use super::fields::ErrorFields;
-use crate::attribute::{self, docs};
-
-const KNOWN: &str = "`code`, `message`, `no_data`, `transparent`";
+use super::options::{ErrorOptions, OptionsOf};
+use crate::attribute::docs;
+use crate::hygiene::{hidden, quote_hygienic};
 
 pub(super) struct ErrorCase {
     pub(super) ident: Ident,
@@ -29,66 +29,49 @@ pub(super) enum WireForm {
     Transparent(Box<Type>),
 }
 
-#[derive(Default)]
-struct CaseOptions {
-    code: Option<DeclaredCode>,
-    message: Option<LitStr>,
-    no_data: bool,
-    transparent: bool,
-    krate: Option<Path>,
-}
-
 impl ErrorCase {
-    pub(super) fn of_variant(item: &Ident, variant: Variant) -> Result<Self> {
-        let ident = variant.ident;
-        let path = quote!(#item::#ident);
-        Self::parse(ident, path, variant.attrs, variant.fields).map(|(case, _)| case)
+    pub(super) fn of_variant(item: &Ident, variant: &Variant) -> Result<Self> {
+        let Variant { ident, attrs, fields, .. } = variant;
+        let (options, read) = ErrorOptions::parse(attrs, OptionsOf::Variant);
+        read.and_then(|()| Self::new(ident, quote!(#item::#ident), attrs, fields, options))
     }
 
     pub(super) fn of_struct(
         ident: &Ident,
-        attributes: Vec<Attribute>,
-        fields: Fields,
-        krate: &mut TokenStream,
+        attributes: &[Attribute],
+        fields: &Fields,
+        options: ErrorOptions,
     ) -> Result<Self> {
-        let (case, chosen) = Self::parse(ident.clone(), quote!(#ident), attributes, fields)?;
-        if let Some(path) = chosen {
-            *krate = quote!(#path);
-        }
-        Ok(case)
+        Self::new(ident, quote!(#ident), attributes, fields, options)
     }
 
-    fn parse(
-        ident: Ident,
+    fn new(
+        ident: &Ident,
         path: TokenStream,
-        mut attributes: Vec<Attribute>,
-        fields: Fields,
-    ) -> Result<(Self, Option<Path>)> {
-        let mut settings = CaseOptions::default();
-        if let Some(attribute) = attribute::take(&mut attributes, "rpc")? {
-            attribute::read(&attribute, |meta| settings.read(&meta))?;
-        }
-        let form = match (settings.code, settings.transparent) {
+        attributes: &[Attribute],
+        fields: &Fields,
+        options: ErrorOptions,
+    ) -> Result<Self> {
+        let form = match (options.code, options.transparent) {
             (Some(code), false) => WireForm::Coded(code),
-            (None, true) => WireForm::Transparent(Box::new(only_field_type(&fields, &ident)?)),
+            (None, true) => WireForm::Transparent(Box::new(only_field_type(fields, ident)?)),
             (Some(code), true) => {
                 let text = "`transparent` takes the code of its field: remove `code`";
                 return Err(Error::new_spanned(code.written, text));
             }
             (None, false) => {
                 let text = format!("`{ident}` has no code: add `#[rpc(code = ..)]`");
-                return Err(Error::new_spanned(&ident, text));
+                return Err(Error::new_spanned(ident, text));
             }
         };
-        let case = Self {
+        Ok(Self {
+            ident: ident.clone(),
             path,
             form,
-            message: settings.message,
-            docs: docs(&attributes),
-            fields: ErrorFields::parse(fields, settings.no_data)?,
-            ident,
-        };
-        Ok((case, settings.krate))
+            message: options.message,
+            docs: docs(attributes),
+            fields: ErrorFields::parse(fields, options.no_data)?,
+        })
     }
 }
 
@@ -100,20 +83,20 @@ impl ErrorCase {
         match &self.form {
             WireForm::Transparent(_) => {
                 let pattern = self.fields.pattern(&quote!());
-                quote! {
+                quote_hygienic! {
                     #path { #pattern .. } => #krate::IntoErrorObject::into_error_object(value0),
                 }
             }
             WireForm::Coded(DeclaredCode { value, .. }) => {
                 let message = match &self.message {
                     Some(message) => quote!(#message),
-                    None => quote_spanned! {self.ident.span()=>
+                    None => quote_spanned! {hidden(self.ident.span())=>
                         ::std::string::ToString::to_string(&error)
                     },
                 };
                 let pattern = self.fields.pattern(&quote!(ref));
                 let data = self.fields.data(&private);
-                quote! {
+                quote_hygienic! {
                     #path { #pattern .. } => {
                         #private::ErrorObject::new(#value, #message) #data
                     }
@@ -129,7 +112,7 @@ impl ErrorCase {
         match &self.form {
             WireForm::Transparent(ty) => {
                 let field = self.fields.first();
-                quote! {
+                quote_hygienic! {
                     if let ::core::option::Option::Some(value) =
                         <#ty as #krate::FromErrorObject>::from_error_object(error)
                     {
@@ -139,7 +122,7 @@ impl ErrorCase {
             }
             WireForm::Coded(DeclaredCode { value, .. }) => {
                 let Some(fields) = self.fields.read(&private) else { return TokenStream::new() };
-                quote! {
+                quote_hygienic! {
                     if error.code.0 == #value {
                         return ::core::option::Option::Some(#path { #fields });
                     }
@@ -151,12 +134,15 @@ impl ErrorCase {
     /// The statement that adds this case to the known errors.
     pub(super) fn known(&self, krate: &TokenStream) -> TokenStream {
         match &self.form {
-            WireForm::Transparent(ty) => {
-                quote!(known.extend(<#ty as #krate::IntoErrorObject>::known_errors());)
-            }
+            WireForm::Transparent(ty) => quote_hygienic! {
+                ::core::iter::Extend::extend(
+                    &mut known,
+                    <#ty as #krate::IntoErrorObject>::known_errors(),
+                );
+            },
             WireForm::Coded(DeclaredCode { value, .. }) => {
                 let message = self.described();
-                quote! {
+                quote_hygienic! {
                     known.push(#krate::KnownError {
                         code: #krate::__private::Code(#value),
                         message: ::std::borrow::Cow::Borrowed(#message),
@@ -173,7 +159,7 @@ impl ErrorCase {
         match &self.message {
             Some(message) => message.value(),
             None if !first.is_empty() => first.trim_end_matches('.').to_owned(),
-            None => self.ident.to_string(),
+            None => self.ident.unraw().to_string(),
         }
     }
 
@@ -191,24 +177,5 @@ fn only_field_type(fields: &Fields, ident: &Ident) -> Result<Type> {
             ident,
             "`transparent` requires exactly one field, which is the error",
         )),
-    }
-}
-
-impl CaseOptions {
-    fn read(&mut self, meta: &ParseNestedMeta<'_>) -> Result<()> {
-        if meta.path.is_ident("code") {
-            self.code = Some(meta.value()?.parse()?);
-        } else if meta.path.is_ident("message") {
-            self.message = Some(meta.value()?.parse()?);
-        } else if meta.path.is_ident("no_data") {
-            self.no_data = true;
-        } else if meta.path.is_ident("transparent") {
-            self.transparent = true;
-        } else if meta.path.is_ident("crate") {
-            self.krate = Some(meta.value()?.parse::<LitStr>()?.parse()?);
-        } else {
-            return Err(attribute::unknown(meta, KNOWN));
-        }
-        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! The fields of an error case, and their conversion to `data` and back.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Error, Field, Fields, Ident, Index, LitStr, Result, Type};
 
 use crate::attribute;
+use crate::hygiene::{hidden, quote_hygienic};
 use crate::serialize::{self, SerializedField};
 
 /// The fields of one case.
@@ -38,15 +39,15 @@ struct ErrorField {
 }
 
 impl ErrorFields {
-    pub(super) fn parse(fields: Fields, no_data: bool) -> Result<Self> {
-        let shape = match &fields {
+    pub(super) fn parse(fields: &Fields, no_data: bool) -> Result<Self> {
+        let shape = match fields {
             fields if fields.is_empty() => DataShape::NoFields,
             _ if no_data => DataShape::NotSent,
             Fields::Named(_) => DataShape::Object,
             _ => DataShape::Unnamed,
         };
         let members =
-            fields.into_iter().enumerate().map(|(number, field)| ErrorField::parse(number, field));
+            fields.iter().enumerate().map(|(number, field)| ErrorField::parse(number, field));
         let fields = members.collect::<Result<Vec<_>>>()?;
         match fields.iter().find(|field| field.skip && shape == DataShape::Unnamed) {
             Some(field) => {
@@ -76,8 +77,8 @@ impl ErrorFields {
             DataShape::Unnamed => {
                 let values = self.fields.iter().enumerate().map(|(number, field)| {
                     let mut value = value(number);
-                    value.set_span(field.ty.span());
-                    quote_spanned!(field.ty.span()=> #private::serializable(#value))
+                    value.set_span(hidden(field.ty.span()));
+                    quote_spanned!(value.span()=> #private::serializable(#value))
                 });
                 if self.fields.len() == 1 {
                     quote!(.with_data(#(#values)*))
@@ -121,8 +122,10 @@ impl ErrorFields {
         let ErrorField { key, ty, .. } = field;
         let types = self.fields.iter().map(|field| &field.ty);
         match self.fields.len() {
-            1 => quote!(#key: (&#private::Probe::<#ty>::new()).read(error.data.as_ref())?,),
-            _ => quote! {
+            1 => {
+                quote_hygienic!(#key: (&#private::Probe::<#ty>::new()).read(error.data.as_ref())?,)
+            }
+            _ => quote_hygienic! {
                 #key: (&#private::Probe::<(#(#types,)*)>::new()).read(error.data.as_ref())?.#key,
             },
         }
@@ -139,16 +142,17 @@ impl ErrorFields {
 }
 
 impl ErrorField {
-    fn parse(number: usize, mut field: Field) -> Result<Self> {
-        let settings = attribute::take(&mut field.attrs, "rpc")?;
+    fn parse(number: usize, field: &Field) -> Result<Self> {
+        let settings = attribute::take(&mut field.attrs.clone(), "rpc")?;
         let name = field.ident.as_ref().map_or_else(
-            || LitStr::new(&number.to_string(), proc_macro2::Span::call_site()),
+            || LitStr::new(&number.to_string(), Span::call_site()),
             |ident| LitStr::new(&ident.unraw().to_string(), ident.span()),
         );
         let key = field
             .ident
-            .map_or_else(|| Index::from(number).to_token_stream(), ToTokens::into_token_stream);
-        let mut member = Self { key, ty: field.ty, name, skip: false };
+            .as_ref()
+            .map_or_else(|| Index::from(number).to_token_stream(), ToTokens::to_token_stream);
+        let mut member = Self { key, ty: field.ty.clone(), name, skip: false };
         if let Some(settings) = settings {
             attribute::read(&settings, |meta| {
                 if meta.path.is_ident("name") {
@@ -156,7 +160,7 @@ impl ErrorField {
                 } else if meta.path.is_ident("skip") {
                     member.skip = true;
                 } else {
-                    return Err(attribute::unknown(&meta, "`name`, `skip`"));
+                    return Err(attribute::unknown(meta, "`name`, `skip`"));
                 }
                 Ok(())
             })?;
@@ -167,12 +171,12 @@ impl ErrorField {
     /// Reads a field of an object.
     fn member(&self, private: &TokenStream) -> TokenStream {
         let Self { key, ty, name, .. } = self;
-        quote! {
+        quote_hygienic! {
             #key: (&#private::Probe::<#ty>::new()).read(#private::data_members(error)?.get(#name))?,
         }
     }
 }
 
 fn value(number: usize) -> Ident {
-    format_ident!("value{number}")
+    format_ident!("value{number}", span = Span::mixed_site())
 }

@@ -3,16 +3,18 @@
 mod code;
 mod error_case;
 mod fields;
+mod options;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::quote;
 use std::collections::HashMap;
-use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Error, Ident, LitStr, Meta, Path, Result, Token};
+use syn::{Data, DeriveInput, Error, Ident, Result};
 
-use crate::attribute::{self, CompileErrors};
+use crate::attribute::CompileErrors;
+use crate::hygiene::quote_hygienic;
 use crate::refused;
 use error_case::{ErrorCase, WireForm};
+use options::{ErrorOptions, OptionsOf};
 
 /// An error type: a struct is one case, an enum has one case per variant.
 struct DerivedError {
@@ -26,9 +28,11 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         Ok(item) => item,
         Err(error) => return error.into_compile_error(),
     };
-    match DerivedError::parse(item.clone()) {
-        Ok(error) => write(&error),
-        Err(error) => write_refused(error, &item),
+    let (options, read) = ErrorOptions::parse(&item.attrs, OptionsOf::item(&item.data));
+    let krate = options.krate();
+    match read.and_then(|()| cases(&item, options)) {
+        Ok(cases) => write(&DerivedError { ident: item.ident, krate, cases }),
+        Err(error) => write_refused(error, &item, &krate),
     }
 }
 
@@ -41,7 +45,7 @@ fn write(error: &DerivedError) -> TokenStream {
     let (rest, own): (Vec<_>, Vec<_>) = error.cases.iter().partition(|case| case.is_transparent());
     let from = own.iter().chain(&rest).map(|case| case.return_if_matching(krate));
     let known = error.cases.iter().map(|case| case.known(krate));
-    quote! {
+    quote_hygienic! {
         #[automatically_derived]
         impl ::core::convert::From<#ident> for #private::ErrorObject {
             fn from(error: #ident) -> Self {
@@ -77,19 +81,18 @@ fn write(error: &DerivedError) -> TokenStream {
 }
 
 /// Implements the traits of a refused error without a body, so that its use is not an error too.
-fn write_refused(error: Error, item: &DeriveInput) -> TokenStream {
-    let (array, errors) = refused::array_of(error);
-    let krate = chosen_crate(&item.attrs);
+fn write_refused(error: Error, item: &DeriveInput, krate: &TokenStream) -> TokenStream {
+    let (unknown, errors) = refused::unknown_type(error);
     let ident = &item.ident;
     let (parameters, arguments, clause) = item.generics.split_for_impl();
     let object = quote!(#krate::__private::ErrorObject);
-    quote! {
+    quote_hygienic! {
         #errors
 
         #[automatically_derived]
         impl #parameters ::core::convert::From<#ident #arguments> for #object #clause {
             fn from(_: #ident #arguments) -> Self {
-                <#array>::body()
+                <#unknown>::body()
             }
         }
 
@@ -109,64 +112,30 @@ fn write_refused(error: Error, item: &DeriveInput) -> TokenStream {
     }
 }
 
-/// The library that `#[rpc(crate = "..")]` names, if the attribute can be read.
-fn chosen_crate(attributes: &[syn::Attribute]) -> TokenStream {
-    let options = attributes.iter().filter(|attribute| attribute.path().is_ident("rpc"));
-    let options = options.filter_map(|attribute| {
-        attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated).ok()
-    });
-    let chosen = options.flatten().find_map(|option| match option {
-        Meta::NameValue(option) if option.path.is_ident("crate") => {
-            let name: LitStr = syn::parse2(option.value.to_token_stream()).ok()?;
-            name.parse::<Path>().ok()
-        }
-        _ => None,
-    });
-    chosen.map_or_else(|| quote!(::antiphon), ToTokens::into_token_stream)
-}
-
-impl DerivedError {
-    fn parse(mut item: DeriveInput) -> Result<Self> {
-        if !item.generics.params.is_empty() {
-            let text =
-                "`RpcError` cannot be derived for a generic type: name the types of the fields";
-            return Err(Error::new_spanned(&item.generics, text));
-        }
-        let mut krate = quote!(::antiphon);
-        let mut errors = CompileErrors::default();
-        let cases: Vec<ErrorCase> = match item.data {
-            Data::Enum(data) => {
-                errors.check(whole_enum(&mut item.attrs, &mut krate));
-                let cases = data.variants.into_iter();
-                let case = |variant| errors.check(ErrorCase::of_variant(&item.ident, variant));
-                cases.filter_map(case).collect()
-            }
-            Data::Struct(data) => {
-                vec![ErrorCase::of_struct(&item.ident, item.attrs, data.fields, &mut krate)?]
-            }
-            Data::Union(_) => {
-                return Err(Error::new_spanned(
-                    &item.ident,
-                    "`RpcError` cannot be derived for a union: use an enum or a struct",
-                ));
-            }
-        };
-        errors.check(check_distinct_codes(&cases));
-        errors.finish(Some(Self { ident: item.ident, krate, cases }))
+/// Parses the cases of an error type.
+fn cases(item: &DeriveInput, options: ErrorOptions) -> Result<Vec<ErrorCase>> {
+    if !item.generics.params.is_empty() {
+        let text = "`RpcError` cannot be derived for a generic type: name the types of the fields";
+        return Err(Error::new_spanned(&item.generics, text));
     }
-}
-
-/// Reads `#[rpc(crate = "..")]` on an enum. All other options belong on its variants.
-fn whole_enum(attributes: &mut Vec<syn::Attribute>, krate: &mut TokenStream) -> Result<()> {
-    let Some(settings) = attribute::take(attributes, "rpc")? else { return Ok(()) };
-    attribute::read(&settings, |meta| {
-        if !meta.path.is_ident("crate") {
-            return Err(attribute::unknown(&meta, "`crate`; other options belong on the variants"));
+    let mut errors = CompileErrors::default();
+    let cases: Vec<ErrorCase> = match &item.data {
+        Data::Enum(data) => {
+            let case = |variant| errors.check(ErrorCase::of_variant(&item.ident, variant));
+            data.variants.iter().filter_map(case).collect()
         }
-        let path: Path = meta.value()?.parse::<LitStr>()?.parse()?;
-        *krate = quote!(#path);
-        Ok(())
-    })
+        Data::Struct(data) => {
+            vec![ErrorCase::of_struct(&item.ident, &item.attrs, &data.fields, options)?]
+        }
+        Data::Union(_) => {
+            return Err(Error::new_spanned(
+                &item.ident,
+                "`RpcError` cannot be derived for a union: use an enum or a struct",
+            ));
+        }
+    };
+    errors.check(check_distinct_codes(&cases));
+    errors.finish(Some(cases))
 }
 
 /// Rejects two cases with one code.

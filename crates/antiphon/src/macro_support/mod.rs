@@ -13,7 +13,6 @@ pub use serde;
 
 use antiphon_core::{Outcome, Params, RawJson};
 use futures_core::Stream;
-use futures_util::StreamExt as _;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -63,8 +62,8 @@ pub fn boxed_stream<T: Serialize + Send + 'static>(
 /// The stream of a subscription whose items can fail.
 pub fn boxed_try_stream<T: Serialize + Send + 'static, E: IntoErrorObject + 'static>(
     stream: impl Stream<Item = Result<T, E>> + Send + 'static,
-) -> Pin<Box<dyn Stream<Item = Result<T, ErrorObject>> + Send>> {
-    Box::pin(stream.map(|item| item.map_err(IntoErrorObject::into_error_object)))
+) -> Pin<Box<dyn Stream<Item = Result<T, E>> + Send>> {
+    Box::pin(stream)
 }
 
 /// Requires only `Serialize` of a value, for a clear compile error.

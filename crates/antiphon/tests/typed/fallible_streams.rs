@@ -3,6 +3,7 @@
 use antiphon::{Client, Context, ErrorObject, Router, RpcError, Sink, SubscriptionError};
 use futures_util::stream::{self, BoxStream, Stream};
 use futures_util::{StreamExt as _, TryStreamExt as _};
+use serde::{Deserialize, Serialize};
 
 #[antiphon::rpc]
 trait Feed {
@@ -14,6 +15,24 @@ trait Feed {
 
     #[subscription(item = Result<String, FeedError>)]
     fn lines(&self) -> Result<BoxStream<'static, Result<String, FeedError>>, ErrorObject>;
+
+    #[subscription]
+    fn tables(&self) -> Result<impl Stream<Item = QueryResult<u32>> + Send + 'static, ErrorObject>;
+
+    #[subscription]
+    fn aliased(
+        &self,
+    ) -> Result<impl Stream<Item = alias::Result<u32>> + Send + 'static, ErrorObject>;
+}
+
+/// A value whose name ends in `Result`.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct QueryResult<T> {
+    rows: Vec<T>,
+}
+
+mod alias {
+    pub(super) type Result<T> = std::result::Result<T, super::FeedError>;
 }
 
 #[derive(Debug, PartialEq, RpcError)]
@@ -36,6 +55,16 @@ impl Feed for Table {
     fn lines(&self) -> Result<BoxStream<'static, Result<String, FeedError>>, ErrorObject> {
         Ok(stream::iter(["a", "b"]).map(|line| Ok(line.to_owned())).boxed())
     }
+
+    fn tables(&self) -> Result<impl Stream<Item = QueryResult<u32>> + Send + 'static, ErrorObject> {
+        Ok(stream::iter([QueryResult { rows: vec![1, 2] }]))
+    }
+
+    fn aliased(
+        &self,
+    ) -> Result<impl Stream<Item = alias::Result<u32>> + Send + 'static, ErrorObject> {
+        Ok(stream::iter([Err(FeedError::Gone { row: 3 })]))
+    }
 }
 
 #[tokio::test]
@@ -57,6 +86,15 @@ async fn an_error_before_the_first_item_ends_the_subscription() {
     let mut rows = feed.rows(0).await.unwrap();
     let error = rows.next().await.unwrap().unwrap_err();
     assert_eq!(error.as_error(), Some(FeedError::Gone { row: 0 }));
+}
+
+#[tokio::test]
+async fn only_the_name_result_means_an_item_that_can_fail() {
+    let feed = FeedClient::in_process(Table);
+    let tables: Vec<_> = feed.tables().await.unwrap().try_collect().await.unwrap();
+    assert_eq!(tables, [QueryResult { rows: vec![1, 2] }]);
+    let error = feed.aliased().await.unwrap().try_next().await.unwrap_err();
+    assert_eq!(error.as_error(), Some(FeedError::Gone { row: 3 }));
 }
 
 #[test]

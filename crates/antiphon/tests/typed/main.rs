@@ -9,6 +9,7 @@ mod calls;
 mod extended;
 mod failures;
 mod fallible_streams;
+mod hygiene;
 mod library;
 mod nested;
 #[cfg(feature = "openrpc")]

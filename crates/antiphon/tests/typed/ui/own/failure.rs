@@ -37,4 +37,21 @@ pub enum Same {
     Again,
 }
 
+#[derive(RpcError)]
+pub enum Misplaced {
+    #[rpc(code = 1, message = "one", crate = "antiphon")]
+    One,
+}
+
+#[derive(RpcError)]
+#[rpc(code = 1)]
+pub enum Whole {
+    #[rpc(code = 2, message = "two")]
+    Two,
+}
+
+#[derive(RpcError)]
+#[rpc(crate = "antiphon", mesage = "a", cod = 1)]
+pub struct Several;
+
 fn main() {}

@@ -23,4 +23,13 @@ pub trait Alias {
     async fn three(&self);
 }
 
+#[antiphon::rpc]
+pub trait Reserved {
+    async fn in_process(&self) -> Result<i64, ErrorObject>;
+    #[allow(non_snake_case)]
+    async fn IDEMPOTENT(&self) -> Result<i64, ErrorObject>;
+    async fn __into_router(&self) -> Result<i64, ErrorObject>;
+    async fn __serve(&self) -> Result<i64, ErrorObject>;
+}
+
 fn main() {}

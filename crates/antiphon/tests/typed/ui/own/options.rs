@@ -28,4 +28,21 @@ pub trait Methods {
     async fn blocks(&self) -> Result<i64, ErrorObject>;
 }
 
+#[antiphon::rpc(extends(1))]
+pub trait Number {}
+
+#[antiphon::rpc(extends(A B))]
+pub trait Comma {}
+
+#[antiphon::rpc(namespace = "a" client)]
+pub trait NoComma {}
+
+#[antiphon::rpc]
+pub trait Several {
+    #[method(aliases = [1, 2], nam = "a")]
+    async fn two(&self) -> Result<i64, ErrorObject>;
+    #[method(name = "b" idempotent)]
+    async fn no_comma(&self) -> Result<i64, ErrorObject>;
+}
+
 fn main() {}
