@@ -45,9 +45,8 @@ impl Connection {
 
     /// Returns a number that no other connection of this process has. Each HTTP request has its own number.
     ///
-    /// The first call assigns the number. The library makes it before it serves a connection, so every clone
-    /// that an application gets from it has the same number. Clones of a `Connection` that the application
-    /// has created itself get different numbers if they are made before.
+    /// For an HTTP request, and for a `Connection` that the application has created, the first call assigns
+    /// the number. Clones that were made before it get different numbers.
     pub fn id(&self) -> u64 {
         self.id.get()
     }

@@ -6,7 +6,7 @@
 use antiphon_core::{ErrorObject, Params, RawJson};
 use serde::Serialize;
 use serde::de::value::{Error as PlainError, MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, Visitor};
 use serde::forward_to_deserialize_any;
 
 use crate::same_type::same_type;
@@ -51,14 +51,24 @@ fn locate_error<P: DeserializeOwned>(raw: &RawJson) -> ErrorObject {
     let source = &mut serde_json::Deserializer::from_slice(raw.as_bytes());
     match serde_path_to_error::deserialize::<_, P>(source) {
         // The value itself is valid, so the error was the text after it.
-        Ok(_) => invalid("", "more params than the method takes"),
+        Ok(_) => invalid("", &too_many(raw)),
         Err(error) => {
             let path = error.path().to_string();
             let reason = error.inner().to_string();
-            let reason = reason.split(" at line ").next().unwrap_or_default();
-            invalid(if path == "." { "" } else { &path }, reason)
+            match (path.as_str(), reason.split(" at line ").next().unwrap_or_default()) {
+                (".", "trailing characters") => invalid("", &too_many(raw)),
+                (".", reason) => invalid("", reason),
+                (path, reason) => invalid(path, reason),
+            }
         }
     }
+}
+
+/// The reason why an Array is rejected that has more values than the method has params.
+fn too_many(raw: &RawJson) -> String {
+    let given =
+        serde_json::from_slice::<Vec<IgnoredAny>>(raw.as_bytes()).map_or(0, |all| all.len());
+    format!("{given} params were given, more than the method takes")
 }
 
 /// The error -32602 with the path of the invalid value and the reason.
@@ -82,9 +92,6 @@ fn reworded(path: &str, reason: &str) -> Option<String> {
     if !path.is_empty() {
         return None;
     }
-    if reason == "trailing characters" {
-        return Some("more params than the method takes".to_owned());
-    }
     if let Some(rest) = reason.strip_prefix("invalid length ") {
         let (given, expected) = rest.split_once(", expected ")?;
         let counts = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
@@ -93,18 +100,18 @@ fn reworded(path: &str, reason: &str) -> Option<String> {
     }
     let (given, expected) = reason.strip_prefix("invalid type: ")?.split_once(", expected ")?;
     let takes = match expected.split(' ').next()? {
-        "unit" => "none",
+        "unit" => "no params",
         "struct" => "them by position or by name",
         "a" if expected.contains("map") => "them by name",
         "a" | "tuple" => "them by position",
         _ => return None,
     };
     let given = match given {
-        "map" => "by name",
-        "sequence" => "by position",
-        _ => "not at all",
+        "map" => "given by name",
+        "sequence" => "given by position",
+        _ => "missing",
     };
-    Some(format!("params are given {given}: the method takes {takes}"))
+    Some(format!("params are {given}: the method takes {takes}"))
 }
 
 /// The deserializer of absent params.
@@ -248,7 +255,9 @@ mod tests {
         let two = "the method takes 2 params, but 1 were given";
         assert_eq!(reason::<SubtractParams>("[1]"), two);
         assert_eq!(reason::<(i64, i64)>("[1]"), two);
-        assert_eq!(reason::<SubtractParams>("[1,2,3]"), "more params than the method takes");
+        let three = "3 params were given, more than the method takes";
+        assert_eq!(reason::<SubtractParams>("[1,2,3]"), three);
+        assert_eq!(reason::<(i64, i64)>("[1,2,3]"), three);
         assert_eq!(reason::<SubtractParams>("{}"), "missing param `minuend`");
         assert_eq!(reason::<Strict>(r#"{"m":1}"#), "unknown param `m`, expected `n`");
         assert_eq!(reason::<Strict>(r#"{"n":1,"n":2}"#), "duplicate param `n`");
@@ -260,6 +269,11 @@ mod tests {
             reason::<HashMap<String, i64>>("[1]"),
             "params are given by position: the method takes them by name"
         );
-        assert_eq!(reason::<()>("[1]"), "params are given by position: the method takes none");
+        assert_eq!(reason::<()>("[1]"), "params are given by position: the method takes no params");
+        let missing = read::<String>(None).unwrap_err().data.unwrap().to_string();
+        assert!(
+            missing.contains("params are missing: the method takes them by position"),
+            "{missing}"
+        );
     }
 }

@@ -136,13 +136,17 @@ pub enum BatchEntry {
 
 /// Sends calls, notifications and batches to a peer.
 ///
-/// A [`Client`](crate::Client) works over any caller. This one counts the calls that it forwards:
+/// A [`Client`](crate::Client) works over any caller. A caller that wraps another one must forward
+/// [`send_watched`](Self::send_watched) and [`subscribe`](Self::subscribe) too: by default, calls with
+/// progress and subscriptions fail. This one counts the calls that it forwards:
 ///
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
-/// use antiphon::{BatchEntry, BoxFuture, CallError, Caller, Client, Invocation, Peer, RawJson};
+/// use antiphon::{
+///     BatchEntry, BoxFuture, CallError, Caller, Client, Follower, Invocation, Peer, RawJson, Watch,
+/// };
 ///
 /// struct Counting { peer: Peer, calls: AtomicUsize }
 ///
@@ -162,6 +166,23 @@ pub enum BatchEntry {
 ///     ) -> BoxFuture<'_, Result<Vec<Result<RawJson, CallError>>, CallError>> {
 ///         self.peer.send_batch(entries)
 ///     }
+///
+///     fn send_watched(
+///         &self,
+///         call: Invocation,
+///         watch: Watch,
+///     ) -> BoxFuture<'_, Result<RawJson, CallError>> {
+///         self.calls.fetch_add(1, Ordering::Relaxed);
+///         self.peer.send_watched(call, watch)
+///     }
+///
+///     fn subscribe(
+///         &self,
+///         call: Invocation,
+///         follower: Follower,
+///     ) -> BoxFuture<'_, Result<(), CallError>> {
+///         Caller::subscribe(&self.peer, call, follower)
+///     }
 /// }
 ///
 /// fn counting(peer: Peer) -> Client {
@@ -176,8 +197,8 @@ pub trait Caller: Send + Sync + 'static {
     /// Sends a notification. Returns when the message is queued or sent.
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
 
-    /// Like [`send`](Self::send), and reports the progress of the call. Fails on a transport that cannot
-    /// call back.
+    /// Like [`send`](Self::send), and reports the progress of the call. The default fails with
+    /// [`CallError::CannotCallBack`]; a wrapper must forward it.
     fn send_watched(
         &self,
         call: Invocation,
@@ -187,8 +208,8 @@ pub trait Caller: Send + Sync + 'static {
         Box::pin(std::future::ready(Err(CallError::CannotCallBack("this transport"))))
     }
 
-    /// Subscribes and waits for the reply. The items go to the follower until it is dropped. Fails on a
-    /// transport that cannot call back.
+    /// Subscribes and waits for the reply. The items go to the follower until it is dropped. The default
+    /// fails with [`CallError::CannotCallBack`]; a wrapper must forward it.
     fn subscribe(
         &self,
         call: Invocation,

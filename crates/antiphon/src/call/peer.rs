@@ -132,6 +132,9 @@ impl Peer {
     }
 
     /// Sends a notification to the peer. Waits while the write queue is full.
+    ///
+    /// # Cancel safety
+    /// A notification whose future is dropped was not sent.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.post(Invocation::new(method, params)).await
@@ -154,6 +157,13 @@ impl Peer {
 
     /// Waits for running handlers, sends queued messages, and closes the connection. Returns when it is
     /// closed.
+    ///
+    /// Handlers have [`Limits::shutdown_timeout`](crate::Limits::shutdown_timeout) to finish, and are cancelled
+    /// after it. A handler that awaits this on its own connection waits for itself, so it is cancelled: call
+    /// it in a task of `tokio::spawn` instead.
+    ///
+    /// # Cancel safety
+    /// Once the future was polled, the connection closes even if the future is dropped.
     pub async fn close(&self) {
         self.link.stop(Stop::Gracefully);
         self.closed().await;

@@ -23,6 +23,13 @@ use crate::subscription::{
 
 /// A request for a subscription, which is sent when it is awaited.
 ///
+/// # Errors
+/// Fails with the error response of the server, or if there is no response within the timeout. See
+/// [`CallError`]. HTTP has no subscriptions: it fails with [`CallError::CannotCallBack`].
+///
+/// # Cancel safety
+/// Dropping the future gives up the subscription. If the server accepts it later, the client unsubscribes.
+///
 /// ```
 /// use antiphon::{Client, Overflow, SubscriptionError};
 /// use futures_util::StreamExt;
@@ -64,13 +71,13 @@ impl<T> Subscribe<T> {
         Self { caller, topic, params, timeout, item: PhantomData }
     }
 
-    /// Sets how many items may wait to be read.
+    /// Sets how many items may wait to be read: at least one. The default is that of the [`Topic`], 256.
     pub fn buffer(mut self, items: usize) -> Self {
         self.topic = self.topic.buffer(items);
         self
     }
 
-    /// Sets what happens to an item when the buffer is full.
+    /// Sets what happens to an item when the buffer is full. The default is [`Overflow::Wait`].
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.topic = self.topic.overflow(overflow);
         self
@@ -110,6 +117,9 @@ impl<T> fmt::Debug for Subscribe<T> {
 /// The stream ends with `None` when the source ends. Errors appear as `Err` between the items. More items
 /// follow after [`Lost`](SubscriptionError::Lost), [`Gap`](SubscriptionError::Gap) and
 /// [`Decode`](SubscriptionError::Decode). Any other error is the last element.
+///
+/// # Cancel safety
+/// `next` is cancel safe: dropping its future loses no item, so it may be a branch of `tokio::select!`.
 ///
 /// ```
 /// use antiphon::{Client, Context, Router, Server};
@@ -162,7 +172,10 @@ pub enum SubscriptionError {
     #[error("{0} items were lost; read them faster, or raise the buffer size")]
     Lost(u64),
     /// The connection was lost and opened again. The items in between are missing. More items follow.
-    #[error("there is a gap: the connection was lost and opened again")]
+    #[error(
+        "there is a gap: the connection was lost and opened again; items may be missing, so read the current \
+         state again"
+    )]
     Gap(#[source] CloseReason),
     /// An item does not have the expected type. More items follow.
     #[error("an item does not have the expected type")]
@@ -171,7 +184,10 @@ pub enum SubscriptionError {
     #[error("the subscription failed")]
     Failed(#[source] ErrorObject),
     /// The subscription was closed on this side because its items were not read fast enough.
-    #[error("the subscription was closed: its items were not read fast enough")]
+    #[error(
+        "the subscription was closed: its items were not read fast enough; raise `Topic::buffer` or \
+         `Subscribe::buffer`, or use `Overflow::DropOldest`"
+    )]
     TooSlow,
     /// The connection has ended.
     #[error("the subscription ended with its connection")]
@@ -207,7 +223,16 @@ impl<T> Subscription<T> {
         }
     }
 
-    /// Unsubscribes and waits for the reply of the server. Unread items are dropped.
+    /// Unsubscribes and waits for the reply of the server. Unread items are dropped. There is no timeout.
+    /// Dropping the subscription unsubscribes too, without waiting.
+    ///
+    /// # Errors
+    /// Fails with the error response of the server, or if the connection ends first. A subscription that has
+    /// ended already is no error.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped while the write queue is full, the server may not be told. Its further
+    /// items are then handled like any other notification.
     pub async fn unsubscribe(self) -> Result<(), CallError> {
         let attached = self.feed.attached();
         let open = self.feed.ended().is_none();

@@ -21,6 +21,14 @@ use crate::BoxFuture;
 /// peer. On a connection it does so if the [`Dialect`](crate::Dialect) has a cancellation. Otherwise the
 /// handler runs on, and its response is ignored. A timeout has the same effect.
 ///
+/// # Errors
+/// See [`CallError`]. [`CallError::was_not_sent`] and [`CallError::may_have_run`] tell whether the call may be
+/// sent again.
+///
+/// # Cancel safety
+/// A call is not cancel safe: a dropped call may have been executed, and its result is lost. To wait for it
+/// in a loop with `tokio::select!`, make the future once with `into_future`, and poll `&mut` of it.
+///
 /// ```
 /// use antiphon::{CallError, Client};
 /// use std::time::Duration;
@@ -65,8 +73,9 @@ impl<R> Call<R> {
         self
     }
 
-    /// Returns the call and a stream of its progress. Progress that is not read is dropped and does not
-    /// delay the call. The connection needs a [`Dialect`](crate::Dialect) with progress.
+    /// Returns the call and a stream of its progress. The stream holds up to 64 values that are not read yet,
+    /// and drops the oldest beyond that. It never delays the call. The connection needs a
+    /// [`Dialect`](crate::Dialect) with progress.
     ///
     /// ```
     /// # use antiphon::{Client, Context, Dialect, Router};
@@ -93,7 +102,8 @@ impl<R> Call<R> {
     }
 
     /// Sends a header with this call. It replaces a header of the client with the same name. On a
-    /// transport other than HTTP the call fails with [`CallError::CannotSendHeaders`].
+    /// transport that cannot send headers the call fails with [`CallError::CannotSendHeaders`]. HTTP can,
+    /// and so can a [`RequestReply`](crate::transport::RequestReply) that declares it.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         if let Ok(invocation) = &mut self.invocation {
             invocation.headers_mut().append(name, value);
@@ -101,7 +111,9 @@ impl<R> Call<R> {
         self
     }
 
-    /// Sets the id of the request. Otherwise the client picks one.
+    /// Sets the id of the request. Otherwise the client picks one. On a connection the call fails with
+    /// [`CallError::Refused`] if a call with this id waits for its response, or if the id is a number of 2^63
+    /// or more. A batch ignores the id.
     pub fn id(mut self, id: Id) -> Self {
         if let Ok(invocation) = &mut self.invocation {
             invocation.id = Some(id);

@@ -98,7 +98,10 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the time that each call waits for its response, unless the call has its own timeout.
+    /// Sets the timeout of each call, batch and subscribe request of the client, unless it has its own.
+    ///
+    /// It does not apply to [`Client::forward`], to [`Client::notify`], or to calls through
+    /// [`Client::caller`]. With [`reconnect`](Self::reconnect), those wait for a connection without a limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -114,10 +117,14 @@ impl ClientBuilder {
     /// Opens a new connection when one has ended, with these settings.
     ///
     /// Pending calls fail with [`CallError::Interrupted`](crate::CallError::Interrupted), or are repeated
-    /// if they are declared idempotent. Subscriptions are renewed. The client pings the server after 30
-    /// seconds without a message, or after [`Limits::keep_alive`], to detect a lost connection.
+    /// if they are declared idempotent. Subscriptions are renewed.
     ///
-    /// It has no effect over HTTP, where each call uses any connection or opens one.
+    /// To detect a lost connection, [`Limits::keep_alive`] is 30 seconds unless it is set. A WebSocket sends
+    /// pings after this idle time, and TCP uses the keep-alive of the system. `unix:`, `exec:` and `memory:`
+    /// have no probes.
+    ///
+    /// It has no effect over HTTP, where each call uses any connection or opens one, and on a transport that
+    /// is passed to [`over`](Self::over).
     pub fn reconnect(mut self, reconnect: Reconnect) -> Self {
         self.reconnect = Some(reconnect);
         self
@@ -131,9 +138,8 @@ impl ClientBuilder {
 
     /// Requires HTTP/2, so that many calls share one connection.
     ///
-    /// Without it, an `https://` endpoint uses HTTP/2 if the server offers it; with it, connecting to a
-    /// server that does not fails. An `http://` endpoint has no negotiation: if the server
-    /// supports only HTTP/1.1, calls fail.
+    /// Without it, `https://` uses HTTP/2 if the server offers it. With it, calls to a server without HTTP/2
+    /// fail. `http://` cannot negotiate: with it, the client sends HTTP/2 at once.
     pub fn http2(mut self) -> Self {
         self.http2 = true;
         self
@@ -147,7 +153,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Wraps each call in a `tower` layer, as [`Client::layer`] does.
+    /// Wraps each call in a `tower` layer, as [`Client::layer`] does. The layer added last is the outermost.
+    ///
+    /// ```
+    /// use antiphon::layer::Concurrency;
+    /// use antiphon::{Client, ConnectError};
+    ///
+    /// # async fn example() -> Result<Client, ConnectError> {
+    /// Client::builder().layer(Concurrency::new(8)).connect("ws://127.0.0.1:8650").await
+    /// # }
+    /// ```
     pub fn layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<CallerService, Service: OutgoingService> + Send + Sync + 'static,
@@ -159,6 +174,21 @@ impl ClientBuilder {
     /// Wraps each POST of an `http://` endpoint in a `tower` layer: a service from
     /// `http::Request<Bytes>` to `http::Response<Bytes>`. It may change the path, the headers and the
     /// body. The layer added last is the outermost.
+    ///
+    /// ```
+    /// use antiphon::http::{HeaderValue, Request, header::USER_AGENT};
+    /// use antiphon::{Client, ConnectError};
+    /// use bytes::Bytes;
+    /// use tower::util::MapRequestLayer;
+    ///
+    /// # async fn example() -> Result<Client, ConnectError> {
+    /// let agent = MapRequestLayer::new(|mut request: Request<Bytes>| {
+    ///     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("ledger/1.0"));
+    ///     request
+    /// });
+    /// Client::builder().http_layer(agent).connect("http://127.0.0.1:8650").await
+    /// # }
+    /// ```
     #[cfg(feature = "http")]
     pub fn http_layer<L>(mut self, layer: L) -> Self
     where
@@ -177,13 +207,20 @@ impl ClientBuilder {
         self
     }
 
-    /// Passes every message to a [`Tap`].
+    /// Passes every message to a [`Tap`]. A second tap replaces the first.
     pub fn tap(mut self, tap: impl Tap) -> Self {
         self.tap = Taps::new(tap);
         self
     }
 
     /// Connects to an [`Endpoint`], or to the text of one.
+    ///
+    /// `http://` and `https://` connect at the first call, so this does not find out whether the server can
+    /// be reached.
+    ///
+    /// # Errors
+    /// Fails if the text is not an endpoint, if its feature is not enabled, if the server cannot be reached,
+    /// or if the TLS or WebSocket handshake fails or takes longer than [`Limits::handshake_timeout`].
     pub async fn connect(
         self,
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
@@ -226,19 +263,32 @@ impl ClientBuilder {
         connected.map_err(|source| ConnectError::Failed { endpoint: endpoint.to_string(), source })
     }
 
-    /// Creates a client over a transport that the application has opened.
+    /// Creates a client over a transport that the application has opened, and spawns the task that drives it.
+    ///
+    /// Headers and reconnection have no effect. The end of the input cancels the requests of the server that
+    /// are running. A message is passed on whole, so the stall timeout does not see its parts.
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
     pub fn over(self, transport: impl Transport) -> Client {
         self.over_with(transport, Connection::new("custom"))
     }
 
-    /// Like [`over`](Self::over), with the facts that the handler of this client sees.
-    pub fn over_with(mut self, transport: impl Transport, facts: Connection) -> Client {
+    /// Like [`over`](Self::over), with the connection properties that this client's handler reads from
+    /// [`Context::connection`](crate::Context::connection).
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
+    pub fn over_with(mut self, transport: impl Transport, connection: Connection) -> Client {
         let layers = std::mem::take(&mut self.layers);
-        self.attach(Wire::new(transport, facts)).in_layers(layers)
+        self.attach(Wire::new(transport, connection)).in_layers(layers)
     }
 
     /// Creates a client of a handler in this process; see [`Client::in_process`]. The handler has the
     /// limits and the dialect of this client.
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
     #[cfg(feature = "memory")]
     pub fn in_process(self, handler: impl Handler) -> Client {
         let (ours, theirs) = transport::memory::pair();

@@ -32,7 +32,8 @@ use reconnect::ReconnectingCaller;
 pub use reconnect::{ConnectionState, Reconnect};
 
 /// A client of a JSON-RPC server, over any transport. Cheap to clone. The connection closes when the last
-/// clone is dropped.
+/// clone is dropped: messages that are queued are sent, and running handlers finish within
+/// [`Limits::shutdown_timeout`](crate::Limits::shutdown_timeout).
 ///
 /// ```
 /// use antiphon::{Client, Context, Router, Server};
@@ -80,7 +81,11 @@ impl Drop for OpenConnection {
 }
 
 impl Client {
-    /// Connects with default settings to an [`Endpoint`], or to the text of one.
+    /// Connects with default settings to an [`Endpoint`], or to the text of one. `http://` and `https://`
+    /// connect at the first call.
+    ///
+    /// # Errors
+    /// See [`ClientBuilder::connect`].
     pub async fn connect(
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
     ) -> Result<Self, ConnectError> {
@@ -92,7 +97,10 @@ impl Client {
         ClientBuilder::default()
     }
 
-    /// Creates a client over a transport that the application has opened.
+    /// Creates a client over a transport that the application has opened. See [`ClientBuilder::over`].
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
     pub fn over(transport: impl Transport) -> Self {
         Self::builder().over(transport)
     }
@@ -111,6 +119,9 @@ impl Client {
     /// assert_eq!(client.call::<i64>("double", [21]).await?, 42);
     /// # Ok(()) }
     /// ```
+    ///
+    /// # Panics
+    /// Panics outside of a tokio runtime.
     #[cfg(feature = "memory")]
     pub fn in_process(handler: impl Handler) -> Self {
         Self::builder().in_process(handler)
@@ -123,7 +134,11 @@ impl Client {
         Call::new(self.caller.clone(), &self.prefix.name(method), &params, self.timeout)
     }
 
-    /// Sends a notification. Returns when the message is queued, or, over HTTP, when it was accepted.
+    /// Sends a notification. Returns when the message is queued, or, over HTTP, when it was accepted. While
+    /// the write queue is full or the client reconnects, it waits without a timeout.
+    ///
+    /// # Cancel safety
+    /// On a connection, a notification whose future is dropped was not sent. Over HTTP it may have been sent.
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.caller.post(Invocation::new(&self.prefix.name(method), params)).await
@@ -142,7 +157,10 @@ impl Client {
     }
 
     /// Forwards an incoming call or notification to the server of this client. Params and result are
-    /// passed on as bytes and not parsed.
+    /// passed on as bytes and not parsed. The timeout of this client does not apply.
+    ///
+    /// # Cancel safety
+    /// Like a [`Call`]: dropping the future abandons the call, and the server may have executed it.
     pub async fn forward(&self, call: Invocation, cx: &Context) -> Result<RawJson, CallError> {
         let method = self.prefix.method(call.method);
         let call = Invocation { id: None, method, ..call };
@@ -152,8 +170,8 @@ impl Client {
         }
     }
 
-    /// Returns a handle to the same connection that puts a prefix before each name, for a router that was
-    /// added with [`Router::nest`](crate::Router::nest). The prefix applies to calls, notifications,
+    /// Returns a client of the same connection that adds a prefix to every name. Use it to call a router that
+    /// the server added with [`Router::nest`](crate::Router::nest). The prefix applies to calls, notifications,
     /// batches and subscriptions. A typed client of a nested contract is
     /// `MathClient::new(client.nested("math."))`, and in a handler of the other side
     /// `MathClient::new(Client::from(cx.peer()?).nested("math."))`.
@@ -174,8 +192,8 @@ impl Client {
         Self { prefix: self.prefix.nested(prefix), ..self.clone() }
     }
 
-    /// Returns a handle to the same connection that wraps each call, batch entry, notification and
-    /// subscription in a `tower` layer. The layer added last is the outermost.
+    /// Returns a client of the same connection, with a `tower` layer around each call, batch entry,
+    /// notification and subscription. The layer added last is the outermost.
     ///
     /// The entries of a batch pass the layers concurrently. Entries that reach the connection in the
     /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
@@ -238,6 +256,13 @@ impl Client {
 
     /// Sends the queued messages, closes the connection, and waits until it is closed. The child process
     /// of an `exec:` endpoint has exited by then.
+    ///
+    /// The connection closes for every clone of this client. Calls that wait for a response fail. Over HTTP,
+    /// and for a client of a [`Peer`] or another [`Caller`], this does nothing, because such a client owns no
+    /// connection.
+    ///
+    /// # Cancel safety
+    /// Once the future was polled, the connection closes even if the future is dropped.
     pub async fn close(self) {
         match &self.connection {
             OwnedConnection::None => {}

@@ -88,8 +88,12 @@ impl ClientBuilder {
             }
             #[cfg(feature = "memory")]
             Endpoint::Memory { name } => {
-                let absent =
-                    || io::Error::new(io::ErrorKind::NotFound, "no server listens under this name");
+                let absent = || {
+                    io::Error::new(
+                        io::ErrorKind::NotFound,
+                        "no server listens under this name; start a server with this name first",
+                    )
+                };
                 let transport = transport::memory::connect(name).await.ok_or_else(absent)?;
                 Ok(self.attach(transport::memory::wire(transport)))
             }

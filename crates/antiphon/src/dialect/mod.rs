@@ -9,8 +9,8 @@ mod progress;
 pub use cancel::Cancellation;
 pub use progress::{ProgressStyle, Token};
 
-/// The notifications that have a meaning beyond the specification, and the order of messages behind a
-/// notification. The default is plain JSON-RPC.
+/// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, and whether requests
+/// may overtake a notification. The default is plain JSON-RPC.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -71,12 +71,12 @@ impl Dialect {
         self
     }
 
-    /// Sets whether requests wait for a notification whose handler waits for a call to the peer. True in
-    /// [`lsp`](Self::lsp), false in the other dialects.
+    /// Sets whether a request waits for an earlier notification while the handler of that notification awaits
+    /// a call to the peer. True in [`lsp`](Self::lsp), false in the other dialects.
     ///
-    /// A request always starts after the notifications before it. The one exception is the time in which
-    /// the handler of a notification waits for a response of the peer. The peer may need the answer to a
-    /// later request before it can respond.
+    /// A request starts only after the notifications before it have finished. One exception: while a
+    /// notification handler awaits a response of the peer, because the peer may need the response to a later
+    /// request before it can respond.
     /// - If the order is not strict, later requests overtake that notification, so no deadlock can arise.
     ///   The first such request of a connection is logged as a warning.
     /// - If the order is strict, later requests wait. Responses and cancellations still pass. The peer must

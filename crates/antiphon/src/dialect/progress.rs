@@ -44,14 +44,14 @@ impl ProgressStyle {
         Self { method, member, value: Some("value".to_owned()), token: Token::Id }
     }
 
-    /// Progress by a token that the caller puts at this path of the params, which must be by name.
+    /// Progress by a token that the caller puts at this path of the params. The params must be an Object.
     pub fn by_param(method: &str, member: &str, path: &[&str]) -> Self {
         let token = Token::Param(path.iter().map(|&name| name.to_owned()).collect());
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }
     }
 
-    /// Puts the progress value into this member. Without it, the value is an Object whose members are
-    /// next to the token.
+    /// Puts the progress value into this member. Without `under`, the members of the value are placed next to
+    /// the token; a value that is not an Object becomes the member `progress`.
     #[must_use]
     pub fn under(mut self, member: &str) -> Self {
         self.value = Some(member.to_owned());

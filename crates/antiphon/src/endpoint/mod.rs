@@ -264,6 +264,8 @@ mod tests {
             ("exec:", "the command is missing"),
             ("exec:'a", "missing closing quote"),
             ("https+line://h", "remove the `+`"),
+            ("memory+line:a", "remove the `+`"),
+            ("tcp:h:1", "as in tcp://"),
             ("tls://h", "the port is missing, as in tls://"),
             ("ssl://h:1", "https://"),
             ("http://h/\u{7}", "invalid path"),

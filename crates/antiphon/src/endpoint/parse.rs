@@ -31,15 +31,15 @@ fn parse(text: &str) -> Result<Endpoint, String> {
             Err(format!("{scheme} has its own framing; remove the `+` and the framing"))
         }
         web @ ("http" | "https") => {
-            let ((authority, path), secure) = (location(rest)?, web == "https");
+            let ((authority, path), secure) = (location(web, rest)?, web == "https");
             Ok(Endpoint::Http { authority, path, secure })
         }
         web @ ("ws" | "wss") => {
-            let ((authority, path), secure) = (location(rest)?, web == "wss");
+            let ((authority, path), secure) = (location(web, rest)?, web == "wss");
             Ok(Endpoint::Ws { authority, path, secure })
         }
         raw @ ("tcp" | "tls") => {
-            let authority = Authority::parse(slashes(rest)?.trim_end_matches('/'))?;
+            let authority = Authority::parse(slashes(raw, rest)?.trim_end_matches('/'))?;
             match authority.port {
                 None => Err(format!("the port is missing, as in {raw}://127.0.0.1:4000")),
                 Some(_) => Ok(Endpoint::Tcp { authority, framing, secure: raw == "tls" }),
@@ -52,24 +52,29 @@ fn parse(text: &str) -> Result<Endpoint, String> {
         "stdio" if rest.is_empty() => Ok(Endpoint::Stdio { framing }),
         "stdio" => Err("stdio: takes no address; remove the text after it".to_owned()),
         "exec" => match shell_words::split(rest) {
-            Err(error) => Err(error.to_string()),
+            Err(error) => {
+                Err(format!("invalid command: {error}; quote as in exec:my-server 'two words'"))
+            }
             Ok(command) if command.is_empty() => {
                 Err("the command is missing, as in exec:my-server --stdio".to_owned())
             }
             Ok(command) => Ok(Endpoint::Exec { command, framing }),
         },
-        "memory" if framing.is_some() => Err("memory: has no framing".to_owned()),
+        "memory" if framing.is_some() => {
+            Err("memory: has no framing; remove the `+` and the framing".to_owned())
+        }
         "memory" => Ok(Endpoint::Memory { name: rest.to_owned() }),
         _ => Err(FORMS.to_owned()),
     }
 }
 
-fn slashes(rest: &str) -> Result<&str, String> {
-    rest.strip_prefix("//").ok_or_else(|| "`//` must follow the scheme".to_owned())
+fn slashes<'a>(scheme: &str, rest: &'a str) -> Result<&'a str, String> {
+    let missing = || format!("`//` must follow the scheme, as in {scheme}://127.0.0.1:4000");
+    rest.strip_prefix("//").ok_or_else(missing)
 }
 
-fn location(rest: &str) -> Result<(Authority, String), String> {
-    let rest = slashes(rest)?;
+fn location(scheme: &str, rest: &str) -> Result<(Authority, String), String> {
+    let rest = slashes(scheme, rest)?;
     let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(at);
     if authority.contains('@') {

@@ -44,7 +44,9 @@ fn complete<A: Arguments, E: Error>(mut arguments: A) -> Result<A::Values, E> {
             return Err(E::custom(format_args!("missing param `{name}`")));
         }
     }
-    arguments.finish().ok_or_else(|| E::custom("missing params"))
+    arguments.finish().ok_or_else(|| {
+        E::custom(format_args!("missing params: the method takes {}", listed(A::NAMES)))
+    })
 }
 
 impl<'de, A: Arguments> Deserialize<'de> for MethodParams<A> {
@@ -158,7 +160,7 @@ impl Visitor<'_> for NameSeed {
         // The peer chooses the name, so its length is limited here.
         let given: String = given.chars().take(64).collect();
         Err(E::custom(match self.names {
-            [] => format!("unknown param `{given}`: the method takes none"),
+            [] => format!("unknown param `{given}`: the method takes no params"),
             names => format!("unknown param `{given}`: the method takes {}", listed(names)),
         }))
     }

@@ -129,7 +129,8 @@ impl Description {
         })
     }
 
-    /// Sets the documentation: the first paragraph is the summary, the whole text the description.
+    /// Sets the documentation. The first paragraph is the summary. If there are more paragraphs, the whole
+    /// text is the description; a single paragraph gives no description.
     #[must_use]
     pub fn docs(mut self, text: &'static str) -> Self {
         self.docs = text;

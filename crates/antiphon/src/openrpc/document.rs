@@ -190,6 +190,10 @@ pub struct Components {
 impl Document {
     /// Parses a document. References to its own components are resolved, except inside schemas.
     ///
+    /// # Errors
+    /// Fails if the text is not JSON, if a reference cannot be resolved, or if the JSON is not an OpenRPC
+    /// document.
+    ///
     /// ```
     /// use antiphon::openrpc::Document;
     ///
@@ -200,7 +204,7 @@ impl Document {
     /// ```
     pub fn parse(text: &str) -> Result<Self, DocumentError> {
         let mut value: Value = serde_json::from_str(text).map_err(DocumentError::Json)?;
-        references::resolve_all(&mut value).map_err(DocumentError::Reference)?;
+        references::resolve_all(&mut value)?;
         serde_json::from_value(value).map_err(DocumentError::Shape)
     }
 
@@ -216,7 +220,11 @@ impl Document {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Writes the document to a file.
+    /// Writes the document to a file. This blocks: on a runtime, call it before serving, or in
+    /// [`spawn_blocking`](tokio::task::spawn_blocking).
+    ///
+    /// # Errors
+    /// Fails with the error of the file system.
     pub fn write_to(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.to_text() + "\n")
     }
@@ -246,7 +254,7 @@ impl Info {
 }
 
 impl Content {
-    /// Creates a param or a result from its name and schema.
+    /// Creates a param or a result from its name and schema. A param is optional until `required` is set.
     pub fn new(name: impl Into<String>, schema: Value) -> Self {
         Self {
             name: name.into(),
@@ -294,6 +302,9 @@ pub enum DocumentError {
     /// A reference has no target.
     #[error("the document refers to `{0}`, which is not in it")]
     Reference(String),
+    /// A reference leads to more than eight others, or to itself.
+    #[error("the reference `{0}` leads to more than 8 others; refer to the component itself")]
+    ReferenceChain(String),
     /// The text is JSON but not an OpenRPC document.
     #[error("the document is not OpenRPC")]
     Shape(#[source] serde_json::Error),

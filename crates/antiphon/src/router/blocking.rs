@@ -25,8 +25,8 @@ impl Router {
     /// has started runs to its end, because a thread cannot be interrupted. A long one can check
     /// [`Context::cancellation`]. A function that has not started is never run.
     ///
-    /// At most 512 functions of this process run or wait for a thread of the pool, including those that no
-    /// call waits for any more. Further calls wait for one of them to end, and count as in flight.
+    /// At most 512 functions of this process run or wait for a pool thread. Functions whose calls were
+    /// cancelled count too. Further calls wait, and count as in flight.
     ///
     /// ```
     /// use antiphon::{Context, ErrorObject, Router};
@@ -62,7 +62,7 @@ impl Router {
 /// The maximum number of functions that run on the blocking pool or wait in its queue: as many as the pool
 /// has threads by default.
 ///
-/// The pool keeps a function in its queue until a thread is free, also if the function was aborted. So a
+/// The pool keeps a function in its queue until a thread is free, even if the function was aborted. So a
 /// peer that calls and cancels would make the queue grow without a limit.
 const MAX_FUNCTIONS: usize = 512;
 

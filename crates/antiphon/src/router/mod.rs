@@ -82,8 +82,8 @@ impl Router {
     /// Serves a method: `|params, cx| async { Ok(result) }`.
     ///
     /// The type of the params decides what the method accepts:
-    /// - A struct accepts params by position and by name. A field that positional params may omit needs
-    ///   `#[serde(default)]`, even an `Option`.
+    /// - A struct accepts params by position and by name. If callers may omit trailing positional params,
+    ///   those fields need `#[serde(default)]`, even `Option` fields.
     /// - A tuple or a `Vec` accepts params by position. One param is a tuple of one: `|(n,): (i64,), cx|`.
     /// - `()` accepts no params.
     /// - [`RawJson`] accepts all params unparsed. It is always an Array or an Object: `[]` if the params are
@@ -141,6 +141,8 @@ impl Router {
 
     /// Serves a notification: `|params, cx| async { }`. A request for the same method gets the result
     /// `null`.
+    ///
+    /// A notification has no response, so invalid params are only logged, at debug level.
     ///
     /// # Panics
     /// Panics if the method is already registered.
@@ -298,7 +300,8 @@ impl fmt::Debug for Router {
 pub(crate) fn encode<R: Serialize + 'static>(result: R) -> Outcome {
     same_type::<R, RawJson>(result).or_else(|result| {
         RawJson::encode(&result).map_err(|error| {
-            tracing::error!(%error, "cannot serialize a result");
+            let result = std::any::type_name::<R>();
+            tracing::error!(result, %error, "cannot serialize the result of a method");
             ErrorObject::internal_error()
         })
     })

@@ -30,7 +30,8 @@ impl Router {
         })
     }
 
-    /// Returns the OpenRPC document of the service, with every described method.
+    /// Returns the OpenRPC document of the service. It contains every description, even one whose method is
+    /// not registered, and no method without a description.
     pub fn openrpc(&self, info: Info) -> Document {
         let (said, components) = self.described();
         let methods = said.into_iter().map(|(method, _)| method).collect();
@@ -43,7 +44,8 @@ impl Router {
         }
     }
 
-    /// Serves the OpenRPC document of the methods registered so far as `rpc.discover`.
+    /// Serves the OpenRPC document of the methods described so far as `rpc.discover`. Call it last. See
+    /// [`openrpc`](Self::openrpc) for its content.
     ///
     /// # Panics
     /// Panics if `rpc.discover` is already registered.

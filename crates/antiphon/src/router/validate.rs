@@ -18,14 +18,14 @@ impl Router {
     /// Validates the params of every method described so far against its schemas. Invalid params get the
     /// error -32602, whose `data` holds the path and the reason.
     ///
-    /// Fails if a schema is invalid. A type without a schema is not checked.
+    /// A type without a schema is not checked.
     ///
-    /// If one type takes all params, as in a closure and with `#[params]`, they are validated against its
-    /// schema as a whole. A schema does not keep the order of the fields of a struct, so such params must
-    /// be given by name: an Array is rejected where the schema allows an Object.
+    /// If one type takes all params (a closure, or `#[params]`), they are validated against its schema as a
+    /// whole. If that schema allows an Object, params by position are rejected, because a schema has no
+    /// field order.
     ///
-    /// Within a param, a schema is exactly as strict as written: serde also reads a struct from an Array,
-    /// and a schema without `"type": "object"` allows that.
+    /// A schema is exactly as strict as written: without `"type": "object"` it accepts an Array, from which
+    /// serde also reads a struct.
     ///
     /// A schema does not contain `#[serde(alias)]`: a value given under an alias is not checked. It is
     /// rejected if the field is required or the struct has `#[serde(deny_unknown_fields)]`.
@@ -48,6 +48,9 @@ impl Router {
     /// assert!(std::str::from_utf8(&answer)?.contains(r#""path":"limit""#));
     /// # Ok(()) }
     /// ```
+    ///
+    /// # Errors
+    /// Fails if a schema is invalid.
     pub fn check_params(mut self) -> Result<Self, SchemaError> {
         let (said, components) = self.described();
         let called: Vec<_> = self.descriptions.iter().map(|it| it.called.clone()).collect();

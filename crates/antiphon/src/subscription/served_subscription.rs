@@ -112,6 +112,11 @@ impl ServedSubscription {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The name of the topic: the notification that carries its items.
+    pub(super) fn topic(&self) -> &str {
+        &self.topic.item
+    }
+
     /// Accepts the subscription, so that the reply is sent.
     pub(crate) fn accept(&self) {
         let mut state = self.state();

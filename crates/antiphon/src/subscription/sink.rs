@@ -41,13 +41,16 @@ impl Drop for Handle {
     }
 }
 
-/// The subscription has ended: the subscriber has unsubscribed, has disconnected, or was too slow.
+/// The subscription has ended: the subscriber has unsubscribed, has disconnected or was too slow, the server
+/// shuts down, or an item could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the subscription has ended")]
 pub struct SinkClosed;
 
 impl From<SinkClosed> for ErrorObject {
-    /// The error is never sent, because the subscriber is gone.
+    /// For `?` in a handler. The error is not sent, because the subscription has ended already. With
+    /// [`Overflow::Close`](super::Overflow::Close) and after an item that cannot be serialized, the subscriber
+    /// has got an error of its own.
     fn from(_: SinkClosed) -> Self {
         Self::internal_error()
     }
@@ -69,10 +72,18 @@ impl Sink {
     }
 
     /// Sends an item. If the buffer is full, applies the [`Overflow`](super::Overflow) of the topic,
-    /// which may wait. An item that cannot be serialized ends the subscription. So does a `Result`: send
-    /// its value, and return the error from the handler or pass it to [`fail`](Self::fail).
+    /// which may wait.
+    ///
+    /// An item that is a `Result` or cannot be serialized ends the subscription. Send the `Ok` value; return
+    /// the `Err`, or pass it to [`fail`](Self::fail).
     ///
     /// To send one item to many subscriptions, encode it once as [`RawJson`] and send that.
+    ///
+    /// # Errors
+    /// Fails if the subscription has ended, or ends because of this item. The item is dropped.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped before it is ready, the item was not sent.
     pub async fn send<T: Serialize + 'static>(&self, item: T) -> Result<(), SinkClosed> {
         let mut item = Some(self.encode(item)?);
         // A source that is always ready must yield to other tasks, the connection among them.
@@ -82,6 +93,9 @@ impl Sink {
 
     /// Like [`send`](Self::send), without waiting. Returns `false`, and does not send the item, if it
     /// would have to wait.
+    ///
+    /// # Errors
+    /// Like [`send`](Self::send).
     pub fn try_send<T: Serialize + 'static>(&self, item: T) -> Result<bool, SinkClosed> {
         let mut item = Some(self.encode(item)?);
         let pushed = self.0.0.poll_push(&mut item, None)?;
@@ -98,7 +112,7 @@ impl Sink {
         self.0.0.is_closed()
     }
 
-    /// Waits until the subscription has ended.
+    /// Waits until the subscription has ended. Cancel safe.
     pub async fn closed(&self) {
         self.0.0.over().cancelled().await;
     }
@@ -106,12 +120,14 @@ impl Sink {
     fn encode<T: Serialize + 'static>(&self, item: T) -> Result<RawJson, SinkClosed> {
         same_type::<T, RawJson>(item).or_else(|item| {
             if is_result::<T>() {
-                tracing::error!("an item of a subscription is a `Result`: send its value");
+                let topic = self.0.0.topic();
+                tracing::error!(topic, "an item of a subscription is a `Result`: send its value");
                 self.fail(ErrorObject::internal_error());
                 return Err(SinkClosed);
             }
             RawJson::encode(&item).map_err(|error| {
-                tracing::error!(%error, "cannot serialize an item of a subscription");
+                let topic = self.0.0.topic();
+                tracing::error!(topic, %error, "cannot serialize an item of a subscription");
                 self.fail(ErrorObject::internal_error());
                 SinkClosed
             })

@@ -39,11 +39,11 @@ pub struct Topic {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {
-    /// Backpressure: the sender waits, and no item is lost while the connection is open. If a subscriber
-    /// does not consume its items, its connection stops reading, and the peer may end the connection
-    /// after its [`stall_timeout`](crate::Limits::stall_timeout). While a call of the subscriber waits
-    /// for its response, the items before the response are held, up to
-    /// [`frame_bytes`](crate::Limits::frame_bytes); beyond that, the subscription ends with
+    /// The sender waits, and no item is lost while the connection is open. If a subscriber does not read its
+    /// items, its connection stops reading, and the peer may close it after
+    /// [`stall_timeout`](crate::Limits::stall_timeout). While the subscriber awaits a response on the same
+    /// connection, items before that response are queued up to
+    /// [`frame_bytes`](crate::Limits::frame_bytes); beyond that the subscription ends with
     /// [`TooSlow`](crate::SubscriptionError::TooSlow).
     #[default]
     Wait,
@@ -99,7 +99,7 @@ impl Topic {
         self
     }
 
-    /// Sets the reaction to a full buffer.
+    /// Sets the reaction to a full buffer. The default is [`Overflow::Wait`].
     #[must_use]
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;

@@ -88,7 +88,7 @@ async fn errors_name_the_param_and_the_reason() {
         ),
         ("lend", json!([{"title": "Emma"}]), "[0]", "missing field `pages`"),
         ("ping", json!([1]), "", "the method takes no params"),
-        ("ping", json!({"a": 1}), "a", "unknown param `a`: the method takes none"),
+        ("ping", json!({"a": 1}), "a", "unknown param `a`: the method takes no params"),
         (
             "page",
             json!({"order": ""}),

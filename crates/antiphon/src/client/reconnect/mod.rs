@@ -1,9 +1,7 @@
 //! A client that reconnects when its connection ends.
 //!
-//! The server may or may not have executed a call that was in flight. So such a call fails with
-//! [`CallError::Interrupted`](crate::CallError), unless its method is declared idempotent: then the
-//! client sends it again. A call that was not sent yet waits for the next connection. The client
-//! subscribes again to its subscriptions, and their streams report the gap.
+//! [`Reconnect`] documents what happens to calls and subscriptions. `supervisor` makes the connections, and
+//! `caller` sends each call to the current one.
 
 mod backoff;
 mod caller;
@@ -16,6 +14,12 @@ pub(crate) use caller::ReconnectingCaller;
 
 /// The policy by which a client reconnects: see
 /// [`ClientBuilder::reconnect`](crate::ClientBuilder::reconnect).
+///
+/// The server may or may not have executed a call that waited for its response when the connection was lost.
+/// So such a call fails with [`CallError::Interrupted`](crate::CallError::Interrupted), unless its method is
+/// declared [idempotent](Self::idempotent): then the client sends it again. A call that was not sent yet waits
+/// for the next connection, up to its timeout. The client subscribes again to its subscriptions, and each
+/// stream reports a [`SubscriptionError::Gap`](crate::SubscriptionError::Gap).
 ///
 /// ```no_run
 /// use antiphon::{Client, Reconnect};
@@ -103,7 +107,8 @@ impl Reconnect {
         self
     }
 
-    /// Gives up after this many consecutive failed attempts.
+    /// Gives up after this many consecutive failed attempts. A connection that ends sooner than after 10
+    /// seconds, or after the maximum delay if that is shorter, counts as a failed attempt.
     #[must_use]
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = Some(attempts);
@@ -121,13 +126,12 @@ impl Reconnect {
     /// Declares methods as idempotent: safe to execute twice. A call that is in flight when the connection
     /// is lost is sent again. A name that ends in `*` matches every method with that prefix.
     ///
-    /// If an attempt after the first fails, the call may have run all the same: an error that says that the
-    /// call was not sent becomes [`CallError::Interrupted`](crate::CallError::Interrupted). An error response
-    /// speaks of the last attempt.
+    /// If a resend fails because it could not be sent, the error is still
+    /// [`CallError::Interrupted`](crate::CallError::Interrupted): the first attempt may have run. An error
+    /// response describes the last attempt only.
     ///
-    /// A contract lists its idempotent methods as a constant of its client, such as
-    /// `MathClient::IDEMPOTENT`. The methods of a contract that it extends are in the constant of that
-    /// contract's client. For a nested router, add its prefix to each name.
+    /// `MathClient::IDEMPOTENT` lists the idempotent methods of the contract `Math`. Methods of extended
+    /// contracts are not in it: pass their constants too. For a nested router, add its prefix to each name.
     ///
     /// ```
     /// use antiphon::Reconnect;
