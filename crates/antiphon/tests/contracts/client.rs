@@ -159,10 +159,7 @@ async fn a_response_over_the_limit_fails_its_call_with_the_reason() {
         let limits = Limits { frame_bytes: 1_000, ..Limits::default() };
         let client = Client::builder().limits(limits).connect(&address).await.unwrap();
         let error = within(client.call::<String>("big", (5_000,)).into_future()).await.unwrap_err();
-        assert!(
-            ErrorChain(&error).to_string().contains("limit of 1000 bytes"),
-            "{endpoint}: {error}"
-        );
+        assert!(ErrorChain(&error).to_string().contains("1000 bytes"), "{endpoint}: {error}");
         if !endpoint.starts_with("ws") {
             assert_eq!(client.call::<String>("big", (1,)).await.unwrap(), "x");
         }
