@@ -29,19 +29,20 @@ impl Identity {
         Self { name: name.into(), data: None }
     }
 
-    /// Attaches application data, such as roles or the claims of a token.
+    /// Attaches application data, such as roles or the claims of a token. It replaces the data that was
+    /// attached before, of any type.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, data: T) -> Self {
         self.data = Some(Arc::new(data));
         self
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The attached data, if it has this type.
+    /// Returns the attached data, if it has this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.data.as_ref()?.downcast_ref()
     }

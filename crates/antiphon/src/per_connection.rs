@@ -18,12 +18,15 @@ use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 
 /// Creates a handler for each connection, before the first message is read.
 ///
-/// The closure gets the facts of the connection and a handle to the peer. So the handler can keep state
-/// per connection, and the server can send first. Over HTTP there is no lasting connection: the closure
-/// runs for each call, and calls to its peer fail with [`CallError::CannotCallBack`].
+/// The closure gets the description of the connection and a handle to the peer, so it can keep state per
+/// connection and send messages before the first request. It must not block. If it panics, the connection
+/// is closed.
 ///
-/// [`Server::serve_with`](crate::Server::serve_with) takes the closure itself. Use this type where a
-/// [`Handler`] is expected, such as in [`ClientBuilder::handler`](crate::ClientBuilder::handler).
+/// Over HTTP there is no lasting connection: the closure runs for each call, and calls to its peer fail
+/// with [`CallError::CannotCallBack`].
+///
+/// [`Server::serve_with`](crate::Server::serve_with) takes the closure itself. Use this type for functions
+/// that take a [`Handler`], such as [`ClientBuilder::handler`](crate::ClientBuilder::handler).
 ///
 /// ```
 /// use antiphon::{Context, PerConnection, Router};

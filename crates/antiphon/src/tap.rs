@@ -14,7 +14,9 @@ use crate::error::CloseReason;
 
 /// Observes the messages of a server or a client. Every `Fn(&TappedMessage)` is a tap.
 ///
-/// It runs where the message is read or written, so it must not block. A panic ends the connection.
+/// It runs on the task that reads or writes the message, so it must not block. A panic ends the
+/// connection. On a client over HTTP or a [`RequestReply`](crate::transport::RequestReply), a panic unwinds
+/// into the await of the call.
 ///
 /// ```
 /// use antiphon::{Client, Context, Direction, Router, TappedMessage};
@@ -60,7 +62,7 @@ pub struct TappedMessage<'a> {
     pub bytes: &'a [u8],
     /// The connection, or the HTTP request, that carries it. [`Connection::id`] identifies it.
     pub connection: &'a Connection,
-    /// The time at which this side read or wrote it.
+    /// The time at which this side received or sent it.
     pub at: SystemTime,
 }
 

@@ -1,7 +1,4 @@
-//! A limit on the calls that run at once in the whole service.
-//!
-//! [`Limits::in_flight`](crate::Limits::in_flight) bounds one connection; this layer bounds all of them
-//! together. The queue of waiting calls is bounded too. Calls beyond it are rejected.
+//! A limit on the calls that run at once in the whole service: [`Concurrency`].
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,10 +17,14 @@ use crate::service::{CallService, LayerCall, ReadyCall};
 /// The default length of the queue.
 const QUEUE: usize = 1_024;
 
-/// Limits the calls that run at once. Clones share the limit.
+/// Limits the calls that run at once in the whole service. Clones share the limit.
 ///
-/// A handler keeps its permit while it waits for another call of its caller. Choose a limit that leaves
-/// permits for such calls, or add a [`Timeout`](super::Timeout).
+/// A call over the limit waits in a bounded queue. A call for which the queue has no room is rejected with
+/// -32009. [`Limits::in_flight`](crate::Limits::in_flight) limits one connection; this layer limits all of
+/// them together.
+///
+/// A handler keeps its permit while it calls its caller back. Calls that the caller makes meanwhile need
+/// permits too, so leave enough, or add a [`Timeout`](super::Timeout).
 ///
 /// ```
 /// use antiphon::layer::Concurrency;
@@ -40,13 +41,14 @@ pub struct Concurrency {
 }
 
 impl Concurrency {
-    /// Lets this many calls run at once (at least one), and 1,024 more wait.
+    /// Allows this many calls to run at once (at least one), and 1,024 more to wait.
     pub fn new(limit: usize) -> Self {
         let permits = Arc::new(Semaphore::new(limit.clamp(1, Semaphore::MAX_PERMITS)));
         Self { permits, queued: Arc::default(), queue: QUEUE }
     }
 
-    /// Lets this many calls wait. Calls beyond that are rejected with -32009.
+    /// Sets the number of calls that may wait. Calls beyond that are rejected with -32009. Clones that exist
+    /// keep their number.
     #[must_use]
     pub fn queue(mut self, calls: usize) -> Self {
         self.queue = calls;

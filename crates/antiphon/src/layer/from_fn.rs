@@ -17,7 +17,7 @@ use crate::service::{CallService, IncomingCall, LayerCall, OutgoingCall, ReadyCa
 /// and each entry of a batch.
 ///
 /// [`Next::run`] passes the call to the rest of the service. The outcome of the function is the response,
-/// also if it did not call `Next::run`. The outcome of a notification is not sent.
+/// even if it did not call `Next::run`. The outcome of a notification is not sent.
 ///
 /// ```
 /// use antiphon::{Client, Context, ErrorObject, Handler, Router, layer};

@@ -1,8 +1,4 @@
-//! A layer that turns a panic of a handler or an inner layer into an error.
-//!
-//! The dispatcher catches every panic that reaches it, so each call gets a response without this layer.
-//! With this layer, the metrics and spans around it see -32603, and the application can install a hook.
-//! The panic message goes to the log and to the hook, never to the peer.
+//! A layer that turns a panic of a handler or an inner layer into an error: [`CatchPanic`].
 
 use std::any::Any;
 use std::fmt;
@@ -20,7 +16,11 @@ use crate::catch_unwind::end_panic;
 use crate::log_excerpt::log_excerpt;
 use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Turns the panic of a call into the error -32603.
+/// Turns a panic of a handler or an inner layer into the error -32603.
+///
+/// The server catches every panic, so each call gets a response even without this layer. With it, the
+/// metrics and spans around it see -32603, and the application can install a hook. The panic message goes
+/// to the log and to the hook, never to the peer.
 ///
 /// ```
 /// use antiphon::layer::CatchPanic;

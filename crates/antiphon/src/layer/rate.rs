@@ -1,8 +1,6 @@
-//! A rate limit per caller.
+//! A rate limit per caller: [`RateLimit`].
 //!
-//! Each caller has a token bucket that refills with time, and one more for each method with its own
-//! quota. Each entry of a batch is charged like a single call. Memory is bounded: full buckets are
-//! removed, and callers beyond the limit share one bucket per quota.
+//! Invariant: memory is bounded by the number of buckets, whatever keys arrive.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -84,11 +82,20 @@ fn nanos(time: Duration) -> u64 {
 
 /// Rejects calls over a rate limit with -32014, with `{"retryAfterMs": ..}` as `data`.
 ///
+/// Each caller has a token bucket that refills with time, and one more for each method with its own quota.
+/// Each entry of a batch is charged like a single call. A notification over the limit is dropped. Full
+/// buckets are removed, and callers beyond [`callers`](Self::callers) share one bucket per quota. Clones
+/// share the buckets.
+///
+/// # Callers
 /// A caller is identified by its [`Identity`](super::Identity), so put [`Auth`](super::Auth) around this
 /// layer. A caller without an identity is identified by its IP address or, if it has none, by its
 /// connection. Only the first 64 bits of an IPv6 address count, because one host usually has all
-/// addresses of such a network. [`key`](Self::key) identifies callers in another way. Clones share the
-/// buckets.
+/// addresses of such a network.
+///
+/// Callers with none of these share one bucket: those of a [`Responder`](crate::Responder), of an
+/// [`HttpService`](crate::transport::http::HttpService) whose application does not set the remote address,
+/// and of HTTP over a Unix socket. [`key`](Self::key) identifies callers in another way.
 ///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
@@ -143,7 +150,7 @@ impl RateLimit {
         Self { quotas: Arc::new(quotas), buckets: Arc::new(Buckets::new(CALLERS)) }
     }
 
-    /// Gives this method a quota of its own. It is then not counted with the other methods.
+    /// Sets a separate quota for this method. Its calls are then not counted with the other methods.
     #[must_use]
     pub fn method(mut self, name: &str, quota: Quota) -> Self {
         Arc::make_mut(&mut self.quotas).methods.insert(name.into(), quota);
@@ -154,16 +161,21 @@ impl RateLimit {
     /// address and the connection.
     ///
     /// A key that a caller can choose freely, such as an unverified header, lets it use as many quotas as
-    /// it likes.
+    /// it likes. So take the key from a verified identity:
     ///
     /// ```
-    /// use antiphon::layer::{Quota, RateLimit};
-    /// use antiphon::{Handler, Router};
+    /// use antiphon::layer::{Auth, Quota, RateLimit};
+    /// use antiphon::{Handler, Identity, Router};
+    ///
+    /// struct Tenant(u64);
     ///
     /// # let router = Router::new();
-    /// let by_tenant = RateLimit::new(Quota::per_second(100))
-    ///     .key(|call| call.cx.connection().headers().get("x-tenant").cloned());
-    /// let service = router.layer(by_tenant);
+    /// let by_tenant = RateLimit::new(Quota::per_second(100)).key(|call| {
+    ///     let tenant = call.cx.identity().and_then(|identity| identity.get::<Tenant>());
+    ///     tenant.map(|tenant| tenant.0)
+    /// });
+    /// let auth = Auth::new().bearer("s3cret", Identity::new("ada").with(Tenant(7)));
+    /// let service = router.layer(by_tenant).layer(auth);
     /// # drop(service);
     /// ```
     #[must_use]
@@ -178,6 +190,8 @@ impl RateLimit {
 
     /// Sets the maximum number of buckets (default 65,536). A caller needs one bucket, and one more for
     /// each method with its own quota.
+    ///
+    /// This creates new buckets: clones that exist keep the old ones, and are counted separately.
     #[must_use]
     pub fn callers(mut self, callers: usize) -> Self {
         self.buckets = Arc::new(Buckets::new(callers));

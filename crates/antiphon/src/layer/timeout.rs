@@ -1,7 +1,4 @@
-//! A time limit for each call.
-//!
-//! The time starts when the call reaches this layer, so it includes time spent waiting in inner layers. A
-//! call that exceeds its limit is dropped, its cancellation token is cancelled, and the reply is -32012.
+//! A time limit for each call: [`Timeout`].
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -19,6 +16,10 @@ use crate::context::Context;
 use crate::service::{CallService, LayerCall, ReadyCall};
 
 /// Ends calls that exceed a time limit.
+///
+/// The time starts when the call reaches this layer, so it includes time spent waiting in inner layers. A
+/// call that exceeds its limit is dropped, its cancellation token is cancelled, and its response is -32012.
+/// On a client, the call fails with [`CallError::TimedOut`](crate::CallError::TimedOut).
 ///
 /// The limit is per call. [`Limits::request_timeout`](crate::Limits::request_timeout) is per message: one
 /// limit for a whole batch.

@@ -1,8 +1,4 @@
-//! A `tracing` span for each call, in its W3C trace.
-//!
-//! The parent span of an incoming call is in members of the message or, if these are absent, in HTTP
-//! headers. A single call over HTTP sends its own span in headers. All other outgoing calls send it in
-//! members of the message. A malformed trace context is ignored, and a new trace starts.
+//! A `tracing` span for each call, in its W3C trace: [`Trace`].
 
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
@@ -22,7 +18,11 @@ use crate::current_trace::{self, TraceScope, TracedFuture};
 use crate::log_excerpt::log_excerpt;
 use crate::service::{CallService, LayerCall, ReadyCall};
 
-/// Creates a span for each call, in the trace that the call belongs to.
+/// Creates a span for each call, in the W3C trace that the call belongs to.
+///
+/// The parent span of an incoming call is in members of the message or, if these are absent, in HTTP
+/// headers. A single call over HTTP sends its own span in headers. All other outgoing calls send it in
+/// members of the message. A malformed trace context is ignored, and a new trace starts.
 ///
 /// A handler reads its trace context with [`Context::trace`]. Calls that the handler makes continue the
 /// trace, through any client of this crate and through the peer that called. The span is named `rpc`,
@@ -30,7 +30,7 @@ use crate::service::{CallService, LayerCall, ReadyCall};
 /// `parent_id`, and `code` if the call fails. A task of [`Context::spawn`] continues the trace. A task of
 /// `tokio::spawn` does so only if its future is wrapped with [`carry`](super::carry).
 ///
-/// Around the calls of a client, this layer creates a span for each call, and a trace if there is none.
+/// On a client, it creates a span for each call, and starts a trace if there is none.
 ///
 /// ```
 /// use antiphon::layer::Trace;

@@ -26,13 +26,28 @@ use crate::transport::Transport;
 impl Server {
     /// Binds an [`Endpoint`], or the text of one. Port 0 picks a free port;
     /// [`endpoint`](Self::endpoint) returns it.
+    ///
+    /// A TCP or Unix listener queues connections from now on; they are served once
+    /// [`serve`](Self::serve) is awaited. The socket file of a Unix server that has died is replaced. A
+    /// socket that is in use, and a file that is not a socket, are errors. The server removes its socket
+    /// file when it ends.
+    ///
+    /// # Errors
+    /// Fails if the text is not an endpoint, if its feature is disabled, if servers cannot listen on it
+    /// (`exec:`), or if the system refuses the address. A missing certificate is an error of
+    /// [`serve`](Self::serve).
+    ///
+    /// # Panics
+    /// Panics outside a Tokio runtime with I/O enabled, for an endpoint with a socket.
     pub async fn bind(
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
     ) -> Result<Self, BindError> {
         Self::unbound().and(endpoint).await
     }
 
-    /// Binds one more endpoint for the same service.
+    /// Binds one more endpoint for the same service. Fails and panics like [`bind`](Self::bind).
+    ///
+    /// The error drops the server, and so closes the endpoints that were bound before.
     pub async fn and(
         mut self,
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
@@ -46,10 +61,14 @@ impl Server {
     /// Serves the connections of a listener that the application has bound, such as one that it
     /// inherited from a service manager.
     ///
-    /// The endpoint names the protocol: `http://`, `ws://`, `tcp+header://` and so on, with a path
-    /// where HTTP has one. Its address is not used. Every protocol runs on every listener, except
-    /// that TLS needs a TCP listener.
+    /// The endpoint names the protocol, such as `ws://` or `tcp+header://`, and for HTTP the path. Its
+    /// address is ignored. Any protocol works on any listener, but TLS needs a TCP listener.
     ///
+    /// # Errors
+    /// Fails if the text is not an endpoint, if its feature is disabled, if it is `exec:`, `stdio:` or
+    /// `memory:`, or if it has TLS and the listener is not a TCP listener.
+    ///
+    /// # Examples
     /// ```
     /// # use antiphon::{Client, Context, Router, Server};
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -69,7 +88,7 @@ impl Server {
         Self::unbound().and_listener(listener, endpoint)
     }
 
-    /// Adds a listener; see [`from_listener`](Self::from_listener).
+    /// Adds a listener, like [`from_listener`](Self::from_listener).
     pub fn and_listener(
         mut self,
         listener: impl Accept,
@@ -95,8 +114,13 @@ impl Server {
     /// Serves one duplex transport. The server ends when the transport ends, with an error if the
     /// transport has failed.
     ///
-    /// The facts hold the name of the transport, the remote address, and the extensions that handlers
-    /// see.
+    /// `connection` describes the transport: its name, the remote address, and the extensions that
+    /// handlers see.
+    ///
+    /// The end of its input means that the peer is gone, and cancels running calls: a peer that
+    /// only closes its sending half gets no more responses. [`Limits::stall_timeout`] is checked while
+    /// messages cannot be written, but not within an incoming message, because only the transport knows
+    /// where one begins.
     ///
     /// ```
     /// use antiphon::{Client, Connection, Context, Router, Server, transport::memory};
@@ -110,20 +134,41 @@ impl Server {
     /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
     /// # Ok(()) }
     /// ```
-    pub fn from_transport(transport: impl Transport, facts: Connection) -> Self {
+    pub fn from_transport(transport: impl Transport, connection: Connection) -> Self {
         let mut server = Self::unbound();
-        server.listeners.push((None, Listener::Single(connected(transport, facts))));
+        server.listeners.push((None, Listener::Single(connected(transport, connection))));
         server
     }
 
-    /// Serves transports that the application accepts, each as one connection, under the limits and
-    /// the shutdown of this server. The server ends when the stream and all its connections have
-    /// ended. A transport over the connection limit is dropped.
+    /// Serves transports that the application accepts, each as one connection like
+    /// [`from_transport`](Self::from_transport), under the limits and the shutdown of this server. The
+    /// server ends when the stream and all its connections have ended. A transport over
+    /// [`Limits::connections`] is dropped.
+    ///
+    /// ```
+    /// use antiphon::transport::memory::{self, MemoryTransport};
+    /// use antiphon::{Client, Connection, Context, Router, Server};
+    /// use tokio::sync::mpsc;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let (accepted, mut incoming) = mpsc::channel::<MemoryTransport>(16);
+    /// let transports = futures_util::stream::poll_fn(move |cx| {
+    ///     let next = incoming.poll_recv(cx);
+    ///     next.map(|next| next.map(|transport| (transport, Connection::new("pair"))))
+    /// });
+    /// tokio::spawn(Server::from_transports(transports).serve(router));
+    ///
+    /// let (ours, theirs) = memory::pair();
+    /// accepted.send(theirs).await?;
+    /// assert_eq!(Client::over(ours).call::<String>("ping", ()).await?, "pong");
+    /// # Ok(()) }
+    /// ```
     pub fn from_transports<T: Transport>(
         transports: impl Stream<Item = (T, Connection)> + Send + 'static,
     ) -> Self {
         let mut server = Self::unbound();
-        let transports = transports.map(|(transport, facts)| connected(transport, facts));
+        let transports = transports.map(|(transport, connection)| connected(transport, connection));
         server.listeners.push((None, Listener::Transports(Box::pin(transports))));
         server
     }
@@ -176,7 +221,7 @@ fn with_remedy(endpoint: &Endpoint, error: io::Error) -> io::Error {
             socket"
         }
         io::ErrorKind::AddrInUse => {
-            "choose another port, or 0 for a free one, or stop the other server"
+            "choose another port, or :0 for a free one, or stop the other server"
         }
         io::ErrorKind::AddrNotAvailable => {
             "no network interface has this address; 0.0.0.0 listens on all of them"
@@ -192,8 +237,8 @@ fn with_remedy(endpoint: &Endpoint, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{error}; {remedy}"))
 }
 
-fn connected(transport: impl Transport, facts: Connection) -> Connected {
-    Box::new(move |service| service.serve_single(Wire::new(transport, facts)))
+fn connected(transport: impl Transport, connection: Connection) -> Connected {
+    Box::new(move |service| service.serve_single(Wire::new(transport, connection)))
 }
 
 /// Binds an endpoint. Returns it with the port that the system has assigned.

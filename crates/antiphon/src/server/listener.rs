@@ -23,25 +23,67 @@ use crate::transport;
 ///
 /// Implement it to serve sockets that this library does not provide, such as those of a virtual machine
 /// or of a simulated network. See [`Server::from_listener`](crate::Server::from_listener).
+///
+/// ```
+/// use antiphon::transport::stream::FramedStream;
+/// use antiphon::{Accept, Client, Context, Framing, Limits, Router, Server};
+/// use std::io;
+/// use std::net::SocketAddr;
+/// use std::task::{Context as Poller, Poll, ready};
+/// use tokio::io::{DuplexStream, duplex};
+/// use tokio::sync::mpsc;
+///
+/// /// Accepts pipes within this process.
+/// struct Pipes(mpsc::Receiver<DuplexStream>);
+///
+/// impl Accept for Pipes {
+///     type Stream = DuplexStream;
+///
+///     fn poll_accept(
+///         &mut self,
+///         cx: &mut Poller<'_>,
+///     ) -> Poll<io::Result<(DuplexStream, Option<SocketAddr>)>> {
+///         match ready!(self.0.poll_recv(cx)) {
+///             Some(stream) => Poll::Ready(Ok((stream, None))),
+///             None => Poll::Pending,      // No further connection can arrive.
+///         }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (dial, pipes) = mpsc::channel(16);
+/// let server = Server::from_listener(Pipes(pipes), "tcp://pipes:0")?;
+/// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+/// tokio::spawn(server.serve(router));
+///
+/// let (ours, theirs) = duplex(64 * 1024);
+/// dial.send(theirs).await?;
+/// let max_frame = Limits::default().longest_frame();
+/// let client = Client::over(FramedStream::new(ours, Some(Framing::Line), max_frame));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(()) }
+/// ```
 pub trait Accept: Send + 'static {
     /// An accepted connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Accepts the next connection, with the address of its client if it has one.
+    /// Accepts the next connection, with the address of its client if it has one. Must not block.
     ///
-    /// After an error the server waits 50 ms and polls again.
+    /// After an error, the server logs it, waits 50 ms and polls again. A listener never ends: return
+    /// `Poll::Pending` if no further connection can arrive.
     fn poll_accept(
         &mut self,
         cx: &mut Poller<'_>,
     ) -> Poll<io::Result<(Self::Stream, Option<SocketAddr>)>>;
 
-    /// The address that the listener is bound to, if it has one. On a loopback address, HTTP rejects
-    /// requests whose `Host` header names another host.
+    /// Returns the address that the listener is bound to, if it has one. It replaces the address of the
+    /// endpoint. On a loopback address, HTTP rejects requests whose `Host` header names another host.
     fn local_addr(&self) -> Option<SocketAddr> {
         None
     }
 
-    /// The listener in the form that the server keeps. Only the listeners of this library override it.
+    /// Returns the listener in the form that the server keeps. Only the listeners of this library override
+    /// it.
     #[doc(hidden)]
     fn into_source(self) -> Source
     where

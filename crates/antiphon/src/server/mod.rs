@@ -78,20 +78,50 @@ impl Server {
         self
     }
 
-    /// Sets the number of threads: the runtime of the caller, and one single-threaded runtime with its own
-    /// accept loop per further thread.
+    /// Serves on this many threads. The first is the caller's runtime; each further thread has a
+    /// single-threaded runtime and an accept loop. The default is 1.
     ///
     /// A connection stays on its thread. This is faster than a multi-threaded runtime, which moves
-    /// connections between threads, but a handler that blocks its thread delays all connections of the
-    /// thread. Call it from a single-threaded runtime for the best result. `stdio:` and `memory:` stay on
-    /// the first thread.
+    /// connections between threads. Call [`serve`](Self::serve) from a single-threaded runtime for the best
+    /// result.
+    ///
+    /// A handler that blocks its thread delays everything on that thread: the calls of all its connections
+    /// and their timeouts, cancellations and pings, new connections that the thread has accepted, and the
+    /// shutdown. Other threads go on. Use [`Router::blocking`](crate::Router::blocking) or
+    /// `spawn_blocking` for such work.
+    ///
+    /// Further threads accept from TCP and Unix listeners, and only on Unix. `stdio:`, `memory:`, transports
+    /// and listeners that the application implements stay on the first thread.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
     /// Runs a closure for each new connection or HTTP request before it is served. The closure can attach
-    /// extensions, which handlers find in [`Context::extensions`](crate::Context::extensions).
+    /// extensions, which handlers find in [`Context::extensions`](crate::Context::extensions). A second
+    /// call replaces the closure.
+    ///
+    /// It runs on the thread of the connection, so it must not block. If it panics, the connection is
+    /// closed, or the HTTP request gets status 500.
+    ///
+    /// ```
+    /// # use antiphon::{Client, Context, Router, Server};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// #[derive(Clone)]
+    /// struct Region(&'static str);
+    ///
+    /// let server = Server::bind("tcp://127.0.0.1:0").await?.on_connect(|connection| {
+    ///     let is_local = connection.remote.is_some_and(|address| address.ip().is_loopback());
+    ///     connection.extensions.insert(Region(if is_local { "local" } else { "remote" }));
+    /// });
+    /// let endpoint = server.endpoint().clone();
+    /// tokio::spawn(server.serve(Router::new().method("region", |(): (), cx: Context| async move {
+    ///     Ok(cx.extensions().get::<Region>().map(|region| region.0))
+    /// })));
+    /// let client = Client::connect(endpoint).await?;
+    /// assert_eq!(client.call::<String>("region", ()).await?, "local");
+    /// # Ok(()) }
+    /// ```
     pub fn on_connect(
         mut self,
         complete: impl Fn(&mut Connection) + Send + Sync + 'static,
@@ -100,7 +130,8 @@ impl Server {
         self
     }
 
-    /// Passes every message of every connection and HTTP request to a [`Tap`].
+    /// Passes every message of every connection and HTTP request to a [`Tap`]. A second call replaces the
+    /// tap.
     pub fn tap(mut self, tap: impl Tap) -> Self {
         self.tap = Taps::new(tap);
         self
@@ -121,8 +152,8 @@ impl Server {
         self
     }
 
-    /// The endpoint of the server, with the port that the system has assigned. The first one, if it has
-    /// several.
+    /// Returns the endpoint of the server, with the port that the system has assigned. If it has several,
+    /// returns the first.
     ///
     /// ```
     /// # use antiphon::{Client, Context, Router, Server};
@@ -137,27 +168,42 @@ impl Server {
     /// ```
     ///
     /// # Panics
-    /// Panics if the server has transports only ([`from_transport`](Self::from_transport)), which have
-    /// no endpoint. [`endpoints`](Self::endpoints) is empty then.
+    /// Panics if the server has only transports ([`from_transport`](Self::from_transport)), which have
+    /// no endpoint. [`endpoints`](Self::endpoints) is then empty.
     #[track_caller]
     pub fn endpoint(&self) -> &Endpoint {
         let first = self.listeners.iter().find_map(|(endpoint, _)| endpoint.as_ref());
         first.expect("a server of transports has no endpoint; bind one, or use `endpoints`")
     }
 
-    /// The endpoints of the server, with the ports that the system has assigned.
+    /// Returns the endpoints of the server, with the ports that the system has assigned.
     pub fn endpoints(&self) -> Vec<&Endpoint> {
         self.listeners.iter().filter_map(|(endpoint, _)| endpoint.as_ref()).collect()
     }
 
     /// Serves until every endpoint has ended. `stdio:` and the transports of the application end by
     /// themselves; other endpoints never do.
+    ///
+    /// # Errors
+    /// Fails at once if an endpoint with TLS has no certificate, or if a thread cannot start. Fails at the
+    /// end if an endpoint has failed, for example because stdout could not be written. With several
+    /// endpoints, such an error is logged when it occurs, and returned when the others have ended.
+    ///
+    /// # Panics
+    /// Panics outside a Tokio runtime with I/O and time enabled.
+    ///
+    /// # Cancel safety
+    /// Dropping the future stops the server without a shutdown: it closes all connections at once and
+    /// cancels their calls. Use [`serve_until`](Self::serve_until) to let them finish.
     pub async fn serve(self, handler: impl Handler) -> io::Result<()> {
         self.serve_until(handler, std::future::pending()).await
     }
 
     /// Serves each connection with a handler of its own. The closure runs before the first message
-    /// is read, so the server can send first; see [`PerConnection`].
+    /// is read, so the server can send first; see [`PerConnection`]. It must not block. If it panics, the
+    /// connection is closed.
+    ///
+    /// Errors, panics and cancel safety are those of [`serve`](Self::serve).
     ///
     /// ```
     /// use antiphon::{Client, Context, Router, Server};
@@ -185,8 +231,31 @@ impl Server {
         self.serve(PerConnection::new(make)).await
     }
 
-    /// Serves until `stop` is ready. Then it stops accepting, waits for running calls up to the shutdown
-    /// timeout, and cancels the rest.
+    /// Serves until `stop` is ready. Then it stops accepting, refuses new requests, waits for running calls
+    /// up to [`Limits::shutdown_timeout`], and cancels the rest, which get an error.
+    ///
+    /// Panics and cancel safety are those of [`serve`](Self::serve).
+    ///
+    /// # Errors
+    /// Like [`serve`](Self::serve). Returns `Ok` once `stop` was ready, even if an endpoint had failed
+    /// before; that error was logged.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Router, Server};
+    /// use tokio::sync::oneshot;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let server = Server::bind("tcp://127.0.0.1:0").await?;
+    /// let client = server.endpoint().clone();
+    /// let (stop, stopped) = oneshot::channel::<()>();
+    /// let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    /// let client = Client::connect(client).await?;
+    /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+    /// drop(stop);
+    /// serving.await??;
+    /// # Ok(()) }
+    /// ```
     pub async fn serve_until(
         self,
         handler: impl Handler,

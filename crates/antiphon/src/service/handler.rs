@@ -13,8 +13,8 @@ use crate::context::Context;
 /// Serves calls and notifications. [`Router`](crate::Router) implements it. Implement it yourself to see
 /// every message before routing.
 ///
-/// Handlers start in the order of arrival. A handler runs in place until it first waits, and only then
-/// becomes a task of its own. So it must not block: use `spawn_blocking` for long computations.
+/// Handlers start in order of arrival. A handler runs on the connection's task until its first pending
+/// await, then as its own task. So it must not block: use `spawn_blocking` for long computations.
 ///
 /// ```
 /// use antiphon::{BoxFuture, Client, Context, ErrorObject, Handler, Invocation, Outcome, RawJson};
@@ -48,7 +48,12 @@ pub trait Handler: Send + Sync + 'static {
     /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;
 
-    /// Serves a notification. The next message waits until the future completes.
+    /// Serves a notification. A panic is logged.
+    ///
+    /// Messages after it on the same connection wait until the future completes. One exception: while the
+    /// future awaits a response of the peer, later requests start, unless
+    /// [`Dialect::strict_order`](crate::Dialect::strict_order) is set. Over HTTP, each message is served
+    /// independently.
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()>;
 
     /// Creates the handler of one connection, before its first message is read. `None`, the default,

@@ -53,8 +53,13 @@ use crate::tap::{Direction, Taps};
 pub trait RequestReply: Send + Sync + 'static {
     /// Sends a message and returns the reply; `None` if no reply is expected or none has arrived.
     ///
-    /// Fails with [`CallError::Closed`] if the message was certainly not sent, with
-    /// [`CallError::Interrupted`] if it may have been, or else with [`CallError::Transport`].
+    /// # Errors
+    /// Fail with [`CallError::Closed`] if the message was certainly not sent, with
+    /// [`CallError::Interrupted`] if it may have been, and otherwise with [`CallError::Transport`].
+    ///
+    /// # Cancel safety
+    /// The caller may drop the future at any await. An abandoned exchange must not affect others: its late
+    /// reply must not become the reply of the next one.
     fn exchange(&self, message: RequestMessage) -> BoxFuture<'_, Result<Option<Bytes>, CallError>>;
 
     /// The name of the transport in error messages.

@@ -1,13 +1,6 @@
-//! Authentication of callers.
+//! Authentication of callers: [`Auth`].
 //!
-//! A call without valid credentials is rejected with -32013 and never reaches a handler, on any transport.
-//! A notification without them is dropped. The credentials are in the `Authorization` header of the HTTP
-//! request, or of the request that opened the WebSocket. On a transport without headers, the application
-//! attaches an [`Identity`] to the connection ([`Server::on_connect`](crate::Server::on_connect)), or the
-//! client logs in with a method. If every call of an HTTP request is rejected, the status is 401.
-//!
-//! Each [`Auth`] accepts only the identities that it verified itself or that the application attached. It
-//! ignores an identity that another `Auth` accepted.
+//! Invariant: a call without valid credentials never reaches a handler, on any transport.
 
 mod auth_call;
 mod credentials;
@@ -26,6 +19,17 @@ use crate::BoxFuture;
 use crate::identity::Identity;
 
 /// Requires valid credentials, and adds the [`Identity`] of the caller to each call.
+///
+/// A call without valid credentials is rejected with -32013. A notification without them is dropped. If
+/// every call of an HTTP request is rejected, the status is 401.
+///
+/// The credentials are in the `Authorization` header of the HTTP request, or of the request that opened the
+/// WebSocket. On a transport without headers, the application attaches an [`Identity`] to the connection
+/// ([`Server::on_connect`](crate::Server::on_connect)), or the client calls the
+/// [`login`](Self::login) method.
+///
+/// Each `Auth` accepts only the identities that it verified itself or that the application attached. It
+/// ignores an identity that another `Auth` accepted.
 ///
 /// ```
 /// use antiphon::layer::Auth;
@@ -69,7 +73,8 @@ static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
 type Verifier = Arc<dyn Fn(Credentials) -> BoxFuture<'static, Option<Identity>> + Send + Sync>;
 
 impl Auth {
-    /// Rejects every call until credentials are added.
+    /// Rejects every call until credentials are added, except calls of a connection to which the
+    /// application has attached an [`Identity`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -100,7 +105,8 @@ impl Auth {
         rules
     }
 
-    /// Verifies unknown credentials with this function.
+    /// Calls this function for credentials that [`bearer`](Self::bearer) and [`basic`](Self::basic) do not
+    /// list. A second call replaces the function.
     ///
     /// The credentials of a header are verified once per connection or HTTP request, whether they are
     /// accepted or not. A client that was rejected can log in or connect again. Each login is verified.
@@ -126,8 +132,8 @@ impl Auth {
         self
     }
 
-    /// Serves a login method with this name. Its params are `["token"]`, `{"token": ..}` or `{"user": ..,
-    /// "password": ..}`.
+    /// Adds a login method with this name. Its params are `["token"]`, `{"token": ..}` or `{"user": ..,
+    /// "password": ..}`. A second call replaces the name.
     ///
     /// It returns the name of the identity, which then applies to the whole connection. Over HTTP it
     /// fails, because each message is a separate HTTP request.

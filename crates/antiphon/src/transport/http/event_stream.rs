@@ -69,7 +69,7 @@ pub enum EventError {
     /// The client is gone, or the stream has ended.
     #[error("the event stream is closed: the client disconnected, or a sender has finished it")]
     Closed,
-    /// The client did not read for the stall timeout. The stream is aborted.
+    /// The client did not read within the stall timeout. The stream is aborted.
     #[error(
         "the client did not read the event stream within the stall timeout; \
         raise `Limits::stall_timeout` if clients may pause for longer"
@@ -83,14 +83,16 @@ pub enum EventError {
 }
 
 impl EventStream {
-    /// A stream whose queue holds up to `capacity` events, at least one. It holds up to 1 MiB, or one
-    /// larger event: the default of [`Limits::write_queue_bytes`].
+    /// Creates a stream whose queue holds at most `capacity` events (at least one) and 1 MiB. A larger event
+    /// is accepted when the queue is empty.
+    ///
+    /// The stream is aborted if the client reads nothing for 30 seconds while a sender waits.
     pub fn channel(capacity: usize) -> (EventSender, Self) {
         Self::with_stall_timeout(capacity, STALL_TIMEOUT)
     }
 
-    /// Like [`channel`](Self::channel). The stream is aborted when the client does not read for
-    /// `stall_timeout` while the queue is full.
+    /// Like [`channel`](Self::channel). The stream is aborted if the client reads nothing for `stall_timeout`
+    /// while a sender waits.
     pub fn with_stall_timeout(capacity: usize, stall_timeout: Duration) -> (EventSender, Self) {
         Self::with_limits(capacity, &Limits { stall_timeout, ..Limits::default() })
     }
@@ -118,7 +120,7 @@ impl EventStream {
         self
     }
 
-    /// A response with status 200 that carries the stream.
+    /// Creates a response with status 200 whose body is the stream.
     pub fn into_response(self) -> Response<HttpBody> {
         let mut response = Response::new(HttpBody::from(self));
         let headers = response.headers_mut();
@@ -176,7 +178,7 @@ impl EventStream {
         let next = Instant::now().checked_add(self.keep_alive);
         match (&mut self.timer, next) {
             (Some(timer), Some(next)) => timer.as_mut().reset(next),
-            // A period that no clock can hold: the next poll starts again, and never fires.
+            // The period overflows the clock: the next poll creates a timer that never fires.
             (timer, _) => *timer = None,
         }
     }
@@ -225,8 +227,16 @@ impl Drop for EventStream {
 }
 
 impl EventSender {
-    /// Sends an event. Waits while the queue is full. The stream is aborted when the client reads nothing
-    /// for the stall timeout.
+    /// Sends an event. Waits while the queue is full.
+    ///
+    /// # Errors
+    /// Fails with [`EventError::Closed`] if the client is gone or the stream has ended, and with
+    /// [`EventError::Stalled`] if the client reads nothing for the stall timeout while this waits. Then the
+    /// stream is aborted.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the event was not sent. The sender loses its place in the queue of
+    /// waiting senders.
     pub async fn send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
         let event = event.encode();
         self.reserve(event.len()).await?.send(event)
@@ -251,7 +261,11 @@ impl EventSender {
         }
     }
 
-    /// Sends an event if the queue has room.
+    /// Sends an event if the queue has room. Does not wait.
+    ///
+    /// # Errors
+    /// Fails with [`EventError::Full`] if the queue is full, and with [`EventError::Closed`] if the client is
+    /// gone or the stream has ended.
     pub fn try_send(&self, event: &ServerSentEvent) -> Result<(), EventError> {
         let event = event.encode();
         match self.queue.try_acquire(event.len()) {
@@ -276,12 +290,12 @@ impl EventSender {
         });
     }
 
-    /// Waits until the client is gone.
+    /// Waits until the client is gone or the stream is aborted. Cancel safe.
     pub async fn closed(&self) {
         self.queue.closed.cancelled().await;
     }
 
-    /// Whether the client is gone.
+    /// Returns whether the client is gone or the stream is aborted.
     pub fn is_closed(&self) -> bool {
         self.queue.closed.is_cancelled()
     }

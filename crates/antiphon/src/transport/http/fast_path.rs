@@ -48,7 +48,7 @@ pub(super) struct FastPath<S> {
     scratch: ReplyBuffer,
     /// The head at the front of the buffer, once it is complete.
     head: Option<RequestLength>,
-    /// The expected length of the next request, where the last one was large.
+    /// The expected length of the next request, if the last one was large.
     expected: usize,
     /// A request whose body has not arrived.
     awaited: Option<ActiveRequest>,
@@ -317,7 +317,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FastPath<S> {
     }
 }
 
-/// Shows a reply to the tap as one message, also where its result is a separate tail.
+/// Shows a reply to the tap as one message, even if its result is a separate tail.
 #[cold]
 fn tap_whole_reply(tap: &Taps, reply: Option<&Bytes>, tail: Option<&ReplyTail>, origin: &Origin) {
     match tail {

@@ -12,6 +12,28 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 
 /// A message or a batch, before any handler has run.
+///
+/// ```
+/// use antiphon::Connection;
+/// use antiphon::http::{Response, StatusCode};
+/// use antiphon::transport::http::{HttpBody, HttpMessage, HttpPolicy, MessageDecision};
+///
+/// /// Rejects batches, and calls of `debug.*` from other hosts.
+/// struct Restricted;
+///
+/// impl HttpPolicy for Restricted {
+///     fn on_message(&self, request: &mut Connection, message: &HttpMessage) -> MessageDecision {
+///         let is_local = request.remote.is_some_and(|address| address.ip().is_loopback());
+///         let is_debug = message.method().is_some_and(|method| method.starts_with("debug."));
+///         if message.is_batch() || is_debug && !is_local {
+///             let mut response = Response::new(HttpBody::from("not allowed here"));
+///             *response.status_mut() = StatusCode::FORBIDDEN;
+///             return MessageDecision::Respond(response);
+///         }
+///         MessageDecision::Dispatch
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 pub struct HttpMessage {
     body: Bytes,
@@ -24,11 +46,11 @@ pub struct HttpMessage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MessageEntry {
-    /// The version by the members `jsonrpc` and `version`.
+    /// The version that the members `jsonrpc` and `version` state.
     pub version: MessageVersion,
     /// The method, if it is a String. A response has none.
     pub method: Option<String>,
-    /// Whether there is a member `id`, null included.
+    /// Whether there is a member `id`, even if it is null.
     pub has_id: bool,
 }
 
@@ -51,25 +73,27 @@ impl HttpMessage {
         Self { body, batch_entries, entries: OnceLock::new() }
     }
 
-    /// The body as it arrived.
+    /// Returns the body as it arrived.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Whether the message is a batch.
+    /// Returns whether the message is a batch.
     pub fn is_batch(&self) -> bool {
         is_array(&self.body)
     }
 
-    /// The entries of a batch, or the one message. Empty where the body is not JSON, or where the batch
-    /// is longer than [`Limits::batch_entries`](crate::Limits::batch_entries). An entry that is not an
-    /// Object is an entry without members.
+    /// Returns the entries of a batch, or the one message. Decoded by the first call. An entry that is not
+    /// an Object is an entry without members.
+    ///
+    /// Empty if the body is not JSON, if it is not a batch and not an Object, or if the batch is longer than
+    /// [`Limits::batch_entries`](crate::Limits::batch_entries).
     pub fn entries(&self) -> &[MessageEntry] {
         let read = || read_objects(&self.body, MEMBERS, self.batch_entries, MessageEntry::new);
         self.entries.get_or_init(read)
     }
 
-    /// The method of a message that is not a batch.
+    /// Returns the method of a message that is not a batch.
     pub fn method(&self) -> Option<&str> {
         if self.is_batch() {
             return None;
@@ -110,9 +134,8 @@ pub(super) fn error_codes(reply: &[u8]) -> Vec<Option<i64>> {
     read_objects(reply, ["error"], usize::MAX, code)
 }
 
-/// Reads the Objects of an Array, or the one Object. Returns nothing where the text is not JSON, or
-/// where the Array has more than `limit` values. A value of the Array that is not an Object has no
-/// members.
+/// Reads the Objects of an Array, or the one Object. Returns nothing if the text is not JSON, or if the
+/// Array has more than `limit` values. A value of the Array that is not an Object has no members.
 fn read_objects<T, const N: usize>(
     text: &[u8],
     names: [&str; N],

@@ -30,7 +30,7 @@ use crate::engine::Settings;
 use crate::io::stall::{StallClock, StallWhile, check_interval};
 use crate::io::{Meter, Metered, WakeGated, linger};
 
-/// The longest pause between two requests where no idle timeout is set.
+/// The longest pause between two requests if no idle timeout is set.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
 /// The longest timeout that hyper gets. It adds the timeout to the time of day, which must not

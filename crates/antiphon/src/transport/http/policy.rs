@@ -17,7 +17,7 @@ use super::response;
 use super::server_sent_event::ServerSentEvent;
 use crate::connection::Connection;
 
-/// Decides how HTTP requests are answered: status, headers, and a body or a stream of events.
+/// Decides the response to each HTTP request: status, headers, and a body or a stream of events.
 ///
 /// Each method has a default, which is plain JSON-RPC over HTTP. The order for one request is
 /// [`on_head`](Self::on_head), [`on_message`](Self::on_message), the handlers, and
@@ -29,8 +29,8 @@ use crate::connection::Connection;
 /// extensions. An extension that a policy inserts is visible to handlers through
 /// [`Context::extensions`](crate::Context::extensions).
 ///
-/// A server with a policy leaves every request to hyper instead of the fast path. A policy that panics
-/// fails its request with status 500.
+/// The methods run on the task of the connection, so they must not block. A policy that panics fails its
+/// request with status 500. With a policy, hyper serves every request, which is slower than the fast path.
 ///
 /// ```
 /// use antiphon::http::{Response, StatusCode};
@@ -57,7 +57,8 @@ use crate::connection::Connection;
 /// }
 /// ```
 pub trait HttpPolicy: Send + Sync + 'static {
-    /// Decides on a request by its head, before the body is read.
+    /// Decides on a request by its head, before the body is read and before
+    /// [`Server::on_connect`](crate::Server::on_connect) runs.
     fn on_head(&self, request: &mut Connection) -> HeadDecision {
         let _ = request;
         HeadDecision::Continue
@@ -69,8 +70,8 @@ pub trait HttpPolicy: Send + Sync + 'static {
         MessageDecision::Dispatch
     }
 
-    /// The response to a message whose handlers are done. Not called once the response is a stream of
-    /// events: then the reply is the last event.
+    /// Creates the HTTP response after the handlers have finished. Not called once an event stream has
+    /// started: the JSON-RPC response is then its last event.
     fn respond(
         &self,
         request: &Connection,
@@ -81,7 +82,8 @@ pub trait HttpPolicy: Send + Sync + 'static {
         outcome.into_response()
     }
 
-    /// The response to a request that is refused before any handler runs, or at shutdown.
+    /// Creates the HTTP response to a request that is refused: before any handler runs, at a shutdown, or
+    /// because a layer or the fallback failed.
     fn refuse(&self, request: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
         let _ = request;
         refusal.into_response()
@@ -89,6 +91,26 @@ pub trait HttpPolicy: Send + Sync + 'static {
 }
 
 /// The decision of a policy on the head of a request.
+///
+/// ```
+/// use antiphon::Connection;
+/// use antiphon::http::{Response, StatusCode};
+/// use antiphon::transport::http::{HeadDecision, HttpBody, HttpPolicy};
+///
+/// /// Requires an API key, before a body is read.
+/// struct RequiresKey(&'static str);
+///
+/// impl HttpPolicy for RequiresKey {
+///     fn on_head(&self, request: &mut Connection) -> HeadDecision {
+///         if request.headers().get("x-api-key").is_some_and(|key| key == self.0) {
+///             return HeadDecision::Continue;
+///         }
+///         let mut response = Response::new(HttpBody::from("send the header x-api-key"));
+///         *response.status_mut() = StatusCode::UNAUTHORIZED;
+///         HeadDecision::Respond(response)
+///     }
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HeadDecision {
@@ -101,10 +123,57 @@ pub enum HeadDecision {
 }
 
 /// The decision of a policy on a message.
+///
+/// A policy that responds with an event stream to clients that accept one:
+///
+/// ```
+/// use antiphon::http::{Request, header::ACCEPT};
+/// use antiphon::transport::http::{
+///     EventStreamOptions, HttpMessage, HttpPolicy, HttpService, MessageDecision,
+/// };
+/// use antiphon::{Connection, Context, Router};
+/// use http_body_util::{BodyExt, Full};
+/// use tower::ServiceExt;
+///
+/// struct Streams;
+///
+/// impl HttpPolicy for Streams {
+///     fn on_message(&self, request: &mut Connection, _: &HttpMessage) -> MessageDecision {
+///         let accepted = request.headers().get(ACCEPT);
+///         if accepted.is_some_and(|value| value == "text/event-stream") {
+///             MessageDecision::Stream(EventStreamOptions::new())
+///         } else {
+///             MessageDecision::Dispatch
+///         }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+/// let router = Router::new().method("work", |(): (), cx: Context| async move {
+///     cx.notify("status", ["half done"]).await?;
+///     Ok("done")
+/// });
+/// let request = Request::post("/")
+///     .header("content-type", "application/json")
+///     .header(ACCEPT, "text/event-stream")
+///     .body(Full::from(r#"{"jsonrpc":"2.0","method":"work","id":1}"#))?;
+/// let response = HttpService::new(router).policy(Streams).oneshot(request).await?;
+/// let body = response.into_body().collect().await?.to_bytes();
+/// assert_eq!(
+///     body,
+///     concat!(
+///         ": open\n\n",
+///         "data: {\"jsonrpc\":\"2.0\",\"method\":\"status\",\"params\":[\"half done\"]}\n\n",
+///         "data: {\"jsonrpc\":\"2.0\",\"result\":\"done\",\"id\":1}\n\n",
+///     )
+/// );
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MessageDecision {
-    /// Runs the handlers. They cannot notify the caller.
+    /// Runs the handlers. They cannot notify the caller:
+    /// [`CallError::CannotCallBack`](crate::CallError::CannotCallBack).
     Dispatch,
     /// Runs the handlers. They can notify the caller, which makes the response a stream of events. The
     /// extensions of the request hold the [`EventSender`](super::EventSender) of that stream, for
@@ -114,10 +183,10 @@ pub enum MessageDecision {
     Respond(Response<HttpBody>),
 }
 
-/// How a response becomes a stream of events.
+/// The options of a response that is a stream of events.
 ///
-/// The response is a stream from the first notification on. Without any notification, it is the one
-/// of [`HttpPolicy::respond`].
+/// The stream starts with the first notification. Without one, [`HttpPolicy::respond`] creates the
+/// response.
 ///
 /// ```
 /// use antiphon::transport::http::EventStreamOptions;
@@ -149,40 +218,43 @@ impl Default for EventStreamOptions {
 }
 
 impl EventStreamOptions {
-    /// A stream that holds up to 16 events, starts with the first notification, and whose handlers are
-    /// cancelled when the client disconnects.
+    /// Creates options for a stream that queues up to 16 events, starts with the first notification, and
+    /// whose handlers are cancelled when the client disconnects.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets how many events wait until the client reads. A handler that notifies waits beyond that, and
-    /// beyond [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes).
+    /// Sets the queue size in events (at least one). While the queue is full,
+    /// [`Context::notify`](crate::Context::notify) waits. The queue is also full at
+    /// [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes).
     #[must_use]
     pub fn capacity(mut self, events: usize) -> Self {
         self.capacity = events;
         self
     }
 
-    /// Sends a comment after this much idle time. The default is 15 seconds.
+    /// Sends a comment after this much idle time (at least 100 ms). The default is 15 seconds.
     #[must_use]
     pub fn keep_alive(mut self, period: Duration) -> Self {
         self.keep_alive = Some(period);
         self
     }
 
-    /// Starts the stream at once, even if no handler notifies. The response keeps the connection alive
-    /// through proxies while a handler runs.
+    /// Starts the stream at once, even if no handler notifies. Its keep-alive comments stop proxies from
+    /// closing the connection while a handler runs.
     #[must_use]
     pub fn immediately(mut self) -> Self {
         self.is_immediate = true;
         self
     }
 
-    /// Sets whether handlers are cancelled when the client disconnects. Otherwise they run to their
-    /// end, and each message still passes [`event`](Self::event). A notification then succeeds even if
-    /// the client is gone; [`EventSender::is_closed`](super::EventSender::is_closed) reports that. Limit their number with a
-    /// [`Concurrency`](crate::layer::Concurrency) layer: the limit of connections does not hold for
-    /// clients that are gone.
+    /// Sets whether handlers are cancelled when the client disconnects. The default is true.
+    ///
+    /// If false, handlers run to their end after a disconnect; their messages still pass
+    /// [`event`](Self::event), and [`Context::notify`](crate::Context::notify) returns `Ok`.
+    /// [`EventSender::is_closed`](super::EventSender::is_closed) tells whether the client is gone. Limit the
+    /// number of such handlers with a [`Concurrency`](crate::layer::Concurrency) layer, because they do
+    /// not count against [`Limits::connections`](crate::Limits::connections).
     #[must_use]
     pub fn cancel_on_disconnect(mut self, cancel: bool) -> Self {
         self.cancel_on_disconnect = cancel;
@@ -196,8 +268,8 @@ impl EventStreamOptions {
         self
     }
 
-    /// Sets how a message becomes an event, for example with an id that allows a client to resume. It
-    /// is called for each message in the order of the stream.
+    /// Sets the function that creates the event of a message, for example with an id that allows a client
+    /// to resume. It is called for each message in the order of the stream. It must not block.
     #[must_use]
     pub fn event(
         mut self,
@@ -218,7 +290,7 @@ impl fmt::Debug for EventStreamOptions {
     }
 }
 
-/// The outcome of a message whose handlers are done.
+/// The outcome of a message after its handlers have finished.
 #[derive(Debug)]
 pub struct HttpOutcome {
     reply: Option<Bytes>,
@@ -230,28 +302,30 @@ impl HttpOutcome {
         Self { reply, challenge }
     }
 
-    /// The encoded response, or the Array of them; `None` for notifications only.
+    /// Returns the encoded JSON-RPC response, or the Array of a batch; `None` if the message had only
+    /// notifications.
     pub fn reply(&self) -> Option<&Bytes> {
         self.reply.as_ref()
     }
 
-    /// Takes the encoded response.
+    /// Takes the encoded JSON-RPC response, like [`reply`](Self::reply).
     pub fn into_reply(self) -> Option<Bytes> {
         self.reply
     }
 
-    /// The error code of each response, in order; `None` for a result. Decoded on each call.
+    /// Returns the error code of each response, in order; `None` for a result. Decodes the reply on each
+    /// call.
     pub fn error_codes(&self) -> Vec<Option<i64>> {
         self.reply.as_ref().map_or_else(Vec::new, |reply| error_codes(reply))
     }
 
-    /// The value of `www-authenticate`, where every call was rejected for lack of credentials.
+    /// Returns the value for `www-authenticate`, if every call was rejected for lack of credentials.
     pub fn challenge(&self) -> Option<&'static str> {
         self.challenge
     }
 
-    /// The default response: 200 with the reply, 204 without one, and 401 where every call was rejected
-    /// for lack of credentials.
+    /// Creates the default response: status 200 with the reply, 204 without one, and 401 if every call was
+    /// rejected for lack of credentials.
     pub fn into_response(self) -> Response<HttpBody> {
         response::reply(self.reply, self.challenge)
     }

@@ -242,7 +242,7 @@ impl RequestExchange {
 pub(super) struct FailedResponse(Option<(GuardedPolicy, Connection)>);
 
 impl FailedResponse {
-    /// Keeps the head of a request where a policy needs it.
+    /// Keeps the head of a request if a policy needs it.
     pub(super) fn new<B>(exchange: &RequestExchange, request: &Request<B>) -> Self {
         Self(
             GuardedPolicy::of(&exchange.state)

@@ -1,4 +1,4 @@
-//! The facts of an HTTP connection that every request on it shares.
+//! The properties of an HTTP connection that all its requests share.
 
 use std::net::SocketAddr;
 #[cfg(feature = "tls")]
@@ -15,7 +15,7 @@ use crate::io::tls::PeerCertificates;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remote {
     source: RequestSource,
-    /// The certificates of the client, where there is TLS. One word, since each request carries it.
+    /// The certificates of the client, if the connection has TLS. One word, since each request carries it.
     #[cfg(feature = "tls")]
     tls: Option<Arc<Option<PeerCertificates>>>,
 }
@@ -31,7 +31,7 @@ enum RequestSource {
 }
 
 impl Remote {
-    /// The peer of a connection, by its facts.
+    /// Creates the client of a connection from its properties.
     pub(crate) fn from_facts(facts: &Connection) -> Self {
         Self {
             source: RequestSource::Listener(facts.remote),
@@ -45,7 +45,7 @@ impl Remote {
         matches!(self.source, RequestSource::Listener(_))
     }
 
-    /// The facts of a request.
+    /// Returns the properties of a request.
     #[inline]
     pub(super) fn connection(
         &self,
@@ -58,7 +58,7 @@ impl Remote {
             RequestSource::Listener(remote) => remote,
         };
         let (id, session) = (ConnectionId::default(), OnceLock::new());
-        #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "TLS adds its facts"))]
+        #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "TLS adds its properties"))]
         let mut connection = Connection { transport: plain, remote, extensions, head, id, session };
         #[cfg(feature = "tls")]
         if let Some(shown) = &self.tls {
@@ -68,7 +68,7 @@ impl Remote {
     }
 }
 
-/// The address that axum adds to a request, where the application asks for it.
+/// The address that axum adds to a request if the application asks for it.
 #[cfg(feature = "axum")]
 fn remote_of_axum(extensions: &Extensions) -> Option<SocketAddr> {
     let axum::extract::ConnectInfo(remote) = extensions.get()?;
@@ -80,7 +80,7 @@ fn remote_of_axum(_: &Extensions) -> Option<SocketAddr> {
     None
 }
 
-/// Adds the facts of TLS. Apart, so that `connection` is inlined and the facts are built in place.
+/// Adds the properties of TLS. Separate, so that `connection` is inlined and its result built in place.
 #[cfg(feature = "tls")]
 #[inline(never)]
 fn secure(connection: &mut Connection, transport: &'static str, shown: Option<&PeerCertificates>) {

@@ -266,7 +266,7 @@ impl RequestExchange {
         }
     }
 
-    /// The facts of a request, by its head.
+    /// Returns the properties of a request with this head.
     #[inline]
     pub(super) fn connection(&self, head: Parts) -> Connection {
         let Parts { method, uri, headers, extensions, .. } = head;

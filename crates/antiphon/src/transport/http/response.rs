@@ -1,9 +1,9 @@
 //! The default HTTP response to a message.
 //!
 //! The status is 200 for every JSON-RPC response, errors included, since the exchange succeeded. It is
-//! 204 where there is no response. Other statuses mean that no JSON-RPC took place, with one
-//! exception: it is 401 where every call was rejected for lack of credentials, because HTTP clients
-//! know how to react to that.
+//! 204 if there is no response. Other statuses mean that no JSON-RPC took place, with one exception: it
+//! is 401 if every call was rejected for lack of credentials, because HTTP clients know how to react to
+//! that.
 
 use antiphon_core::Payload;
 use bytes::Bytes;
@@ -32,7 +32,7 @@ impl Dispatched {
         Self { origin: Origin::request(connection), calls: calls(payload) }
     }
 
-    /// The value of `www-authenticate`, where every call was rejected for lack of credentials.
+    /// Returns the value of `www-authenticate`, if every call was rejected for lack of credentials.
     #[inline]
     pub(super) fn challenge(&self) -> Option<&'static str> {
         self.origin.connection().is_unauthorized(self.calls).then_some(CHALLENGE)

@@ -22,25 +22,27 @@ pub struct ServerSentEvent {
 }
 
 impl ServerSentEvent {
-    /// An event with this data. A line break in the data starts another `data:` line, which a client
+    /// Creates an event with this data. A line break in the data starts another `data:` line, which a client
     /// joins again; in JSON such a break is white space.
     pub fn data(data: impl Into<Bytes>) -> Self {
         Self { data: Some(data.into()), ..Self::default() }
     }
 
-    /// A comment, which clients ignore.
+    /// Creates a comment, which clients ignore. The text ends at its first line break or NUL.
     pub fn comment(text: impl Into<String>) -> Self {
         Self { comment: Some(text.into()), ..Self::default() }
     }
 
-    /// Sets the id, which a client sends as `last-event-id` when it reconnects.
+    /// Sets the id, which a client sends as `last-event-id` when it reconnects. The id ends at its first line
+    /// break or NUL.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Sets the type of the event. A client reads an event without one as `message`.
+    /// Sets the type of the event. A client reads an event without one as `message`. The name ends at its
+    /// first line break or NUL.
     #[must_use]
     pub fn event(mut self, name: impl Into<String>) -> Self {
         self.event = Some(name.into());
@@ -54,7 +56,7 @@ impl ServerSentEvent {
         self
     }
 
-    /// The bytes of the event on the wire.
+    /// Returns the bytes of the event on the wire.
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(self.data.as_ref().map_or(0, Bytes::len) + 32);
         let texts = [("", &self.comment), ("event", &self.event), ("id", &self.id)];

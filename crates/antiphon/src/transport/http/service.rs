@@ -35,11 +35,11 @@ use crate::layer::BoxError;
 use crate::peer::ConnectionRegistry;
 use crate::service::Handler;
 
-/// Serves JSON-RPC by POST, and by WebSocket where the feature `ws` is on.
+/// Serves JSON-RPC over POST, and over WebSocket with the feature `ws`.
 ///
-/// It is a `tower::Service`: mount it in an axum application with `route_service`. It does not know
-/// its own address: on a loopback address, give it [`Guard::loopback_only`], which a
-/// [`Server`](crate::Server) does by default.
+/// It is a `tower::Service`: mount it in an axum application with `route_service`. It does not know its
+/// own address: if the application listens on a loopback address, set [`Guard::loopback_only`]. A
+/// [`Server`](crate::Server) on a loopback address does so by default.
 ///
 /// ```no_run
 /// use antiphon::{Context, Router, transport::http::HttpService};
@@ -63,7 +63,7 @@ use crate::service::Handler;
 /// `into_make_service_with_connect_info` adds to each request. In any other application,
 /// [`on_connect`](Self::on_connect) sets [`Connection::remote`].
 ///
-/// Without an address, all requests by POST that have no identity look alike:
+/// Without an address, all POST requests that have no identity look alike:
 /// [`RateLimit`](crate::layer::RateLimit) counts them as one caller.
 ///
 /// Clones share the shutdown. A setting applies to the clone that it is called on.
@@ -102,12 +102,13 @@ pub(super) enum Route {
 }
 
 impl HttpService {
-    /// A service with default limits.
+    /// Creates a service with default limits.
     pub fn new(handler: impl Handler) -> Self {
         Self::with_limits(handler, Limits::default())
     }
 
-    /// A service with these limits.
+    /// Creates a service with these limits. The application limits the connections, so
+    /// [`Limits::connections`] has no effect.
     pub fn with_limits(handler: impl Handler, limits: Limits) -> Self {
         // The server around this service limits the connections.
         let peers = ConnectionRegistry::new(usize::MAX);
@@ -134,13 +135,14 @@ impl HttpService {
         Self { state: Arc::new(state), remote: Remote::default(), activity: Arc::default() }
     }
 
-    /// Serves these Hosts and Origins.
+    /// Sets the accepted `Host` and `Origin` headers.
     #[must_use]
     pub fn guard(self, guard: Guard) -> Self {
         self.change(|state| state.http.guard = guard)
     }
 
-    /// Speaks this dialect on WebSockets and event streams. A plain POST cannot be called back.
+    /// Sets the dialect of WebSockets and event streams. It has no effect on a plain POST, which has no way
+    /// back to the client.
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
         self.change(|state| {
@@ -151,7 +153,7 @@ impl HttpService {
 
     /// Runs a closure for each WebSocket and each request before it is served, as
     /// [`Server::on_connect`](crate::Server::on_connect) does. It can set the remote address and attach
-    /// extensions.
+    /// extensions. It must not block. A second call replaces the closure.
     ///
     /// ```
     /// use std::net::SocketAddr;
@@ -192,7 +194,9 @@ impl HttpService {
     /// # }
     /// ```
     ///
-    /// A service of a [`Server`](crate::Server) ends with its server.
+    /// # Cancel safety
+    /// If the future is dropped, the service still refuses new requests, and its WebSockets still end after
+    /// at most [`Limits::shutdown_timeout`]. Running HTTP requests are then not cancelled.
     pub async fn shutdown(&self) {
         self.state.is_stopping.store(true, Ordering::Relaxed);
         if let Some(peers) = &self.state.peers {
@@ -200,8 +204,8 @@ impl HttpService {
         }
     }
 
-    /// Serves a text by GET under this path. Hosts and Origins are checked there too; credentials are
-    /// not.
+    /// Serves a text over GET and HEAD under this path. Hosts and Origins are checked there too;
+    /// credentials are not. The closure runs for each request, and must not block.
     ///
     /// # Panics
     /// Panics if the content type is not a valid header value.
@@ -215,7 +219,7 @@ impl HttpService {
         self.change(|state| state.http.pages.push(TextPage::new(path, content_type, text)))
     }
 
-    /// Decides statuses, headers and bodies by this policy.
+    /// Sets the policy for status, headers and body of each HTTP response. A second call replaces it.
     #[must_use]
     pub fn policy(self, policy: impl HttpPolicy) -> Self {
         self.change(|state| state.http.policy = Some(Arc::new(policy)))
@@ -321,7 +325,7 @@ impl ServiceState {
         if is_readable { self.http.guard.cors(request) } else { None }
     }
 
-    /// Accepts a WebSocket, where the request asks for one.
+    /// Accepts a WebSocket if the request asks for one.
     #[cfg_attr(
         not(feature = "ws"),
         expect(unused_variables, reason = "without WebSockets, there is nothing to accept")

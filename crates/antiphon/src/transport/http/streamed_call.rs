@@ -56,7 +56,7 @@ impl WayBack for EventWayBack {
             let permit = self.sender.reserve(message.len()).await;
             let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
             self.settings.tap.message(Direction::Sent, &message, request);
-            // Where the client is gone, the policy may still keep the event.
+            // If the client is gone, the policy may still keep the event.
             let event = (self.event)(message);
             match permit.and_then(|permit| permit.send(event.encode())) {
                 Err(_gone) if self.outlives_client => Ok(()),

@@ -28,7 +28,7 @@ pub(super) struct ResponseHead {
 pub(super) enum BodyLength {
     Length(u64),
     Chunked,
-    /// The body ends where the connection ends.
+    /// The body ends with the connection.
     UntilClose,
 }
 

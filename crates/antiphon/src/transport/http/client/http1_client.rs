@@ -27,8 +27,8 @@ use super::response::{ReceivedResponse, ResponseReader};
 use crate::call::CallError;
 use crate::transport::http::listener::KEEP_ALIVE;
 
-/// The longest idle time after which a connection is reused without a turn of the runtime, which learns
-/// then whether the server has closed it.
+/// A connection idle for longer yields to the runtime before reuse, so that the runtime learns whether the
+/// server closed it.
 const BRIEF: Duration = Duration::from_millis(1);
 
 pub(super) struct Http1<C: StreamConnector> {

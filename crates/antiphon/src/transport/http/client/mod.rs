@@ -65,7 +65,7 @@ pub(crate) struct HttpClientSettings<'a> {
     pub(crate) layers: &'a [HttpClientLayer],
 }
 
-/// Calls a server by POST.
+/// Calls a server over POST.
 pub(crate) struct HttpCaller {
     wire: Arc<HttpWire>,
     /// The layers around each request, if there are any.
@@ -73,7 +73,7 @@ pub(crate) struct HttpCaller {
     rules: Rules,
     ids: RequestIds,
     tap: Taps,
-    /// The facts that the tap is shown.
+    /// The description of the connection for the tap.
     facts: Connection,
 }
 
@@ -147,7 +147,7 @@ impl HttpCaller {
         }
     }
 
-    /// Starts a request, with headers of its own where there are any.
+    /// Starts a request, with headers of its own if there are any.
     fn buffer(&self, message: usize, headers: Option<&HeaderMap>) -> RequestBuffer {
         match (&self.wire.version, headers) {
             (_, headers) if self.layered.is_some() => RequestBuffer::with(message, headers),
@@ -290,7 +290,7 @@ impl Caller for HttpCaller {
     }
 }
 
-/// Returns the headers of all entries. Of one name, those of the last entry count.
+/// Returns the headers of all entries. If entries share a header name, the last entry wins.
 fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
     let headers = entries.iter().filter_map(|entry| entry.invocation().headers());
     headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))

@@ -1,8 +1,8 @@
 //! Idle connections, kept for the next exchange.
 //!
-//! The connection that was idle for the shortest time is taken first, so that those beyond the need reach
-//! the idle timeout. A task closes them then; it runs only while there are idle connections. A connection
-//! in use is not in the pool, and one whose exchange was not finished never returns to it.
+//! The connection that was idle for the shortest time is taken first, so that surplus connections reach
+//! the idle timeout, when a task closes them. The task runs only while there are idle connections. A
+//! connection in use is not in the pool, and one whose exchange was not finished never returns to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;

@@ -74,7 +74,7 @@ pub(super) struct RequestBuffer {
     /// The room, and the message so far: the message is appended here.
     pub(super) bytes: PooledBuffer,
     room: usize,
-    /// The head and headers of this request, where they differ from those of all requests.
+    /// The head and headers of this request, if they differ from those of all requests.
     pub(super) overrides: Option<Box<RequestOverrides>>,
 }
 
@@ -112,7 +112,7 @@ impl RequestBuffer {
     }
 }
 
-/// Returns the headers of all requests with those of one. A header of the one replaces those of its name.
+/// Merges the headers of one request into the defaults. A header replaces all defaults of its name.
 pub(super) fn merged(all: &HeaderMap, one: &HeaderMap) -> HeaderMap {
     let mut merged = all.clone();
     one.keys().for_each(|name| drop(merged.remove(name)));
@@ -137,7 +137,7 @@ pub(super) fn with_defaults(uri: &Uri, headers: &HeaderMap) -> HeaderMap {
     all
 }
 
-/// Returns the host, and the port where it is not the default (RFC 9110, section 4.2.3).
+/// Returns the host, and the port if it is not the default (RFC 9110, section 4.2.3).
 fn host(uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default();
     let usual = web_port(uri.scheme() == Some(&Scheme::HTTPS));

@@ -293,7 +293,7 @@ mod tests {
         for (text, status, _, keeps_alive) in RESPONSES {
             let text = text.as_bytes();
             for at in 0..text.len() {
-                // A body without a length ends where the connection ends.
+                // A body without a length ends with the connection.
                 let whole = read(&[&text[..at]]);
                 match whole {
                     Ok(_) => assert!(!keeps_alive && status == 200, "{at} of {text:?}"),
