@@ -333,9 +333,9 @@ fn limits_come_from_flags_and_from_the_environment() {
     for endpoint in endpoints {
         let call = ["call", &endpoint, "echo", &long];
         let ended = cli(&[&call[..], &["--max-frame-bytes", "32"]].concat());
-        fails(&ended, 3, &["limit of 32 bytes"]);
+        fails(&ended, 3, &["32 bytes"]);
         let ended = run(antiphon().args(call).env("ANTIPHON_MAX_FRAME_BYTES", "32"), b"");
-        fails(&ended, 3, &["limit of 32 bytes"]);
+        fails(&ended, 3, &["32 bytes"]);
     }
     let ended = run(antiphon().arg("serve").env("ANTIPHON_MAX_CONNECTIONS", "none"), b"");
     fails(&ended, 2, &["`none` is not a count"]);

@@ -221,7 +221,7 @@ fn with_remedy(endpoint: &Endpoint, error: io::Error) -> io::Error {
             socket"
         }
         io::ErrorKind::AddrInUse => {
-            "choose another port, or 0 for a free one, or stop the other server"
+            "choose another port, or :0 for a free one, or stop the other server"
         }
         io::ErrorKind::AddrNotAvailable => {
             "no network interface has this address; 0.0.0.0 listens on all of them"
