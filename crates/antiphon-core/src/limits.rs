@@ -2,8 +2,8 @@
 //!
 //! This module does not enforce any limit.
 //!
-//! Invariant: each limit is enforced in one place. The doc of its field names that place. No other part of
-//! the project has a limit of its own.
+//! Invariant: each limit is enforced in one place. The doc of its field names that place. Layers and pools have
+//! limits of their own.
 
 use std::time::Duration;
 
@@ -34,7 +34,8 @@ pub struct Limits {
     /// one message may start this many requests: an HTTP/2 connection serves several messages at once.
     /// `Context::spawn` of the crate `antiphon` has the same limit for its tasks. Enforced by the dispatcher.
     pub in_flight: usize,
-    /// The maximum number of messages that one connection queues while the handler of a notification runs.
+    /// The maximum number of messages that one connection queues while the handler of a notification runs, the
+    /// in-flight limit is reached, or the peer does not read its replies.
     /// The queue accepts messages until it holds `frame_bytes`, so with its last message it may hold almost
     /// twice as much. Items behind a slow subscriber are limited only by their bytes. Enforced by the
     /// connection, while it must go on reading.
