@@ -12,7 +12,8 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use antiphon::{
-    CallError, CancellationToken, Client, Context, Endpoint, Reconnect, Router, RpcError, Server,
+    CallError, CancellationToken, Client, Context, Endpoint, Limits, Reconnect, Router, RpcError,
+    Server,
 };
 use futures_util::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -174,6 +175,8 @@ async fn everywhere() {
     }
     returns_from_main(&itself).await;
     println!("ok: stdio: returns from `main`");
+    returns_from_main_unread(&itself).await;
+    println!("ok: stdio: returns from `main` although nobody reads");
     // Over a client that reconnects.
     let server = Server::bind("memory:everywhere-again").await.unwrap();
     tokio::spawn(server.serve(Corner::default().into_router()));
@@ -202,6 +205,30 @@ async fn returns_from_main(itself: &Path) {
     drop(input);
 }
 
+/// Stops a server on stdio whose output is not read. Its process must exit, although its last write cannot
+/// end.
+async fn returns_from_main_unread(itself: &Path) {
+    let mut server = tokio::process::Command::new(itself)
+        .arg("--serve-stdio-until-stopped")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let (mut input, mut output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    input
+        .write_all(br#"{"jsonrpc":"2.0","method":"stop_with","params":[20000000],"id":1}"#)
+        .await
+        .unwrap();
+    input.write_all(b"\n").await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(20), server.wait()).await;
+    assert!(ended.expect("the process does not exit").unwrap().success());
+    let mut answer = String::new();
+    output.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with(r#"{"jsonrpc":"2.0","result":"xxx"#), "nothing was written");
+    drop(input);
+}
+
 #[tokio::main]
 async fn main() {
     if std::env::args().any(|word| word == "--serve-stdio") {
@@ -210,12 +237,18 @@ async fn main() {
     }
     if std::env::args().any(|word| word == "--serve-stdio-until-stopped") {
         let stop = CancellationToken::new();
-        let stopped = stop.clone().cancelled_owned();
-        let router = Router::new().notification("stop", move |(): (), _cx: Context| {
-            stop.cancel();
-            async {}
-        });
-        let server = Server::bind("stdio:").await.unwrap();
+        let (stopped, stop_with) = (stop.clone().cancelled_owned(), stop.clone());
+        let router = Router::new()
+            .notification("stop", move |(): (), _cx: Context| {
+                stop.cancel();
+                async {}
+            })
+            .method("stop_with", move |(size,): (usize,), _cx: Context| {
+                stop_with.cancel();
+                async move { Ok("x".repeat(size)) }
+            });
+        let limits = Limits { shutdown_timeout: Duration::from_millis(200), ..Limits::default() };
+        let server = Server::bind("stdio:").await.unwrap().limits(limits);
         return server.serve_until(router, stopped).await.unwrap();
     }
     let limit = Duration::from_secs(60);

@@ -184,6 +184,9 @@ impl Context {
     /// HTTP has no connection that a task could belong to: the error is [`SpawnError::NoConnection`]. There
     /// notifications do not delay each other, so the handler can wait, or use `tokio::spawn`.
     ///
+    /// # Panics
+    /// Panics outside a Tokio runtime, for example on a thread that the handler has started.
+    ///
     /// ```
     /// # use antiphon::{Context, Router};
     /// let router = Router::new().notification("opened", |(path,): (String,), cx: Context| async move {

@@ -63,15 +63,19 @@ impl Quota {
     ///
     /// A bucket is represented by the time at which it is full again. So it is one number, and no task
     /// has to refill it.
-    fn charge(self, full_at: &mut u64, now: u64) -> Result<(), Duration> {
-        let next = (*full_at).max(now).saturating_add(self.interval);
-        let size = self.interval.saturating_mul(u64::from(self.burst));
+    ///
+    /// The times are `u128`, because a burst of long intervals does not fit in a `u64`: a sum that
+    /// saturates would never exceed the burst.
+    fn charge(self, full_at: &mut u128, now: u64) -> Result<(), Duration> {
+        let (now, interval) = (u128::from(now), u128::from(self.interval));
+        let next = (*full_at).max(now) + interval;
+        let size = interval * u128::from(self.burst);
         match (next - now).checked_sub(size) {
             None | Some(0) => {
                 *full_at = next;
                 Ok(())
             }
-            Some(wait) => Err(Duration::from_nanos(wait)),
+            Some(wait) => Err(Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))),
         }
     }
 }
@@ -136,9 +140,9 @@ struct Buckets {
 #[derive(Default)]
 struct BucketShard {
     /// The time at which each bucket is full again, by the hash of its key.
-    full_at: HashMap<u64, u64>,
+    full_at: HashMap<u64, u128>,
     /// The buckets that callers beyond the capacity share, one per quota.
-    shared: HashMap<Quota, u64>,
+    shared: HashMap<Quota, u128>,
     /// The time of the next search for full buckets.
     next_sweep: u64,
 }
@@ -270,11 +274,11 @@ impl Buckets {
 }
 
 impl BucketShard {
-    fn bucket(&mut self, quota: Quota, key: u64, now: u64, capacity: usize) -> &mut u64 {
+    fn bucket(&mut self, quota: Quota, key: u64, now: u64, capacity: usize) -> &mut u128 {
         if self.full_at.len() >= capacity && !self.full_at.contains_key(&key) {
             if now >= self.next_sweep {
                 self.next_sweep = now.saturating_add(SWEEP);
-                self.full_at.retain(|_, full_at| *full_at > now);
+                self.full_at.retain(|_, full_at| *full_at > u128::from(now));
             }
             if self.full_at.len() >= capacity {
                 return self.shared.entry(quota).or_default();
@@ -315,6 +319,26 @@ mod tests {
         let much_later = start + 100 * SECOND;
         let taken = (0..10).filter(|_| quota.charge(&mut bucket, much_later).is_ok()).count();
         assert_eq!(taken, 3, "a bucket never holds more than its burst");
+    }
+
+    #[test]
+    fn a_burst_of_long_intervals_is_not_exceeded() {
+        for time in
+            [Duration::from_nanos(u64::MAX / 2), Duration::from_nanos(u64::MAX), Duration::MAX]
+        {
+            for burst in [1, 3, 1_000] {
+                let quota = Quota::new(1, time).burst(burst);
+                let (mut bucket, now) = (0, 5 * SECOND);
+                let allowed = (0..2_000).filter(|_| quota.charge(&mut bucket, now).is_ok()).count();
+                assert_eq!(allowed, burst as usize, "{time:?}");
+                let next = quota.charge(&mut bucket, now);
+                assert_eq!(next, Err(Duration::from_nanos(quota.interval)), "{time:?}");
+            }
+        }
+        let most = Quota::new(1, Duration::MAX).burst(u32::MAX);
+        let mut bucket = u128::from(most.interval) * u128::from(u32::MAX - 1);
+        assert!(most.charge(&mut bucket, 0).is_ok());
+        assert!(most.charge(&mut bucket, 0).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@ use antiphon::http::Request;
 use antiphon::layer::{Quota, RateLimit};
 use antiphon::transport::http::{HttpBody, HttpPolicy, HttpService};
 use antiphon::{CallError, Client, Code, Context, Endpoint, Handler as _, Limits, Router};
+use bytes::BytesMut;
 use futures_util::{StreamExt as _, stream};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -172,6 +173,46 @@ async fn a_setting_after_a_clone_is_not_lost() {
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     app.stop.send(()).unwrap();
     within(app.serving).await.unwrap().unwrap();
+}
+
+/// Neither a running call nor a refusal keeps the connection of a client: the server ends it.
+#[tokio::test]
+async fn a_shutdown_ends_the_connections_that_clients_keep() {
+    let Holding { router, mut entered, release, .. } = holding();
+    let rpc = HttpService::new(router);
+    let app = serve(rpc.clone()).await;
+    let server = app.endpoint.authority().unwrap().to_string();
+    let call = |method: &str| {
+        let message = post("/rpc", JSON, &request(1, method, "[]")).replace("{host}", "localhost");
+        message.replace("connection: close\r\n", "").into_bytes()
+    };
+    let mut resting = within(TcpStream::connect(&server)).await.unwrap();
+    resting.write_all(&call("nowhere")).await.unwrap();
+    let mut response = BytesMut::new();
+    while !response.ends_with(b"}") {
+        within(resting.read_buf(&mut response)).await.unwrap();
+    }
+    let client = Client::connect(&app.endpoint).await.unwrap();
+    let missing = client.call::<()>("nowhere", ()).await.unwrap_err();
+    assert!(missing.to_string().contains("-32601"), "{missing}");
+    let mut running = within(TcpStream::connect(&server)).await.unwrap();
+    running.write_all(&call("hold")).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    // Only the service stops. The application goes on to accept connections.
+    let mut shutdown = Box::pin(async move { rpc.shutdown().await });
+    assert!(futures_util::poll!(&mut shutdown).is_pending());
+    resting.write_all(&call("nowhere")).await.unwrap();
+    release.notify_one();
+    for (mut stream, status) in [(resting, "503"), (running, "200")] {
+        let mut response = String::new();
+        within(stream.read_to_string(&mut response)).await.unwrap();
+        assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{response}");
+        assert!(response.contains("connection: close\r\n"), "{response}");
+    }
+    for _ in 0..3 {
+        let refused = within(client.call::<()>("nowhere", ()).into_future()).await.unwrap_err();
+        assert!(format!("{refused:?}").contains("shutting down"), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
-use antiphon::transport::http::{Guard, HttpService};
-use antiphon::{Context, Limits, Router};
+use antiphon::transport::http::{Guard, HttpBody, HttpPolicy, HttpRefusal, HttpService};
+use antiphon::{Connection, Context, Limits, Router};
 use bytes::Bytes;
-use http::Request;
+use http::header::CONNECTION;
 use http::request::Builder;
+use http::{Request, Response, StatusCode, Version};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use tower_service::Service as _;
@@ -109,6 +110,40 @@ async fn a_page_of_an_allowed_origin_can_read_every_response() {
         assert_eq!(answer.status(), status);
         let origin = answer.headers().get("access-control-allow-origin");
         assert_eq!(origin.unwrap(), "http://page.example");
+    }
+}
+
+/// Another status than that of the default response.
+struct OwnStatus;
+
+impl HttpPolicy for OwnStatus {
+    fn refuse(&self, _: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
+        let mut response = refusal.into_response();
+        *response.status_mut() = StatusCode::IM_A_TEAPOT;
+        response
+    }
+}
+
+/// The client would send its next requests by the same connection. HTTP/2 forbids the header.
+#[tokio::test]
+async fn a_response_during_a_shutdown_closes_a_connection_of_http_1() {
+    let service = || HttpService::new(Router::new());
+    for (mut service, status) in [(service(), 503), (service().policy(OwnStatus), 418)] {
+        for version in [Version::HTTP_11, Version::HTTP_2] {
+            let request = post().version(version).body(Pieces::default()).unwrap();
+            let answer = within(service.call(request)).await.unwrap();
+            assert!(answer.status() == 200 && !answer.headers().contains_key(CONNECTION));
+        }
+        within(service.clone().shutdown()).await;
+        for (version, header) in
+            [(Version::HTTP_10, true), (Version::HTTP_11, true), (Version::HTTP_2, false)]
+        {
+            let request = post().version(version).body(Pieces::default()).unwrap();
+            let answer = within(service.call(request)).await.unwrap();
+            assert_eq!(answer.status(), status);
+            let closes = answer.headers().get(CONNECTION).map(|value| value == "close");
+            assert_eq!(closes, header.then_some(true), "{version:?}");
+        }
     }
 }
 

@@ -180,27 +180,31 @@ async fn a_disconnect_cancels_the_call_of_an_http_request() {
     }
 }
 
+/// On the fast path and through hyper.
 #[cfg(feature = "http")]
 #[tokio::test]
 async fn a_shutdown_over_its_timeout_answers_over_http_too() {
-    let Holding { router, mut entered, mut gone, .. } = holding();
-    let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
-    let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
-    let address = server.endpoint().to_string();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
-    let mut stream = dial(&address).await;
-    let body = request(1, "hold", "[]");
-    let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    let message = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
-    stream.write_all(message.as_bytes()).await.unwrap();
-    within(entered.recv()).await.unwrap();
-    stop.send(()).unwrap();
-    let response = String::from_utf8(rest(&mut stream).await).unwrap();
-    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
-    assert!(response.contains("-32009"), "{response}");
-    within(gone.recv()).await.unwrap();
-    within(serving).await.unwrap().unwrap();
+    for header in ["", "te: x\r\n"] {
+        let Holding { router, mut entered, mut gone, .. } = holding();
+        let limits = Limits { shutdown_timeout: Duration::from_millis(30), ..Limits::default() };
+        let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
+        let address = server.endpoint().to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+        let mut stream = dial(&address).await;
+        let body = request(1, "hold", "[]");
+        let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+        let message = format!("{head}{header}content-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(message.as_bytes()).await.unwrap();
+        within(entered.recv()).await.unwrap();
+        stop.send(()).unwrap();
+        let response = String::from_utf8(rest(&mut stream).await).unwrap();
+        assert!(response.starts_with("HTTP/1.1 503"), "{response}");
+        assert!(response.contains("-32009"), "{response}");
+        assert!(response.contains("connection: close\r\n"), "{response}");
+        within(gone.recv()).await.unwrap();
+        within(serving).await.unwrap().unwrap();
+    }
 }
 
 #[tokio::test]

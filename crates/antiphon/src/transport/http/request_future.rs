@@ -14,7 +14,7 @@ use antiphon_core::decode;
 use bytes::Bytes;
 use http::header::EXPECT;
 use http::request::Parts;
-use http::{HeaderMap, Request};
+use http::{HeaderMap, Request, Version};
 use http_body::Body;
 
 use super::activity::{ActiveRequest, RequestActivity};
@@ -45,6 +45,7 @@ pub(super) struct RequestFuture<B> {
     request: Option<Request<B>>,
     /// The rest of a request that has to wait.
     rest: Option<BoxFuture<'static, HttpResponse>>,
+    version: Version,
 }
 
 /// A request whose handlers were entered.
@@ -70,8 +71,8 @@ impl<B> RequestFuture<B> {
 
     /// A request that is active already.
     pub(super) fn behind_layers(service: &HttpService, request: Request<B>) -> Self {
-        let exchange = RequestExchange::new(service);
-        Self { exchange, active: None, request: Some(request), rest: None }
+        let (exchange, version) = (RequestExchange::new(service), request.version());
+        Self { exchange, active: None, request: Some(request), rest: None, version }
     }
 }
 
@@ -86,10 +87,11 @@ where
             None => self.begin(poller),
             Some(rest) => rest.as_mut().poll(poller),
         };
-        if let Poll::Ready(response) = &mut response
-            && let Some(active) = self.active.take()
-        {
-            response.body_mut().hold_active(active);
+        if let Poll::Ready(response) = &mut response {
+            if let Some(active) = self.active.take() {
+                response.body_mut().hold_active(active);
+            }
+            self.exchange.state.close_if_stopping(self.version, response);
         }
         response.map(Ok)
     }

@@ -9,8 +9,8 @@ use std::task::{Context as Poller, Poll};
 
 use antiphon_core::Limits;
 use bytes::Bytes;
-use http::header::UPGRADE;
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -172,7 +172,8 @@ impl HttpService {
     }
 
     /// Ends the service, and returns when it has ended: refuses new requests with status 503, waits for
-    /// running calls up to [`Limits::shutdown_timeout`], cancels the rest and closes the WebSockets.
+    /// running calls up to [`Limits::shutdown_timeout`], cancels the rest and closes the WebSockets. Its
+    /// responses ask HTTP/1.1 clients to close their connections.
     ///
     /// Await it in the signal of the application's graceful shutdown:
     ///
@@ -311,6 +312,19 @@ impl ServiceState {
         match self.mounted() {
             None => Ok(None),
             Some(peers) => peers.try_hold().map(Some).ok_or(HttpRefusal::ShuttingDown),
+        }
+    }
+
+    /// Asks the client to close its connection once the shutdown of a mounted service has begun: it would
+    /// send its next requests by it too. The server of a service that is not mounted does so by itself.
+    /// HTTP/2 forbids the header (RFC 9113, section 8.2.2).
+    #[inline]
+    pub(super) fn close_if_stopping(&self, version: Version, response: &mut HttpResponse) {
+        if self.mounted().is_some_and(ConnectionRegistry::is_stopping)
+            && version <= Version::HTTP_11
+            && response.status() != StatusCode::SWITCHING_PROTOCOLS
+        {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
 
