@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use antiphon_core::{Limits, Rules};
+use antiphon_core::Limits;
 use tokio::task::JoinSet;
 
 use crate::call::Peer;
@@ -54,7 +54,7 @@ use wire_service::WireService;
 pub struct Server {
     listeners: Vec<(Option<Endpoint>, Listener)>,
     limits: Limits,
-    null_params: bool,
+    null_params: Option<bool>,
     threads: usize,
     on_connect: Option<OnConnect>,
     tap: Taps,
@@ -72,9 +72,11 @@ impl Server {
         self
     }
 
-    /// Accepts `"params": null` as absent params, for clients that send it. By default it is an error.
+    /// Sets whether `"params": null` counts as absent, for clients that send it. By default the
+    /// [dialect](Self::dialect) decides: [`Dialect::lsp`] accepts it, and plain JSON-RPC refuses it with
+    /// -32600.
     pub fn null_params(mut self, accept: bool) -> Self {
-        self.null_params = accept;
+        self.null_params = Some(accept);
         self
     }
 
@@ -137,7 +139,7 @@ impl Server {
         self
     }
 
-    /// Sets the dialect: the notifications that cancel calls and report their progress. It applies to
+    /// Sets the dialect: the notifications that cancel calls and report their progress. They apply to
     /// duplex connections, and to HTTP event streams. Plain JSON-RPC, the default, has none.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -263,14 +265,11 @@ impl Server {
     ) -> io::Result<()> {
         #[cfg(feature = "tls")]
         self.check_tls()?;
-        let rules = Rules { null_params: self.null_params, ..self.limits.rules() };
         let registry = ConnectionRegistry::new(self.limits.connections);
         let settings = Settings {
-            rules,
             on_connect: self.on_connect,
             tap: self.tap,
-            dialect: self.dialect.unless_plain(),
-            ..Settings::new(self.limits)
+            ..Settings::new(self.limits).in_dialect(self.dialect, self.null_params)
         };
         let service = WireService {
             handler: Arc::new(handler),
