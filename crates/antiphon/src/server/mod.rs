@@ -47,7 +47,7 @@ use wire_service::WireService;
 /// });
 /// let server = Server::bind("tcp://127.0.0.1:0").await?.and("unix:/tmp/ping.sock").await?;
 /// println!("{:?}", server.endpoints());
-/// server.serve_until(router, async { drop(tokio::signal::ctrl_c().await) }).await?;
+/// server.serve_until(router, tokio::signal::ctrl_c()).await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "a server serves only when `serve` is awaited"]
@@ -198,7 +198,7 @@ impl Server {
     /// Dropping the future stops the server without a shutdown: it closes all connections at once and
     /// cancels their calls. Use [`serve_until`](Self::serve_until) to let them finish.
     pub async fn serve(self, handler: impl Handler) -> io::Result<()> {
-        self.serve_until(handler, std::future::pending()).await
+        self.serve_until(handler, std::future::pending::<()>()).await
     }
 
     /// Serves each connection with a handler of its own. The closure runs before the first message
@@ -233,7 +233,7 @@ impl Server {
         self.serve(PerConnection::new(make)).await
     }
 
-    /// Serves until `stop` is ready. Then it stops accepting, refuses new requests, waits for running calls
+    /// Serves until `stop` is ready, with any output. Then it stops accepting, refuses new requests, waits for running calls
     /// up to [`Limits::shutdown_timeout`], and cancels the rest, which get an error.
     ///
     /// Panics and cancel safety are those of [`serve`](Self::serve).
@@ -251,7 +251,7 @@ impl Server {
     /// let server = Server::bind("tcp://127.0.0.1:0").await?;
     /// let client = server.endpoint().clone();
     /// let (stop, stopped) = oneshot::channel::<()>();
-    /// let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    /// let serving = tokio::spawn(server.serve_until(router, stopped));
     /// let client = Client::connect(client).await?;
     /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
     /// drop(stop);
@@ -261,7 +261,7 @@ impl Server {
     pub async fn serve_until(
         self,
         handler: impl Handler,
-        stop: impl Future<Output = ()> + Send,
+        stop: impl Future + Send,
     ) -> io::Result<()> {
         #[cfg(feature = "tls")]
         self.check_tls()?;
@@ -299,8 +299,9 @@ impl Server {
             }
             outcome
         };
+        let stopped = async { drop(stop.await) };
         let outcome = tokio::select! {
-            () = stop => Ok(()),
+            () = stopped => Ok(()),
             outcome = ended => outcome,
         };
         acceptors.shutdown().await;
