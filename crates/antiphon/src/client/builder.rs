@@ -102,8 +102,8 @@ impl ClientBuilder {
 
     /// Sets the timeout of each call, batch and subscribe request of the client, unless it has its own.
     ///
-    /// It does not apply to [`Client::forward`], to [`Client::notify`], or to calls through
-    /// [`Client::caller`]. With [`reconnect`](Self::reconnect), those wait for a connection without a limit.
+    /// It does not bound the time to connect: [`Limits::handshake_timeout`] does. It does not apply to
+    /// [`Client::forward`], to [`Client::notify`], or to calls through [`Client::caller`]. With [`reconnect`](Self::reconnect), those wait for a connection without a limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
