@@ -21,7 +21,9 @@ use crate::json::RawJson;
 /// use antiphon_core::{Code, ErrorObject};
 ///
 /// assert_eq!(ErrorObject::invalid_params().code, Code::INVALID_PARAMS);
+/// assert_eq!(ErrorObject::invalid_params().code, -32602);
 /// assert_eq!(ErrorObject::new(7, "out of tea").code, Code(7));
+/// assert_eq!(ErrorObject::new(Code::CANCELLED.into(), "too late").code, Code::CANCELLED);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -61,6 +63,24 @@ impl Code {
     pub const CANCELLED: Self = Self(-32800);
 }
 
+impl From<i64> for Code {
+    fn from(code: i64) -> Self {
+        Self(code)
+    }
+}
+
+impl From<Code> for i64 {
+    fn from(code: Code) -> Self {
+        code.0
+    }
+}
+
+impl PartialEq<i64> for Code {
+    fn eq(&self, code: &i64) -> bool {
+        self.0 == *code
+    }
+}
+
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -88,6 +108,9 @@ pub struct ErrorObject {
 
 impl ErrorObject {
     /// Creates an error of the application. The specification reserves the codes from -32768 to -32000.
+    ///
+    /// A [`Code`] needs `.into()`. The parameter is not generic, so that the type of a code that is parsed or
+    /// converted can be inferred.
     pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code: Code(code), message: message.into(), data: None }
     }

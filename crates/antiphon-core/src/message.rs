@@ -260,6 +260,23 @@ impl From<serde_json::Error> for ParamsError {
     }
 }
 
+/// An error of the side that creates the params, so the caller gets -32603 and the error is logged.
+///
+/// ```
+/// use antiphon_core::{Code, ErrorObject, Params};
+///
+/// fn forward(value: u64) -> Result<Option<Params>, ErrorObject> {
+///     Ok(Params::encode(&value)?)
+/// }
+///
+/// assert_eq!(forward(5).unwrap_err().code, Code::INTERNAL_ERROR);
+/// ```
+impl From<ParamsError> for ErrorObject {
+    fn from(error: ParamsError) -> Self {
+        Self::internal(error)
+    }
+}
+
 impl From<Request> for Message {
     fn from(request: Request) -> Self {
         Self::Request(request)

@@ -54,6 +54,7 @@ pub struct ClientBuilder {
     pub(super) handler: Option<Arc<dyn Handler>>,
     pub(super) tap: Taps,
     pub(super) dialect: Dialect,
+    pub(super) null_params: Option<bool>,
     pub(super) reconnect: Option<Reconnect>,
     pub(super) layers: Vec<CallerLayer>,
     #[cfg(feature = "http")]
@@ -83,6 +84,7 @@ impl Default for ClientBuilder {
             handler: None,
             tap: Taps::default(),
             dialect: Dialect::plain(),
+            null_params: None,
             reconnect: None,
             layers: Vec::new(),
             #[cfg(feature = "http")]
@@ -100,8 +102,8 @@ impl ClientBuilder {
 
     /// Sets the timeout of each call, batch and subscribe request of the client, unless it has its own.
     ///
-    /// It does not apply to [`Client::forward`], to [`Client::notify`], or to calls through
-    /// [`Client::caller`]. With [`reconnect`](Self::reconnect), those wait for a connection without a limit.
+    /// It does not bound the time to connect: [`Limits::handshake_timeout`] does. It does not apply to
+    /// [`Client::forward`], to [`Client::notify`], or to calls through [`Client::caller`]. With [`reconnect`](Self::reconnect), those wait for a connection without a limit.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -111,6 +113,14 @@ impl ClientBuilder {
     /// the default, has none.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
+        self
+    }
+
+    /// Sets whether `"params": null` in a message of the server counts as absent. By default the
+    /// [dialect](Self::dialect) decides: [`Dialect::lsp`] accepts it, and plain JSON-RPC refuses it with
+    /// -32600.
+    pub fn null_params(mut self, accept: bool) -> Self {
+        self.null_params = Some(accept);
         self
     }
 
@@ -285,17 +295,15 @@ impl ClientBuilder {
     }
 
     /// Creates a client of a handler in this process; see [`Client::in_process`]. The handler has the
-    /// limits and the dialect of this client.
+    /// limits, the dialect and `null_params` of this client.
     ///
     /// # Panics
     /// Panics outside of a tokio runtime.
     #[cfg(feature = "memory")]
     pub fn in_process(self, handler: impl Handler) -> Client {
         let (ours, theirs) = transport::memory::pair();
-        let settings = Settings {
-            dialect: self.dialect.clone().unless_plain(),
-            ..Settings::new(self.limits.clone())
-        };
+        let settings =
+            Settings::new(self.limits.clone()).in_dialect(self.dialect.clone(), self.null_params);
         let config =
             ConnectionConfig { handler: Some(Arc::new(handler)), settings: Arc::new(settings) };
         let (_, served) = peer::connect(transport::memory::wire(theirs), config);

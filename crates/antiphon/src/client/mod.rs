@@ -291,9 +291,16 @@ impl From<&Client> for Client {
 }
 
 /// A client that calls the peer of a connection. It does not keep the connection open.
+impl From<Peer> for Client {
+    fn from(peer: Peer) -> Self {
+        Self::from(Arc::new(peer) as Arc<dyn Caller>)
+    }
+}
+
+/// Like a client of the peer by value.
 impl From<&Peer> for Client {
     fn from(peer: &Peer) -> Self {
-        Self::from(Arc::new(peer.clone()) as Arc<dyn Caller>)
+        Self::from(peer.clone())
     }
 }
 

@@ -116,12 +116,8 @@ impl ClientBuilder {
         wire: Wire<impl Transport>,
         after: impl Future<Output = ()> + Send + 'static,
     ) -> Client {
-        let limits = self.limits;
-        let settings = Settings {
-            dialect: self.dialect.unless_plain(),
-            tap: self.tap,
-            ..Settings::new(limits)
-        };
+        let settings = Settings::new(self.limits).in_dialect(self.dialect, self.null_params);
+        let settings = Settings { tap: self.tap, ..settings };
         let config = ConnectionConfig { handler: self.handler, settings: Arc::new(settings) };
         let (peer, connection) = peer::connect(wire, config);
         let task = tokio::spawn(async move {

@@ -76,6 +76,30 @@ impl Context {
         Self(Arc::new(inner), None)
     }
 
+    /// Creates a context without a connection and without a caller, for unit tests of the methods of a
+    /// contract. [`peer`](Self::peer), [`notify`](Self::notify) and [`spawn`](Self::spawn) fail.
+    ///
+    /// ```
+    /// use antiphon::{Context, ErrorObject, Identity};
+    ///
+    /// async fn greet(cx: Context) -> Result<String, ErrorObject> {
+    ///     let identity = cx.identity().ok_or_else(ErrorObject::unauthorized)?;
+    ///     Ok(format!("hello {}", identity.name()))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// assert!(greet(Context::detached()).await.is_err());
+    /// let ada = Context::detached().with(Identity::new("ada"));
+    /// assert_eq!(greet(ada).await.unwrap(), "hello ada");
+    /// assert!(Context::detached().peer().is_err());
+    /// assert!(Context::detached().notify("log", ("text",)).await.is_err());
+    /// assert!(Context::detached().spawn(async {}).is_err());
+    /// # }
+    /// ```
+    pub fn detached() -> Self {
+        Self::new(None, Origin::request(Connection::new("none")))
+    }
+
     /// Creates the context of a call from the context of a finished one. This costs no allocation unless
     /// the handler of the finished call has kept a clone.
     #[inline(always)]

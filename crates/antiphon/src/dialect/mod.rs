@@ -9,8 +9,8 @@ mod progress;
 pub use cancel::Cancellation;
 pub use progress::{ProgressStyle, Token};
 
-/// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, and whether requests
-/// may overtake a notification. The default is plain JSON-RPC.
+/// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, whether requests
+/// may overtake a notification, and whether `"params": null` is accepted. The default is plain JSON-RPC.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -29,6 +29,8 @@ pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
     pub(crate) is_strict: bool,
+    /// Whether `"params": null` counts as absent, unless the server or client sets it.
+    pub(crate) null_params: bool,
 }
 
 impl Dialect {
@@ -39,13 +41,17 @@ impl Dialect {
 
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
     /// `$/progress` refers to the `workDoneToken` of the params. The order is
-    /// [strict](Self::strict_order), so that a request sees every document change before it.
+    /// [strict](Self::strict_order), so that a request sees every document change before it. `"params": null`
+    /// counts as absent, because common editors and servers send it; see
+    /// [`Server::null_params`](crate::Server::null_params) and
+    /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
     pub fn lsp() -> Self {
         let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
-        Self::plain()
+        let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
-            .strict_order(true)
+            .strict_order(true);
+        Self { null_params: true, ..lsp }
     }
 
     /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;

@@ -30,6 +30,13 @@ impl Settings {
         Self { limits, rules, dialect: None, tap: Taps::default(), on_connect: None }
     }
 
+    /// The same settings in this dialect. An explicit `null_params` wins over that of the dialect.
+    pub(crate) fn in_dialect(self, dialect: Dialect, null_params: Option<bool>) -> Self {
+        let null_params = null_params.unwrap_or(dialect.null_params);
+        let rules = Rules { null_params, ..self.rules };
+        Self { rules, dialect: dialect.unless_plain(), ..self }
+    }
+
     /// The cancellation of the dialect, if it has one.
     #[inline]
     pub(crate) fn cancellation(&self) -> Option<&Cancellation> {

@@ -8,6 +8,32 @@
 //! `tower::limit::ConcurrencyLimitLayer`. An error of type [`ErrorObject`](crate::ErrorObject) is sent to
 //! the client unchanged. Any other error is logged, and the client receives -32603.
 //!
+//! `ServiceBuilder::map_err` maps the errors of other layers to the ones that the client receives:
+//!
+//! ```
+//! use antiphon::layer::BoxError;
+//! use antiphon::{CallError, Client, Code, Context, ErrorObject, Handler, Router};
+//! use std::time::Duration;
+//! use tower::ServiceBuilder;
+//! use tower::timeout::{TimeoutLayer, error::Elapsed};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let router = Router::new().method("wait", |(): (), _cx: Context| async {
+//!     Ok(std::future::pending::<()>().await)
+//! });
+//! let layers = ServiceBuilder::new()
+//!     .map_err(|error: BoxError| match error.downcast::<ErrorObject>() {
+//!         Ok(error) => *error,                        // an error of the router
+//!         Err(error) if error.is::<Elapsed>() => ErrorObject::timed_out(),
+//!         Err(error) => ErrorObject::internal(error),
+//!     })
+//!     .layer(TimeoutLayer::new(Duration::from_millis(10)));
+//! let client = Client::in_process(router.layer(layers));
+//! let error = client.call::<()>("wait", ()).await.unwrap_err();
+//! assert!(matches!(error, CallError::Rpc(error) if error.code == Code::TIMED_OUT));
+//! # }
+//! ```
+//!
 //! [`Client::layer`](crate::Client::layer) and [`ClientBuilder::layer`](crate::ClientBuilder::layer) add a
 //! layer to a client. There the request type is [`OutgoingCall`], and the error becomes a
 //! [`CallError`](crate::CallError). `Timeout`, `Concurrency`, `Filter`, `Metrics`, `Trace` and

@@ -101,6 +101,10 @@ fn nanos(time: Duration) -> u64 {
 /// [`HttpService`](crate::transport::http::HttpService) whose application does not set the remote address,
 /// and of HTTP over a Unix socket. [`key`](Self::key) identifies callers in another way.
 ///
+/// All connections of an address share its bucket. For a limit per connection, add a new layer for each
+/// connection, in [`Server::serve_with`](crate::Server::serve_with). Over plain HTTP this limits nothing, because
+/// each call is a connection of its own there.
+///
 /// ```
 /// use antiphon::layer::{Quota, RateLimit};
 /// use antiphon::{Handler, Router};
@@ -109,6 +113,16 @@ fn nanos(time: Duration) -> u64 {
 /// let service = router.layer(
 ///     RateLimit::new(Quota::per_second(100)).method("search", Quota::per_second(5)),
 /// );
+/// ```
+///
+/// Per connection:
+///
+/// ```no_run
+/// # use antiphon::layer::{Quota, RateLimit};
+/// # use antiphon::{Handler, Router, Server};
+/// # async fn example(server: Server, router: Router) -> std::io::Result<()> {
+/// server.serve_with(move |_, _| router.clone().layer(RateLimit::new(Quota::per_second(100)))).await
+/// # }
 /// ```
 #[derive(Clone)]
 pub struct RateLimit {

@@ -177,7 +177,7 @@ impl Server {
         Self {
             listeners: Vec::new(),
             limits: Limits::default(),
-            null_params: false,
+            null_params: None,
             threads: 1,
             on_connect: None,
             tap: Taps::default(),

@@ -143,6 +143,31 @@ impl Server {
     /// let server = Server::bind("http://127.0.0.1:0").await?.http_layer(CompressionLayer::new());
     /// # Ok(()) }
     /// ```
+    ///
+    /// # CORS
+    /// The [`Guard`] inside the layers checks the Origin itself, and refuses a foreign one with status 403. So
+    /// a `CorsLayer` also needs [`Guard::allow_origin`]. Without a `CorsLayer`, the guard sends the CORS
+    /// headers.
+    ///
+    /// # Errors of layers
+    /// An error of a layer becomes status 500. axum's `HandleErrorLayer` maps it to another response:
+    ///
+    /// ```
+    /// use antiphon::Server;
+    /// use antiphon::http::StatusCode;
+    /// use antiphon::layer::BoxError;
+    /// use axum::error_handling::HandleErrorLayer;
+    /// use std::time::Duration;
+    /// use tower::ServiceBuilder;
+    /// use tower::timeout::TimeoutLayer;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let layers = ServiceBuilder::new()
+    ///     .layer(HandleErrorLayer::new(|_error: BoxError| async { StatusCode::GATEWAY_TIMEOUT }))
+    ///     .layer(TimeoutLayer::new(Duration::from_secs(5)));
+    /// let server = Server::bind("http://127.0.0.1:0").await?.http_layer(layers);
+    /// # Ok(()) }
+    /// ```
     pub fn http_layer<L, B>(mut self, layer: L) -> Self
     where
         L: tower_layer::Layer<HttpServerService> + Send + Sync + 'static,

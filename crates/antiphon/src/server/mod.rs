@@ -15,7 +15,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use antiphon_core::{Limits, Rules};
+use antiphon_core::Limits;
 use tokio::task::JoinSet;
 
 use crate::call::Peer;
@@ -47,14 +47,14 @@ use wire_service::WireService;
 /// });
 /// let server = Server::bind("tcp://127.0.0.1:0").await?.and("unix:/tmp/ping.sock").await?;
 /// println!("{:?}", server.endpoints());
-/// server.serve_until(router, async { drop(tokio::signal::ctrl_c().await) }).await?;
+/// server.serve_until(router, tokio::signal::ctrl_c()).await?;
 /// # Ok(()) }
 /// ```
 #[must_use = "a server serves only when `serve` is awaited"]
 pub struct Server {
     listeners: Vec<(Option<Endpoint>, Listener)>,
     limits: Limits,
-    null_params: bool,
+    null_params: Option<bool>,
     threads: usize,
     on_connect: Option<OnConnect>,
     tap: Taps,
@@ -72,9 +72,11 @@ impl Server {
         self
     }
 
-    /// Accepts `"params": null` as absent params, for clients that send it. By default it is an error.
+    /// Sets whether `"params": null` counts as absent, for clients that send it. By default the
+    /// [dialect](Self::dialect) decides: [`Dialect::lsp`] accepts it, and plain JSON-RPC refuses it with
+    /// -32600.
     pub fn null_params(mut self, accept: bool) -> Self {
-        self.null_params = accept;
+        self.null_params = Some(accept);
         self
     }
 
@@ -137,7 +139,7 @@ impl Server {
         self
     }
 
-    /// Sets the dialect: the notifications that cancel calls and report their progress. It applies to
+    /// Sets the dialect: the notifications that cancel calls and report their progress. They apply to
     /// duplex connections, and to HTTP event streams. Plain JSON-RPC, the default, has none.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
@@ -196,7 +198,7 @@ impl Server {
     /// Dropping the future stops the server without a shutdown: it closes all connections at once and
     /// cancels their calls. Use [`serve_until`](Self::serve_until) to let them finish.
     pub async fn serve(self, handler: impl Handler) -> io::Result<()> {
-        self.serve_until(handler, std::future::pending()).await
+        self.serve_until(handler, std::future::pending::<()>()).await
     }
 
     /// Serves each connection with a handler of its own. The closure runs before the first message
@@ -231,7 +233,7 @@ impl Server {
         self.serve(PerConnection::new(make)).await
     }
 
-    /// Serves until `stop` is ready. Then it stops accepting, refuses new requests, waits for running calls
+    /// Serves until `stop` is ready, with any output. Then it stops accepting, refuses new requests, waits for running calls
     /// up to [`Limits::shutdown_timeout`], and cancels the rest, which get an error.
     ///
     /// Panics and cancel safety are those of [`serve`](Self::serve).
@@ -249,7 +251,7 @@ impl Server {
     /// let server = Server::bind("tcp://127.0.0.1:0").await?;
     /// let client = server.endpoint().clone();
     /// let (stop, stopped) = oneshot::channel::<()>();
-    /// let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    /// let serving = tokio::spawn(server.serve_until(router, stopped));
     /// let client = Client::connect(client).await?;
     /// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
     /// drop(stop);
@@ -259,18 +261,15 @@ impl Server {
     pub async fn serve_until(
         self,
         handler: impl Handler,
-        stop: impl Future<Output = ()> + Send,
+        stop: impl Future + Send,
     ) -> io::Result<()> {
         #[cfg(feature = "tls")]
         self.check_tls()?;
-        let rules = Rules { null_params: self.null_params, ..self.limits.rules() };
         let registry = ConnectionRegistry::new(self.limits.connections);
         let settings = Settings {
-            rules,
             on_connect: self.on_connect,
             tap: self.tap,
-            dialect: self.dialect.unless_plain(),
-            ..Settings::new(self.limits)
+            ..Settings::new(self.limits).in_dialect(self.dialect, self.null_params)
         };
         let service = WireService {
             handler: Arc::new(handler),
@@ -300,8 +299,9 @@ impl Server {
             }
             outcome
         };
+        let stopped = async { drop(stop.await) };
         let outcome = tokio::select! {
-            () = stop => Ok(()),
+            () = stopped => Ok(()),
             outcome = ended => outcome,
         };
         acceptors.shutdown().await;

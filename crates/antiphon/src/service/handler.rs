@@ -44,6 +44,11 @@ use crate::context::Context;
 /// The future of a handler can be dropped at any await point: when its caller goes away or cancels the
 /// call, at a timeout, or at a shutdown. [`Context::spawn`] keeps work running until the connection ends, and
 /// `tokio::spawn` beyond that.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler",
+    label = "not a handler",
+    note = "a service that implements a contract, and a router with state, become handlers with `.into_router()`"
+)]
 pub trait Handler: Send + Sync + 'static {
     /// Serves a request. The outcome is its response. A panic becomes the error -32603.
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome>;

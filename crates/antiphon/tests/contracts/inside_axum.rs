@@ -16,6 +16,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tower::Service as _;
+use tower_http::limit::RequestBodyLimitLayer;
 
 use crate::http::{JSON, post};
 use crate::support::{Holding, holding, refused_at_shutdown, request, within};
@@ -364,4 +365,25 @@ async fn without_connect_info_there_is_no_address() {
     let endpoint = format!("http://127.0.0.1:{port}/rpc").parse().unwrap();
     let response = call_from("127.0.0.1", &endpoint, "remote").await;
     assert!(response.contains(r#""result":null"#), "{response}");
+}
+
+/// axum wraps the error of the layer in its own.
+#[tokio::test]
+async fn a_chunked_body_over_the_limit_of_a_layer_gets_413() {
+    let app: axum::Router = axum::Router::new()
+        .route_service("/rpc", HttpService::new(whereabouts()))
+        .layer(RequestBodyLimitLayer::new(80));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(axum::serve(listener, app).into_future());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!(
+        "POST /rpc HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{JSON}\
+        transfer-encoding: chunked\r\n\r\n64\r\n{}\r\n0\r\n\r\n",
+        " ".repeat(100)
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    within(stream.read_to_string(&mut response)).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 413"), "{response}");
 }

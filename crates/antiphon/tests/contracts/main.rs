@@ -43,6 +43,7 @@ mod listeners;
 mod message_sizes;
 #[cfg(feature = "http")]
 mod mounted_http_service;
+mod null_params;
 mod order;
 mod panics;
 #[cfg(feature = "full")]

@@ -46,7 +46,7 @@ async fn a_shutdown_finishes_running_calls_and_rejects_new_ones() {
         let server = Server::bind(endpoint).await.unwrap();
         let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+        let serving = tokio::spawn(server.serve_until(router, stopped));
         let client = Client::connect(&address).await.unwrap();
         let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
         within(entered.recv()).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_shutdown_over_its_timeout_cancels() {
     let server = Server::bind("tcp://127.0.0.1:0").await.unwrap().limits(limits);
     let address = server.endpoint().to_string();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    let serving = tokio::spawn(server.serve_until(router, stopped));
     let client = Client::connect(&address).await.unwrap();
     let held = tokio::spawn(client.call::<String>("hold", ()).into_future());
     within(entered.recv()).await.unwrap();
@@ -190,7 +190,7 @@ async fn a_shutdown_over_its_timeout_answers_over_http_too() {
         let server = Server::bind("http://127.0.0.1:0").await.unwrap().limits(limits);
         let address = server.endpoint().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+        let serving = tokio::spawn(server.serve_until(router, stopped));
         let mut stream = dial(&address).await;
         let body = request(1, "hold", "[]");
         let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
@@ -353,7 +353,7 @@ async fn a_shutdown_sends_a_whole_response_despite_pipelined_requests() {
     let address = server.endpoint().to_string();
     let authority = address.trim_start_matches("http://").trim_end_matches('/').to_owned();
     let (stop, stopped) = oneshot::channel::<()>();
-    let serving = tokio::spawn(server.serve_until(router, async { drop(stopped.await) }));
+    let serving = tokio::spawn(server.serve_until(router, stopped));
     let body = request(1, "big", "[]");
     let big = format!(
         "POST / HTTP/1.1\r\nhost: {authority}\r\ncontent-type: application/json\r\n\

@@ -39,7 +39,7 @@ struct Room;
 
 impl Chat for Room {
     async fn join(&self, cx: Context, name: String) -> Result<String, ChatError> {
-        let events = ChatEventsClient::new(cx.peer()?);
+        let events = ChatEventsClient::new(cx.peer()?.clone());
         events.said(format!("hello, {name}")).await?;
         let colour = events.colour(vec!["red".to_owned(), "blue".to_owned()]).await?;
         Ok(format!("{name} is {colour}"))

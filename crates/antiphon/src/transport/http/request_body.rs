@@ -42,13 +42,20 @@ where
     })
 }
 
-fn refusal(error: &(dyn Error + Send + Sync + 'static)) -> HttpRefusal {
+fn refusal(error: &(dyn Error + 'static)) -> HttpRefusal {
     tracing::debug!(%error, "a body ended early");
-    match error {
-        error if error.is::<LengthLimitError>() => HttpRefusal::BodyOverLayerLimit,
-        error if error.is::<BodyStalled>() => HttpRefusal::BodyTimedOut,
-        _ => HttpRefusal::BodyIncomplete,
+    // A server such as axum wraps the error of a layer in its own.
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.is::<LengthLimitError>() {
+            return HttpRefusal::BodyOverLayerLimit;
+        }
+        if error.is::<BodyStalled>() {
+            return HttpRefusal::BodyTimedOut;
+        }
+        next = error.source();
     }
+    HttpRefusal::BodyIncomplete
 }
 
 /// The next part of a body did not arrive within the stall timeout.

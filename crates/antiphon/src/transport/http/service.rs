@@ -138,13 +138,13 @@ impl HttpService {
         self.change(|state| state.http.guard = guard)
     }
 
-    /// Sets the dialect of WebSockets and event streams. It has no effect on a plain POST, which has no way
-    /// back to the client.
+    /// Sets the dialect of WebSockets and event streams. A plain POST has no way back to the client, so
+    /// the dialect only decides whether `"params": null` is accepted in it.
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
         self.change(|state| {
             let settings = Arc::make_mut(&mut state.dispatcher.settings);
-            settings.dialect = dialect.clone().unless_plain();
+            *settings = settings.clone().in_dialect(dialect.clone(), None);
         })
     }
 
