@@ -31,6 +31,9 @@ pub trait Each {
     async fn removed(&self, a: Missing) -> Result<Missing, ErrorObject>;
 
     /// A method that exists.
+    ///
+    /// # Errors
+    /// Never.
     #[method(idempotent)]
     #[cfg_attr(any(), cfg(any()))]
     fn kept(&self) -> Result<u32, ErrorObject> {
@@ -42,7 +45,7 @@ pub trait Each {
     async fn Upper(&self, A: u8) -> Result<u8, ErrorObject>;
 
     /// A lint with a reason.
-    #[expect(clippy::too_many_arguments, clippy::many_single_char_names, reason = "a test")]
+    #[expect(clippy::too_many_arguments, reason = "a test")]
     async fn many(
         &self,
         a: u8,
