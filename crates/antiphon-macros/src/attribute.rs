@@ -1,10 +1,12 @@
 //! Reads the attributes of these macros, and removes them from the code.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::quote;
 use syn::meta::ParseNestedMeta;
 use syn::parse::ParseStream;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, Result, Token};
+use syn::spanned::Spanned;
+use syn::{Attribute, Error, Expr, ExprLit, Lit, Meta, MetaList, Result, Token};
 
 /// Removes and returns the attribute of this name. Fails if it occurs twice.
 pub(crate) fn take(attributes: &mut Vec<Attribute>, name: &str) -> Result<Option<Attribute>> {
@@ -38,9 +40,71 @@ pub(crate) fn unknown(meta: &ParseNestedMeta<'_>, known: &str) -> Error {
     meta.error(format!("unknown option; expected one of {known}"))
 }
 
-/// The `cfg` attributes. Generated code for an item has them too.
-pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<&Attribute> {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect()
+/// The `cfg` attributes, also those in a `cfg_attr`. Generated code for an item has them too.
+pub(crate) fn conditions(attributes: &[Attribute]) -> Vec<Attribute> {
+    select(attributes, &|meta| meta.path().is_ident("cfg").then(|| meta.clone()))
+}
+
+/// The attributes that relax a lint. Generated code for an item has them too.
+pub(crate) fn lints(attributes: &[Attribute]) -> Vec<Attribute> {
+    select(attributes, &relaxed_lint)
+}
+
+/// All attributes, for a generated copy of the item.
+pub(crate) fn for_copy(attributes: &[Attribute]) -> Vec<Attribute> {
+    select(attributes, &|meta| Some(relaxed_lint(meta).unwrap_or_else(|| meta.clone())))
+}
+
+/// The lint that the attribute relaxes. `expect` becomes `allow`, because generated code may not have what
+/// the user expects in the code of the contract.
+fn relaxed_lint(meta: &Meta) -> Option<Meta> {
+    let path = meta.path();
+    if path.is_ident("allow") || path.is_ident("warn") {
+        return Some(meta.clone());
+    }
+    match meta {
+        Meta::List(list) if path.is_ident("expect") => {
+            let path = Ident::new("allow", path.span()).into();
+            Some(Meta::List(MetaList { path, ..list.clone() }))
+        }
+        _ => None,
+    }
+}
+
+/// What `wanted` returns for each attribute. Of a `cfg_attr`, its condition with what is wanted.
+fn select(attributes: &[Attribute], wanted: &dyn Fn(&Meta) -> Option<Meta>) -> Vec<Attribute> {
+    let selected = attributes.iter().filter_map(|attribute| {
+        let meta = select_meta(&attribute.meta, wanted)?;
+        Some(Attribute { meta, ..attribute.clone() })
+    });
+    selected.collect()
+}
+
+fn select_meta(meta: &Meta, wanted: &dyn Fn(&Meta) -> Option<Meta>) -> Option<Meta> {
+    let Some((condition, inner)) = conditional(meta) else { return wanted(meta) };
+    let inner: Vec<Meta> = inner.iter().filter_map(|meta| select_meta(meta, wanted)).collect();
+    match meta {
+        Meta::List(list) if !inner.is_empty() => {
+            let tokens = quote!(#condition, #(#inner),*);
+            Some(Meta::List(MetaList { tokens, ..list.clone() }))
+        }
+        _ => None,
+    }
+}
+
+/// The condition and the attributes of a `cfg_attr`.
+pub(crate) fn conditional(meta: &Meta) -> Option<(TokenStream, Vec<Meta>)> {
+    let Meta::List(list) = meta else { return None };
+    let read = |input: ParseStream<'_>| {
+        let mut condition = TokenStream::new();
+        while !input.is_empty() && !input.peek(Token![,]) {
+            condition.extend([input.parse::<TokenTree>()?]);
+        }
+        input.parse::<Option<Token![,]>>()?;
+        let inner = Punctuated::<Meta, Token![,]>::parse_terminated(input)?;
+        Ok((condition, inner.into_iter().collect()))
+    };
+    list.path.is_ident("cfg_attr").then(|| list.parse_args_with(read).ok())?
 }
 
 /// The text of the doc comments, with its line breaks.

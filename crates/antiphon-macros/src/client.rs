@@ -4,6 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::Path;
 
+use crate::attribute;
 use crate::contract::{Contract, ContractMethod, ContractParam, MethodKind, ParamsBy, accessor};
 use crate::hygiene::local;
 use crate::serialize::{self, SerializedField};
@@ -15,14 +16,15 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
     let (visibility, item) = (&contract.item.vis, &contract.item.ident);
     let ident = format_ident!("{item}Client");
-    let conditions = contract.conditions();
+    let (conditions, lints) = (contract.conditions(), contract.lints());
     let text = format!("A typed client of the contract `{item}`.");
     let methods = contract.methods.iter().map(|method| call(method, contract));
     let idempotent = idempotent(contract);
-    let in_process = in_process(contract);
-    let extended = contract.options.extends.iter().map(extended);
+    let (in_process, for_extending) = (in_process(contract), for_extending(contract));
+    let extended = contract.options.extends.iter().map(|path| extended(path, krate));
     quote! {
         #(#conditions)*
+        #(#lints)*
         #[doc = #text]
         #[derive(::core::clone::Clone, ::core::fmt::Debug)]
         #visibility struct #ident {
@@ -30,6 +32,7 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
         }
 
         #(#conditions)*
+        #(#lints)*
         #[allow(deprecated)]
         impl #ident {
             #idempotent
@@ -43,6 +46,8 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
             #(#extended)*
             #(#methods)*
         }
+
+        #for_extending
     }
 }
 
@@ -61,18 +66,59 @@ fn in_process(contract: &Contract) -> Option<TokenStream> {
     })
 }
 
-/// The function that returns the client of an extended contract.
-fn extended(extended: &Path) -> Option<TokenStream> {
-    let accessor = accessor(extended)?;
+/// What the contracts that extend this one use of its client. They use nothing else, so a trait that is no
+/// contract is one compile error: it has no client.
+fn for_extending(contract: &Contract) -> TokenStream {
+    let (krate, item) = (&contract.options.krate, &contract.item.ident);
+    let (conditions, ident) = (contract.conditions(), format_ident!("{item}Client"));
+    let private = quote!(#krate::__private);
+    let served = contract.options.server.then(|| {
+        quote! {
+            #(#conditions)*
+            #[automatically_derived]
+            #[allow(deprecated)]
+            impl<__Service: #item> #private::ServedContract<__Service> for #ident {
+                fn serve(
+                    service: ::std::sync::Arc<__Service>,
+                    router: #krate::Router,
+                    contracts: &mut ::std::vec::Vec<&'static ::core::primitive::str>,
+                ) -> #krate::Router {
+                    <__Service as #item>::__serve(service, router, contracts)
+                }
+            }
+        }
+    });
+    quote! {
+        #(#conditions)*
+        #[automatically_derived]
+        impl #private::TypedClient for #ident {
+            fn over(client: &#krate::Client) -> Self {
+                Self::new(client)
+            }
+        }
+
+        #served
+    }
+}
+
+/// The path of the client of an extended contract.
+pub(crate) fn of_extended(extended: &Path) -> Path {
     let mut client = extended.clone();
-    let last = client.segments.last_mut()?;
-    last.ident = format_ident!("{}Client", last.ident);
+    if let Some(last) = client.segments.last_mut() {
+        last.ident = format_ident!("{}Client", last.ident);
+    }
+    client
+}
+
+/// The function that returns the client of an extended contract.
+fn extended(extended: &Path, krate: &TokenStream) -> Option<TokenStream> {
+    let (accessor, client) = (accessor(extended)?, of_extended(extended));
     let text =
         format!("The client of the contract `{}`, which this contract extends.", quote!(#extended));
     Some(quote! {
         #[doc = #text]
         pub fn #accessor(&self) -> #client {
-            #client::new(&self.client)
+            #krate::__private::TypedClient::over(&self.client)
         }
     })
 }
@@ -92,7 +138,8 @@ fn idempotent(contract: &Contract) -> TokenStream {
 
 fn call(method: &ContractMethod, contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
-    let ContractMethod { ident, attributes, name, .. } = method;
+    let ContractMethod { ident, name, .. } = method;
+    let attributes = attribute::for_copy(&method.attributes);
     // A given topic is an expression of the user, which does not see the params.
     let arguments = method.params().map(|ContractParam { ident, ty, .. }| {
         let ident = local(ident);
@@ -150,6 +197,7 @@ fn params(method: &ContractMethod, contract: &Contract) -> (TokenStream, TokenSt
             ty: &param.ty,
             // With a default, `None` is a value like any other.
             optional: param.optional && param.fallback.is_none(),
+            is_error_data: false,
         })
         .collect();
     let items = match params_by(method, contract) {

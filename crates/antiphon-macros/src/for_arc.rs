@@ -10,12 +10,13 @@ use crate::server;
 pub(crate) fn write(contract: &Contract) -> TokenStream {
     let krate = &contract.options.krate;
     let ident = &contract.item.ident;
-    let conditions = contract.conditions();
+    let (conditions, lints) = (contract.conditions(), contract.lints());
     let functions = contract.methods.iter().map(|method| function(method, contract));
     let supertraits = contract.supertraits();
     let clauses = contract.item.generics.where_clause.iter().flat_map(|clause| &clause.predicates);
     quote! {
         #(#conditions)*
+        #(#lints)*
         #[automatically_derived]
         #[allow(deprecated)]
         impl<__Service: #ident> #ident for ::std::sync::Arc<__Service>
@@ -34,10 +35,12 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
 
 fn function(method: &ContractMethod, contract: &Contract) -> TokenStream {
     let (contract, ident) = (&contract.item.ident, &method.ident);
-    let (conditions, signature) = (method.conditions(), server::signature(method));
+    let (conditions, lints) = (method.conditions(), method.lints());
+    let signature = server::signature(method);
     let arguments = method.arguments.iter().map(Argument::ident);
     quote! {
         #(#conditions)*
+        #(#lints)*
         #signature {
             <__Service as #contract>::#ident(self, #(#arguments),*)
         }

@@ -7,12 +7,12 @@
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::{
-    ConstParam, Error, FnArg, GenericParam, Generics, ItemTrait, ReturnType, Signature, TraitItem,
-    TraitItemConst, TraitItemFn, TraitItemType, TypeParam, parse_quote,
+    Attribute, ConstParam, Error, FnArg, GenericParam, Generics, ItemTrait, ReturnType, Signature,
+    TraitItem, TraitItemConst, TraitItemFn, TraitItemType, TypeParam, parse_quote,
 };
 
 use crate::attribute;
-use crate::contract::{Options, all_supertraits, is_method_attribute};
+use crate::contract::{Options, all_supertraits, is_async_trait, is_method_attribute};
 
 /// A trait that cannot be a contract.
 pub(crate) struct RefusedContract {
@@ -100,7 +100,7 @@ impl ServiceStub<'_> {
         let mut generics = self.item.generics.clone();
         generics.params.push(parse_quote!(__Service: #ident #arguments));
         let (parameters, _, _) = generics.split_for_impl();
-        let supertraits = self.supertraits();
+        let (async_trait, supertraits) = (self.async_trait(), self.supertraits());
         let clauses = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
         let items = self.distinct_items().map(|item| match item {
             TraitItem::Fn(function) => {
@@ -118,6 +118,7 @@ impl ServiceStub<'_> {
         });
         quote! {
             #[automatically_derived]
+            #(#async_trait)*
             #unsafety impl #parameters #ident #arguments for ::std::sync::Arc<__Service>
             where
                 #(Self: #supertraits,)*
@@ -193,6 +194,11 @@ impl ServiceStub<'_> {
         quote!({ #placeholder::body() })
     }
 
+    /// A refused `#[async_trait]`. The implementations of the user probably have it too.
+    fn async_trait(&self) -> impl Iterator<Item = &Attribute> {
+        self.item.attrs.iter().filter(|attribute| is_async_trait(attribute))
+    }
+
     /// The signature as written, where a lifetime that nothing declares is `'_`. The future of an
     /// `async fn` is `Send` if no type parameter can prevent it.
     fn signature(&self, signature: &Signature) -> TokenStream {
@@ -214,7 +220,7 @@ impl ServiceStub<'_> {
         let is_concrete = [&self.item.generics, generics].iter().all(|g| g.params.is_empty())
             && !inputs.iter().any(mentions_impl);
         let (asyncness, output) = match signature.asyncness {
-            Some(_) if is_concrete => {
+            Some(_) if is_concrete && self.async_trait().next().is_none() => {
                 let send = quote!(::core::marker::Send);
                 (None, quote!(impl ::core::future::Future<Output = #output> + #send))
             }

@@ -5,6 +5,7 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Index, ReturnType, Type};
 
+use crate::client;
 use crate::contract::{
     Argument, Contract, ContractMethod, MethodKind, Options, Runs, SubscriptionMethod,
 };
@@ -24,12 +25,15 @@ pub(crate) fn write(contract: &Contract) -> TokenStream {
     let functions = contract.methods.iter().map(function);
     let served = contract.methods.iter().map(|method| serve(method, ident, &contract.options));
     let extended = contract.options.extends.iter().map(|extended| {
-        quote_spanned! {hidden(extended.span())=>
-            let router = <Self as #extended>::__serve(
-                ::core::clone::Clone::clone(&service),
-                router,
-                contracts,
-            );
+        let span = hidden(extended.span());
+        let serve = if contract.options.client {
+            let client = client::of_extended(extended);
+            quote_spanned!(span=> <#client as #krate::__private::ServedContract<Self>>::serve)
+        } else {
+            quote_spanned!(span=> <Self as #extended>::__serve)
+        };
+        quote_spanned! {span=>
+            let router = #serve(::core::clone::Clone::clone(&service), router, contracts);
         }
     });
     let for_arc = for_arc::write(contract);
@@ -154,7 +158,7 @@ fn registration(
     contract: &Ident,
     krate: &TokenStream,
 ) -> (TokenStream, Option<TokenStream>, TokenStream) {
-    let call = call(method, contract);
+    let call = call(method, contract, krate);
     let blocks = method.runs == Runs::Blocking;
     match &method.kind {
         MethodKind::Method(result) => {
@@ -230,12 +234,19 @@ fn response(
 }
 
 /// The call of the user's function.
-fn call(method: &ContractMethod, contract: &Ident) -> TokenStream {
+///
+/// A context or a sink is passed with the type that the user wrote, so that a type of the user with this
+/// name is an error at its span.
+fn call(method: &ContractMethod, contract: &Ident, krate: &TokenStream) -> TokenStream {
     let ident = &method.ident;
     let mut index = 0..;
     let arguments = method.arguments.iter().map(|argument| match argument {
-        Argument::Context(..) => quote_hygienic!(_cx),
-        Argument::Sink(..) => quote_hygienic!(_sink),
+        Argument::Context(_, ty) => quote_spanned! {hidden(ty.span())=>
+            #krate::__private::context::<#ty>(_cx)
+        },
+        Argument::Sink(_, ty) => quote_spanned! {hidden(ty.span())=>
+            #krate::__private::sink::<#ty>(_sink)
+        },
         Argument::Param(_) => {
             let index = Index::from(index.next().unwrap_or_default());
             quote_hygienic!(values.#index)

@@ -77,10 +77,14 @@ fn check_at_most_one(arguments: &[Argument]) -> Result<()> {
     for argument in arguments {
         let (seen, ident, text) = match argument {
             Argument::Context(ident, _) => {
-                (&mut context, ident, "a call has one `Context`: take it once")
+                let text = "a call has one `Context`: take it once; for a param of a type of your own \
+                            with this name, add `#[param]`";
+                (&mut context, ident, text)
             }
             Argument::Sink(ident, _) => {
-                (&mut sink, ident, "a subscription has one `Sink`: take it once")
+                let text = "a subscription has one `Sink`: take it once; for a param of a type of your \
+                            own with this name, add `#[param]`";
+                (&mut sink, ident, text)
             }
             Argument::Param(_) => continue,
         };

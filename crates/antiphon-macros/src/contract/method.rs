@@ -127,8 +127,13 @@ impl ContractMethod {
     }
 
     /// Its `cfg` attributes.
-    pub(crate) fn conditions(&self) -> Vec<&Attribute> {
+    pub(crate) fn conditions(&self) -> Vec<Attribute> {
         attribute::conditions(&self.attributes)
+    }
+
+    /// Its attributes that relax lints.
+    pub(crate) fn lints(&self) -> Vec<Attribute> {
+        attribute::lints(&self.attributes)
     }
 
     pub(crate) fn is_deprecated(&self) -> bool {
@@ -154,7 +159,9 @@ impl MethodKind {
                 Ok(Self::Subscription(Box::new(subscription)))
             }
             (_, _, Some(sink)) => {
-                Err(Error::new_spanned(sink, "only a `#[subscription]` can take a `Sink`"))
+                let text = "only a `#[subscription]` can take a `Sink`; for a param of a type of your \
+                            own with this name, add `#[param]`";
+                Err(Error::new_spanned(sink, text))
             }
             (MethodAttribute::Notification, ReturnType::Default, _) => Ok(Self::Notification),
             (MethodAttribute::Notification, output, _) => Err(Error::new_spanned(
@@ -173,9 +180,13 @@ impl MethodKind {
     }
 }
 
-/// Rejects a result that borrows, since it is encoded after the call of the function.
+/// Rejects a future, and a result that borrows, since it is encoded after the call of the function.
 fn check_output(output: &ReturnType) -> Result<()> {
     let ReturnType::Type(_, ty) = output else { return Ok(()) };
+    if return_type::is_future(ty) {
+        let text = "a method cannot return a future: write `async fn`, which returns the value";
+        return Err(Error::new_spanned(ty, text));
+    }
     let text = "a result is read by the client, so it cannot borrow: use an owned type, such as \
                 `String` for `&str`, `Vec<T>` for `&[T]`";
     borrowed::reject(ty, text)

@@ -37,13 +37,35 @@ pub(super) struct MethodOptions {
     pub(super) item: Option<Type>,
 }
 
-/// Whether the attribute belongs to this macro.
+/// Whether the attribute belongs to this macro, or is a `cfg_attr` with such an attribute.
 pub(crate) fn is_method_attribute(attribute: &Attribute) -> bool {
-    ATTRIBUTES.iter().any(|(name, _)| attribute.path().is_ident(name))
+    let is_own = |(name, _): &(&str, _)| attribute.path().is_ident(name);
+    ATTRIBUTES.iter().any(is_own) || own_in_condition(attribute).is_some()
+}
+
+/// The name of the attribute of this macro that the `cfg_attr` has.
+fn own_in_condition(attribute: &Attribute) -> Option<&'static str> {
+    let (_, inner) = attribute::conditional(&attribute.meta)?;
+    let mut names = ATTRIBUTES.iter().map(|(name, _)| *name);
+    names.find(|name| inner.iter().any(|meta| meta.path().is_ident(name)))
+}
+
+/// Rejects an attribute of this macro in a `cfg_attr`: a macro cannot see whether it applies.
+fn reject_conditional(attributes: &[Attribute]) -> Result<()> {
+    for attribute in attributes {
+        if let Some(name) = own_in_condition(attribute) {
+            let text = format!(
+                "a macro cannot see whether `{name}` applies: write two methods, each with `#[cfg(..)]`"
+            );
+            return Err(Error::new_spanned(attribute, text));
+        }
+    }
+    Ok(())
 }
 
 impl MethodOptions {
     pub(super) fn take(attributes: &mut Vec<Attribute>) -> Result<Self> {
+        reject_conditional(attributes)?;
         let mut found = None;
         for (name, kind) in ATTRIBUTES {
             let Some(attribute) = attribute::take(attributes, name)? else { continue };

@@ -16,7 +16,7 @@ mod supertraits;
 use proc_macro2::TokenStream;
 use quote::quote;
 use std::collections::HashMap;
-use syn::{Attribute, Error, ItemTrait, Result};
+use syn::{Attribute, Error, ItemTrait, Result, TraitItem};
 
 use crate::attribute::{self, CompileErrors};
 use crate::refused::RefusedContract;
@@ -58,6 +58,7 @@ impl Contract {
 
     fn read(options: &Options, item: &ItemTrait) -> Result<Vec<ContractMethod>> {
         // The methods use the parameters, so their errors would have the same reason.
+        reject_async_trait(item)?;
         reject_generics(item)?;
         reject_unsafe(item)?;
         let mut errors = CompileErrors::default();
@@ -78,9 +79,40 @@ impl Contract {
     }
 
     /// Its `cfg` attributes.
-    pub(crate) fn conditions(&self) -> Vec<&Attribute> {
+    pub(crate) fn conditions(&self) -> Vec<Attribute> {
         attribute::conditions(&self.item.attrs)
     }
+
+    /// Its attributes that relax lints.
+    pub(crate) fn lints(&self) -> Vec<Attribute> {
+        attribute::lints(&self.item.attrs)
+    }
+}
+
+/// Rejects `#[async_trait]`, before or after this macro. If it is before, it has already replaced each
+/// `async fn`.
+fn reject_async_trait(item: &ItemTrait) -> Result<()> {
+    let text = "remove `#[async_trait]`, here and on the services: a contract needs no attribute for \
+                `async fn`";
+    if let Some(attribute) = item.attrs.iter().find(|attribute| is_async_trait(attribute)) {
+        return Err(Error::new_spanned(attribute, text));
+    }
+    let is_expanded = |item: &TraitItem| match item {
+        TraitItem::Fn(function) => {
+            let mut lifetimes = function.sig.generics.lifetimes();
+            lifetimes.any(|parameter| parameter.lifetime.ident == "async_trait")
+        }
+        _ => false,
+    };
+    match item.items.iter().any(is_expanded) {
+        true => Err(Error::new_spanned(&item.ident, text)),
+        false => Ok(()),
+    }
+}
+
+/// Whether the attribute is `#[async_trait]` of the crate of this name.
+pub(crate) fn is_async_trait(attribute: &Attribute) -> bool {
+    attribute.path().segments.last().is_some_and(|last| last.ident == "async_trait")
 }
 
 /// Rejects a generic trait, because a contract is one type for both sides.

@@ -2,15 +2,15 @@
 //!
 //! This module does not resolve types: a macro only sees their names.
 
-use syn::{Error, GenericArgument, Path, PathArguments, Result, ReturnType, Type};
+use syn::{Error, GenericArgument, Path, PathArguments, Result, ReturnType, Type, TypeParamBound};
 
 /// The `T` of a `Result<T, E>`, or of an alias of it whose name ends in `Result`.
 pub(super) fn of_result<'a>(
     output: &'a ReturnType,
     whole: &impl quote::ToTokens,
 ) -> Result<&'a Type> {
-    let text = "a method must return `Result<T, E>`; for one that cannot fail, \
-                use `std::convert::Infallible`; for one without a response, use `#[notification]`";
+    let text = "a method must return `Result<T, E>`, or an alias with a name that ends in `Result` and \
+                with the argument `T`, such as `io::Result<T>`; for one that cannot fail, use `std::convert::Infallible`; for one without a response, use `#[notification]`";
     match output {
         ReturnType::Default => Err(Error::new_spanned(whole, text)),
         ReturnType::Type(_, ty) => {
@@ -23,6 +23,28 @@ pub(super) fn of_result<'a>(
 /// item. Unlike the type of a method, an item may be a type of the user whose name ends in `Result`.
 pub(super) fn of_fallible_item(item: &Type) -> Option<&Type> {
     first_argument(item, |name| name == "Result")
+}
+
+/// Whether the type is a future: `impl Future`, `BoxFuture` or `Pin<Box<dyn Future>>`.
+pub(super) fn is_future(ty: &Type) -> bool {
+    let bounds = match ty {
+        Type::ImplTrait(ty) => &ty.bounds,
+        Type::TraitObject(ty) => &ty.bounds,
+        Type::Group(group) => return is_future(&group.elem),
+        _ => {
+            return first_argument(ty, |name| name == "Pin" || name == "Box")
+                .is_some_and(is_future)
+                || path(ty).and_then(|path| path.segments.last()).is_some_and(|last| {
+                    last.ident == "BoxFuture" || last.ident == "LocalBoxFuture"
+                });
+        }
+    };
+    bounds.iter().any(|bound| match bound {
+        TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().is_some_and(|last| last.ident == "Future")
+        }
+        _ => false,
+    })
 }
 
 /// Whether the type is named `Option`.

@@ -91,16 +91,13 @@ impl ErrorCase {
                 let message = match &self.message {
                     Some(message) => quote!(#message),
                     None => quote_spanned! {hidden(self.ident.span())=>
-                        ::std::string::ToString::to_string(&error)
+                        #private::DefaultMessage::message(&error)
                     },
                 };
                 let pattern = self.fields.pattern(&quote!(ref));
-                let data = self.fields.data(&private);
-                quote_hygienic! {
-                    #path { #pattern .. } => {
-                        #private::ErrorObject::new(#value, #message) #data
-                    }
-                }
+                let error = quote_hygienic!(#private::ErrorObject::new(#value, #message));
+                let error = self.fields.with_data(&error, &private);
+                quote_hygienic!(#path { #pattern .. } => #error,)
             }
         }
     }

@@ -70,34 +70,23 @@ impl ErrorFields {
         bound.collect()
     }
 
-    /// The call that adds the data to an error object.
-    pub(super) fn data(&self, private: &TokenStream) -> TokenStream {
+    /// The error object with the data.
+    pub(super) fn with_data(&self, error: &TokenStream, private: &TokenStream) -> TokenStream {
         match self.shape {
-            DataShape::NoFields | DataShape::NotSent => TokenStream::new(),
-            DataShape::Unnamed => {
-                let values = self.fields.iter().enumerate().map(|(number, field)| {
-                    let mut value = value(number);
-                    value.set_span(hidden(field.ty.span()));
-                    quote_spanned!(value.span()=> #private::serializable(#value))
-                });
-                if self.fields.len() == 1 {
-                    quote!(.with_data(#(#values)*))
-                } else {
-                    quote!(.with_data(&(#(#values,)*)))
-                }
+            DataShape::NoFields | DataShape::NotSent => error.clone(),
+            DataShape::Unnamed if self.fields.len() == 1 => {
+                let mut value = value(0);
+                value.set_span(hidden(self.fields[0].ty.span()));
+                quote_spanned!(value.span()=> #private::with_data(#error, #value))
             }
-            DataShape::Object => {
-                let written: Vec<_> = self
-                    .sent()
-                    .map(|(_, field)| SerializedField {
-                        name: &field.name,
-                        ty: &field.ty,
-                        optional: false,
-                    })
-                    .collect();
+            DataShape::Unnamed | DataShape::Object => {
+                let written: Vec<_> = self.sent().map(|(_, field)| field.serialized()).collect();
                 let values = self.sent().map(|(number, _)| value(number));
-                let items = serialize::by_name(&written, private);
-                quote!(.with_data(&{ #items __Fields(#(#values),*) }))
+                let items = match self.shape {
+                    DataShape::Object => serialize::by_name(&written, private),
+                    _ => serialize::by_position(&written, private),
+                };
+                quote!(#error.with_data(&{ #items __Fields(#(#values),*) }))
             }
         }
     }
@@ -166,6 +155,10 @@ impl ErrorField {
             })?;
         }
         Ok(member)
+    }
+
+    fn serialized(&self) -> SerializedField<'_> {
+        SerializedField { name: &self.name, ty: &self.ty, optional: false, is_error_data: true }
     }
 
     /// Reads a field of an object.

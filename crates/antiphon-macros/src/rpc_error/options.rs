@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Data, LitStr, Path, Result};
+use syn::{Attribute, Data, Error, LitStr, Path, Result};
 
 use super::code::DeclaredCode;
 use crate::attribute;
@@ -65,7 +65,7 @@ impl ErrorOptions {
         if meta.path.is_ident("code") && of_case {
             self.code = Some(meta.value()?.parse()?);
         } else if meta.path.is_ident("message") && of_case {
-            self.message = Some(meta.value()?.parse()?);
+            self.message = Some(plain_message(&meta.value()?.parse()?)?);
         } else if meta.path.is_ident("no_data") && of_case {
             self.no_data = true;
         } else if meta.path.is_ident("transparent") && of_case {
@@ -77,4 +77,18 @@ impl ErrorOptions {
         }
         Ok(())
     }
+}
+
+/// The message without escapes. Rejects a brace, because a message has no placeholders: users of `thiserror`
+/// expect them.
+fn plain_message(written: &LitStr) -> Result<LitStr> {
+    let text = written.value();
+    let unescaped = text.replace("{{", "").replace("}}", "");
+    if unescaped.contains(['{', '}']) {
+        let text = "a `message` is sent as it is written, without values: a field is sent in `data`. For \
+                    a message with values, remove `message` and implement `Display`, as with \
+                    `thiserror`. For a brace, write `{{` or `}}`";
+        return Err(Error::new(written.span(), text));
+    }
+    Ok(LitStr::new(&text.replace("{{", "{").replace("}}", "}"), written.span()))
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod autoref;
+mod bounds;
 #[cfg(feature = "openrpc")]
 mod describe;
 
@@ -14,15 +15,21 @@ pub use serde;
 use antiphon_core::{Outcome, Params, RawJson};
 use futures_core::Stream;
 use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use crate::call::{CallError, Invocation};
 use crate::client::Client;
+use crate::context::Context;
 use crate::error::IntoErrorObject;
+use crate::subscription::Sink;
 
 pub use arguments::{Arguments, MethodParams};
 pub use autoref::{Probe, Readable, Unreadable};
+pub use bounds::{
+    ContextArgument, DefaultMessage, ErrorData, ServedContract, SinkArgument, TypedClient,
+};
 #[cfg(feature = "openrpc")]
 pub use describe::{MethodDescriber, described};
 
@@ -66,14 +73,41 @@ pub fn boxed_try_stream<T: Serialize + Send + 'static, E: IntoErrorObject + 'sta
     Box::pin(stream)
 }
 
-/// Requires only `Serialize` of a value, for a clear compile error.
-pub fn serializable<T: Serialize>(value: &T) -> &T {
-    value
+/// The error with its only field as `data`.
+pub fn with_data<T: ErrorData>(error: ErrorObject, data: &T) -> ErrorObject {
+    error.with_data(data)
+}
+
+/// Serializes a named field of an error.
+pub fn serialize_error_entry<M: SerializeMap, T: ErrorData>(
+    map: &mut M,
+    name: &'static str,
+    value: &T,
+) -> Result<(), M::Error> {
+    map.serialize_entry(name, value)
+}
+
+/// Serializes an unnamed field of an error.
+pub fn serialize_error_element<S: SerializeSeq, T: ErrorData>(
+    list: &mut S,
+    value: &T,
+) -> Result<(), S::Error> {
+    list.serialize_element(value)
 }
 
 /// The members of the `data` of an error.
 pub fn data_members(error: &ErrorObject) -> Option<BTreeMap<String, RawJson>> {
     error.data.as_ref()?.decode().ok()
+}
+
+/// The context, if the argument of a method is one.
+pub fn context<T: ContextArgument>(context: Context) -> T {
+    T::from_context(context)
+}
+
+/// The sink, if the argument of a method is one.
+pub fn sink<T: SinkArgument>(sink: Sink) -> T {
+    T::from_sink(sink)
 }
 
 /// Keeps items that need the feature `memory`.

@@ -206,6 +206,15 @@ mod own {
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     pub(super) struct Context(pub(super) u32);
 
+    #[allow(non_camel_case_types)]
+    pub(super) struct bool;
+    #[allow(non_camel_case_types)]
+    pub(super) struct i64;
+    #[allow(non_camel_case_types)]
+    pub(super) struct str;
+    #[allow(non_camel_case_types)]
+    pub(super) struct usize;
+
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     pub(super) struct Sink(pub(super) u32);
 
@@ -271,7 +280,10 @@ mod shadowed {
             #[param(name = "s")] sink: Sink,
         ) -> ::std::result::Result<u32, Failure>;
 
-        async fn whole(&self, #[params] all: ::std::vec::Vec<u8>) -> AnswerResult<usize>;
+        async fn whole(
+            &self,
+            #[params] all: ::std::vec::Vec<u8>,
+        ) -> AnswerResult<::core::primitive::usize>;
 
         #[notification]
         async fn note(&self, note: u32);
@@ -291,6 +303,11 @@ mod shadowed {
 
         #[subscription(item = u32)]
         async fn sunk(&self, sink: ::antiphon::Sink) -> ::std::result::Result<(), Failure>;
+    }
+
+    #[::antiphon::rpc(params = "by_position")]
+    pub(super) trait Ordered {
+        fn ordered(&self, a: u32, b: ::std::option::Option<u32>) -> AnswerResult<u32>;
     }
 
     #[::antiphon::rpc(extends(Shop))]
@@ -322,7 +339,7 @@ mod shadowed {
             Fine(context.0 + sink.0)
         }
 
-        async fn whole(&self, all: ::std::vec::Vec<u8>) -> AnswerResult<usize> {
+        async fn whole(&self, all: ::std::vec::Vec<u8>) -> AnswerResult<::core::primitive::usize> {
             Fine(all.len())
         }
 

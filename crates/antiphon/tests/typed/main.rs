@@ -11,6 +11,7 @@ mod failures;
 mod fallible_streams;
 mod hygiene;
 mod library;
+pub mod lints;
 mod nested;
 #[cfg(feature = "openrpc")]
 mod openrpc;

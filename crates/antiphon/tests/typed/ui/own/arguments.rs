@@ -1,4 +1,4 @@
-use antiphon::{Context, ErrorObject};
+use antiphon::{Context, ErrorObject, Sink};
 
 #[antiphon::rpc]
 pub trait Math {
@@ -10,6 +10,7 @@ pub trait Math {
     async fn option(&self, #[param(defualt = 1)] a: i64) -> Result<i64, ErrorObject>;
     async fn whole(&self, #[params] a: Vec<i64>, b: i64) -> Result<i64, ErrorObject>;
     async fn twice(&self, a: i64, #[param(name = "a")] b: i64) -> Result<i64, ErrorObject>;
+    async fn sink(&self, sink: Sink) -> Result<i64, ErrorObject>;
     async fn mutable(&self, mut a: i64) -> Result<i64, ErrorObject>;
 }
 

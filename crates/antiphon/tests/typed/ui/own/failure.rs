@@ -54,4 +54,14 @@ pub enum Whole {
 #[rpc(crate = "antiphon", mesage = "a", cod = 1)]
 pub struct Several;
 
+#[derive(RpcError)]
+pub enum Placeholders {
+    #[rpc(code = 1, message = "no such key: {key}")]
+    Missing { key: String },
+    #[rpc(code = 2, message = "{0} bytes")]
+    TooLarge(u64),
+    #[rpc(code = 3, message = "a lone }")]
+    Lone,
+}
+
 fn main() {}
