@@ -154,14 +154,15 @@ impl FollowedSubscription {
 
     /// Accepts a message. Waits for room if the topic has [`Overflow::Wait`].
     pub(crate) async fn deliver(self: Arc<Self>, arrived: ItemParams) {
-        let ItemParams { lost, result, error, closed, .. } = arrived;
+        let lost = arrived.lost();
         if lost > 0 {
             self.notice(Notice::Lost(lost));
         }
-        let mut item = result;
+        let (error, closed) = (arrived.error(), arrived.closed());
+        let mut item = arrived.result;
         poll_fn(|poller| self.poll_push(&mut item, poller)).await;
         match (error, closed) {
-            (Some(error), _) => self.end(Ended::Failed(error.into())),
+            (Some(error), _) => self.end(Ended::Failed(error)),
             // A client that reconnects subscribes again after a restart of the server, as after a
             // crash. So the subscription does not end.
             (None, Some(reason)) if reason == SHUTTING_DOWN && self.resubscribes() => {
