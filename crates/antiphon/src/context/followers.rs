@@ -3,6 +3,7 @@
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use antiphon_core::ErrorObject;
 use bytes::Bytes;
 
 use super::{Context, Origin};
@@ -116,10 +117,18 @@ impl Context {
         }
     }
 
-    /// Registers what must follow the reply of this call.
-    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) {
-        if let Followers::Registered(registered) = self.followers() {
-            let _ = registered.subscription.set(waiting);
+    /// Registers the subscription that must follow the reply of this call. Fails if the call has one
+    /// already, or if its reply is queued: the caller learns at most one id.
+    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) -> Result<(), ErrorObject> {
+        let refused = |reason| ErrorObject::internal_error().with_data(reason);
+        match self.followers() {
+            Followers::Registered(registered) => registered
+                .subscription
+                .set(waiting)
+                .map_err(|_| refused("a call opens at most one subscription")),
+            Followers::Replied | Followers::Refused => {
+                Err(refused("the call already has its response"))
+            }
         }
     }
 

@@ -5,8 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use antiphon::layer::{from_fn, from_outgoing_fn};
 use antiphon::{CallError, Code, Context, ErrorObject, Handler, Limits, Params, RawJson, Router};
+use futures_util::{StreamExt, stream};
+use serde_json::json;
+use tokio::sync::mpsc;
 
-use crate::support::{connect, serve, wires_and_http, within};
+use crate::support::{Raw, connect, request, serve, wires_and_http, within};
 
 fn adding() -> Router {
     Router::new()
@@ -111,4 +114,108 @@ async fn a_function_of_a_client_sends_a_call_again() {
         assert_eq!(replies.take(sum).unwrap(), 7, "{wire}");
         assert_eq!(*tries.lock().unwrap(), ["sum", "plus", "note"], "{wire}");
     }
+}
+
+/// Sends a message when it is dropped.
+struct Told(mpsc::UnboundedSender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+/// The topic `rows` with endless items, and a message for each of its streams that ends.
+fn rows() -> (Router, mpsc::UnboundedReceiver<()>) {
+    let (tell, ended) = mpsc::unbounded_channel();
+    let router = Router::new().subscription("rows", move |(): (), _: Context| {
+        let told = Told(tell.clone());
+        let items = stream::iter([1]).chain(stream::pending());
+        async move {
+            Ok(items.map(move |item| {
+                let _alive = &told;
+                item
+            }))
+        }
+    });
+    (router, ended)
+}
+
+#[tokio::test]
+async fn a_call_that_a_layer_runs_twice_opens_one_subscription() {
+    for returns_first in [true, false] {
+        let (router, mut ended) = rows();
+        let (log, mut seconds) = mpsc::unbounded_channel();
+        let twice = router.layer(from_fn(move |request, next| {
+            let log = log.clone();
+            async move {
+                let first = next.clone().run(request.clone()).await;
+                let second = next.run(request).await;
+                log.send(second.clone()).unwrap();
+                if returns_first { first } else { second }
+            }
+        }));
+        let (mut raw, _served) = Raw::served(Limits::default(), twice);
+        raw.send(&request(1, "subscribe_rows", "[]")).await;
+        let reply = raw.next().await;
+        let second = within(seconds.recv()).await.unwrap().unwrap_err();
+        assert_eq!(second.code, Code::INTERNAL_ERROR);
+        assert_eq!(second.data.unwrap().as_str(), r#""a call opens at most one subscription""#);
+        within(ended.recv()).await.unwrap();
+        if returns_first {
+            let item = json!({"subscription": reply["result"], "result": 1});
+            assert_eq!(raw.next().await["params"], item);
+            assert!(ended.try_recv().is_err(), "the first stream has ended");
+        } else {
+            assert_eq!(reply["error"]["code"], -32603, "{reply}");
+            within(ended.recv()).await.unwrap();
+        }
+    }
+}
+
+/// A task of a layer runs the call after the layer has refused it.
+#[tokio::test]
+async fn a_call_that_has_its_response_opens_no_subscription() {
+    let (router, mut ended) = rows();
+    let (run, runs) = mpsc::unbounded_channel::<()>();
+    let runs = Arc::new(tokio::sync::Mutex::new(runs));
+    let late = router.layer(from_fn(move |request, next| {
+        let runs = runs.clone();
+        async move {
+            tokio::spawn(async move {
+                runs.lock().await.recv().await;
+                next.run(request).await
+            });
+            Err(ErrorObject::unauthorized())
+        }
+    }));
+    let (mut raw, _served) = Raw::served(Limits::default(), late);
+    raw.send(&request(1, "subscribe_rows", "[]")).await;
+    assert_eq!(raw.next().await["error"]["code"], Code::UNAUTHORIZED.0);
+    run.send(()).unwrap();
+    within(ended.recv()).await.unwrap();
+}
+
+/// A layer that tries again after an error opens the subscription.
+#[tokio::test]
+async fn a_subscription_that_the_handler_refused_can_be_tried_again() {
+    let tries = Arc::new(Mutex::new(0));
+    let router = Router::new().subscription("rows", move |(): (), _: Context| {
+        let mut tries = tries.lock().unwrap();
+        *tries += 1;
+        let refused = *tries == 1;
+        async move {
+            if refused { Err(ErrorObject::server_busy("not yet")) } else { Ok(stream::iter([1])) }
+        }
+    });
+    let again = router.layer(from_fn(|request, next| async move {
+        match next.clone().run(request.clone()).await {
+            Err(_) => next.run(request).await,
+            done => done,
+        }
+    }));
+    let (mut raw, _served) = Raw::served(Limits::default(), again);
+    raw.send(&request(1, "subscribe_rows", "[]")).await;
+    let id = raw.next().await["result"].clone();
+    assert_eq!(raw.next().await["params"], json!({"subscription": id, "result": 1}));
 }
