@@ -94,10 +94,16 @@ impl<T: DeserializeOwned + 'static> IntoFuture for Subscribe<T> {
             let follower = Follower(Arc::new(FollowedSubscription::new(self.topic)));
             let subscription = Subscription::new(follower.0.clone());
             within(self.timeout, self.caller.subscribe(call, follower)).await?;
+            if !subscription.feed.was_attached() {
+                return Err(CallError::Layer(NOT_SENT.into()));
+            }
             Ok(subscription)
         })
     }
 }
+
+const NOT_SENT: &str =
+    "the subscribe call has a result but was not sent; a layer must pass it on, or return an error";
 
 impl<T> fmt::Debug for Subscribe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -44,6 +44,7 @@ struct FollowedState {
     /// The number of items that were received.
     received: u64,
     attached: Option<Attached>,
+    was_attached: bool,
     /// The connection is ending: received items are accepted without waiting for room.
     is_draining: bool,
     ended: Option<Ended>,
@@ -116,6 +117,7 @@ impl FollowedSubscription {
             taken: 0,
             received: 0,
             attached: None,
+            was_attached: false,
             is_draining: false,
             ended: None,
             reader: None,
@@ -135,6 +137,7 @@ impl FollowedSubscription {
             return false;
         }
         state.attached = Some(attached);
+        state.was_attached = true;
         state.is_draining = false;
         true
     }
@@ -150,6 +153,11 @@ impl FollowedSubscription {
 
     pub(crate) fn attached(&self) -> Option<Attached> {
         self.state().attached.clone()
+    }
+
+    /// Whether it was subscribed at least once.
+    pub(crate) fn was_attached(&self) -> bool {
+        self.state().was_attached
     }
 
     /// Accepts a message. Waits for room if the topic has [`Overflow::Wait`].

@@ -219,3 +219,14 @@ async fn a_subscription_that_the_handler_refused_can_be_tried_again() {
     let id = raw.next().await["result"].clone();
     assert_eq!(raw.next().await["params"], json!({"subscription": id, "result": 1}));
 }
+
+/// A layer that answers by itself has no items to deliver.
+#[tokio::test]
+async fn a_subscription_that_a_layer_does_not_pass_on_is_an_error() {
+    let (router, _ended) = rows();
+    let client = connect(&serve("memory:*", Limits::default(), router).await).await;
+    let client = client
+        .layer(from_outgoing_fn(|_: antiphon::layer::OutgoingCall, _| async { Ok(RawJson::NULL) }));
+    let refused = within(client.subscribe::<u64>("rows", ()).into_future()).await;
+    assert!(matches!(refused, Err(CallError::Layer(_))), "{refused:?}");
+}
