@@ -147,7 +147,7 @@ impl Caller for Arc<ReconnectingCaller> {
         follower: Follower,
     ) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let feed = follower.0;
+            let feed = follower.into_feed();
             feed.set_resubscribes();
             let (subscribe, to) = (call.clone(), feed.clone());
             // Safe to repeat: the first subscription ended with its connection.
