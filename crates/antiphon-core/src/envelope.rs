@@ -259,6 +259,23 @@ impl fmt::Display for EnvelopeError {
     }
 }
 
+impl ErrorObject {
+    /// Reads an error from a JSON value, as from the `error` member of a Response; `None` if it is not an
+    /// error object.
+    ///
+    /// ```
+    /// use antiphon_core::{ErrorObject, RawJson};
+    ///
+    /// let error = RawJson::parse(r#"{"code": 7, "message": "out of tea", "data": 1.50}"#)?;
+    /// let error = ErrorObject::from_json(error).ok_or("not an error object")?;
+    /// assert_eq!(error.data.unwrap().as_str(), "1.50");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_json(value: RawJson) -> Option<Self> {
+        error_object(&value.into_bytes()).ok()
+    }
+}
+
 /// Reads the `error` member of a Response (section 5.1).
 fn error_object(text: &Bytes) -> Result<ErrorObject, String> {
     if JsonKind::of(text.first()) != JsonKind::Object {

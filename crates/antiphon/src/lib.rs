@@ -17,6 +17,7 @@ mod endpoint;
 mod engine;
 mod error;
 mod identity;
+mod invocation;
 mod io;
 pub mod layer;
 mod log_excerpt;
@@ -40,8 +41,8 @@ pub use antiphon_core::{
     TraceContext,
 };
 pub use call::{
-    Batch, BatchEntry, Call, Caller, Invocation, Peer, Progress, Replies, Slot, Subscribe,
-    Subscription, SubscriptionError, Watch,
+    Batch, BatchEntry, Call, Caller, Peer, Progress, Replies, Slot, Subscribe, Subscription,
+    SubscriptionError, Watch,
 };
 pub use client::{Client, ClientBuilder, ConnectError, ConnectionState, Reconnect};
 pub use connection::Connection;
@@ -55,6 +56,7 @@ pub use error::{
 };
 pub use http;
 pub use identity::Identity;
+pub use invocation::Invocation;
 pub use per_connection::PerConnection;
 pub use router::{Router, StatefulRouter};
 #[cfg(feature = "openrpc")]

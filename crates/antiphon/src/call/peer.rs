@@ -213,7 +213,7 @@ impl Caller for Peer {
         call: Invocation,
         follower: Follower,
     ) -> BoxFuture<'_, Result<(), CallError>> {
-        self.link.clone().follow(call, follower.0, None)
+        self.link.clone().follow(call, follower.into_feed(), None)
     }
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {

@@ -98,13 +98,20 @@ impl<T: DeserializeOwned + 'static> IntoFuture for Subscribe<T> {
         Box::pin(async move {
             let params = self.topic.params(self.params.map_err(CallError::Encode)?);
             let call = Invocation::new(&self.topic.subscribe, params);
-            let follower = Follower(Arc::new(FollowedSubscription::new(self.topic)));
-            let subscription = Subscription::new(follower.0.clone());
+            let feed = Arc::new(FollowedSubscription::new(self.topic));
+            let subscription = Subscription::new(feed.clone());
+            let follower = Follower::new(feed);
             within(self.timeout, self.caller.subscribe(call, follower)).await?;
+            if !subscription.feed.was_attached() {
+                return Err(CallError::Layer(NOT_SENT.into()));
+            }
             Ok(subscription)
         })
     }
 }
+
+const NOT_SENT: &str =
+    "the subscribe call has a result but was not sent; a layer must pass it on, or return an error";
 
 impl<T> fmt::Debug for Subscribe<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -238,10 +245,7 @@ impl<T> Subscription<T> {
         let open = self.feed.ended().is_none();
         self.feed.end(Ended::Unsubscribed);
         match attached {
-            Some(attached) if open => {
-                attached.source.unfollow(&attached.id, &self.feed);
-                attached.source.unsubscribe_and_wait(&attached.id, &self.feed.topic).await
-            }
+            Some(attached) if open => attached.leave_and_wait(&self.feed).await,
             _ => Ok(()),
         }
     }
@@ -278,11 +282,6 @@ impl<T: DeserializeOwned + 'static> Stream for Subscription<T> {
         };
         Poll::Ready(next)
     }
-}
-
-/// Creates the call that ends a subscription.
-pub(crate) fn unsubscribe_call(id: &Id, topic: &Topic) -> Invocation {
-    Invocation::new(&topic.unsubscribe, Params::parse(&format!("[{id}]")).ok())
 }
 
 fn typed<T: DeserializeOwned + 'static>(item: RawJson) -> Result<T, SubscriptionError> {

@@ -69,7 +69,7 @@ pub(super) fn layered(
     layer: &impl Layer<CallerService, Service: OutgoingService>,
     inner: Arc<dyn Caller>,
 ) -> Arc<dyn Caller> {
-    Arc::new(LayeredCaller::new(layer.layer(CallerService::new(inner.clone())), inner))
+    Arc::new(LayeredCaller::new(layer.layer(CallerService::new(&inner)), inner))
 }
 
 impl Default for ClientBuilder {

@@ -199,6 +199,10 @@ impl Client {
     /// same poll of the batch are sent as one batch, in their order. An entry that a layer delays is
     /// sent later, and an entry that a layer rejects is not sent.
     ///
+    /// The call that ends a subscription passes the same layers as the call that opened it, also when the
+    /// [`Subscription`](crate::Subscription) is dropped. If no layer passes it on, it is sent without the
+    /// layers: otherwise the server would send items for as long as the connection is open.
+    ///
     /// ```
     /// use antiphon::layer::Concurrency;
     /// # use antiphon::Client;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use antiphon_core::ErrorObject;
 use bytes::Bytes;
 
 use super::{Context, Origin};
@@ -124,13 +125,14 @@ impl Context {
         }
     }
 
-    /// Registers the subscription that must follow the reply of this call. Returns false if the call already
-    /// has a reply, or a subscription: the caller would not learn the id of this one.
-    #[must_use]
-    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) -> bool {
+    /// Registers the subscription that must follow the reply of this call. Fails if the call has one
+    /// already, or if its reply is queued: the caller learns at most one id.
+    pub(crate) fn after_reply(&self, waiting: Arc<dyn AfterReply>) -> Result<(), ErrorObject> {
+        let refused = |reason| Err(ErrorObject::internal_error().with_data(reason));
         match self.followers() {
-            Followers::Registered(registered) => registered.set_subscription(waiting),
-            Followers::Replied | Followers::Refused => false,
+            Followers::Registered(registered) if registered.set_subscription(waiting) => Ok(()),
+            Followers::Registered(_) => refused("a call opens at most one subscription"),
+            Followers::Replied | Followers::Refused => refused("the call already has its response"),
         }
     }
 

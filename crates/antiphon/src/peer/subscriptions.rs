@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll};
 
-use antiphon_core::{ErrorObject, Id, Params};
+use antiphon_core::{ErrorObject, Id, Params, RawJson};
 use bytes::BytesMut;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +21,7 @@ use super::Shared;
 use super::link::DROPPED;
 use super::shared::{Answer, Waiter};
 use crate::BoxFuture;
-use crate::call::{CallError, Invocation, Link, unsubscribe_call};
+use crate::call::{CallError, Invocation, Link};
 use crate::error::CloseReason;
 use crate::subscription::{
     Attached, Closing, FollowedSubscription, ItemParams, ItemWriter, ServedSubscription,
@@ -297,12 +298,18 @@ impl SubscriptionSource for Shared {
         drop(removed);
     }
 
-    fn unsubscribe(&self, id: &Id, topic: &Topic) {
-        self.send_and_forget(&unsubscribe_call(id, topic));
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
+        Link::send(self, call)
     }
 
-    fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>> {
-        let call = unsubscribe_call(id, topic);
-        Box::pin(async move { Link::send(self, call).await.map(drop) })
+    fn send_and_forget(&self, call: &Invocation) {
+        Link::send_and_forget(self, call);
+    }
+
+    fn spawn(self: Arc<Self>, task: BoxFuture<'static, ()>) {
+        // A subscription may be dropped outside of the runtime.
+        if Handle::try_current().is_ok() {
+            let _ = self.spawn_task(task);
+        }
     }
 }

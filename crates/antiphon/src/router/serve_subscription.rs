@@ -46,10 +46,8 @@ pub(crate) async fn open(
             None
         }
     };
-    if !cx.after_reply(channel.clone()) {
-        channel.end();
-        return Err(ErrorObject::internal_error());
-    }
+    // A layer may run the call twice. What it opens second ends here, with its handler.
+    cx.after_reply(channel.clone())?;
     tokio::spawn(Pump { channel: registered, work });
     RawJson::parse(channel.id.as_str().to_owned()).map_err(|_| ErrorObject::internal_error())
 }

@@ -1,7 +1,7 @@
 //! A caller as a `tower` service, and a service with its layers as a caller.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context as Poller, Poll};
 
 use antiphon_core::RawJson;
@@ -12,7 +12,7 @@ use super::outgoing_call::OutgoingKind;
 use super::{CallService, OutgoingCall, ReadyCall};
 use crate::BoxFuture;
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
-use crate::subscription::Follower;
+use crate::subscription::{Follower, UnsubscribeLayers, UnsubscribeRest};
 
 /// Any service that can send the calls of a client: a [`CallerService`], with or without built-in layers
 /// around it.
@@ -24,12 +24,15 @@ impl<S> OutgoingService for S where
 }
 
 /// A caller as a service: the innermost service of a client's layers.
+///
+/// It does not keep the caller, because a subscription holds the layers until its end and must not keep the
+/// client open. Each call keeps the caller that it was made with.
 #[derive(Clone)]
-pub struct CallerService(Arc<dyn Caller>);
+pub struct CallerService(Weak<dyn Caller>);
 
 impl CallerService {
-    pub(crate) fn new(caller: Arc<dyn Caller>) -> Self {
-        Self(caller)
+    pub(crate) fn new(caller: &Arc<dyn Caller>) -> Self {
+        Self(Arc::downgrade(caller))
     }
 }
 
@@ -42,28 +45,29 @@ impl Service<OutgoingCall> for CallerService {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, OutgoingCall { call, kind }: OutgoingCall) -> Self::Future {
-        let caller = self.0.clone();
+    fn call(&mut self, OutgoingCall { call, kind, .. }: OutgoingCall) -> Self::Future {
+        let caller = self.0.upgrade().ok_or_else(|| CallError::closed("the client was dropped"));
         match kind {
-            OutgoingKind::Call => Box::pin(async move { caller.send(call).await }),
-            OutgoingKind::Notification => Box::pin(async move { null(caller.post(call).await) }),
+            OutgoingKind::Call => Box::pin(async move { caller?.send(call).await }),
+            OutgoingKind::Notification => Box::pin(async move { null(caller?.post(call).await) }),
             OutgoingKind::Watched(watch) => {
-                Box::pin(async move { caller.send_watched(call, watch).await })
+                Box::pin(async move { caller?.send_watched(call, watch).await })
             }
             OutgoingKind::Entry(entry) if entry.is_first_call() => Box::pin(entry.send(call)),
             OutgoingKind::Entry(entry) if entry.is_notification() => {
-                Box::pin(async move { null(caller.post(call).await) })
+                Box::pin(async move { null(caller?.post(call).await) })
             }
-            OutgoingKind::Entry(_) => Box::pin(async move { caller.send(call).await }),
+            OutgoingKind::Entry(_) => Box::pin(async move { caller?.send(call).await }),
             OutgoingKind::Subscription(follower) => {
                 let follower = follower.lock().unwrap_or_else(PoisonError::into_inner).take();
                 Box::pin(async move {
                     match follower {
-                        Some(follower) => null(caller.subscribe(call, follower).await),
+                        Some(follower) => null(caller?.subscribe(call, follower).await),
                         None => Err(CallError::Layer(SUBSCRIBED_TWICE.into())),
                     }
                 })
             }
+            OutgoingKind::Unsubscription(rest) => Box::pin(rest.run(call)),
         }
     }
 }
@@ -100,7 +104,19 @@ impl<S> LayeredCaller<S> {
 
 impl<S: OutgoingService> LayeredCaller<S> {
     fn call(&self, call: Invocation, kind: OutgoingKind) -> ReadyCall<S, OutgoingCall> {
-        ReadyCall::new(&mut self.service.clone(), OutgoingCall { call, kind })
+        let request = OutgoingCall { call, kind, _caller: Some(self.inner.clone()) };
+        ReadyCall::new(&mut self.service.clone(), request)
+    }
+}
+
+impl<S: OutgoingService> UnsubscribeLayers for S {
+    fn pass(
+        &self,
+        call: Invocation,
+        rest: UnsubscribeRest,
+    ) -> BoxFuture<'static, Result<RawJson, CallError>> {
+        let kind = OutgoingKind::Unsubscription(rest);
+        Box::pin(ReadyCall::new(&mut self.clone(), OutgoingCall { call, kind, _caller: None }))
     }
 }
 
@@ -125,8 +141,9 @@ impl<S: OutgoingService> Caller for LayeredCaller<S> {
     fn subscribe(
         &self,
         call: Invocation,
-        follower: Follower,
+        mut follower: Follower,
     ) -> BoxFuture<'_, Result<(), CallError>> {
+        follower.pass(Arc::new(self.service.clone()));
         let follower = Arc::new(Mutex::new(Some(follower)));
         let reply = self.call(call, OutgoingKind::Subscription(follower));
         Box::pin(async move { reply.await.map(drop) })

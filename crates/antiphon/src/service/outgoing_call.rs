@@ -8,10 +8,10 @@ use antiphon_core::{Code, ErrorObject, TraceContext};
 
 use super::LayerCall;
 use super::outgoing_batch::EntrySender;
-use crate::call::{CallError, Invocation, Watch};
+use crate::call::{CallError, Caller, Invocation, Watch};
 use crate::context::Context;
 use crate::error::BoxError;
-use crate::subscription::Follower;
+use crate::subscription::{Follower, UnsubscribeRest};
 
 /// A call or notification of a client, on its way to the connection.
 ///
@@ -36,6 +36,8 @@ pub struct OutgoingCall {
     /// [`headers`](Invocation::headers) are passed to the transport.
     pub call: Invocation,
     pub(super) kind: OutgoingKind,
+    /// Keeps the caller below the layers. An unsubscribe call has none: it goes to its own connection.
+    pub(super) _caller: Option<Arc<dyn Caller>>,
 }
 
 /// The method of [`Caller`](crate::Caller) that sends a call.
@@ -49,6 +51,8 @@ pub(super) enum OutgoingKind {
     Watched(Watch),
     /// A subscription. The follower is taken when the request is sent.
     Subscription(Arc<Mutex<Option<Follower>>>),
+    /// The end of a subscription.
+    Unsubscription(UnsubscribeRest),
 }
 
 impl OutgoingCall {

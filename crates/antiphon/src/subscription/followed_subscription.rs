@@ -11,8 +11,10 @@ use antiphon_core::{ErrorObject, Id, RawJson};
 use super::item_message::{ItemParams, SHUTTING_DOWN};
 use super::item_queue::ItemQueue;
 use super::topic::{Overflow, Topic};
+use super::unsubscription::{PassedLayers, UnsubscribeLayers};
 use crate::BoxFuture;
 use crate::error::{CallError, CloseReason};
+use crate::invocation::Invocation;
 
 /// The maximum number of bytes of waiting items.
 const MAX_BYTES: usize = 1 << 20;
@@ -20,11 +22,32 @@ const MAX_BYTES: usize = 1 << 20;
 /// The receiver of the items of a subscription, an argument of
 /// [`Caller::subscribe`](crate::Caller::subscribe). A `Caller` that wraps another passes it on.
 #[derive(Clone)]
-pub struct Follower(pub(crate) Arc<FollowedSubscription>);
+pub struct Follower {
+    feed: Arc<FollowedSubscription>,
+    /// The layers that the subscribe call has passed.
+    layers: PassedLayers,
+}
+
+impl Follower {
+    pub(crate) fn new(feed: Arc<FollowedSubscription>) -> Self {
+        Self { feed, layers: PassedLayers::new() }
+    }
+
+    /// The subscribe call passes these layers next. So will the unsubscribe call.
+    pub(crate) fn pass(&mut self, layers: Arc<dyn UnsubscribeLayers>) {
+        self.layers.push(layers);
+    }
+
+    /// Ends the way of the subscribe call through layers.
+    pub(crate) fn into_feed(self) -> Arc<FollowedSubscription> {
+        self.feed.state().layers = self.layers;
+        self.feed
+    }
+}
 
 impl std::fmt::Debug for Follower {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Follower").field(&self.0.topic).finish()
+        f.debug_tuple("Follower").field(&self.feed.topic).finish()
     }
 }
 
@@ -43,7 +66,10 @@ struct FollowedState {
     taken: u64,
     /// The number of items that were received.
     received: u64,
+    /// The layers of the client that has subscribed.
+    layers: PassedLayers,
     attached: Option<Attached>,
+    was_attached: bool,
     /// The connection is ending: received items are accepted without waiting for room.
     is_draining: bool,
     ended: Option<Ended>,
@@ -73,11 +99,14 @@ pub(crate) trait SubscriptionSource: Send + Sync {
     /// Stops the delivery of items to this feed.
     fn unfollow(&self, id: &Id, feed: &FollowedSubscription);
 
-    /// Unsubscribes without waiting for the response.
-    fn unsubscribe(&self, id: &Id, topic: &Topic);
+    /// Sends a call, and waits for its response.
+    fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>>;
 
-    /// Unsubscribes and waits for the response.
-    fn unsubscribe_and_wait(&self, id: &Id, topic: &Topic) -> BoxFuture<'_, Result<(), CallError>>;
+    /// Sends a call, and ignores its response.
+    fn send_and_forget(&self, call: &Invocation);
+
+    /// Runs a task that ends with the connection. Drops it where no task can run.
+    fn spawn(self: Arc<Self>, task: BoxFuture<'static, ()>);
 }
 
 /// The connection of a followed subscription, and the id of its subscription there.
@@ -115,7 +144,9 @@ impl FollowedSubscription {
             notices: VecDeque::new(),
             taken: 0,
             received: 0,
+            layers: PassedLayers::new(),
             attached: None,
+            was_attached: false,
             is_draining: false,
             ended: None,
             reader: None,
@@ -135,6 +166,7 @@ impl FollowedSubscription {
             return false;
         }
         state.attached = Some(attached);
+        state.was_attached = true;
         state.is_draining = false;
         true
     }
@@ -152,16 +184,26 @@ impl FollowedSubscription {
         self.state().attached.clone()
     }
 
+    /// Whether it was subscribed at least once.
+    pub(crate) fn was_attached(&self) -> bool {
+        self.state().was_attached
+    }
+
+    pub(super) fn layers(&self) -> PassedLayers {
+        self.state().layers.clone()
+    }
+
     /// Accepts a message. Waits for room if the topic has [`Overflow::Wait`].
     pub(crate) async fn deliver(self: Arc<Self>, arrived: ItemParams) {
-        let ItemParams { lost, result, error, closed, .. } = arrived;
+        let lost = arrived.lost();
         if lost > 0 {
             self.notice(Notice::Lost(lost));
         }
-        let mut item = result;
+        let (error, closed) = (arrived.error(), arrived.closed());
+        let mut item = arrived.result;
         poll_fn(|poller| self.poll_push(&mut item, poller)).await;
         match (error, closed) {
-            (Some(error), _) => self.end(Ended::Failed(error.into())),
+            (Some(error), _) => self.end(Ended::Failed(error)),
             // A client that reconnects subscribes again after a restart of the server, as after a
             // crash. So the subscription does not end.
             (None, Some(reason)) if reason == SHUTTING_DOWN && self.resubscribes() => {
@@ -292,14 +334,6 @@ impl FollowedSubscription {
         }
         state.reader = Some(poller.waker().clone());
         Poll::Pending
-    }
-}
-
-impl Attached {
-    /// Ends the subscription on both sides, without waiting for the response.
-    pub(crate) fn leave(&self, feed: &FollowedSubscription) {
-        self.source.unfollow(&self.id, feed);
-        self.source.unsubscribe(&self.id, &feed.topic);
     }
 }
 

@@ -62,31 +62,19 @@ pub(super) fn encode_closing(head: &Bytes, lost: u64, closing: &Closing, out: &m
     out.put_slice(b"}}");
 }
 
-/// The params of an item message.
+/// The params of an item message. Only the id decides whether it is one. A server may send a value of
+/// another type in any further member; the message still counts, or a subscription would never end.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ItemParams {
     pub(crate) subscription: RawJson,
     #[serde(default)]
-    pub(super) lost: u64,
+    lost: Option<RawJson>,
     #[serde(default, deserialize_with = "present")]
     pub(super) result: Option<RawJson>,
     #[serde(default)]
-    pub(super) error: Option<ItemError>,
+    error: Option<RawJson>,
     #[serde(default)]
-    pub(super) closed: Option<String>,
-}
-
-/// An error object, or any other value that a server sends instead.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum ItemError {
-    Object {
-        code: i64,
-        message: String,
-        #[serde(default)]
-        data: Option<serde_json::Value>,
-    },
-    Other(serde_json::Value),
+    closed: Option<RawJson>,
 }
 
 /// Reads `null` as an item, not as an absent member.
@@ -97,7 +85,28 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<R
 impl ItemParams {
     /// Whether this is the last message of the subscription.
     pub(crate) fn is_last(&self) -> bool {
-        self.error.is_some() || self.closed.is_some()
+        self.error.is_some() || self.closed().is_some()
+    }
+
+    /// The number of items that the server has dropped before this one; 0 if it is not readable.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.as_ref().and_then(|lost| lost.decode().ok()).unwrap_or(0)
+    }
+
+    /// The error that ends the subscription. The data of an error has its original bytes. A value that is
+    /// not an error object becomes the data of one.
+    pub(super) fn error(&self) -> Option<ErrorObject> {
+        let error = self.error.clone()?;
+        Some(ErrorObject::from_json(error.clone()).unwrap_or_else(|| ErrorObject {
+            data: Some(error),
+            ..ErrorObject::new(-32000, "the subscription failed")
+        }))
+    }
+
+    /// The reason of the end: a text, or any other value but null and false as JSON.
+    pub(super) fn closed(&self) -> Option<String> {
+        let closed = self.closed.as_ref().filter(|closed| closed.as_str() != "false")?;
+        Some(closed.decode().unwrap_or_else(|_| closed.to_string()))
     }
 
     /// Reads the params of a notification; `None` if it is not an item message.
@@ -105,18 +114,6 @@ impl ItemParams {
         // A derived struct would also accept an Array.
         let params = params?.as_json();
         (params.kind() == JsonKind::Object).then(|| params.decode().ok()).flatten()
-    }
-}
-
-impl From<ItemError> for ErrorObject {
-    fn from(failure: ItemError) -> Self {
-        match failure {
-            ItemError::Object { code, message, data } => {
-                let error = Self::new(code, message);
-                data.map_or(error.clone(), |data| error.with_data(&data))
-            }
-            ItemError::Other(text) => Self::new(-32000, "the subscription failed").with_data(&text),
-        }
     }
 }
 
@@ -141,26 +138,58 @@ mod tests {
         let mut out = BytesMut::new();
         encode_item(&head, 0, &RawJson::NULL, &mut out);
         let item = read(&out);
-        assert_eq!((item.lost, item.result), (0, Some(RawJson::NULL)));
+        assert_eq!((item.lost(), item.result), (0, Some(RawJson::NULL)));
         out.clear();
         encode_item(&head, 7, &RawJson::parse("1.50").unwrap(), &mut out);
         let item = read(&out);
-        assert_eq!((item.lost, item.result.unwrap().as_str()), (7, "1.50"));
+        assert_eq!((item.lost(), item.result.unwrap().as_str()), (7, "1.50"));
         out.clear();
         encode_closing(&head, 2, &Closing::Over("enough"), &mut out);
         let closing = read(&out);
-        assert_eq!((closing.lost, closing.closed.as_deref()), (2, Some("enough")));
+        assert_eq!((closing.lost(), closing.closed().as_deref()), (2, Some("enough")));
         out.clear();
         let error = ErrorObject::new(7, "no").with_data(&[1]);
         encode_closing(&head, 0, &Closing::Failed(error.clone()), &mut out);
-        assert_eq!(ErrorObject::from(read(&out).error.unwrap()), error);
+        assert_eq!(read(&out).error(), Some(error));
     }
 
     #[test]
     fn other_notifications_are_not_item_messages() {
-        for params in ["[1]", "{}", r#"{"result":1}"#, r#"{"subscription":1,"lost":-1}"#] {
+        for params in ["[1]", "{}", r#"{"result":1}"#] {
             assert!(ItemParams::read(Some(&Params::parse(params).unwrap())).is_none(), "{params}");
         }
         assert!(ItemParams::read(None).is_none());
+    }
+
+    #[test]
+    fn a_member_of_another_type_does_not_hide_the_message() {
+        let item = |members: &str| {
+            let params = format!(r#"{{"subscription":1,{members}}}"#);
+            ItemParams::read(Some(&Params::parse(&params).unwrap())).unwrap()
+        };
+        for (members, closed) in [
+            (r#""closed":5"#, Some("5")),
+            (r#""closed":{"a":1.50e400}"#, Some(r#"{"a":1.50e400}"#)),
+            (r#""closed":"\ud800""#, Some(r#""\ud800""#)),
+            (r#""closed":true,"lost":-1"#, Some("true")),
+            (r#""closed":false,"lost":"many""#, None),
+            (r#""closed":null,"error":null,"lost":null"#, None),
+        ] {
+            let item = item(members);
+            assert_eq!((item.closed().as_deref(), item.error()), (closed, None), "{members}");
+            assert_eq!((item.is_last(), item.lost()), (closed.is_some(), 0), "{members}");
+        }
+        for (error, code, data) in [
+            (r#"{"code":7,"message":"no","data":1.50e400}"#, 7, Some("1.50e400")),
+            (r#"{"code":7.0,"message":"no","data":null}"#, 7, Some("null")),
+            (r#"{"code":7,"message":"no"}"#, 7, None),
+            (r#"{"code":1e400}"#, -32000, Some(r#"{"code":1e400}"#)),
+            (r#""gone""#, -32000, Some(r#""gone""#)),
+        ] {
+            let item = item(&format!(r#""error":{error}"#));
+            let found = item.error().unwrap();
+            let found_data = found.data.as_ref().map(RawJson::as_str);
+            assert_eq!((found.code.0, found_data, item.is_last()), (code, data, true), "{error}");
+        }
     }
 }

@@ -14,6 +14,7 @@ mod item_queue;
 mod served_subscription;
 mod sink;
 mod topic;
+mod unsubscription;
 
 pub use followed_subscription::Follower;
 pub(crate) use followed_subscription::{
@@ -24,3 +25,4 @@ pub(crate) use served_subscription::{ItemWriter, ServedSubscription};
 pub use sink::{Sink, SinkClosed};
 pub(crate) use topic::split_kind;
 pub use topic::{Overflow, Topic};
+pub(crate) use unsubscription::{UnsubscribeLayers, UnsubscribeRest};

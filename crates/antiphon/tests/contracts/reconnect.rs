@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use antiphon::{
     CallError, CancellationToken, Client, ClientBuilder, ConnectionState, Context, Dialect,
-    ErrorChain, Limits, Reconnect, Router, Server, SubscriptionError,
+    ErrorChain, ErrorObject, Limits, Reconnect, Router, Server, SubscriptionError,
 };
 use futures_util::{StreamExt, stream};
-use tokio::io::AsyncReadExt as _;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::support::{Holding, holding, serve, within};
+use crate::support::{Holding, answer, holding, line, notification, serve, within};
 
 /// A proxy between a client and a server whose connections can be cut.
 struct Cable {
@@ -186,6 +187,85 @@ async fn subscriptions_are_renewed_with_a_gap() {
         drop(ticks.pop());
         cable.cut().await;
     }
+}
+
+/// Accepts the next connection of a scripted server.
+async fn accept(listener: &TcpListener) -> BufReader<TcpStream> {
+    BufReader::new(within(listener.accept()).await.unwrap().0)
+}
+
+async fn write(stream: &mut BufReader<TcpStream>, lines: &[String]) {
+    stream.write_all((lines.join("\n") + "\n").as_bytes()).await.unwrap();
+}
+
+/// The server ends the subscription in the same write as the reply. A handler still runs, so its connection
+/// stays open and refuses requests.
+#[tokio::test]
+async fn a_subscription_is_not_renewed_on_a_connection_that_shuts_down() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        let mut first = accept(&listener).await;
+        let subscribe = line(&mut first).await;
+        let closed = r#"{"subscription":"one","closed":"shutting down"}"#;
+        let replies = [answer(&subscribe["id"], r#""one""#), notification("tick", closed)];
+        write(&mut first, &replies).await;
+        let mut requests = Vec::new();
+        while requests.iter().filter(|method| *method == "ping").count() < 2 {
+            let request = line(&mut first).await;
+            let busy = ErrorObject::server_busy("shutting down");
+            let busy = serde_json::json!({"jsonrpc": "2.0", "error": busy, "id": request["id"]});
+            write(&mut first, &[busy.to_string()]).await;
+            requests.push(request["method"].clone());
+        }
+        drop(first);
+        let mut second = accept(&listener).await;
+        let subscribe = line(&mut second).await;
+        let item = r#"{"subscription":"two","result":7}"#;
+        let replies = [answer(&subscribe["id"], r#""two""#), notification("tick", item)];
+        write(&mut second, &replies).await;
+        (requests, second)
+    });
+    let client = reconnecting(quickly()).connect(&address).await.unwrap();
+    let mut ticks = within(client.subscribe::<u64>("tick", ()).into_future()).await.unwrap();
+    for _ in 0..2 {
+        let refused = within(client.call::<Value>("ping", ()).into_future()).await;
+        assert!(matches!(refused, Err(CallError::Rpc(_))), "{refused:?}");
+    }
+    let gap = within(ticks.next()).await;
+    assert!(matches!(gap, Some(Err(SubscriptionError::Gap(_)))), "{gap:?}");
+    assert_eq!(within(ticks.next()).await.unwrap().unwrap(), 7);
+    let (requests, _second) = within(server).await.unwrap();
+    assert_eq!(requests, ["ping", "ping"]);
+}
+
+/// The clock advances when every task waits, so the pauses can be measured.
+#[tokio::test(start_paused = true)]
+async fn a_subscription_is_renewed_when_the_server_is_no_longer_busy() {
+    let tries = Arc::new(AtomicUsize::new(0));
+    let tried = tries.clone();
+    let router = Router::new().subscription("tick", move |(): (), _cx: Context| {
+        let attempt = tried.fetch_add(1, Ordering::SeqCst);
+        async move {
+            if (1..4).contains(&attempt) {
+                return Err(ErrorObject::server_busy("too many calls wait"));
+            }
+            Ok(stream::iter([attempt]).chain(stream::pending()))
+        }
+    });
+    let address = serve("memory:*", Limits::default(), router).await;
+    let policy = Reconnect::new().pause(Duration::from_millis(100), Duration::from_secs(30));
+    let client = reconnecting(policy).connect(&address).await.unwrap();
+    let mut ticks = within(client.subscribe::<usize>("tick", ()).into_future()).await.unwrap();
+    assert_eq!(within(ticks.next()).await.unwrap().unwrap(), 0);
+    let start = tokio::time::Instant::now();
+    within(client.peer().unwrap().close()).await;
+    let gap = within(ticks.next()).await;
+    assert!(matches!(gap, Some(Err(SubscriptionError::Gap(_)))), "{gap:?}");
+    assert_eq!(within(ticks.next()).await.unwrap().unwrap(), 4);
+    // One pause before the connection, and one after each refusal. At most half of a pause is random.
+    let least = Duration::from_millis((100 + 100 + 200 + 400) / 2);
+    assert!(start.elapsed() >= least, "{:?}", start.elapsed());
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
-use crate::support::{Raw, both, connect, request, serve, wires, within};
+use crate::support::{Raw, answer, both, connect, notification, request, serve, wires, within};
 
 /// A router with a subscription whose source reports its end.
 struct Source {
@@ -408,6 +408,64 @@ async fn the_error_of_a_stream_reaches_the_subscriber_on_every_wire() {
             }
         }
     }
+}
+
+/// The data of an error has numbers that no Rust type holds.
+#[tokio::test]
+async fn the_data_of_a_stream_error_arrives_unchanged() {
+    for data in ["340282366920938463463374607431768211455", "[1.50e400]", r#"{"n":1.50}"#, "null"] {
+        let error = ErrorObject {
+            data: Some(RawJson::parse(data).unwrap()),
+            ..ErrorObject::new(7, "gone")
+        };
+        let failed = error.clone();
+        let router = Router::new().try_subscription("rows", move |(): (), _cx: Context| {
+            let items = stream::iter([Ok(1), Err(failed.clone())]);
+            async move { Ok(items) }
+        });
+        let (client, _server) =
+            both((Limits::default(), Router::new()), (Limits::default(), router));
+        let mut rows = within(client.subscribe::<u64>("rows", ()).into_future()).await.unwrap();
+        assert_eq!(within(rows.next()).await.unwrap().unwrap(), 1);
+        let failed = within(rows.next()).await;
+        let Some(Err(SubscriptionError::Failed(failed))) = failed else { panic!("{failed:?}") };
+        assert_eq!(failed, error);
+        assert!(within(rows.next()).await.is_none());
+    }
+}
+
+/// Another server ends subscriptions in its own way.
+#[tokio::test]
+async fn a_last_message_of_another_form_ends_the_subscription() {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let ours = Router::new().fallback(move |call: antiphon::Invocation, _cx: Context| {
+        let _ = tell.send(call.method);
+        async { Ok(RawJson::NULL) }
+    });
+    let (mut raw, client) = Raw::served(Limits::default(), ours);
+    for (last, reason) in [
+        (r#""closed":5"#, Ok("5")),
+        (r#""closed":{"code":1},"lost":-1"#, Ok(r#"{"code":1}"#)),
+        (r#""error":"gone""#, Err(r#""gone""#)),
+        (r#""error":{"code":"x"}"#, Err(r#"{"code":"x"}"#)),
+    ] {
+        let subscribing = tokio::spawn(client.subscribe::<u64>("rows", ()).into_future());
+        let subscribe = raw.next().await;
+        raw.send(&answer(&subscribe["id"], "7")).await;
+        let mut rows = within(subscribing).await.unwrap().unwrap();
+        let item = r#"{"subscription":7,"result":1,"error":null,"closed":null}"#;
+        raw.send(&notification("rows", item)).await;
+        assert_eq!(within(rows.next()).await.unwrap().unwrap(), 1);
+        raw.send(&notification("rows", &format!(r#"{{"subscription":7,{last}}}"#))).await;
+        match (within(rows.next()).await, reason) {
+            (None, Ok(reason)) => assert_eq!(rows.end_reason().as_deref(), Some(reason)),
+            (Some(Err(SubscriptionError::Failed(error))), Err(data)) => {
+                assert_eq!((error.code.0, error.data.unwrap().as_str()), (-32000, data));
+            }
+            (other, _) => panic!("{last}: {other:?}"),
+        }
+    }
+    assert!(told.try_recv().is_err(), "an item message went to the handler");
 }
 
 /// The stream fails in the moment in which it is dropped by the unsubscribe call.

@@ -147,16 +147,18 @@ impl Caller for Arc<ReconnectingCaller> {
         follower: Follower,
     ) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
-            let feed = follower.0;
+            let feed = follower.into_feed();
             feed.set_resubscribes();
             let (subscribe, to) = (call.clone(), feed.clone());
             // Safe to repeat: the first subscription ended with its connection.
-            self.with_retries(true, move |peer| {
+            let subscribed = self.with_retries(true, move |peer| {
                 let (subscribe, to) = (subscribe.clone(), to.clone());
-                Box::pin(async move { peer.link().clone().follow(subscribe, to, None).await })
-            })
-            .await?;
-            self.core.follow(call, &feed);
+                Box::pin(async move {
+                    peer.link().clone().follow(subscribe, to, None).await?;
+                    Ok(peer)
+                })
+            });
+            self.core.follow(call, &feed, subscribed.await?);
             Ok(())
         })
     }

@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use antiphon_core::{Code, Refused};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,10 @@ pub(super) struct SupervisorState {
 struct Followed {
     call: Invocation,
     feed: Weak<FollowedSubscription>,
+    /// The last connection on which it was subscribed. It is subscribed once on each connection: a server
+    /// that shuts down ends its subscriptions and refuses new ones, but its connection stays open while
+    /// a handler runs.
+    last: Peer,
 }
 
 impl SupervisorState {
@@ -74,15 +80,15 @@ impl SupervisorState {
         }
     }
 
-    /// Registers a new subscription.
-    pub(super) fn follow(&self, call: Invocation, feed: &Arc<FollowedSubscription>) {
+    /// Registers a new subscription, which was subscribed on the connection of this peer.
+    pub(super) fn follow(&self, call: Invocation, feed: &Arc<FollowedSubscription>, on: Peer) {
         let mut followed = self.followed();
         followed.retain(|followed| followed.feed.strong_count() > 0);
         if let ConnectionState::Closed { reason } = &*self.state.borrow() {
             // The supervisor has ended.
             return feed.end(Ended::Disconnected(reason.clone()));
         }
-        followed.push(Followed { call, feed: Arc::downgrade(feed) });
+        followed.push(Followed { call, feed: Arc::downgrade(feed), last: on });
         drop(followed);
         // Race: the connection may have ended before the subscription was registered. Then the supervisor
         // has not seen it, and must look again.
@@ -95,28 +101,37 @@ impl SupervisorState {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The subscriptions without a connection.
-    fn waiting(&self) -> Vec<(Invocation, Arc<FollowedSubscription>)> {
+    /// Takes the subscriptions without a connection that were not subscribed on this one yet.
+    fn take_detached(&self, peer: &Peer) -> Vec<(Invocation, Arc<FollowedSubscription>)> {
         let mut followed = self.followed();
         followed
             .retain(|followed| followed.feed.upgrade().is_some_and(|feed| feed.ended().is_none()));
-        let detached = |followed: &Followed| {
+        let detached = |followed: &mut Followed| {
             let feed = followed.feed.upgrade().filter(|feed| feed.attached().is_none())?;
-            Some((followed.call.clone(), feed))
+            let is_new = !followed.last.is(peer);
+            followed.last = peer.clone();
+            is_new.then(|| (followed.call.clone(), feed))
         };
-        followed.iter().filter_map(detached).collect()
+        followed.iter_mut().filter_map(detached).collect()
     }
 
-    /// Subscribes again for every subscription without a connection.
-    async fn resubscribe(&self, peer: &Peer, reason: &CloseReason) {
-        let resubscribe = |(call, feed): (Invocation, Arc<FollowedSubscription>)| async move {
-            match peer.link().clone().follow(call, feed.clone(), Some(reason.clone())).await {
-                Ok(()) | Err(CallError::Closed(_) | CallError::Interrupted(_)) => {}
+    /// Subscribes again. A server that is busy is asked again, after pauses like those between connections.
+    async fn resubscribe(
+        &self,
+        peer: &Peer,
+        reason: &CloseReason,
+        (call, feed): (Invocation, Arc<FollowedSubscription>),
+    ) {
+        let mut pauses = Backoff::new(&self.policy);
+        while feed.ended().is_none() {
+            let subscribing = peer.link().clone();
+            match subscribing.follow(call.clone(), feed.clone(), Some(reason.clone())).await {
+                Err(error) if is_temporary(&error) => sleep(pauses.pause()).await,
+                Ok(()) | Err(CallError::Closed(_) | CallError::Interrupted(_)) => return,
                 Err(CallError::Rpc(error)) => feed.end(Ended::Failed(error)),
                 Err(other) => feed.end(Ended::Disconnected(CloseReason::failed(other))),
             }
-        };
-        join_all(self.waiting().into_iter().map(resubscribe)).await;
+        }
     }
 
     pub(super) async fn connect(&self) -> Result<Client, ConnectError> {
@@ -185,12 +200,29 @@ impl Attempts {
     }
 }
 
+/// Whether a subscribe call that failed with this error may succeed later on the same connection: the
+/// server is busy, or too many calls of this side are pending.
+fn is_temporary(error: &CallError) -> bool {
+    match error {
+        CallError::Rpc(error) => error.code == Code::SERVER_BUSY,
+        CallError::Refused(Refused::TooMany { .. }) => true,
+        _ => false,
+    }
+}
+
 /// Subscribes again while the connection is open. Returns the reason of its end.
 async fn serve(core: &SupervisorState, peer: &Peer, gap: &CloseReason) -> CloseReason {
     let subscribing = async {
+        let detached = || {
+            let detached = core.take_detached(peer).into_iter();
+            detached.map(|followed| core.resubscribe(peer, gap, followed))
+        };
+        let mut resubscribing: FuturesUnordered<_> = detached().collect();
         loop {
-            core.resubscribe(peer, gap).await;
-            core.detached.notified().await;
+            tokio::select! {
+                () = core.detached.notified() => resubscribing.extend(detached()),
+                Some(()) = resubscribing.next() => {}
+            }
         }
     };
     tokio::select! {
