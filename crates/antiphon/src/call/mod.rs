@@ -4,6 +4,7 @@
 //! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;
+pub(crate) mod deadline;
 pub(crate) mod exchange;
 mod name_prefix;
 mod peer;
@@ -20,6 +21,7 @@ use crate::current_trace;
 use crate::subscription::Follower;
 
 pub use batch::{Batch, Replies, Slot};
+pub(crate) use deadline::within;
 pub(crate) use name_prefix::NamePrefix;
 pub use peer::Peer;
 pub(crate) use peer::{Intercepted, Link, Stop};
@@ -27,7 +29,6 @@ pub use progress::{Progress, Watch};
 pub(crate) use subscription::unsubscribe_call;
 pub use subscription::{Subscribe, Subscription, SubscriptionError};
 pub use typed::Call;
-pub(crate) use typed::within;
 
 pub(crate) use crate::error::CallError;
 

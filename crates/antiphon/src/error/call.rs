@@ -37,10 +37,17 @@ pub enum CallError {
     /// The connection ended before the response. The peer may have executed the call.
     #[error("the call may have been executed, but the connection ended before the response")]
     Interrupted(#[source] CloseReason),
-    /// There was no response within the timeout. The peer may have executed the call.
+    /// There was no response within the timeout. The peer may have executed the call. A call that was
+    /// certainly not sent fails with [`Unreachable`](Self::Unreachable) or
+    /// [`SendTimedOut`](Self::SendTimedOut) instead.
     #[error("no response within {0:?}; raise the timeout, or check what keeps the peer busy")]
     TimedOut(Duration),
-    /// No connection could be made, so the call was not sent.
+    /// The call was not sent within the timeout, because the peer does not read what was sent before.
+    #[error(
+        "not sent within {0:?}, because the peer does not read; check what keeps the peer busy"
+    )]
+    SendTimedOut(Duration),
+    /// No connection could be made, also not within the timeout of the call. So the call was not sent.
     #[error("cannot reach {server}")]
     Unreachable {
         /// The server, without the path.
@@ -104,6 +111,7 @@ impl CallError {
     pub fn was_not_sent(&self) -> bool {
         match self {
             Self::Closed(_)
+            | Self::SendTimedOut(_)
             | Self::Unreachable { .. }
             | Self::Encode(_)
             | Self::CannotCallBack(_)
