@@ -5,6 +5,7 @@ use std::time::Duration;
 use antiphon_core::{Code, ErrorObject, Invalid, Method, ParamsError, Refused};
 use http::StatusCode;
 
+use super::unreadable::UnreadableMessage;
 use super::{Cause, CloseReason, ErrorChain, HttpStatusError};
 
 /// The error of a call: an error response of the peer, or a failure on this side.
@@ -162,6 +163,15 @@ impl CallError {
     pub(crate) fn unreadable(invalid: &Invalid) -> Self {
         let reason = Cause::new(invalid.error.clone());
         if invalid.is_over_limit() { Self::OverLimit(reason) } else { Self::Protocol(reason) }
+    }
+
+    /// Like [`unreadable`](Self::unreadable), with the beginning of the message. `note` is what else is known
+    /// about it.
+    pub(crate) fn unreadable_message(invalid: &Invalid, message: &[u8], note: String) -> Self {
+        if invalid.is_over_limit() {
+            return Self::unreadable(invalid);
+        }
+        Self::protocol(UnreadableMessage::new(message, note, invalid.error.clone()))
     }
 
     /// The error of a call that was not sent, for this reason.

@@ -313,6 +313,70 @@ async fn a_refused_batch_of_notifications_fails() {
 
 #[cfg(feature = "http")]
 #[tokio::test]
+async fn an_unreadable_reply_over_http_is_shown_with_its_type() {
+    use crate::scripted_http_server::ScriptedServer;
+    for layered in [false, true] {
+        for (headers, body, shown) in [
+            (
+                "content-type: text/html",
+                "<!DOCTYPE html>\n<h1>\"Log in\"</h1>",
+                "`<!DOCTYPE html>\\n<h1>\"Log in\"</h1>` (content-type: text/html)",
+            ),
+            ("content-encoding: gzip", "\u{1f}\u{8}", "`\\u{1f}\\u{8}` (content-encoding: gzip)"),
+            ("content-type: application/json; charset=utf-8", "nonsense", "`nonsense`"),
+            ("x: y", "{\"error\":\"no\"}", "`{\"error\":\"no\"}`"),
+        ] {
+            let (hand, address) = ScriptedServer::listen().await;
+            let builder = client();
+            let builder = match layered {
+                true => builder.http_layer(tower::layer::util::Identity::new()),
+                false => builder,
+            };
+            let client = builder.connect(&address).await.unwrap();
+            let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+            let mut stream = hand.accept().await;
+            stream.request().await.unwrap();
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\n{headers}\r\ncontent-length: {length}\r\n\r\n");
+            stream.say(&format!("{head}{body}")).await;
+            let error = within(call).await.unwrap().unwrap_err();
+            tells(&error, false, true);
+            assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+            let told = ErrorChain(&error).to_string();
+            let expected = format!("the peer violated the protocol: cannot read {shown}: ");
+            assert!(told.starts_with(&expected), "{told}");
+            // The reason of the parser is the last cause.
+            let parser = error.source().unwrap().source().unwrap();
+            assert!(parser.is::<antiphon::ErrorObject>(), "{parser:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_message_on_a_stream_is_shown() {
+    let long = "x".repeat(1_000);
+    for (message, shown) in [
+        ("INFO starting", "`INFO starting`".to_owned()),
+        ("<html>\t\u{1b}[1m", "`<html>\\t\\u{1b}[1m`".to_owned()),
+        (long.as_str(), format!("`{}…`", &long[..79])),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = connect(&format!("tcp://{}", listener.local_addr().unwrap())).await;
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let (stream, _) = within(listener.accept()).await.unwrap();
+        let mut stream = BufReader::new(stream);
+        within(stream.read_line(&mut String::new())).await.unwrap();
+        stream.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        let told = ErrorChain(&error).to_string();
+        let expected = format!("the peer violated the protocol: cannot read {shown}: Parse error");
+        assert!(told.starts_with(&expected), "{told}");
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
 async fn an_http_layer_does_not_hide_what_an_error_tells() {
     for http2 in [false, true] {
         let builder = if http2 { client().http2() } else { client() };
