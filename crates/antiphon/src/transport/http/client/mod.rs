@@ -26,8 +26,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
+pub use self::client_service::HttpClientService;
 pub(crate) use self::client_service::{HttpClientLayer, boxed_layer};
-pub use self::client_service::{HttpClientService, HttpRequestService};
 use self::connector::TcpConnector;
 use self::http1_client::Http1;
 #[doc(hidden)]
@@ -72,6 +72,8 @@ pub(crate) struct HttpCaller {
     /// The layers around each request, if there are any.
     layered: Option<HttpClientService>,
     rules: Rules,
+    /// The largest body of a response, in bytes.
+    limit: usize,
     ids: RequestIds,
     tap: Taps,
     /// The description of the connection for the tap.
@@ -110,7 +112,7 @@ impl HttpCaller {
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
-        let rules = limits.rules();
+        let (rules, limit) = (limits.rules(), limits.longest_frame());
         let new = |version, uri: Uri| {
             let uri_is_secure = uri.scheme_str() == Some("https");
             let has_host = headers.contains_key(HOST);
@@ -118,7 +120,7 @@ impl HttpCaller {
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
             let layered = client_service::layered(layers, &wire);
             let facts = Connection::new(if uri_is_secure { "https" } else { "http" });
-            Self { wire, layered, rules, ids: RequestIds::default(), tap, facts }
+            Self { wire, layered, rules, limit, ids: RequestIds::default(), tap, facts }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
@@ -202,7 +204,7 @@ impl HttpCaller {
         layered: &HttpClientService,
         buffer: RequestBuffer,
     ) -> Result<response::ReceivedResponse, CallError> {
-        let response = layered.post(self.wire.request(buffer)).await?;
+        let response = layered.post(self.wire.request(buffer), self.limit).await?;
         self.see(Direction::Received, response.body());
         let (parts, body) = response.into_parts();
         Ok(response::ReceivedResponse::new(parts.status, body).with_headers(parts.headers))
