@@ -127,7 +127,8 @@ impl From<CallError> for CommandError {
             CallError::Unreachable { ref source, .. } if is_refused(source) => {
                 return Self::caused(Exit::Transport, &error).hint("is the server running there?");
             }
-            CallError::TimedOut(_) => Exit::Timeout,
+            CallError::TimedOut(_) | CallError::SendTimedOut(_) => Exit::Timeout,
+            CallError::Unreachable { ref source, .. } if is_late(source) => Exit::Timeout,
             CallError::Protocol(_) | CallError::Decode { .. } => Exit::Protocol,
             CallError::Encode(_) => Exit::Usage,
             _ => Exit::Transport,
@@ -142,6 +143,14 @@ impl From<CallError> for CommandError {
 
 /// Whether nothing listens at the address.
 fn is_refused(cause: &Cause) -> bool {
-    let error = cause.downcast_ref::<io::Error>();
-    error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    kind(cause) == Some(io::ErrorKind::ConnectionRefused)
+}
+
+/// Whether there was no connection in time.
+fn is_late(cause: &Cause) -> bool {
+    kind(cause) == Some(io::ErrorKind::TimedOut)
+}
+
+fn kind(cause: &Cause) -> Option<io::ErrorKind> {
+    cause.downcast_ref::<io::Error>().map(io::Error::kind)
 }

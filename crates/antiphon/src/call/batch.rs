@@ -11,9 +11,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::deadline::within;
 use super::exchange::missing_reply;
 use super::name_prefix::NamePrefix;
-use super::typed::{typed, within};
+use super::typed::typed;
 use super::{BatchEntry, Call, CallError, Caller, Invocation};
 
 /// Several calls and notifications in one message. Each call has its own result type.

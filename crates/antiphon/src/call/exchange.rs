@@ -81,6 +81,19 @@ pub(crate) fn encode_counted_id(id: u64, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
+/// Returns the payload of this reply, unless the reply cannot be read as a whole. The error shows the
+/// beginning of the reply, and the note.
+pub(crate) fn readable(
+    payload: Payload,
+    reply: &[u8],
+    note: impl FnOnce() -> String,
+) -> Result<Payload, CallError> {
+    match payload {
+        Payload::One(Err(invalid)) => Err(CallError::unreadable_message(&invalid, reply, note())),
+        payload => Ok(payload),
+    }
+}
+
 /// Returns the result in the reply to a call.
 pub(crate) fn match_call(id: &Id, reply: Payload) -> Result<RawJson, CallError> {
     match reply {

@@ -4,6 +4,7 @@
 //! add types. [`CallError`] distinguishes an error response of the peer from a local failure.
 
 mod batch;
+pub(crate) mod deadline;
 pub(crate) mod exchange;
 mod name_prefix;
 mod peer;
@@ -17,13 +18,13 @@ use crate::BoxFuture;
 use crate::subscription::Follower;
 
 pub use batch::{Batch, Replies, Slot};
+pub(crate) use deadline::within;
 pub(crate) use name_prefix::NamePrefix;
 pub use peer::Peer;
 pub(crate) use peer::{Intercepted, Link, Stop};
 pub use progress::{Progress, Watch};
 pub use subscription::{Subscribe, Subscription, SubscriptionError};
 pub use typed::Call;
-pub(crate) use typed::within;
 
 pub(crate) use crate::error::CallError;
 pub(crate) use crate::invocation::Invocation;

@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::CallError;
+use super::deadline::Deadline;
 use crate::subscription::{Ended, FollowedEvent, FollowedSubscription, Overflow, Topic};
 
 /// A `Stream` of the progress of a call, which ends with the call. Created by
@@ -154,7 +155,7 @@ impl CallTimeouts {
             let Some((deadline, limit)) = self.deadline(start, watch) else { return call.await };
             tokio::select! {
                 biased;
-                outcome = &mut call => return outcome,
+                outcome = Deadline::new(deadline, limit).scope(call.as_mut()) => return outcome,
                 () = sleep_until(deadline) => {}
             }
             // Progress may have extended the deadline meanwhile.

@@ -11,6 +11,7 @@ use http::{HeaderName, HeaderValue};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::deadline::within;
 use super::progress::{CallTimeouts, Progress, Watch};
 use super::{CallError, Caller, Invocation};
 use crate::BoxFuture;
@@ -158,17 +159,4 @@ pub(super) fn typed<R: DeserializeOwned + 'static>(
             .decode()
             .map_err(|source| CallError::Decode { method: method.clone(), source: source.into() })
     })
-}
-
-/// Waits for a call, at most for this time.
-pub(crate) async fn within<T>(
-    timeout: Option<Duration>,
-    call: impl Future<Output = Result<T, CallError>>,
-) -> Result<T, CallError> {
-    match timeout {
-        None => call.await,
-        Some(limit) => {
-            tokio::time::timeout(limit, call).await.unwrap_or(Err(CallError::TimedOut(limit)))
-        }
-    }
 }

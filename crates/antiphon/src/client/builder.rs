@@ -18,6 +18,8 @@ use crate::dialect::Dialect;
 use crate::endpoint::{Endpoint, EndpointError};
 #[cfg(feature = "memory")]
 use crate::engine::Settings;
+#[cfg(feature = "http")]
+use crate::error::BoxError;
 use crate::peer::Wire;
 #[cfg(feature = "memory")]
 use crate::peer::{self, ConnectionConfig};
@@ -182,30 +184,45 @@ impl ClientBuilder {
     }
 
     /// Wraps each POST of an `http://` endpoint in a `tower` layer: a service from
-    /// `http::Request<Bytes>` to `http::Response<Bytes>`. It may change the path, the headers and the
-    /// body. The layer added last is the outermost.
+    /// `http::Request<HttpBody>` to `http::Response<B>`, with any body. It may change the path, the headers
+    /// and the bodies. The layers of `tower-http` work. The layer added last is the outermost.
+    ///
+    /// [`Limits::frame_bytes`] limits the body of a response, before and after the layers.
+    ///
+    /// The layers do not see the request that opens a WebSocket, so [`connect`](Self::connect) to a `ws://`
+    /// endpoint fails with one. Set its headers with [`header`](Self::header). Transports without HTTP ignore
+    /// them.
     ///
     /// ```
     /// use antiphon::http::{HeaderValue, Request, header::USER_AGENT};
+    /// use antiphon::transport::http::HttpBody;
     /// use antiphon::{Client, ConnectError};
-    /// use bytes::Bytes;
     /// use tower::util::MapRequestLayer;
+    /// use tower_http::decompression::DecompressionLayer;
     ///
     /// # async fn example() -> Result<Client, ConnectError> {
-    /// let agent = MapRequestLayer::new(|mut request: Request<Bytes>| {
+    /// let agent = MapRequestLayer::new(|mut request: Request<HttpBody>| {
     ///     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("ledger/1.0"));
     ///     request
     /// });
-    /// Client::builder().http_layer(agent).connect("http://127.0.0.1:8650").await
+    /// let builder = Client::builder().http_layer(agent).http_layer(DecompressionLayer::new());
+    /// builder.connect("http://127.0.0.1:8650").await
     /// # }
     /// ```
     #[cfg(feature = "http")]
-    pub fn http_layer<L>(mut self, layer: L) -> Self
+    pub fn http_layer<L, B>(mut self, layer: L) -> Self
     where
-        L: Layer<transport::http::HttpClientService, Service: transport::http::HttpRequestService>
+        L: Layer<transport::http::HttpClientService> + Send + Sync + 'static,
+        L::Service: tower_service::Service<
+                http::Request<transport::http::HttpBody>,
+                Response = http::Response<B>,
+                Error: Into<BoxError> + 'static,
+                Future: Send + 'static,
+            > + Clone
             + Send
             + Sync
             + 'static,
+        B: http_body::Body<Data = bytes::Bytes, Error: Into<BoxError>> + Send + 'static,
     {
         self.http_layers.push(transport::http::client::boxed_layer(layer));
         self
@@ -240,6 +257,14 @@ impl ClientBuilder {
     }
 
     async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
+        #[cfg(feature = "http")]
+        if matches!(endpoint, Endpoint::Ws { .. }) && !self.http_layers.is_empty() {
+            let source = io::Error::new(
+                io::ErrorKind::Unsupported,
+                "an `http_layer` does not apply to a WebSocket; use `header` for the request that opens it",
+            );
+            return Err(ConnectError::Failed { endpoint: endpoint.to_string(), source });
+        }
         let layers = std::mem::take(&mut self.layers);
         let client = match self.reconnect.take() {
             // Every call over HTTP uses any connection, or opens one.

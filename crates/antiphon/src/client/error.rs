@@ -1,11 +1,13 @@
 //! The error of connecting.
 
+use std::error::Error as _;
 use std::io;
 
 use antiphon_core::ErrorObject;
+use http::StatusCode;
 
 use crate::endpoint::EndpointError;
-use crate::error::{ErrorChain, IntoErrorObject};
+use crate::error::{ErrorChain, HttpStatusError, IntoErrorObject};
 
 /// A client could not connect.
 ///
@@ -26,7 +28,7 @@ pub enum ConnectError {
     /// The text is not an endpoint.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// The server cannot be reached, or the handshake failed.
+    /// The server cannot be reached, or the handshake failed. See [`http_status`](Self::http_status).
     #[error("cannot connect to {endpoint}")]
     Failed {
         /// The endpoint.
@@ -34,6 +36,34 @@ pub enum ConnectError {
         /// The cause.
         source: io::Error,
     },
+}
+
+impl ConnectError {
+    /// The HTTP status with which the server refused the upgrade to WebSocket: for example 401, 404 or 503.
+    /// Its [`HttpStatusError`] is in the chain of causes, also in the reason of a client that has given up
+    /// to reconnect.
+    ///
+    /// ```
+    /// use antiphon::http::StatusCode;
+    /// use antiphon::{Client, ConnectError};
+    ///
+    /// # async fn example() -> Result<(), ConnectError> {
+    /// match Client::connect("ws://127.0.0.1:8650").await {
+    ///     Err(error) if error.http_status() == Some(StatusCode::UNAUTHORIZED) => println!("log in"),
+    ///     other => drop(other?),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub fn http_status(&self) -> Option<StatusCode> {
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            if let Some(refused) = error.downcast_ref::<HttpStatusError>() {
+                return Some(refused.status);
+            }
+            cause = error.source();
+        }
+        None
+    }
 }
 
 impl From<ConnectError> for ErrorObject {

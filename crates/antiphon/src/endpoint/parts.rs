@@ -102,6 +102,19 @@ impl Endpoint {
         Ok(endpoint)
     }
 
+    /// The endpoint for error messages. The path of a web endpoint is left out: it may hold a key, and
+    /// messages go to logs.
+    pub(crate) fn server(&self) -> String {
+        let scheme = match self {
+            Self::Http { secure: false, .. } => "http",
+            Self::Http { .. } => "https",
+            Self::Ws { secure: false, .. } => "ws",
+            Self::Ws { .. } => "wss",
+            other => return other.to_string(),
+        };
+        self.authority().map_or_else(String::new, |authority| format!("{scheme}://{authority}"))
+    }
+
     /// Returns this endpoint with another authority. An endpoint without an authority is unchanged.
     pub(crate) fn with_authority(&self, authority: Authority) -> Self {
         let mut endpoint = self.clone();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use antiphon_core::{Code, ErrorObject, Invalid, Method, ParamsError, Refused};
 use http::StatusCode;
 
+use super::unreadable::UnreadableMessage;
 use super::{Cause, CloseReason, ErrorChain, HttpStatusError};
 
 /// The error of a call: an error response of the peer, or a failure on this side.
@@ -37,10 +38,17 @@ pub enum CallError {
     /// The connection ended before the response. The peer may have executed the call.
     #[error("the call may have been executed, but the connection ended before the response")]
     Interrupted(#[source] CloseReason),
-    /// There was no response within the timeout. The peer may have executed the call.
+    /// There was no response within the timeout. The peer may have executed the call. A call that was
+    /// certainly not sent fails with [`Unreachable`](Self::Unreachable) or
+    /// [`SendTimedOut`](Self::SendTimedOut) instead.
     #[error("no response within {0:?}; raise the timeout, or check what keeps the peer busy")]
     TimedOut(Duration),
-    /// No connection could be made, so the call was not sent.
+    /// The call was not sent within the timeout, because the peer does not read what was sent before.
+    #[error(
+        "not sent within {0:?}, because the peer does not read; check what keeps the peer busy"
+    )]
+    SendTimedOut(Duration),
+    /// No connection could be made, also not within the timeout of the call. So the call was not sent.
     #[error("cannot reach {server}")]
     Unreachable {
         /// The server, without the path.
@@ -104,6 +112,7 @@ impl CallError {
     pub fn was_not_sent(&self) -> bool {
         match self {
             Self::Closed(_)
+            | Self::SendTimedOut(_)
             | Self::Unreachable { .. }
             | Self::Encode(_)
             | Self::CannotCallBack(_)
@@ -154,6 +163,15 @@ impl CallError {
     pub(crate) fn unreadable(invalid: &Invalid) -> Self {
         let reason = Cause::new(invalid.error.clone());
         if invalid.is_over_limit() { Self::OverLimit(reason) } else { Self::Protocol(reason) }
+    }
+
+    /// Like [`unreadable`](Self::unreadable), with the beginning of the message. `note` is what else is known
+    /// about it.
+    pub(crate) fn unreadable_message(invalid: &Invalid, message: &[u8], note: String) -> Self {
+        if invalid.is_over_limit() {
+            return Self::unreadable(invalid);
+        }
+        Self::protocol(UnreadableMessage::new(message, note, invalid.error.clone()))
     }
 
     /// The error of a call that was not sent, for this reason.

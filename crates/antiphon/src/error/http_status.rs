@@ -22,12 +22,27 @@ use http::StatusCode;
 pub struct HttpStatusError {
     /// The status.
     pub status: StatusCode,
-    /// The server, without the path: `http://127.0.0.1:8650`. The path may hold a key, and messages go
+    /// The server, without the path: `http://127.0.0.1:8650`, or `ws://127.0.0.1:8650` if it refused the
+    /// upgrade to WebSocket. The path may hold a key, and messages go
     /// to logs.
     pub server: String,
     /// The beginning of the body, as text.
     pub body: String,
 }
+
+impl HttpStatusError {
+    /// An error with the beginning of the body.
+    #[cfg(feature = "http")]
+    pub(crate) fn new(status: StatusCode, server: String, body: &[u8]) -> Self {
+        let body = &body[..body.len().min(4 * BODY_CHARS)];
+        let text: String = String::from_utf8_lossy(body).chars().take(BODY_CHARS).collect();
+        Self { status, server, body: text.trim().to_owned() }
+    }
+}
+
+/// The maximum number of characters of [`HttpStatusError::body`].
+#[cfg(feature = "http")]
+const BODY_CHARS: usize = 200;
 
 impl std::error::Error for HttpStatusError {}
 

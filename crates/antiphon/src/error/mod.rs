@@ -12,6 +12,7 @@ mod cause;
 mod close_reason;
 mod http_status;
 mod spawn;
+mod unreadable;
 
 pub use antiphon_core::ErrorChain;
 pub use call::CallError;

@@ -299,6 +299,9 @@ impl<T: Transport> ConnectionTask<T> {
         if self.is_at_end(poller) {
             return Err("the connection broke inside a message".into());
         }
+        if let Some(failure) = self.read_ahead.take_failure() {
+            return Err(CloseReason::failed(failure));
+        }
         let is_delivered = self.shared.fail_only_exchange(|| error.clone());
         if is_delivered
             || !(self.shared.awaits_answers() || self.shared.subscriptions.follows_some())

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::shared::{Shared, Waiter};
 use super::writer::Outgoing;
 use crate::BoxFuture;
-use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch};
+use crate::call::{BatchEntry, CallError, Intercepted, Invocation, Link, Stop, Watch, deadline};
 use crate::connection::Connection;
 use crate::dialect::Dialect;
 use crate::error::{CloseReason, ErrorChain, SpawnError};
@@ -22,7 +22,8 @@ use crate::subscription::{FollowedSubscription, ServedSubscription, Topic};
 pub(super) const DROPPED: &str = "the connection was dropped";
 
 impl Shared {
-    /// Waits until the write queue has capacity, so that senders cannot fill it without bound.
+    /// Waits until the write queue has capacity, so that senders cannot fill it without bound. Fails at the
+    /// deadline of the call.
     pub(super) async fn capacity(&self) -> Result<(), CallError> {
         poll_fn(|cx| {
             let mut state = self.state();
@@ -31,6 +32,9 @@ impl Shared {
             }
             if state.outbox.poll_capacity(cx).is_ready() {
                 return Poll::Ready(Ok(()));
+            }
+            if let Some(limit) = deadline::passed() {
+                return Poll::Ready(Err(CallError::SendTimedOut(limit)));
             }
             // A waiting sender keeps the reader active (`NeedsReader::ForCapacity`), so the connection
             // must be polled.

@@ -48,6 +48,16 @@ impl ReadAhead {
         if self.is_empty() { None } else { self.pop_front() }
     }
 
+    /// Takes the error with which the transport has ended, if it is the next item.
+    pub(super) fn take_failure(&mut self) -> Option<TransportError> {
+        match (&self.texts, self.frames.front()) {
+            (None, Some(Err(TransportError::Io(_) | TransportError::Broken(_)))) => {
+                self.frames.pop_front()?.err()
+            }
+            _ => None,
+        }
+    }
+
     fn pop_front(&mut self) -> Option<Incoming> {
         if let Some((text, texts)) = self.texts.take() {
             self.split(texts);

@@ -58,7 +58,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
         Payload::One(Err(invalid)) if shared.only_calls && is_unreadable(&invalid) => {
             Received::Unreadable(match framing_hint(frame) {
                 Some(hint) => CallError::protocol(hint),
-                None => CallError::unreadable(&invalid),
+                None => CallError::unreadable_message(&invalid, frame, String::new()),
             })
         }
         Payload::One(Err(invalid)) if invalid.is_over_limit() && !names_a_method(frame) => {

@@ -111,7 +111,7 @@ impl LayerCall for OutgoingCall {
         match error {
             CallError::Rpc(error) => error.code,
             CallError::Rejected(error) => error.code,
-            CallError::TimedOut(_) => Code::TIMED_OUT,
+            CallError::TimedOut(_) | CallError::SendTimedOut(_) => Code::TIMED_OUT,
             CallError::Layer(error) => {
                 error.downcast_ref().map_or(Code::INTERNAL_ERROR, |error: &ErrorObject| error.code)
             }

@@ -10,7 +10,7 @@ use http::HeaderMap;
 use crate::BoxFuture;
 use crate::call::exchange::{
     BatchResults, RequestIds, encode_batch, encode_id, match_batch, match_call, match_notification,
-    no_reply,
+    no_reply, readable,
 };
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
@@ -134,8 +134,11 @@ impl<W: RequestReply> RequestReplyCaller<W> {
         Ok(all)
     }
 
-    /// Sends a message. Returns its reply decoded, or `None` if there is none.
-    async fn exchange(&self, message: RequestMessage) -> Result<Option<Payload>, CallError> {
+    /// Sends a message. Returns its reply, decoded and as it is, or `None` if there is none.
+    async fn exchange(
+        &self,
+        message: RequestMessage,
+    ) -> Result<Option<(Payload, Bytes)>, CallError> {
         self.tap(Direction::Sent, &message.payload);
         let Some(reply) = self.wire.exchange(message).await? else { return Ok(None) };
         if reply.len() > self.max_reply {
@@ -145,20 +148,22 @@ impl<W: RequestReply> RequestReplyCaller<W> {
             ));
         }
         self.tap(Direction::Received, &reply);
-        Ok((!reply.is_empty()).then(|| decode(&reply, &self.rules)))
+        Ok((!reply.is_empty()).then(|| (decode(&reply, &self.rules), reply)))
     }
 
     /// Like `exchange`, for a message that expects a reply.
     async fn request(&self, payload: BytesMut, headers: HeaderMap) -> Result<Payload, CallError> {
         let message = RequestMessage { payload: payload.freeze(), expects_reply: true, headers };
-        self.exchange(message).await?.ok_or_else(|| no_reply(""))
+        let (payload, reply) = self.exchange(message).await?.ok_or_else(|| no_reply(""))?;
+        readable(payload, &reply, String::new)
     }
 
     /// Like `exchange`, for a message that expects no reply. An error in an unexpected reply refers to
     /// this message.
     async fn publish(&self, payload: BytesMut, headers: HeaderMap) -> Result<(), CallError> {
         let message = RequestMessage { payload: payload.freeze(), expects_reply: false, headers };
-        self.exchange(message).await?.map_or(Ok(()), match_notification)
+        let reply = self.exchange(message).await?;
+        reply.map_or(Ok(()), |(payload, _)| match_notification(payload))
     }
 
     /// Shows a message to the tap. An empty reply is not a message.

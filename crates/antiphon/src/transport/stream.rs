@@ -88,6 +88,14 @@ impl<S> FramedStream<S> {
     }
 }
 
+#[cfg(feature = "child")]
+impl<S> FramedStream<S> {
+    /// Whether the end of input was read. Frames of what was read before may follow.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+}
+
 impl<S: AsyncRead + Unpin> Stream for FramedStream<S> {
     type Item = Result<Bytes, TransportError>;
 

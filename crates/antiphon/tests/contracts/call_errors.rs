@@ -8,8 +8,10 @@ use std::time::Duration;
 use antiphon::http::StatusCode;
 use antiphon::layer::Filter;
 use antiphon::{
-    CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Router, SubscriptionError,
+    CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Reconnect, Router,
+    SubscriptionError,
 };
+use futures_util::StreamExt as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -142,6 +144,88 @@ async fn a_call_that_timed_out_may_have_run() {
 }
 
 #[tokio::test]
+async fn a_call_that_finds_no_connection_within_its_timeout_was_not_sent() {
+    let limit = Duration::from_millis(200);
+    let (_socket, address) = refusing_address();
+    let policy = Reconnect::new().wait_for_server().pause(Duration::ZERO, limit / 20);
+    for scheme in
+        ["tcp", "ws"].into_iter().filter(|scheme| cfg!(feature = "ws") || *scheme == "tcp")
+    {
+        let server = format!("{scheme}://{address}");
+        let builder = client().reconnect(policy.clone()).timeout(limit);
+        let client = builder.connect(&format!("{server}/")).await.unwrap();
+        let layered = client.clone().layer(antiphon::layer::Concurrency::new(8));
+        for client in [client, layered] {
+            let mut batch = client.batch();
+            batch.notify("m", ());
+            for error in [
+                client.call::<u64>("m", ()).await.unwrap_err(),
+                client.subscribe::<u64>("m", ()).await.unwrap_err(),
+                batch.send().await.unwrap_err(),
+                client.call::<u64>("m", ()).with_progress::<u64>().0.await.unwrap_err(),
+            ] {
+                tells(&error, true, false);
+                let told = ErrorChain(&error).to_string();
+                let start = format!("cannot reach {server}: no connection within {limit:?}: ");
+                assert!(told.starts_with(&start), "{told}");
+                let cause = error.source().unwrap().downcast_ref::<io::Error>().unwrap();
+                assert_eq!(cause.kind(), io::ErrorKind::TimedOut);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_retried_call_that_finds_no_further_connection_in_time_may_have_run() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let builder = client().reconnect(Reconnect::new().idempotent(["m"]));
+    let client = builder.connect(&address).await.unwrap();
+    let call = client.call::<u64>("m", ()).timeout(Duration::from_millis(300));
+    let call = tokio::spawn(call.into_future());
+    let (stream, _) = within(listener.accept()).await.unwrap();
+    let mut stream = BufReader::new(stream);
+    within(stream.read_line(&mut String::new())).await.unwrap();
+    drop((stream, listener));
+    let error = within(call).await.unwrap().unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    tells(&error, false, true);
+}
+
+/// The peer does not read, so later calls wait for room in the write queue.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_waits_for_the_write_queue_until_its_timeout_was_not_sent() {
+    let limits = Limits { write_queue_bytes: 1_000, ..Limits::default() };
+    let (mut raw, client) = Raw::served(limits, Router::new());
+    let calls = (0..200).map(|_| {
+        let call = client.call::<u64>("m", ["x".repeat(500)]).timeout(Duration::from_secs(1));
+        tokio::spawn(call.into_future())
+    });
+    let calls: Vec<_> = calls.collect();
+    let (mut sent, mut unsent) = (0, 0);
+    for call in calls {
+        let error = call.await.unwrap().unwrap_err();
+        match error {
+            CallError::SendTimedOut(_) => {
+                tells(&error, true, false);
+                unsent += 1;
+            }
+            _ => {
+                assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+                sent += 1;
+            }
+        }
+    }
+    assert!(unsent > 0);
+    // Exactly the others arrive.
+    for _ in 0..sent {
+        raw.next().await;
+    }
+    drop(client);
+    assert!(raw.0.next().await.is_none());
+}
+
+#[tokio::test]
 async fn a_call_that_a_layer_rejects_was_not_sent() {
     for wire in wires() {
         let client = connect(&serve(wire, Limits::default(), Router::new()).await).await;
@@ -224,6 +308,70 @@ async fn a_refused_batch_of_notifications_fails() {
         let error = within(sent).await.unwrap().unwrap_err();
         tells(&error, false, status == 503);
         assert_eq!(error.http_status().is_some(), status != 413, "{error:?}");
+    }
+}
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn an_unreadable_reply_over_http_is_shown_with_its_type() {
+    use crate::scripted_http_server::ScriptedServer;
+    for layered in [false, true] {
+        for (headers, body, shown) in [
+            (
+                "content-type: text/html",
+                "<!DOCTYPE html>\n<h1>\"Log in\"</h1>",
+                "`<!DOCTYPE html>\\n<h1>\"Log in\"</h1>` (content-type: text/html)",
+            ),
+            ("content-encoding: gzip", "\u{1f}\u{8}", "`\\u{1f}\\u{8}` (content-encoding: gzip)"),
+            ("content-type: application/json; charset=utf-8", "nonsense", "`nonsense`"),
+            ("x: y", "{\"error\":\"no\"}", "`{\"error\":\"no\"}`"),
+        ] {
+            let (hand, address) = ScriptedServer::listen().await;
+            let builder = client();
+            let builder = match layered {
+                true => builder.http_layer(tower::layer::util::Identity::new()),
+                false => builder,
+            };
+            let client = builder.connect(&address).await.unwrap();
+            let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+            let mut stream = hand.accept().await;
+            stream.request().await.unwrap();
+            let length = body.len();
+            let head = format!("HTTP/1.1 200 OK\r\n{headers}\r\ncontent-length: {length}\r\n\r\n");
+            stream.say(&format!("{head}{body}")).await;
+            let error = within(call).await.unwrap().unwrap_err();
+            tells(&error, false, true);
+            assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
+            let told = ErrorChain(&error).to_string();
+            let expected = format!("the peer violated the protocol: cannot read {shown}: ");
+            assert!(told.starts_with(&expected), "{told}");
+            // The reason of the parser is the last cause.
+            let parser = error.source().unwrap().source().unwrap();
+            assert!(parser.is::<antiphon::ErrorObject>(), "{parser:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_unreadable_message_on_a_stream_is_shown() {
+    let long = "x".repeat(1_000);
+    for (message, shown) in [
+        ("INFO starting", "`INFO starting`".to_owned()),
+        ("<html>\t\u{1b}[1m", "`<html>\\t\\u{1b}[1m`".to_owned()),
+        (long.as_str(), format!("`{}…`", &long[..79])),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = connect(&format!("tcp://{}", listener.local_addr().unwrap())).await;
+        let call = tokio::spawn(client.call::<u64>("m", ()).into_future());
+        let (stream, _) = within(listener.accept()).await.unwrap();
+        let mut stream = BufReader::new(stream);
+        within(stream.read_line(&mut String::new())).await.unwrap();
+        stream.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        let error = within(call).await.unwrap().unwrap_err();
+        tells(&error, false, true);
+        let told = ErrorChain(&error).to_string();
+        let expected = format!("the peer violated the protocol: cannot read {shown}: Parse error");
+        assert!(told.starts_with(&expected), "{told}");
     }
 }
 

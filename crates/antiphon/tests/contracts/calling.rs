@@ -455,8 +455,9 @@ mod http {
     use antiphon::http::header::{AUTHORIZATION, HeaderName};
     use antiphon::http::{HeaderValue, Request, Response, StatusCode};
     use antiphon::layer::Auth;
+    use antiphon::transport::http::HttpBody;
     use bytes::Bytes;
-    use http_body_util::Full;
+    use http_body_util::{BodyExt as _, Full};
 
     const NOTE: HeaderName = HeaderName::from_static("x-note");
 
@@ -522,33 +523,36 @@ mod http {
     #[derive(Clone)]
     struct Tokens<S>(S);
 
-    impl<S> Service<Request<Bytes>> for Tokens<S>
+    impl<S> Service<Request<HttpBody>> for Tokens<S>
     where
-        S: Service<Request<Bytes>, Response = Response<Bytes>, Future: Send + 'static>
+        S: Service<Request<HttpBody>, Response = Response<HttpBody>, Future: Send + 'static>
             + Clone
             + Send
             + 'static,
         S::Error: Send,
     {
-        type Response = Response<Bytes>;
+        type Response = Response<HttpBody>;
         type Error = S::Error;
-        type Future = antiphon::BoxFuture<'static, Result<Response<Bytes>, S::Error>>;
+        type Future = antiphon::BoxFuture<'static, Result<Response<HttpBody>, S::Error>>;
 
         fn poll_ready(&mut self, poller: &mut Poller<'_>) -> Poll<Result<(), S::Error>> {
             self.0.poll_ready(poller)
         }
 
-        fn call(&mut self, mut request: Request<Bytes>) -> Self::Future {
+        fn call(&mut self, request: Request<HttpBody>) -> Self::Future {
             let mut inner = self.0.clone();
             Box::pin(async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.unwrap().to_bytes();
+                let mut request = Request::from_parts(parts, body);
                 request.headers_mut().insert(AUTHORIZATION, value("Bearer old"));
-                let response = inner.call(request.clone()).await?;
+                let response = inner.call(request.clone().map(HttpBody::from)).await?;
                 if response.status() != StatusCode::UNAUTHORIZED {
                     return Ok(response);
                 }
                 assert!(response.headers().contains_key("www-authenticate"), "{response:?}");
                 request.headers_mut().insert(AUTHORIZATION, value("Bearer new"));
-                inner.call(request).await
+                inner.call(request.map(HttpBody::from)).await
             })
         }
     }
@@ -566,6 +570,44 @@ mod http {
             let slot = batch.call::<i64>("add", (2, 2));
             assert_eq!(within(batch.send()).await.unwrap().take(slot).unwrap(), 4);
             within(client.notify("note", ())).await.unwrap();
+        }
+    }
+
+    /// A compressed reply is decompressed within the limit of the client.
+    #[tokio::test]
+    async fn the_layers_of_tower_http_work_on_a_client() {
+        use tower_http::compression::CompressionLayer;
+        use tower_http::decompression::DecompressionLayer;
+        use tower_http::trace::TraceLayer;
+
+        let router = Router::new()
+            .method("zeros", |(size,): (usize,), _: Context| async move { Ok("0".repeat(size)) });
+        let server = bound("http://127.0.0.1:0").await.http_layer(CompressionLayer::new());
+        let address = server.endpoint().to_string();
+        tokio::spawn(server.serve(router));
+        let limits = Limits { frame_bytes: 100_000, ..Limits::default() };
+        let builder = client().limits(limits).http_layer(DecompressionLayer::new());
+        let client = builder.http_layer(TraceLayer::new_for_http()).connect(&address).await;
+        let client = client.unwrap();
+        let zeros = |size: usize| within(client.call::<String>("zeros", [size]).into_future());
+        assert_eq!(zeros(90_000).await.unwrap(), "0".repeat(90_000));
+        // It arrives in a few thousand bytes.
+        let error = zeros(1_000_000).await.unwrap_err();
+        assert!(matches!(error, CallError::OverLimit(_)), "{error:?}");
+        let told = antiphon::ErrorChain(&error).to_string();
+        assert!(told.contains("100000 bytes"), "{told}");
+    }
+
+    #[cfg(feature = "ws")]
+    #[tokio::test]
+    async fn a_layer_around_each_post_is_refused_for_a_websocket() {
+        let address = serve("ws://127.0.0.1:0", Limits::default(), small()).await;
+        let layered = client().http_layer(tower::layer::layer_fn(Tokens));
+        let waiting = antiphon::Reconnect::new().wait_for_server();
+        for builder in [layered.clone(), layered.reconnect(waiting)] {
+            let error = within(builder.connect(&address)).await.unwrap_err();
+            let told = antiphon::ErrorChain(&error).to_string();
+            assert!(told.contains("use `header`"), "{told}");
         }
     }
 
@@ -632,7 +674,7 @@ mod http {
         }
     }
 
-    type Knocked = http_body_util::Either<antiphon::transport::http::HttpBody, Full<Bytes>>;
+    type Knocked = http_body_util::Either<HttpBody, Full<Bytes>>;
 
     #[tokio::test]
     async fn a_layer_of_the_server_sees_each_request_and_upgrades_too() {

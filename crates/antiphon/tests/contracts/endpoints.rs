@@ -5,7 +5,9 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, Code, Context, ErrorObject, Limits, RawJson, Router, Server};
+use antiphon::{
+    CallError, Client, Code, Context, ErrorChain, ErrorObject, Limits, RawJson, Router, Server,
+};
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -187,6 +189,40 @@ async fn a_child_process_is_called_and_exits() {
     let client = Client::builder().handler(named()).connect("exec:cat").await.unwrap();
     assert_eq!(within(client.call::<String>("name", ()).into_future()).await.unwrap(), "client");
     within(client.close()).await;
+}
+
+#[cfg(all(feature = "child", unix))]
+#[tokio::test]
+async fn the_exit_status_of_a_child_process_is_the_reason_of_the_end() {
+    let clean = "the peer closed it";
+    for (script, reason) in [
+        ("read line; exit 3", "the process exited with status 3"),
+        ("read line; printf \"{\"; exit 4", "the process exited with status 4"),
+        ("read line; kill -9 $$", "the process was killed by signal: 9 (SIGKILL)"),
+        ("read line; exit 0", clean),
+        // It runs on.
+        ("read line; exec >&- 2>&-; exec sleep 5", clean),
+    ] {
+        let client = Client::connect(format!("exec:sh -c '{script}'")).await.unwrap();
+        let error = within(client.call::<()>("m", ()).into_future()).await.unwrap_err();
+        assert!(matches!(error, CallError::Interrupted(_)), "{script}: {error:?}");
+        let told = ErrorChain(&error).to_string();
+        assert!(told.ends_with(&format!(": {reason}")), "{script}: {told}");
+        if reason != clean {
+            let closed = within(client.peer().unwrap().closed()).await;
+            assert_eq!(closed.to_string(), reason);
+        }
+    }
+}
+
+#[cfg(all(feature = "child", unix))]
+#[tokio::test]
+async fn the_exit_status_is_the_reason_of_a_failed_write() {
+    let client = Client::connect("exec:sh -c 'exec <&-; sleep 0.05; exit 5'").await.unwrap();
+    let params = ["x".repeat(1_000_000)];
+    let error = within(client.call::<()>("m", params).into_future()).await.unwrap_err();
+    let told = ErrorChain(&error).to_string();
+    assert!(told.ends_with(": the process exited with status 5"), "{told}");
 }
 
 #[cfg(feature = "child")]

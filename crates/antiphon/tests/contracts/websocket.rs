@@ -126,8 +126,7 @@ async fn answered(
         stream
     };
     let (client, server) = within(async { tokio::join!(connecting, accepting) }).await;
-    let source = |error: &dyn std::error::Error| error.source().map(ToString::to_string);
-    (client.map_err(|error| source(&error).unwrap_or_default()), server)
+    (client.map_err(|error| ErrorChain(&error).to_string()), server)
 }
 
 fn agree(proof: &str) -> String {
@@ -330,15 +329,57 @@ async fn a_message_that_the_server_rejects_is_reported_with_the_close_code() {
 
 #[tokio::test]
 async fn a_rejected_handshake_is_reported_with_its_status() {
-    for status in ["200 OK", "403 Forbidden", "404 Not Found"] {
-        let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+    let hinted = ["200 OK", "404 Not Found", "405 Method Not Allowed", "426 Upgrade Required"];
+    let others = ["401 Unauthorized", "403 Forbidden", "429 Too Many Requests", "502 Bad Gateway"];
+    for status in hinted.into_iter().chain(others) {
+        let refusal = format!("HTTP/1.1 {status}\r\ncontent-length: 6\r\n\r\nno way");
         let (refused, _server) = answered(|_proof| refusal.into()).await;
         let error = refused.unwrap_err();
-        assert!(
-            error.contains(status) && error.contains("is this a WebSocket endpoint?"),
-            "{error}"
-        );
+        assert!(error.contains(&format!(" responded with HTTP {status}: no way")), "{error}");
+        let is_hinted = error.contains("is this a WebSocket endpoint?");
+        assert_eq!(is_hinted, hinted.contains(&status), "{error}");
     }
+}
+
+/// Refuses every upgrade with this response, and keeps the connections open.
+async fn refusing(response: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("ws://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            stream.write_all(response.as_bytes()).await.unwrap();
+            open.push(stream);
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn the_status_of_a_refused_upgrade_is_known() {
+    // The body has no end.
+    let response = "HTTP/1.1 503 Busy\r\n\r\ncome back later";
+    let server = refusing(response).await;
+    let error = within(Client::connect(format!("{server}/secret"))).await.unwrap_err();
+    assert_eq!(error.http_status(), Some(http::StatusCode::SERVICE_UNAVAILABLE));
+    let expected = format!("{server} responded with HTTP 503 Service Unavailable: come back later");
+    let told = ErrorChain(&error).to_string();
+    assert!(told.ends_with(&expected), "{told}");
+    // A client that gives up to reconnect has the status in the chain of causes.
+    let policy = antiphon::Reconnect::new().wait_for_server().attempts(1);
+    let client = Client::builder().reconnect(policy).connect(server).await.unwrap();
+    let error = within(client.call::<()>("m", ()).into_future()).await.unwrap_err();
+    let mut cause = std::error::Error::source(&error);
+    while let Some(level) = cause
+        && !level.is::<antiphon::HttpStatusError>()
+    {
+        cause = level.source();
+    }
+    let refused = cause.unwrap().downcast_ref::<antiphon::HttpStatusError>().unwrap();
+    assert_eq!(refused.status, http::StatusCode::SERVICE_UNAVAILABLE);
+    // Without a status there is none.
+    let error = Client::connect("ws://127.0.0.1:1").await.unwrap_err();
+    assert_eq!(error.http_status(), None);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use super::supervisor::{SupervisorState, supervise};
 use super::{ConnectionState, Reconnect};
 use crate::BoxFuture;
-use crate::call::{BatchEntry, CallError, Caller, Invocation, Peer, Watch};
+use crate::call::{BatchEntry, CallError, Caller, Invocation, Peer, Watch, deadline};
 use crate::client::{Client, ClientBuilder, ConnectError};
 use crate::endpoint::Endpoint;
 use crate::error::CloseReason;
@@ -69,7 +69,11 @@ impl ReconnectingCaller {
     ) -> Result<T, CallError> {
         let mut retries = 0;
         loop {
-            let connected = self.core.connected().await;
+            let connected = match retries {
+                0 => self.connected_in_time().await,
+                // It was sent before, so at its deadline it just times out.
+                _ => self.core.connected().await,
+            };
             let peer = connected.map_err(|error| after_retries(retries, error))?;
             match call(peer.clone()).await {
                 // It was never sent. The connection may not have ended completely yet.
@@ -83,6 +87,18 @@ impl ReconnectingCaller {
             }
             peer.closed().await;
         }
+    }
+
+    /// The current connection, or the next one, for a call that was never sent.
+    async fn connected_in_time(&self) -> Result<Peer, CallError> {
+        deadline::wait_to_send(self.core.connected()).await.unwrap_or_else(|limit| {
+            let reason = match &*self.core.state.borrow() {
+                ConnectionState::Reconnecting { reason, .. } => Some(reason.clone()),
+                _ => None,
+            };
+            let server = self.core.endpoint.server();
+            Err(CallError::Unreachable { server, source: deadline::no_connection(limit, reason) })
+        })
     }
 
     fn is_idempotent(&self, call: &Invocation) -> bool {

@@ -18,7 +18,8 @@ pub(crate) use caller::ReconnectingCaller;
 /// The server may or may not have executed a call that waited for its response when the connection was lost.
 /// So such a call fails with [`CallError::Interrupted`](crate::CallError::Interrupted), unless its method is
 /// declared [idempotent](Self::idempotent): then the client sends it again. A call that was not sent yet waits
-/// for the next connection, up to its timeout. The client subscribes again to its subscriptions, and each
+/// for the next connection, up to its timeout. Then it fails with
+/// [`CallError::Unreachable`](crate::CallError::Unreachable), because nothing was sent. The client subscribes again to its subscriptions, and each
 /// stream reports a [`SubscriptionError::Gap`](crate::SubscriptionError::Gap).
 ///
 /// ```no_run

@@ -21,7 +21,7 @@ use crate::subscription::{Ended, FollowedSubscription};
 /// The state that the client and its supervisor share.
 pub(super) struct SupervisorState {
     builder: ClientBuilder,
-    endpoint: Endpoint,
+    pub(super) endpoint: Endpoint,
     pub(super) policy: Reconnect,
     pub(super) state: watch::Sender<ConnectionState>,
     current: Mutex<Option<Peer>>,

@@ -36,9 +36,9 @@ mod streamed_call;
 mod upgrade;
 
 pub(crate) use boxed_service::BoxedService;
+pub use client::HttpClientService;
 #[doc(hidden)]
 pub use client::exchange_over;
-pub use client::{HttpClientService, HttpRequestService};
 pub use event_stream::{EventError, EventSender, EventStream};
 pub use guard::Guard;
 pub use http_body::HttpBody;

@@ -4,21 +4,25 @@
 use std::error::Error as _;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::{
     CONNECTION, HOST, HeaderName, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_EXTENSIONS,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
 use crate::endpoint::Authority;
+use crate::error::HttpStatusError;
 use crate::log_excerpt::log_excerpt;
 use crate::transport::http::header_values::lists;
 
@@ -39,10 +43,11 @@ pub(in crate::transport) fn accept_key(key: &HeaderValue) -> Option<HeaderValue>
     HeaderValue::from_str(&BASE64.encode(sha1.digest().bytes())).ok()
 }
 
-/// Performs the client's side of the handshake. Returns the stream, and the bytes that were read after the
+/// Performs the client's side of the handshake. `server` is the endpoint without its path. Returns the stream, and the bytes that were read after the
 /// response.
 pub(super) async fn upgrade<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
+    server: String,
     authority: &Authority,
     path: &str,
     headers: &HeaderMap,
@@ -52,7 +57,10 @@ pub(super) async fn upgrade<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(cause)?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(cause)?;
-        check(&response, &key)?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(refused(response, server).await);
+        }
+        check(response.headers(), &key)?;
         hyper::upgrade::on(response).await.map_err(cause)
     };
     tokio::pin!(exchange);
@@ -103,13 +111,45 @@ fn request(
     Ok(request)
 }
 
+/// The server responded with another status than 101.
+#[derive(Debug, thiserror::Error)]
+#[error("the server refused the upgrade to WebSocket{hint}")]
+struct UpgradeRefused {
+    hint: &'static str,
+    source: HttpStatusError,
+}
+
+/// The error of a server that responded with another status than 101.
+async fn refused(response: Response<Incoming>, server: String) -> io::Error {
+    let (status, mut body) = (response.status(), response.into_body());
+    let hint = match status.as_u16() {
+        200 | 404 | 405 | 426 => "; is this a WebSocket endpoint?",
+        _ => "",
+    };
+    let mut beginning = BytesMut::new();
+    let reading = async {
+        while beginning.len() < BEGINNING
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            let piece = frame.into_data().unwrap_or_default();
+            beginning.extend_from_slice(&piece[..piece.len().min(BEGINNING)]);
+        }
+    };
+    // The status is enough for a server that does not finish its body.
+    let _ = timeout(BEGINNING_TIME, reading).await;
+    io::Error::other(UpgradeRefused {
+        hint,
+        source: HttpStatusError::new(status, server, &beginning),
+    })
+}
+
+/// The part of the body of a refusal that is read, in bytes.
+const BEGINNING: usize = 1_024;
+/// The time in which it is read.
+const BEGINNING_TIME: Duration = Duration::from_secs(1);
+
 /// Checks that the server accepts the upgrade and has read the key (section 4.1).
-fn check<B>(response: &Response<B>, key: &str) -> io::Result<()> {
-    let (status, headers) = (response.status(), response.headers());
-    if status != StatusCode::SWITCHING_PROTOCOLS {
-        let text = format!("the server returned HTTP {status}; is this a WebSocket endpoint?");
-        return Err(io::Error::other(text));
-    }
+fn check(headers: &HeaderMap, key: &str) -> io::Result<()> {
     if !lists(headers, &UPGRADE, "websocket") || !lists(headers, &CONNECTION, "upgrade") {
         let (protocol, connection) = (shown(headers, &UPGRADE), shown(headers, &CONNECTION));
         let text = format!(

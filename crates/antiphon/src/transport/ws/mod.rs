@@ -117,7 +117,8 @@ async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     limits: &Limits,
 ) -> io::Result<Wire<WsTransport<S>>> {
     // Boxed, because otherwise every future that connects would be as large as the handshake.
-    let upgrade = Box::pin(handshake::upgrade(stream, authority, path, headers));
+    let server = format!("{}://{authority}", facts.transport);
+    let upgrade = Box::pin(handshake::upgrade(stream, server, authority, path, headers));
     let (stream, unread) = upgrade.await?;
     let mut wire = wire(stream, &unread, facts, Role::Client, limits);
     wire.transport.masks = Some(Masks::default());

@@ -45,7 +45,7 @@ pub(super) async fn serve_tls(endpoint: &str, tls: TlsServer, limits: Limits) ->
 pub(super) async fn attempt(tls: TlsClient, address: &str) -> Result<Option<Vec<Vec<u8>>>, String> {
     let connected = Client::builder().tls(tls).connect(address).await;
     let client = connected.map_err(|error| match error {
-        ConnectError::Failed { source, .. } => source.to_string(),
+        ConnectError::Failed { source, .. } => ErrorChain(&source).to_string(),
         other => other.to_string(),
     })?;
     let called = within(client.call("shown", ()).into_future()).await;

@@ -5,28 +5,41 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::header::HOST;
 use http::{Method, Request, Response, Uri};
+use http_body::Body;
+use http_body_util::BodyExt as _;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::error::ExchangeError;
+use super::error::{ExchangeError, over_limit};
 use super::request::{RequestBuffer, merged};
 use super::{HttpVersion, HttpWire, response};
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::error::BoxError;
+use crate::transport::http::http_body::HttpBody;
 
-type ResponseFuture = BoxFuture<'static, Result<Response<Bytes>, CallError>>;
+type ResponseFuture = BoxFuture<'static, Result<Response<HttpBody>, CallError>>;
 
 /// A layer around each request, with its type erased.
 pub(crate) type HttpClientLayer = Arc<dyn Fn(HttpClientService) -> HttpClientService + Send + Sync>;
 
 /// Erases the type of a layer.
-pub(crate) fn boxed_layer<L>(layer: L) -> HttpClientLayer
+pub(crate) fn boxed_layer<L, B>(layer: L) -> HttpClientLayer
 where
-    L: Layer<HttpClientService, Service: HttpRequestService> + Send + Sync + 'static,
+    L: Layer<HttpClientService> + Send + Sync + 'static,
+    L::Service: Service<
+            Request<HttpBody>,
+            Response = Response<B>,
+            Error: Into<BoxError> + 'static,
+            Future: Send + 'static,
+        > + Clone
+        + Send
+        + Sync
+        + 'static,
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     Arc::new(move |inner| HttpClientService::through(layer.layer(inner)))
 }
@@ -46,51 +59,43 @@ pub(super) fn layered(
     Some(rest.iter().fold(first(innermost(wire.clone())), |inner, layer| layer(inner)))
 }
 
-/// A service that sends the HTTP requests of a client: the bound of
-/// [`ClientBuilder::http_layer`](crate::ClientBuilder::http_layer). Every service of this shape is one.
-pub trait HttpRequestService:
-    Service<
-        Request<Bytes>,
-        Response = Response<Bytes>,
-        Error: Into<BoxError> + 'static,
-        Future: Send + 'static,
-    > + Clone
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<S> HttpRequestService for S where
-    S: Service<
-            Request<Bytes>,
-            Response = Response<Bytes>,
-            Error: Into<BoxError> + 'static,
-            Future: Send + 'static,
-        > + Clone
-        + Send
-        + Sync
-        + 'static
-{
-}
-
-/// The `tower` service that sends the HTTP requests of a client, inside all layers.
+/// The `tower` service that sends the HTTP requests of a client, inside all layers. It takes a request with
+/// any body.
 #[derive(Clone)]
-pub struct HttpClientService(Arc<dyn Fn(Request<Bytes>) -> ResponseFuture + Send + Sync>);
+pub struct HttpClientService(Arc<dyn Fn(Request<HttpBody>) -> ResponseFuture + Send + Sync>);
 
 impl HttpClientService {
-    fn through(service: impl HttpRequestService) -> Self {
+    fn through<S, B>(service: S) -> Self
+    where
+        S: Service<
+                Request<HttpBody>,
+                Response = Response<B>,
+                Error: Into<BoxError> + 'static,
+                Future: Send + 'static,
+            > + Clone
+            + Send
+            + Sync
+            + 'static,
+        B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
         Self(Arc::new(move |request| {
             let mut service = service.clone();
             Box::pin(async move {
                 poll_fn(|poller| service.poll_ready(poller)).await.map_err(call_error)?;
-                service.call(request).await.map_err(call_error)
+                let response = service.call(request).await.map_err(call_error)?;
+                Ok(response.map(HttpBody::new))
             })
         }))
     }
 
-    pub(super) fn post(&self, request: Request<Bytes>) -> ResponseFuture {
-        (self.0)(request)
+    /// Sends a request through all layers. Reads at most `limit` bytes of the body of the response.
+    pub(super) async fn post(
+        &self,
+        request: Request<Bytes>,
+        limit: usize,
+    ) -> Result<Response<Bytes>, CallError> {
+        let (parts, body) = (self.0)(request.map(HttpBody::from)).await?.into_parts();
+        Ok(Response::from_parts(parts, read(body, limit).await?))
     }
 }
 
@@ -98,8 +103,28 @@ fn call_error<E: Into<BoxError>>(error: E) -> CallError {
     error.into().downcast().map_or_else(|error| CallError::Layer(error.into()), |error| *error)
 }
 
-impl Service<Request<Bytes>> for HttpClientService {
-    type Response = Response<Bytes>;
+/// Reads a body that a layer may have replaced, for example with its decompressed form.
+async fn read(mut body: HttpBody, limit: usize) -> Result<Bytes, CallError> {
+    let mut whole = BytesMut::new();
+    loop {
+        let frame = body.frame().await.transpose().map_err(call_error)?;
+        let Some(frame) = frame else { return Ok(whole.freeze()) };
+        let piece = frame.into_data().unwrap_or_default();
+        if piece.len() > limit - whole.len() {
+            return Err(over_limit(limit));
+        }
+        if body.is_end_stream() && whole.is_empty() {
+            return Ok(piece);
+        }
+        whole.extend_from_slice(&piece);
+    }
+}
+
+impl<B> Service<Request<B>> for HttpClientService
+where
+    B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+{
+    type Response = Response<HttpBody>;
     type Error = CallError;
     type Future = ResponseFuture;
 
@@ -107,8 +132,8 @@ impl Service<Request<Bytes>> for HttpClientService {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Bytes>) -> ResponseFuture {
-        self.post(request)
+    fn call(&mut self, request: Request<B>) -> ResponseFuture {
+        (self.0)(request.map(HttpBody::new))
     }
 }
 
@@ -132,7 +157,11 @@ impl HttpWire {
 
     /// Sends a request that has passed all layers. They may change its path, its headers and its body,
     /// but not its method and its server.
-    async fn exchange(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, CallError> {
+    async fn exchange(&self, request: Request<HttpBody>) -> Result<Response<HttpBody>, CallError> {
+        let (parts, body) = request.into_parts();
+        // Our own message, or what a layer has made of it.
+        let body = body.collect().await.map_err(call_error)?.to_bytes();
+        let mut request = Request::from_parts(parts, body);
         *request.uri_mut() = self.uri_for(request.uri());
         let exchanged = match &self.version {
             HttpVersion::Http1(http) => http.post_whole(&request).await,
@@ -146,7 +175,9 @@ impl HttpWire {
             #[cfg(feature = "tls")]
             HttpVersion::Https(http) => Box::pin(http.post_whole(request, self.has_host)).await,
         };
-        exchanged.map(whole).map_err(|fault: ExchangeError| fault.at(&self.uri))
+        exchanged
+            .map(|response| whole(response).map(HttpBody::from))
+            .map_err(|fault: ExchangeError| fault.at(&self.uri))
     }
 
     fn uri_for(&self, asked: &Uri) -> Uri {

@@ -57,6 +57,12 @@ pub(super) fn named(uri: &Uri) -> String {
     format!("{scheme}://{authority}")
 }
 
+/// The error of a body over this limit.
+pub(super) fn over_limit(limit: usize) -> CallError {
+    let reason = format!("the body is larger than `Limits::frame_bytes` ({limit} bytes)");
+    CallError::OverLimit(reason.into())
+}
+
 impl ExchangeError {
     /// Returns the error of a call to that address.
     pub(super) fn at(self, uri: &Uri) -> CallError {
@@ -97,11 +103,7 @@ impl ExchangeError {
                     FailedExchange { what, source: Some(reason.into_owned().into()) }.into(),
                 )
             }
-            Self::TooLarge(limit) => {
-                let reason =
-                    format!("the body is larger than `Limits::frame_bytes` ({limit} bytes)");
-                CallError::OverLimit(reason.into())
-            }
+            Self::TooLarge(limit) => over_limit(limit),
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct ResponseHead {
     pub(super) body: BodyLength,
     /// Whether the server keeps the connection open.
     pub(super) keeps_alive: bool,
+    /// Whether the headers say that the body is plain JSON, or nothing else.
+    pub(super) is_plain_json: bool,
 }
 
 /// The length of a body.
@@ -95,7 +97,16 @@ fn interpret(
         (_, false, None) => (BodyLength::UntilClose, false),
     };
     let keeps_alive = keeps_alive && !framing.close && (!is_http10 || framing.keep_alive);
-    Ok(ResponseHead { status, len, body, keeps_alive })
+    Ok(ResponseHead { status, len, body, keeps_alive, is_plain_json: !framing.other_content })
+}
+
+/// Whether this header allows that the body is JSON without an encoding.
+pub(super) fn is_plain_json(name: &str, value: &[u8]) -> bool {
+    const JSON: &[u8] = b"application/json";
+    if name.eq_ignore_ascii_case("content-type") {
+        return value.get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON));
+    }
+    !name.eq_ignore_ascii_case("content-encoding") || is(value, "identity")
 }
 
 /// The headers that frame the body, or decide about the connection.
@@ -105,6 +116,8 @@ struct FramingHeaders {
     chunked: bool,
     close: bool,
     keep_alive: bool,
+    /// The body is of another type than JSON, or it has an encoding.
+    other_content: bool,
 }
 
 impl FramingHeaders {
@@ -117,6 +130,7 @@ impl FramingHeaders {
                     self.keep_alive |= is(member, "keep-alive");
                 }
             }
+            12 | 16 => self.other_content |= !is_plain_json(name, value),
             14 if name.eq_ignore_ascii_case("content-length") => self.read_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => self.read_coding(value)?,
             _ => {}

@@ -24,7 +24,7 @@ use super::error::ExchangeError;
 use super::pool::ConnectionPool;
 use super::request::{RequestBuffer, RequestHead};
 use super::response::{ReceivedResponse, ResponseReader};
-use crate::call::CallError;
+use crate::call::{CallError, deadline};
 use crate::transport::http::listener::KEEP_ALIVE;
 
 /// A connection idle for longer yields to the runtime before reuse, so that the runtime learns whether the
@@ -113,7 +113,9 @@ impl<C: StreamConnector> Http1<C> {
     }
 
     async fn connect(&self) -> Result<Http1Connection<C::Stream>, ExchangeError> {
-        self.connector.connect().await.map(Http1Connection::new)
+        let connected = deadline::wait_to_send(self.connector.connect()).await;
+        let late = |limit| ExchangeError::Unreachable(deadline::no_connection(limit, None));
+        connected.map_err(late)?.map(Http1Connection::new)
     }
 }
 

@@ -22,12 +22,12 @@ use std::sync::Arc;
 
 use antiphon_core::{Limits, Message, Payload, RawJson, Rules, decode, encode};
 use bytes::BufMut as _;
-use http::header::HOST;
-use http::{HeaderMap, StatusCode, Uri};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
+pub use self::client_service::HttpClientService;
 pub(crate) use self::client_service::{HttpClientLayer, boxed_layer};
-pub use self::client_service::{HttpClientService, HttpRequestService};
 use self::connector::TcpConnector;
 use self::http1_client::Http1;
 #[doc(hidden)]
@@ -39,13 +39,14 @@ use self::request::{RequestBuffer, RequestHead, merged, with_defaults};
 use crate::BoxFuture;
 use crate::call::exchange::{
     BatchResults, RequestIds, encode_batch, encode_id, match_batch, match_call, match_notification,
-    no_reply,
+    no_reply, readable,
 };
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
 use crate::current_trace;
 use crate::endpoint::Authority;
 use crate::error::HttpStatusError;
+use crate::log_excerpt::log_excerpt;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
 #[cfg(feature = "tls")]
@@ -71,6 +72,8 @@ pub(crate) struct HttpCaller {
     /// The layers around each request, if there are any.
     layered: Option<HttpClientService>,
     rules: Rules,
+    /// The largest body of a response, in bytes.
+    limit: usize,
     ids: RequestIds,
     tap: Taps,
     /// The description of the connection for the tap.
@@ -109,7 +112,7 @@ impl HttpCaller {
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
-        let rules = limits.rules();
+        let (rules, limit) = (limits.rules(), limits.longest_frame());
         let new = |version, uri: Uri| {
             let uri_is_secure = uri.scheme_str() == Some("https");
             let has_host = headers.contains_key(HOST);
@@ -117,7 +120,7 @@ impl HttpCaller {
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
             let layered = client_service::layered(layers, &wire);
             let facts = Connection::new(if uri_is_secure { "https" } else { "http" });
-            Self { wire, layered, rules, ids: RequestIds::default(), tap, facts }
+            Self { wire, layered, rules, limit, ids: RequestIds::default(), tap, facts }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
@@ -201,9 +204,10 @@ impl HttpCaller {
         layered: &HttpClientService,
         buffer: RequestBuffer,
     ) -> Result<response::ReceivedResponse, CallError> {
-        let response = layered.post(self.wire.request(buffer)).await?;
+        let response = layered.post(self.wire.request(buffer), self.limit).await?;
         self.see(Direction::Received, response.body());
-        Ok(response::ReceivedResponse::new(response.status(), response.into_body()))
+        let (parts, body) = response.into_parts();
+        Ok(response::ReceivedResponse::new(parts.status, body).with_headers(parts.headers))
     }
 
     /// Sends one POST that expects a reply, and decodes it. A status of failure may carry JSON-RPC too.
@@ -217,7 +221,7 @@ impl HttpCaller {
         if !status.is_success() && !is_answer(&payload) {
             return Err(self.refused(status, body));
         }
-        Ok(payload)
+        readable(payload, body, || coding(response.headers.as_deref()))
     }
 
     /// Sends one POST that expects no reply. It fails if the server refuses it.
@@ -239,10 +243,8 @@ impl HttpCaller {
 
     /// The error of a status without JSON-RPC, with the beginning of the body.
     fn refused(&self, status: StatusCode, body: &[u8]) -> CallError {
-        let text: String = String::from_utf8_lossy(body).chars().take(200).collect();
         let server = error::named(&self.wire.uri);
-        let body = text.trim().to_owned();
-        CallError::HttpStatus(Box::new(HttpStatusError { status, server, body }))
+        CallError::HttpStatus(Box::new(HttpStatusError::new(status, server, body)))
     }
 }
 
@@ -294,6 +296,17 @@ impl Caller for HttpCaller {
 fn all_headers(entries: &[BatchEntry]) -> Option<HeaderMap> {
     let headers = entries.iter().filter_map(|entry| entry.invocation().headers());
     headers.fold(None, |all, one| Some(merged(&all.unwrap_or_default(), one)))
+}
+
+/// The headers of a reply that tell why it is no JSON, for an error message.
+fn coding(headers: Option<&HeaderMap>) -> String {
+    let shown = |name: HeaderName| {
+        let value = headers?.get(&name)?;
+        (!head::is_plain_json(name.as_str(), value.as_bytes()))
+            .then(|| format!("{name}: {}", log_excerpt(&String::from_utf8_lossy(value.as_bytes()))))
+    };
+    let shown: Vec<_> = [CONTENT_TYPE, CONTENT_ENCODING].into_iter().filter_map(shown).collect();
+    if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }
 }
 
 fn is_answer(payload: &Payload) -> bool {

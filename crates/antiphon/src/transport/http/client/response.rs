@@ -159,8 +159,9 @@ impl ResponseReader {
 
     /// Continues with the body, or with the next head after an informational one (RFC 9110, section 15.2).
     fn begin(&mut self, head: ResponseHead, buf: &mut BytesMut) -> Result<(), ExchangeError> {
-        if let Some(headers) = &mut self.headers {
-            **headers = read_headers(&buf[..head.len]);
+        if self.headers.is_some() || !head.is_plain_json {
+            // Without JSON, an error names the headers that say so.
+            self.headers = Some(Box::new(read_headers(&buf[..head.len])));
         }
         buf.advance(head.len);
         (self.searched, self.parsed) = (0, 0);
