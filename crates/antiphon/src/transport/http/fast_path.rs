@@ -3,7 +3,7 @@
 //! Every other request (another method, version or path, an upgrade, a chunked body, `Expect`,
 //! `Origin`, a malformed head, a refusal) is left to hyper: the connection is handed over with the
 //! bytes that were read, and stays there. So the fast path decides only that a request is plain, and
-//! hyper and `service.rs` keep every rule. Rejected: hyper for all requests, which took more
+//! hyper and `service_state.rs` keep every rule. Rejected: hyper for all requests, which took more
 //! instructions per call than everything else together.
 
 use std::pin::Pin;

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 
 use super::header_values::number;
 use super::rules;
-use super::service::ServiceState;
+use super::service_state::ServiceState;
 use crate::connection::HttpRequestHead;
 
 /// The longest head on the fast path.

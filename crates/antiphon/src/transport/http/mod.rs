@@ -30,6 +30,7 @@ mod rules;
 mod server_sent_event;
 mod server_service;
 mod service;
+mod service_state;
 mod settings;
 mod streamed_call;
 #[cfg(feature = "ws")]

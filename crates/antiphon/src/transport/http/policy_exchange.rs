@@ -21,7 +21,7 @@ use super::request_body;
 use super::request_future::{DISCARDED, RequestExchange, with};
 use super::response::{Dispatched, HttpResponse, tap_reply};
 use super::rules::{self, RuleHeaders};
-use super::service::{Route, ServiceState};
+use super::service_state::{Route, ServiceState};
 use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
 use crate::context::Origin;

@@ -21,7 +21,7 @@ use super::prefixed_stream::PrefixedStream;
 use super::refusal::HttpRefusal;
 use super::remote::Remote;
 use super::response::{self, HttpResponse};
-use super::service::ServiceState;
+use super::service_state::ServiceState;
 use crate::connection::{Connection, HttpHead, HttpRequestHead};
 use crate::endpoint::WS;
 use crate::engine::Dispatcher;

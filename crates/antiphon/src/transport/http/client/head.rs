@@ -100,9 +100,10 @@ fn interpret(
     Ok(ResponseHead { status, len, body, keeps_alive, is_plain_json: !framing.other_content })
 }
 
+const JSON: &[u8] = b"application/json";
+
 /// Whether this header allows that the body is JSON without an encoding.
 pub(super) fn is_plain_json(name: &str, value: &[u8]) -> bool {
-    const JSON: &[u8] = b"application/json";
     if name.eq_ignore_ascii_case("content-type") {
         return value.get(..JSON.len()).is_some_and(|start| start.eq_ignore_ascii_case(JSON));
     }
@@ -130,6 +131,8 @@ impl FramingHeaders {
                     self.keep_alive |= is(member, "keep-alive");
                 }
             }
+            // The usual value needs no look at the name.
+            12 if value == JSON => {}
             12 | 16 => self.other_content |= !is_plain_json(name, value),
             14 if name.eq_ignore_ascii_case("content-length") => self.read_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => self.read_coding(value)?,
