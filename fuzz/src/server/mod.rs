@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use antiphon::transport::memory::{MemoryTransport, pair};
 use antiphon::{Client, Dialect, Limits, Responder};
+use antiphon_core::Rules;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::timeout;
@@ -85,7 +86,9 @@ impl Setup {
             .handler(router())
             .over(theirs);
         let mut expected = Expected::new();
-        let (rules, busy) = (self.limits.rules(), self.refusals());
+        // LSP reads `"params": null` as absent.
+        let null_params = self.dialect != Dialect::plain();
+        let (rules, busy) = (Rules { null_params, ..self.limits.rules() }, self.refusals());
         for message in messages.iter().copied().chain([PROBE.as_bytes()]) {
             expected.sent(message, &rules, &busy);
         }
