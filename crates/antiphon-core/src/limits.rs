@@ -61,8 +61,9 @@ pub struct Limits {
     /// The maximum time without progress inside a message, in both directions. Enforced by the
     /// connection.
     pub stall_timeout: Duration,
-    /// The maximum time without any message. `None` means no limit, except between two HTTP requests: 75
-    /// seconds. Enforced by the connection.
+    /// The idle time after which a connection closes. A connection with running requests or pending calls is
+    /// not idle. `None` means no limit, except between two HTTP requests: 75 seconds. Enforced by the
+    /// connection.
     pub idle_timeout: Option<Duration>,
     /// The idle time before a keep-alive probe. A WebSocket sends a ping, and closes if nothing arrives
     /// within the same time after it. TCP uses the keep-alive of the system. Enforced by the transport.

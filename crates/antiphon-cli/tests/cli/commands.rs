@@ -303,7 +303,7 @@ fn a_local_limit_is_not_an_error_of_the_peer() {
     for scheme in ["http", "tcp"] {
         let arguments =
             ["call", server.endpoint(scheme), "echo", "[[[[[[1]]]]]]", "--max-depth", "5"];
-        fails(&cli(&arguments), 3, &["exceeds a local limit", "nesting"]);
+        fails(&cli(&arguments), 3, &["exceeds a limit of this side", "nesting"]);
     }
 }
 

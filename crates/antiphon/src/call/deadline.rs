@@ -1,9 +1,10 @@
 //! The deadline of the call that this thread polls.
 //!
 //! When the timeout of a call passes, its future is dropped, and nobody knows how far it has come. A caller
-//! that has sent nothing yet reads the deadline here, and fails in time with an error that tells so. It never
-//! reads the deadline after it has sent a part of the call, so no error claims "not sent" for a call that may
-//! have run. A layer that polls the call in another task hides the deadline: then the call just times out.
+//! that has sent nothing yet reads the deadline here, and fails in time with an error that tells so. Once
+//! anything is sent in the scope of the deadline, nobody sees it any more, so no error claims "not sent" for a
+//! call that may have run, even if a layer sends it again. A layer that polls the call in another task hides
+//! the deadline: then the call just times out.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -43,12 +44,15 @@ impl Deadline {
         Self { at, limit }
     }
 
-    /// Runs a future in which [`wait_to_send`] and [`passed`] see this deadline.
+    /// Runs a future in which [`wait_to_send`] and [`passed`] see this deadline, until [`sent`] is called.
     pub(super) async fn scope<F: Future>(self, future: F) -> F::Output {
         let mut future = pin!(future);
+        let mut current = Some(self);
         poll_fn(|poller| {
-            let _guard = DeadlineGuard(CURRENT.replace(Some(self)));
-            future.as_mut().poll(poller)
+            let _guard = DeadlineGuard(CURRENT.replace(current));
+            let polled = future.as_mut().poll(poller);
+            current = CURRENT.get();
+            polled
         })
         .await
     }
@@ -56,6 +60,11 @@ impl Deadline {
     fn has_passed(self) -> bool {
         Instant::now() >= self.at
     }
+}
+
+/// Something is about to be sent: from here on the current call may have run.
+pub(crate) fn sent() {
+    CURRENT.set(None);
 }
 
 /// The timeout of the current call, if it has passed. The timer of the call wakes its task, so a future that

@@ -241,10 +241,10 @@ impl<T> Subscription<T> {
     /// If the future is dropped while the write queue is full, the server may not be told. Its further
     /// items are then handled like any other notification.
     pub async fn unsubscribe(self) -> Result<(), CallError> {
-        let attached = self.feed.attached();
         let open = self.feed.ended().is_none();
+        // Ended first: a reconnecting client attaches it to no further connection.
         self.feed.end(Ended::Unsubscribed);
-        match attached {
+        match self.feed.attached() {
             Some(attached) if open => attached.leave_and_wait(&self.feed).await,
             _ => Ok(()),
         }

@@ -40,8 +40,7 @@ pub enum ConnectError {
 
 impl ConnectError {
     /// The HTTP status with which the server refused the upgrade to WebSocket: for example 401, 404 or 503.
-    /// Its [`HttpStatusError`] is in the chain of causes, also in the reason of a client that has given up
-    /// to reconnect.
+    /// Its [`HttpStatusError`] is in the chain of causes, also in the reason of a client that has given up reconnecting.
     ///
     /// ```
     /// use antiphon::http::StatusCode;

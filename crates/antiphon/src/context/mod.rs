@@ -156,10 +156,10 @@ impl Context {
     /// [`Limits::response_bytes`](crate::Limits::response_bytes), and beyond that this method fails with
     /// [`CallError::OverLimit`].
     ///
-    /// - If the reply is an error, the notification is not sent: the handler fails or panics, the call is
-    ///   cancelled or runs out of time, or the result is too large.
+    /// - If the reply is an error, the notification is dropped, and this method still returns `Ok`: the handler
+    ///   fails or panics, the call is cancelled or runs out of time, or the result is too large.
     /// - If one result of a batch is too large, no call of the batch sends its notifications.
-    /// - Once the reply is sent, the notification is sent at once. This is the case in a task that outlives its
+    /// - Once a successful reply is queued, the notification is sent at once. This is the case in a task that outlives its
     ///   call, and in the handler of a subscription.
     /// - In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
     /// - Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
@@ -191,7 +191,7 @@ impl Context {
 
     /// Runs a future as a task of the connection, outside the order of messages. Returns at once.
     ///
-    /// Messages after a notification wait until its handler returns. Run long work, and above all calls to the
+    /// Later requests and notifications wait until the handler of a notification returns. Run long work, and above all calls to the
     /// peer, in a task. Later messages may then be handled before the task continues.
     ///
     /// - It ends with the connection: the future is dropped at its next await. It does not end with the

@@ -80,9 +80,9 @@ impl Dialect {
     /// Sets whether a request waits for an earlier notification while the handler of that notification awaits
     /// a call to the peer. True in [`lsp`](Self::lsp), false in the other dialects.
     ///
-    /// A request starts only after the notifications before it have finished. One exception: while a
-    /// notification handler awaits a response of the peer, because the peer may need the response to a later
-    /// request before it can respond.
+    /// A request starts only after the notifications before it have finished. The order matters in one case:
+    /// a notification handler awaits a response of the peer, and the peer may first need the response to a
+    /// later request.
     /// - If the order is not strict, later requests overtake that notification, so no deadlock can arise.
     ///   The first such request of a connection is logged as a warning.
     /// - If the order is strict, later requests wait. Responses and cancellations still pass. The peer must

@@ -48,7 +48,7 @@ pub enum CallError {
         "not sent within {0:?}, because the peer does not read; check what keeps the peer busy"
     )]
     SendTimedOut(Duration),
-    /// No connection could be made, also not within the timeout of the call. So the call was not sent.
+    /// No connection could be made, or none was ready within the timeout of the call. The call was not sent. So the call was not sent.
     #[error("cannot reach {server}")]
     Unreachable {
         /// The server, without the path.
@@ -74,7 +74,7 @@ pub enum CallError {
     #[error("the peer violated the protocol")]
     Protocol(#[source] Cause),
     /// The response, or what follows a response, exceeds a limit of this side.
-    #[error("the response exceeds a local limit; raise the limit")]
+    #[error("a message exceeds a limit of this side; send less, or raise the limit")]
     OverLimit(#[source] Cause),
     /// The transport failed at an unknown point, or the response cannot be read.
     #[error("the transport failed")]

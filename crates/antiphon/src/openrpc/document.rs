@@ -303,7 +303,9 @@ pub enum DocumentError {
     #[error("the document refers to `{0}`, which is not in it")]
     Reference(String),
     /// A reference leads to more than eight others, or to itself.
-    #[error("the reference `{0}` leads to more than 8 others; refer to the component itself")]
+    #[error(
+        "the reference `{0}` leads to itself or to more than 8 others; let it refer to the component directly"
+    )]
     ReferenceChain(String),
     /// The text is JSON but not an OpenRPC document.
     #[error("the document is not OpenRPC")]

@@ -96,7 +96,7 @@ impl<T: Transport> ConnectionTask<T> {
                 "run its work with `Context::spawn`",
             ),
             Some(_) => ("for the in-flight limit", "raise `Limits::in_flight`"),
-            None => ("for the peer to read its replies", "let it read while it sends"),
+            None => ("for the peer to read its replies", "let the peer read while it sends"),
         };
         self.backlog.overflow(limits, waits_for, remedy)
     }

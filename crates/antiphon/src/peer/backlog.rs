@@ -43,8 +43,8 @@ impl Backlog {
             false => format!("`Limits::frame_bytes` ({})", limits.frame_bytes),
         };
         format!(
-            "too many notifications: {count} messages ({bytes} bytes) wait {waits_for} ({remedy}, or raise \
-             {limit})"
+            "too many notifications: {count} messages ({bytes} bytes) wait {waits_for}; {remedy}, or raise \
+             {limit}"
         )
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn connect<T: Transport>(
         backlog: Backlog::default(),
         read_ahead: ReadAhead::default(),
         eof: false,
+        end_of_input: CloseReason::ByPeer,
         received: 0,
         yielded: false,
         phase: Phase::Open,
@@ -117,6 +118,8 @@ pub(super) struct ConnectionTask<T> {
     pub(super) read_ahead: ReadAhead,
     /// The transport has reported the end of input.
     pub(super) eof: bool,
+    /// The reason of the end of input.
+    pub(super) end_of_input: CloseReason,
     pub(super) received: u64,
     /// The connection has yielded once, so that other tasks could queue their messages.
     pub(super) yielded: bool,
@@ -249,7 +252,7 @@ impl<T: Transport> ConnectionTask<T> {
                 },
             };
             read = true;
-            match incoming {
+            match self.take_end(incoming) {
                 None => {
                     self.input_exhausted();
                     break;
@@ -258,6 +261,18 @@ impl<T: Transport> ConnectionTask<T> {
             }
         }
         Ok(read)
+    }
+
+    /// Keeps the reason of the end of input, which is then an end like any other.
+    #[inline]
+    fn take_end(&mut self, incoming: Option<Incoming>) -> Option<Incoming> {
+        match incoming {
+            Some(Err(TransportError::Ended(reason))) => {
+                self.end_of_input = CloseReason::failed(reason);
+                None
+            }
+            incoming => incoming,
+        }
     }
 
     /// Decodes one frame, and delivers or dispatches its content.
@@ -357,7 +372,7 @@ impl<T: Transport> ConnectionTask<T> {
             && self.read_ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
-            match incoming {
+            match self.take_end(incoming) {
                 Some(incoming) => {
                     cancelled |= self.cancel_read_ahead(&incoming);
                     self.read_ahead.push(incoming);

@@ -31,6 +31,7 @@ impl Shared {
                 return Poll::Ready(Err(CallError::Closed(reason.clone())));
             }
             if state.outbox.poll_capacity(cx).is_ready() {
+                deadline::sent();
                 return Poll::Ready(Ok(()));
             }
             if let Some(limit) = deadline::passed() {

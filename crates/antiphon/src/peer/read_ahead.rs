@@ -51,9 +51,12 @@ impl ReadAhead {
     /// Takes the error with which the transport has ended, if it is the next item.
     pub(super) fn take_failure(&mut self) -> Option<TransportError> {
         match (&self.texts, self.frames.front()) {
-            (None, Some(Err(TransportError::Io(_) | TransportError::Broken(_)))) => {
-                self.frames.pop_front()?.err()
-            }
+            (
+                None,
+                Some(Err(
+                    TransportError::Io(_) | TransportError::Ended(_) | TransportError::Broken(_),
+                )),
+            ) => self.frames.pop_front()?.err(),
             _ => None,
         }
     }

@@ -86,7 +86,7 @@ impl<T: Transport> ConnectionTask<T> {
     pub(super) fn input_exhausted(&mut self) {
         self.eof_received();
         self.phase = match self.at_eof {
-            AtEof::Cancel => Phase::Closing(CloseReason::ByPeer),
+            AtEof::Cancel => Phase::Closing(self.end_of_input.clone()),
             AtEof::Drain(_) => Phase::Draining,
         };
     }
@@ -98,7 +98,7 @@ impl<T: Transport> ConnectionTask<T> {
             return;
         }
         self.eof = true;
-        self.shared.end_calls(&CloseReason::ByPeer);
+        self.shared.end_calls(&self.end_of_input);
         self.shared.subscriptions.close("the peer ended its side of the connection");
         self.shared.subscriptions.drain();
         if let AtEof::Drain(Some(limit)) = self.at_eof {
@@ -119,7 +119,7 @@ impl<T: Transport> ConnectionTask<T> {
             return false;
         }
         let reason = match self.phase {
-            Phase::Draining => CloseReason::ByPeer,
+            Phase::Draining => self.end_of_input.clone(),
             _ => CloseReason::ByUs,
         };
         self.drain = None;

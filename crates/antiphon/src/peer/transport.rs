@@ -11,6 +11,7 @@ use futures_core::Stream;
 use futures_sink::Sink;
 
 use crate::connection::Connection;
+use crate::error::BoxError;
 use crate::io::Meter;
 
 /// A duplex transport of whole messages: a `Stream` of incoming and a `Sink` of outgoing messages.
@@ -45,6 +46,9 @@ pub enum TransportError {
     /// Reading or writing failed.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The input has ended for this reason. As after an end without a reason, accepted requests are finished.
+    #[error(transparent)]
+    Ended(BoxError),
     /// The peer violated the protocol of the transport.
     #[error("{0}")]
     Broken(String),

@@ -139,8 +139,9 @@ impl Server {
         self
     }
 
-    /// Sets the dialect: the notifications that cancel calls and report their progress. They apply to
-    /// duplex connections, and to HTTP event streams. Plain JSON-RPC, the default, has none.
+    /// Sets the [`Dialect`]: cancellation, progress, the order of requests and notifications, and whether
+    /// `"params": null` is accepted. The default is plain JSON-RPC. On a plain POST, only `null_params`
+    /// applies.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self

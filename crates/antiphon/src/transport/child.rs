@@ -114,7 +114,7 @@ impl ChildTransport {
 
 impl From<ProcessExited> for TransportError {
     fn from(exited: ProcessExited) -> Self {
-        Self::Io(io::Error::other(exited))
+        Self::Ended(exited.into())
     }
 }
 

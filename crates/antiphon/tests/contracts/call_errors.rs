@@ -8,8 +8,8 @@ use std::time::Duration;
 use antiphon::http::StatusCode;
 use antiphon::layer::Filter;
 use antiphon::{
-    CallError, Cause, Client, CloseReason, Code, ErrorChain, Limits, Reconnect, Router,
-    SubscriptionError,
+    CallError, Cause, Client, CloseReason, Code, Context, ErrorChain, Limits, Reconnect, Router,
+    SubscriptionError, layer,
 };
 use futures_util::StreamExt as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -434,4 +434,44 @@ async fn a_killed_server_may_have_executed_the_call_on_every_wire() {
         let error = within(client.call::<String>("hold", ()).into_future()).await.unwrap_err();
         tells(&error, true, false);
     }
+}
+
+/// The child writes a notification and fails. Its end is an end of input: the handler may finish.
+#[cfg(all(unix, feature = "child"))]
+#[tokio::test]
+async fn what_a_failed_child_has_sent_is_still_handled() {
+    let Holding { router, mut entered, release, mut gone } = holding();
+    let note = crate::support::notification("hold_note", "[]");
+    let endpoint = format!("exec:sh -c 'echo '\\''{note}'\\''; read line; exit 3'");
+    let client = client().handler(router).connect(&endpoint).await.unwrap();
+    within(entered.recv()).await.unwrap();
+    let error = within(client.call::<u64>("m", ()).into_future()).await.unwrap_err();
+    tells(&error, false, true);
+    assert!(ErrorChain(&error).to_string().contains("exited with status 3"), "{error:?}");
+    assert!(gone.try_recv().is_err(), "the handler was dropped");
+    release.notify_one();
+    let reason = within(client.peer().unwrap().closed()).await;
+    assert!(ErrorChain(&reason).to_string().contains("exited with status 3"), "{reason:?}");
+}
+
+/// A layer sends something else after the call was answered, and waits until the timeout of the call.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_sent_times_out_even_if_its_layer_waits_to_send_more() {
+    let limits = Limits { write_queue_bytes: 1, ..Limits::default() };
+    let (_raw, other) = Raw::served(limits, Router::new());
+    let second = Duration::from_secs(1);
+    while tokio::time::timeout(second, other.notify("fill", ())).await.is_ok() {}
+    let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    let client = Client::in_process(router).layer(layer::from_outgoing_fn(move |request, next| {
+        let other = other.clone();
+        async move {
+            let outcome = next.run(request).await;
+            other.notify("audit", ()).await?;
+            outcome
+        }
+    }));
+    let call = client.call::<String>("ping", ()).timeout(second);
+    let error = call.await.unwrap_err();
+    assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
+    tells(&error, false, true);
 }

@@ -85,6 +85,7 @@ impl<C: StreamConnector> Http1<C> {
                 Some(connection) => connection,
                 None => Box::pin(self.connect()).await?,
             };
+            deadline::sent();
             match connection.exchange(&mut request, reader(), self.stall).await {
                 // The server had closed this connection.
                 Err(ExchangeError::Unsent(_)) => {}
