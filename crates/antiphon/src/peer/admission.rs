@@ -37,7 +37,7 @@ impl<T: Transport> ConnectionTask<T> {
         if self.phase == Phase::Stopping {
             return self.refuse(payload, "shutting down");
         }
-        if self.head_is_refused() {
+        if self.head.is_some() && self.head_is_refused() {
             self.advance_head(poller);
         }
         match &self.head {
@@ -168,7 +168,7 @@ impl<T: Transport> ConnectionTask<T> {
     /// true if anything advanced.
     pub(super) fn advance_head(&mut self, poller: &mut Poller<'_>) -> bool {
         let mut advanced = false;
-        let is_refused = self.head_is_refused();
+        let is_refused = self.head.is_some() && self.head_is_refused();
         if let Some(mut head) = self.head.take() {
             if is_refused {
                 head.refuse_requests(&ErrorObject::server_busy("too many requests in flight"));

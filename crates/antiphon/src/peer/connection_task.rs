@@ -252,7 +252,7 @@ impl<T: Transport> ConnectionTask<T> {
                 },
             };
             read = true;
-            match self.take_end(incoming) {
+            match incoming {
                 None => {
                     self.input_exhausted();
                     break;
@@ -261,18 +261,6 @@ impl<T: Transport> ConnectionTask<T> {
             }
         }
         Ok(read)
-    }
-
-    /// Keeps the reason of the end of input, which is then an end like any other.
-    #[inline]
-    fn take_end(&mut self, incoming: Option<Incoming>) -> Option<Incoming> {
-        match incoming {
-            Some(Err(TransportError::Ended(reason))) => {
-                self.end_of_input = CloseReason::failed(reason);
-                None
-            }
-            incoming => incoming,
-        }
     }
 
     /// Decodes one frame, and delivers or dispatches its content.
@@ -285,6 +273,11 @@ impl<T: Transport> ConnectionTask<T> {
                 (received, frame.len())
             }
             Err(TransportError::Frame(error)) => (reader::frame_failed(&error, &self.shared), 0),
+            Err(TransportError::Ended(reason)) => {
+                self.end_of_input = CloseReason::failed(reason);
+                self.input_exhausted();
+                return Ok(());
+            }
             Err(error) => return Err(CloseReason::failed(error)),
         };
         match received {
@@ -372,7 +365,14 @@ impl<T: Transport> ConnectionTask<T> {
             && self.read_ahead.has_room()
             && let Poll::Ready(incoming) = Pin::new(&mut self.transport).poll_next(poller)
         {
-            match self.take_end(incoming) {
+            let incoming = match incoming {
+                Some(Err(TransportError::Ended(reason))) => {
+                    self.end_of_input = CloseReason::failed(reason);
+                    None
+                }
+                incoming => incoming,
+            };
+            match incoming {
                 Some(incoming) => {
                     cancelled |= self.cancel_read_ahead(&incoming);
                     self.read_ahead.push(incoming);
