@@ -71,7 +71,7 @@ fn relaxed_lint(meta: &Meta) -> Option<Meta> {
     }
 }
 
-/// What `wanted` returns for each attribute. Of a `cfg_attr`, its condition with what is wanted.
+/// Applies `wanted` to each attribute. A `cfg_attr` yields its condition with the wanted attributes in it.
 fn select(attributes: &[Attribute], wanted: &dyn Fn(&Meta) -> Option<Meta>) -> Vec<Attribute> {
     let selected = attributes.iter().filter_map(|attribute| {
         let meta = select_meta(&attribute.meta, wanted)?;

@@ -18,7 +18,7 @@ pub(super) struct ErrorOptions {
     krate: Option<Path>,
 }
 
-/// What has the options.
+/// The place of the options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum OptionsOf {
     /// An enum: only the options of the whole type.

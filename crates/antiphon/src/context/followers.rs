@@ -22,7 +22,7 @@ pub(crate) trait AfterReply: Send + Sync {
     fn truncated(&self);
 }
 
-/// What follows the reply of one call. The first of these states that a call enters stays.
+/// The state of what follows the reply of one call. It is set once.
 pub(super) enum Followers {
     /// Something was registered before the reply was queued.
     Registered(Box<Registered>),
@@ -160,7 +160,8 @@ impl Context {
     #[inline]
     pub(crate) fn may_be_followed(&self) -> bool {
         let is_kept = Arc::strong_count(&self.0) > 1;
-        // What a clone on another thread has registered before it was dropped is visible behind the fence.
+        // A clone on another thread may have registered something before it was dropped. The fence makes that
+        // visible here.
         fence(Ordering::Acquire);
         is_kept || self.0.after_reply.get().is_some()
     }

@@ -161,7 +161,7 @@ impl Context {
     /// - If one result of a batch is too large, no call of the batch sends its notifications.
     /// - Once a successful reply is queued, the notification is sent at once. This is the case in a task that outlives its
     ///   call, and in the handler of a subscription.
-    /// - In the handler of a notification there is no reply, so this method is [`notify`](Self::notify).
+    /// - In the handler of a notification, which has no reply, this method is [`notify`](Self::notify).
     /// - Over HTTP this method fails with [`CallError::CannotCallBack`], because the response ends the
     ///   exchange.
     ///

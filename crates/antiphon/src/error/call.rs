@@ -38,9 +38,8 @@ pub enum CallError {
     /// The connection ended before the response. The peer may have executed the call.
     #[error("the call may have been executed, but the connection ended before the response")]
     Interrupted(#[source] CloseReason),
-    /// There was no response within the timeout. The peer may have executed the call. A call that was
-    /// certainly not sent fails with [`Unreachable`](Self::Unreachable) or
-    /// [`SendTimedOut`](Self::SendTimedOut) instead.
+    /// There was no response within the timeout. The peer may have executed the call. A call that is known not
+    /// to be sent fails with [`Unreachable`](Self::Unreachable) or [`SendTimedOut`](Self::SendTimedOut) instead.
     #[error("no response within {0:?}; raise the timeout, or check what keeps the peer busy")]
     TimedOut(Duration),
     /// The call was not sent within the timeout, because the peer does not read what was sent before.
