@@ -8,6 +8,7 @@ use clap::Args;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
 use crate::limits::ConnectionLimits;
 use crate::quantity::{MaybeSpan, Span};
@@ -30,6 +31,9 @@ pub(crate) struct ConnectArgs {
     /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Apply the conventions of this dialect of JSON-RPC
+    #[arg(long, value_enum, value_name = "NAME")]
+    dialect: Option<DialectName>,
     /// Use HTTP/2 without negotiation; https:// negotiates it without this flag
     #[arg(long)]
     http2: bool,
@@ -117,6 +121,9 @@ impl ConnectArgs {
                 inspect(message.direction, message.bytes);
             },
         );
+        if let Some(dialect) = self.dialect {
+            builder = builder.dialect(dialect.to_dialect());
+        }
         if let Some(reconnect) = reconnect {
             builder = builder.reconnect(reconnect);
         }

@@ -10,6 +10,7 @@ mod cli;
 mod completions;
 mod connect;
 mod demo;
+mod dialect;
 mod endpoint;
 mod exit;
 mod limits;

@@ -9,6 +9,7 @@ use clap::builder::ArgPredicate;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
 use crate::limits::ServerLimits;
 use crate::middleware::{self, MiddlewareArgs};
@@ -27,6 +28,9 @@ pub(crate) struct ServeArgs {
         ("tls_cert", ArgPredicate::IsPresent, "https://127.0.0.1:8650"),
     ])]
     endpoints: Vec<Endpoint>,
+    /// Serve this dialect of JSON-RPC
+    #[arg(long, value_enum, value_name = "NAME")]
+    dialect: Option<DialectName>,
     /// Accept "params": null as if params were absent
     #[arg(long)]
     null_params: bool,
@@ -80,7 +84,13 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     }
     let guard = args.allow_origin.into_iter().fold(Guard::new(), Guard::allow_origin);
     let guard = args.allow_host.into_iter().fold(guard, Guard::allow_host);
-    let server = server.limits(args.limits.limits()).null_params(args.null_params).guard(guard);
+    let mut server = server.limits(args.limits.limits()).guard(guard);
+    if let Some(dialect) = args.dialect {
+        server = server.dialect(dialect.to_dialect());
+    }
+    if args.null_params {
+        server = server.null_params(true);
+    }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let server = server.threads(args.threads.map_or_else(cores, usize::from));
     let (service, server) = args.middleware.wrap(demo::router(), server)?;
