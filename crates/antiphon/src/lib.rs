@@ -87,6 +87,9 @@ mod documents {
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
 
+    #[doc = include_str!("../../../docs/dialects.md")]
+    struct Dialects;
+
     #[doc = include_str!("../../../docs/coming-from-jsonrpsee.md")]
     struct ComingFromJsonrpsee;
 }
