@@ -1,0 +1,55 @@
+//! What a character of a position counts.
+
+use crate::types::{InitializeParams, PositionEncodingKind};
+
+/// The unit that positions on a connection count, agreed on at `initialize`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PositionEncoding {
+    /// Bytes.
+    Utf8,
+    /// Code units of UTF-16, as in JavaScript. Every client and server knows this one.
+    #[default]
+    Utf16,
+    /// Unicode scalar values: Rust's `char`.
+    Utf32,
+}
+
+impl PositionEncoding {
+    /// The first encoding of the client's list, which is sorted by preference, that is one of the three.
+    /// UTF-16 if there is none.
+    pub fn negotiate(params: &InitializeParams) -> Self {
+        let general = params.capabilities.general.as_ref();
+        let offered = general.and_then(|general| general.position_encodings.as_deref());
+        offered.into_iter().flatten().find_map(Self::of).unwrap_or_default()
+    }
+
+    /// The encoding of this name, if it is one of the three.
+    pub fn of(kind: &PositionEncodingKind) -> Option<Self> {
+        match kind.as_str() {
+            "utf-8" => Some(Self::Utf8),
+            "utf-16" => Some(Self::Utf16),
+            "utf-32" => Some(Self::Utf32),
+            _ => None,
+        }
+    }
+
+    /// The number of units of a character.
+    pub fn units_of(self, char: char) -> usize {
+        match self {
+            Self::Utf8 => char.len_utf8(),
+            Self::Utf16 => char.len_utf16(),
+            Self::Utf32 => 1,
+        }
+    }
+}
+
+impl From<PositionEncoding> for PositionEncodingKind {
+    fn from(encoding: PositionEncoding) -> Self {
+        match encoding {
+            PositionEncoding::Utf8 => Self::UTF8,
+            PositionEncoding::Utf16 => Self::UTF16,
+            PositionEncoding::Utf32 => Self::UTF32,
+        }
+    }
+}
