@@ -47,7 +47,7 @@ pub(crate) async fn run(args: BatchArgs) -> Result<Exit, CommandError> {
     args.connect
         .with_client(
             |_, _| {},
-            async |client| client.caller().send_batch(entries).await,
+            async |connection| Ok(connection.client.caller().send_batch(entries).await?),
             |results| show(&ids, results),
         )
         .await

@@ -4,13 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use antiphon::core::{Message, Payload, Rules, decode};
 use antiphon::openrpc::Document;
-use antiphon::{CallError, Client, Direction, Id, Invocation, RawJson};
+use antiphon::{CallError, Direction, Id, Invocation, RawJson};
 use bytes::Bytes;
 use clap::Args;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
+use crate::handshake::document::Place;
+use crate::open_connection::OpenConnection;
 use crate::openrpc::discovery::{self, SchemaArgs};
 use crate::openrpc::validate;
 use crate::output;
@@ -26,6 +29,9 @@ pub(crate) struct CallArgs {
     method: String,
     #[command(flatten)]
     params: ParamArgs,
+    /// Send the document and the position of this place, such as main.c:3:5, with --dialect lsp
+    #[arg(long, value_name = "FILE[:LINE[:COLUMN]]", value_parser = Place::parse)]
+    at: Option<Place>,
     /// Use this request id: a JSON String, Number or null
     #[arg(long, value_name = "JSON", value_parser = id, allow_negative_numbers = true)]
     id: Option<Id>,
@@ -48,8 +54,9 @@ Examples:
   antiphon call http://127.0.0.1:8650 whoami -H 'Authorization: Bearer TOKEN'
   antiphon call --check http://127.0.0.1:8650 subtract 42  # validate first
   antiphon call --schema openrpc.json http://127.0.0.1:8545 eth_chainId
-  antiphon call exec+header:clangd initialize \\
-      processId:=null rootUri:=null capabilities:={}
+  antiphon call --dialect lsp exec:clangd textDocument/hover --at main.c:3:5
+  antiphon call --dialect mcp \\
+      'exec:npx -y @modelcontextprotocol/server-everything' tools/list
 
 Params:
   42 true null [1,2]   a PARAM that is valid JSON is that JSON value
@@ -63,7 +70,11 @@ Output:
   JSON as received, for example for jq.";
 
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
-    let params = args.params.read()?;
+    // A wrong param is reported before anything connects.
+    let params = match &args.at {
+        None => args.params.read()?,
+        Some(_) => Some(args.params.read_after(&[("textDocument", Value::Null)])?),
+    };
     let known = args.schema.read()?;
     if let Some(document) = &known {
         validate::check_call(document, &args.method, params.as_ref())?;
@@ -75,6 +86,7 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
     let capture = response.clone();
     let plan = CallPlan {
         method: &args.method,
+        at: args.at.map(|place| (place, args.params)),
         fetches_document: args.check && known.is_none(),
         gives_hints: !args.raw,
         deadline: args.connect.deadline(),
@@ -83,8 +95,8 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
     args.connect
         .with_client(
             move |direction, message| capture.inspect(direction, message),
-            async |client| Ok(plan.run(client, call).await),
-            |outcome| match (response.take(), outcome?) {
+            async |connection| plan.run(connection, call).await,
+            |outcome| match (response.take(), outcome) {
                 (Some(whole), outcome) if is_response(&outcome.reply) => {
                     show_raw(&whole, &outcome.reply)
                 }
@@ -97,6 +109,8 @@ pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
 /// The steps before and after the call.
 struct CallPlan<'a> {
     method: &'a str,
+    /// The place of `--at`, and the params beside it.
+    at: Option<(Place, ParamArgs)>,
     /// The document of `--schema`.
     known: Option<Document>,
     fetches_document: bool,
@@ -113,13 +127,21 @@ struct CallOutcome {
 }
 
 impl CallPlan<'_> {
-    async fn run(mut self, client: &Client, call: Invocation) -> Result<CallOutcome, CommandError> {
+    async fn run(
+        mut self,
+        connection: &mut OpenConnection,
+        mut call: Invocation,
+    ) -> Result<CallOutcome, CommandError> {
+        if let Some((place, params)) = &self.at {
+            call.params = Some(params.read_after(&connection.params_at(place).await?)?);
+        }
+        let client = &connection.client;
         if self.fetches_document {
             let document = discovery::fetch(client).await?;
             validate::check_call(&document, self.method, call.params.as_ref())?;
             self.known = Some(document);
         }
-        let reply = client.caller().send(call).await;
+        let reply = connection.call(call).await;
         let hint = match &reply {
             Err(error) if self.gives_hints => {
                 validate::hint(client, self.known.as_ref(), self.deadline, self.method, error).await

@@ -3,14 +3,19 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use antiphon::{CallError, Client, ConnectError, Direction, Endpoint, Reconnect, TappedMessage};
+use antiphon::{
+    Client, ClientBuilder, ConnectError, Direction, Endpoint, Framing, Reconnect, TappedMessage,
+};
 use clap::Args;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::answers::{AnswerArgs, AnsweringHandler, Incoming};
 use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
+use crate::handshake::HandshakeArgs;
 use crate::limits::ConnectionLimits;
+use crate::open_connection::OpenConnection;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting_line};
@@ -34,6 +39,10 @@ pub(crate) struct ConnectArgs {
     /// Apply the conventions of this dialect of JSON-RPC
     #[arg(long, value_enum, value_name = "NAME")]
     dialect: Option<DialectName>,
+    #[command(flatten)]
+    handshake: HandshakeArgs,
+    #[command(flatten)]
+    answers: AnswerArgs,
     /// Use HTTP/2 without negotiation; https:// negotiates it without this flag
     #[arg(long)]
     http2: bool,
@@ -55,27 +64,53 @@ impl ConnectArgs {
     pub(crate) async fn with_client<T>(
         &self,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
-        work: impl AsyncFnOnce(&Client) -> Result<T, CallError>,
+        work: impl AsyncFnOnce(&mut OpenConnection) -> Result<T, CommandError>,
         show: impl FnOnce(T) -> Result<Exit, CommandError>,
     ) -> Result<Exit, CommandError> {
         let deadline = self.deadline();
-        let client = self.before(deadline, self.connecting(None, inspect)?).await??;
-        let outcome = self.before(deadline, work(&client)).await;
+        let mut connection = self.before(deadline, self.open(None, inspect, |_| {})).await??;
+        let begun = async {
+            self.begin(&mut connection).await?;
+            work(&mut connection).await
+        };
+        let outcome = self.before(deadline, begun).await;
         let shown = outcome.and_then(|outcome| show(outcome?));
         let shown = shown.map_err(|failure| self.tls.advise(failure));
         // The outcome is printed first: closing the connection may take time.
         let exit = shown.unwrap_or_else(CommandError::report);
-        let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
+        self.close(connection).await;
         Ok(exit)
     }
 
-    /// Connects. The caller closes the connection.
+    /// Connects and begins the session. The caller closes the connection.
     pub(crate) async fn connect(
         &self,
         reconnect: Option<Reconnect>,
-    ) -> Result<Client, CommandError> {
-        let connected = async { self.in_time(self.connecting(reconnect, |_, _| {})?).await? };
-        connected.await.map_err(|failure| self.tls.advise(failure))
+        observe: impl Fn(Incoming<'_>) + Send + Sync + 'static,
+    ) -> Result<OpenConnection, CommandError> {
+        let connected = async {
+            let mut connection = self.open(reconnect, |_, _| {}, observe).await?;
+            match self.begin(&mut connection).await {
+                Ok(()) => Ok(connection),
+                Err(failure) => {
+                    self.close(connection).await;
+                    Err(failure)
+                }
+            }
+        };
+        let connected = self.in_time(connected).await.and_then(|connected| connected);
+        connected.map_err(|failure| self.tls.advise(failure))
+    }
+
+    /// Ends the session and closes the connection.
+    pub(crate) async fn close(&self, connection: OpenConnection) {
+        let client = connection.client;
+        self.handshake.end(&client, &self.target(), self.dialect).await;
+        let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
+    }
+
+    async fn begin(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
+        self.handshake.begin(connection, &self.target()).await
     }
 
     /// Awaits a future for at most `--timeout`.
@@ -101,16 +136,47 @@ impl ConnectArgs {
         self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
     }
 
-    fn connecting(
+    /// Returns the endpoint with the framing of the dialect, unless it names one.
+    fn target(&self) -> Endpoint {
+        let mut endpoint = self.endpoint.clone();
+        if self.dialect == Some(DialectName::Lsp)
+            && let Endpoint::Tcp { framing, .. }
+            | Endpoint::Unix { framing, .. }
+            | Endpoint::Exec { framing, .. } = &mut endpoint
+        {
+            framing.get_or_insert(Framing::Header);
+        }
+        endpoint
+    }
+
+    /// Connects. `inspect` sees every message, `observe` the calls and notifications of the server.
+    async fn open(
         &self,
         reconnect: Option<Reconnect>,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
-    ) -> Result<impl Future<Output = Result<Client, CommandError>>, CommandError> {
-        let web = matches!(self.endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
+        observe: impl Fn(Incoming<'_>) + Send + Sync + 'static,
+    ) -> Result<OpenConnection, CommandError> {
+        let endpoint = self.target();
+        let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
         if !self.headers.is_empty() && !web {
-            return Err(CommandError::usage(format!("{} does not support headers", self.endpoint))
+            return Err(CommandError::usage(format!("{endpoint} does not support headers"))
                 .hint("-H is for http:// and ws://"));
         }
+        let answers = self.answers.read(self.dialect, self.handshake.root())?;
+        let handler = AnsweringHandler { answers: answers.clone(), observe };
+        let mut builder = self.builder(inspect)?.handler(handler);
+        if let Some(reconnect) = reconnect {
+            builder = builder.reconnect(reconnect);
+        }
+        let client = Box::pin(builder.connect(&endpoint)).await;
+        let client = client.map_err(|error| self.connect_failed(&error))?;
+        Ok(OpenConnection::new(client, answers, self.dialect))
+    }
+
+    fn builder(
+        &self,
+        inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
+    ) -> Result<ClientBuilder, CommandError> {
         let tls = self.tls.client([&self.endpoint])?;
         let verbose = self.verbose;
         let mut builder = Client::builder().limits(self.limits.limits()).tls(tls).tap(
@@ -124,19 +190,13 @@ impl ConnectArgs {
         if let Some(dialect) = self.dialect {
             builder = builder.dialect(dialect.to_dialect());
         }
-        if let Some(reconnect) = reconnect {
-            builder = builder.reconnect(reconnect);
-        }
         if self.http2 {
             builder = builder.http2();
         }
         for (name, value) in self.headers.iter().cloned() {
             builder = builder.header(name, value);
         }
-        Ok(Box::pin(async move {
-            let connected = builder.connect(&self.endpoint).await;
-            connected.map_err(|error| self.connect_failed(&error))
-        }))
+        Ok(builder)
     }
 
     /// Awaits a future until the deadline, with a progress line on a terminal.
@@ -166,11 +226,9 @@ impl ConnectArgs {
         );
         if let Endpoint::Exec { framing: None, .. }
         | Endpoint::Tcp { framing: None, .. }
-        | Endpoint::Unix { framing: None, .. } = self.endpoint
+        | Endpoint::Unix { framing: None, .. } = self.target()
         {
-            return late.hint(
-                "--timeout 2m waits longer; language servers need +header, as in exec+header:clangd",
-            );
+            return late.hint("--timeout 2m waits longer; language servers need --dialect lsp");
         }
         late.hint("--timeout 2m waits longer, --timeout 0 waits forever")
     }

@@ -1,5 +1,6 @@
 //! The `antiphon` command: call, serve, check and measure JSON-RPC endpoints.
 
+mod answers;
 mod batch;
 mod bench;
 mod call;
@@ -13,10 +14,12 @@ mod demo;
 mod dialect;
 mod endpoint;
 mod exit;
+mod handshake;
 mod limits;
 mod log;
 mod middleware;
 mod notify;
+mod open_connection;
 mod openrpc;
 mod output;
 mod params;

@@ -34,7 +34,7 @@ pub(crate) async fn run(args: NotifyArgs) -> Result<Exit, CommandError> {
     args.connect
         .with_client(
             |_, _| {},
-            async |client| client.caller().post(notification).await,
+            async |connection| Ok(connection.client.caller().post(notification).await?),
             |()| Ok(Exit::Success),
         )
         .await

@@ -7,6 +7,7 @@ use std::io::Read as _;
 
 use antiphon::{Params, RawJson};
 use clap::Args;
+use serde_json::Value;
 
 use crate::exit::CommandError;
 
@@ -28,6 +29,21 @@ impl ParamArgs {
             Some(data) => whole(read_data(data)?).map(Some),
             None => assemble(&self.params),
         }
+    }
+
+    /// Returns the params after these, which have names. The others need names then, too.
+    pub(crate) fn read_after(
+        &self,
+        first: &[(&'static str, Value)],
+    ) -> Result<Params, CommandError> {
+        if self.data.is_some() {
+            return Err(CommandError::usage("--at and -d cannot be combined")
+                .hint("give the other params by name, such as context:='{...}'"));
+        }
+        let first = first.iter().map(|(name, value)| format!("{name}:={value}"));
+        let params: Vec<_> = first.chain(self.params.iter().cloned()).collect();
+        let params = assemble(&params)?;
+        params.ok_or_else(|| CommandError::usage("there are no params"))
     }
 }
 

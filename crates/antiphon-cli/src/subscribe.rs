@@ -1,8 +1,6 @@
 //! `antiphon subscribe`: prints the items of a subscription, one per line.
 
-use antiphon::{
-    CallError, Client, ErrorChain, RawJson, Reconnect, Subscription, SubscriptionError, Topic,
-};
+use antiphon::{CallError, ErrorChain, RawJson, Reconnect, Subscription, SubscriptionError, Topic};
 use clap::Args;
 use futures_util::StreamExt as _;
 use tokio::signal::ctrl_c;
@@ -54,14 +52,14 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     let params = args.params.read()?;
     let params = params.map(antiphon::Params::into_json);
     let reconnect = args.reconnect.then(Reconnect::new);
-    let client = args.connect.connect(reconnect).await?;
-    let reply = async { client.subscribe::<RawJson>(topic, &params).await };
+    let connection = args.connect.connect(reconnect, |_| {}).await?;
+    let reply = async { connection.client.subscribe::<RawJson>(topic, &params).await };
     let reply = args.connect.in_time(reply).await;
     let exit = match reply.and_then(|reply| reply.map_err(subscribe_failed)) {
         Ok(items) => show(items, args.count).await.unwrap_or_else(CommandError::report),
         Err(failure) => failure.report(),
     };
-    close(client).await;
+    args.connect.close(connection).await;
     Ok(exit)
 }
 
@@ -140,10 +138,6 @@ fn ended(error: SubscriptionError) -> CommandError {
             .hint("--reconnect connects again after a lost connection"),
         other => CommandError::caused(Exit::Protocol, &other),
     }
-}
-
-async fn close(client: Client) {
-    let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
 }
 
 #[cfg(test)]

@@ -71,8 +71,8 @@ impl Completion {
         match self.schema.read() {
             Ok(Some(document)) => Some(document),
             Ok(None) if !self.connect.starts_a_process() => {
-                let client = self.connect.connect(None).await.ok()?;
-                discovery::fetch(&client).await.ok()
+                let connection = self.connect.connect(None, |_| {}).await.ok()?;
+                discovery::fetch(&connection.client).await.ok()
             }
             _ => None,
         }

@@ -8,6 +8,7 @@ use clap::Args;
 
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
+use crate::open_connection::OpenConnection;
 
 /// The method that returns the document, defined by OpenRPC.
 pub(crate) const METHOD: &str = "rpc.discover";
@@ -44,8 +45,8 @@ pub(crate) async fn with_document(
     match schema.read()? {
         Some(document) => show(&document),
         None => {
-            let fetched = async |client: &Client| Ok(fetch(client).await);
-            connect.with_client(|_, _| {}, fetched, |document| show(&document?)).await
+            let fetched = async |connection: &mut OpenConnection| fetch(&connection.client).await;
+            connect.with_client(|_, _| {}, fetched, |document| show(&document)).await
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::support::{Ended, Scratch, Server, antiphon, missing, run, workspace};
 
 const SETUP: &str = "run interop/setup";
 
-fn script(name: &str) -> PathBuf {
+pub(crate) fn script(name: &str) -> PathBuf {
     workspace().join("interop").join(name)
 }
 

@@ -20,6 +20,7 @@ mod checking;
 mod commands;
 mod completions;
 mod flood;
+mod handshake;
 mod hostile;
 mod http_and_ws;
 mod http_fast_path;

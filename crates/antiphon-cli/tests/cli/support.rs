@@ -1,5 +1,6 @@
 //! Processes under test, and hand-written connections to them.
 
+mod fake_server;
 mod http;
 mod memory;
 mod process;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+pub(crate) use self::fake_server::{FakeServer, methods, result};
 pub(crate) use self::http::Http;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::process::{Ended, Process, Server, antiphon, run, run_within};

@@ -1,0 +1,63 @@
+//! The answers that a client of each dialect gives without being told.
+//!
+//! They are truthful: this client has no editor, so it applies no edit and shows no dialog.
+
+use std::path::Path;
+
+use antiphon::RawJson;
+use serde_json::{Value, json};
+
+use super::Rule;
+use crate::dialect::DialectName;
+use crate::exit::CommandError;
+use crate::handshake::document::file_uri;
+
+/// Returns the rules of a dialect.
+pub(super) fn rules(
+    dialect: Option<DialectName>,
+    root: Option<&Path>,
+) -> Result<Vec<Rule>, CommandError> {
+    match dialect {
+        Some(DialectName::Lsp) => lsp(root.unwrap_or(Path::new("."))),
+        Some(DialectName::Mcp) => mcp(root),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn lsp(root: &Path) -> Result<Vec<Rule>, CommandError> {
+    let refused = json!({ "applied": false, "failureReason": "antiphon does not apply edits" });
+    let uri = file_uri(root)?;
+    let answers = [
+        ("window/workDoneProgress/create", Value::Null),
+        ("client/registerCapability", Value::Null),
+        ("client/unregisterCapability", Value::Null),
+        ("workspace/workspaceFolders", json!([{ "uri": uri, "name": "root" }])),
+        ("workspace/applyEdit", refused),
+        ("window/showMessageRequest", Value::Null),
+        ("window/showDocument", json!({ "success": false })),
+        ("workspace/codeLens/refresh", Value::Null),
+        ("workspace/diagnostic/refresh", Value::Null),
+        ("workspace/foldingRange/refresh", Value::Null),
+        ("workspace/inlayHint/refresh", Value::Null),
+        ("workspace/inlineValue/refresh", Value::Null),
+        ("workspace/semanticTokens/refresh", Value::Null),
+    ];
+    let rules = answers.into_iter().map(rule).collect::<Result<Vec<_>, _>>();
+    rules.map(|rules| [rules, vec![Rule::null_per_item("workspace/configuration")]].concat())
+}
+
+/// A root is offered only if the user names one.
+fn mcp(root: Option<&Path>) -> Result<Vec<Rule>, CommandError> {
+    let mut rules = vec![rule(("ping", json!({})))?];
+    if let Some(root) = root {
+        let roots = json!({ "roots": [{ "uri": file_uri(root)?, "name": "root" }] });
+        rules.push(rule(("roots/list", roots))?);
+    }
+    Ok(rules)
+}
+
+fn rule((method, result): (&'static str, Value)) -> Result<Rule, CommandError> {
+    let result =
+        RawJson::encode(&result).map_err(|fault| CommandError::usage(fault.to_string()))?;
+    Ok(Rule::result(method, result))
+}

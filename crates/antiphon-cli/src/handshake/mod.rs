@@ -1,0 +1,126 @@
+//! What precedes the first call on a connection and follows the last one: the handshake of the dialect, the
+//! lines of `--init`, and the documents of `--open`.
+//!
+//! Over HTTP there is no connection, so there is no handshake.
+
+pub(crate) mod document;
+mod lsp;
+mod mcp;
+
+use std::path::{Path, PathBuf};
+
+use antiphon::{Client, Endpoint, Invocation, Params, RawJson};
+use clap::Args;
+use serde_json::{Value, json};
+
+pub(crate) use self::lsp::OpenDocuments;
+use crate::answers::Answers;
+use crate::dialect::DialectName;
+use crate::exit::CommandError;
+use crate::open_connection::OpenConnection;
+
+/// The flags of the handshake.
+#[derive(Debug, Args)]
+pub(crate) struct HandshakeArgs {
+    /// Skip the handshake that --dialect lsp and mcp do first
+    #[arg(long, help_heading = "Handshake")]
+    no_init: bool,
+    /// Use this directory as the workspace of --dialect lsp, or the root of --dialect mcp
+    #[arg(long, value_name = "DIR", help_heading = "Handshake", hide_short_help = true)]
+    root: Option<PathBuf>,
+    /// Send these initializationOptions with --dialect lsp
+    #[arg(long, value_name = "JSON", help_heading = "Handshake", hide_short_help = true)]
+    #[arg(value_parser = json_text)]
+    init_options: Option<RawJson>,
+    /// Open this file first with --dialect lsp: textDocument/didOpen [repeatable]
+    #[arg(long, value_name = "FILE", help_heading = "Handshake")]
+    open: Vec<PathBuf>,
+}
+
+fn json_text(text: &str) -> Result<RawJson, String> {
+    RawJson::parse(text.to_owned()).map_err(|fault| format!("not JSON: {fault}"))
+}
+
+impl HandshakeArgs {
+    /// Returns the directory of `--root`.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// Begins a session on a new connection.
+    pub(crate) async fn begin(
+        &self,
+        connection: &mut OpenConnection,
+        endpoint: &Endpoint,
+    ) -> Result<(), CommandError> {
+        let OpenConnection { client, answers, dialect, .. } = &*connection;
+        if self.shakes_hands(endpoint) {
+            match dialect {
+                Some(DialectName::Lsp) => self.initialize_lsp(client, endpoint).await?,
+                Some(DialectName::Mcp) => initialize_mcp(client, answers).await?,
+                _ => {}
+            }
+        }
+        for path in &self.open {
+            connection.open_document(path).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the session before the connection is closed.
+    pub(crate) async fn end(
+        &self,
+        client: &Client,
+        endpoint: &Endpoint,
+        dialect: Option<DialectName>,
+    ) {
+        if self.shakes_hands(endpoint) && dialect == Some(DialectName::Lsp) {
+            lsp::shut_down(client).await;
+        }
+    }
+
+    fn shakes_hands(&self, endpoint: &Endpoint) -> bool {
+        !self.no_init && !matches!(endpoint, Endpoint::Http { .. })
+    }
+
+    async fn initialize_lsp(
+        &self,
+        client: &Client,
+        endpoint: &Endpoint,
+    ) -> Result<(), CommandError> {
+        let root = self.root.as_deref().unwrap_or(Path::new("."));
+        let params = lsp::initialize_params(root, endpoint, self.init_options.as_ref())?;
+        let initialize = Invocation::new("initialize", Some(params));
+        let reply = client.caller().send(initialize).await;
+        reply.map_err(|error| about_handshake(lsp::refused(error)))?;
+        lsp::say_initialized(client).await.map_err(|error| about_handshake(error.into()))
+    }
+}
+
+async fn initialize_mcp(client: &Client, answers: &Answers) -> Result<(), CommandError> {
+    let initialize = Invocation::new("initialize", Some(mcp::initialize_params(answers)?));
+    let result = client.caller().send(initialize).await;
+    let result = result.map_err(|error| about_handshake(mcp::refused(error)))?;
+    mcp::accept(client, &result).await.map_err(about_handshake)
+}
+
+fn about_handshake(failure: CommandError) -> CommandError {
+    failure.about("the handshake failed (--no-init skips it)")
+}
+
+/// Rejects what only LSP has.
+pub(crate) fn check_dialect(dialect: Option<DialectName>, what: &str) -> Result<(), CommandError> {
+    if dialect == Some(DialectName::Lsp) {
+        return Ok(());
+    }
+    Err(CommandError::usage(format!("{what} is for language servers")).hint("add --dialect lsp"))
+}
+
+fn client_info() -> Value {
+    json!({ "name": "antiphon", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn params(value: &impl serde::Serialize) -> Result<Params, CommandError> {
+    let params = Params::encode(value).ok().flatten();
+    params.ok_or_else(|| CommandError::usage("these params cannot be encoded"))
+}

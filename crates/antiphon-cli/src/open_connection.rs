@@ -1,0 +1,52 @@
+//! A connection of a command: the client, the answers to its server, and the open documents.
+
+use std::path::Path;
+
+use antiphon::{CallError, Client, Invocation, RawJson};
+use serde_json::{Value, json};
+
+use crate::answers::Answers;
+use crate::dialect::DialectName;
+use crate::exit::CommandError;
+use crate::handshake::document::{Document, Place};
+use crate::handshake::{OpenDocuments, check_dialect};
+
+/// A connection of a command, after its handshake.
+pub(crate) struct OpenConnection {
+    pub(crate) client: Client,
+    pub(crate) answers: Answers,
+    pub(crate) dialect: Option<DialectName>,
+    documents: OpenDocuments,
+}
+
+impl OpenConnection {
+    pub(crate) fn new(client: Client, answers: Answers, dialect: Option<DialectName>) -> Self {
+        Self { client, answers, dialect, documents: OpenDocuments::default() }
+    }
+
+    /// Sends a call.
+    pub(crate) async fn call(&self, call: Invocation) -> Result<RawJson, CallError> {
+        self.client.caller().send(call).await
+    }
+
+    /// Opens a file on a language server. Returns the identifier of the document.
+    pub(crate) async fn open_document(&mut self, path: &Path) -> Result<Value, CommandError> {
+        check_dialect(self.dialect, "opening a document")?;
+        let document = Document::read(path)?;
+        self.documents.open(&self.client, &document).await
+    }
+
+    /// Opens the file of a place. Returns the params that name the place.
+    pub(crate) async fn params_at(
+        &mut self,
+        place: &Place,
+    ) -> Result<Vec<(&'static str, Value)>, CommandError> {
+        check_dialect(self.dialect, "--at")?;
+        let document = Document::read(&place.file)?;
+        let position = place.position(&document)?;
+        self.documents.open(&self.client, &document).await?;
+        let identifier = ("textDocument", json!({ "uri": document.uri }));
+        let position = position.map(|position| ("position", position));
+        Ok(std::iter::once(identifier).chain(position).collect())
+    }
+}
