@@ -10,6 +10,8 @@ pub(crate) enum DialectName {
     Lsp,
     /// Model Context Protocol
     Mcp,
+    /// Ethereum nodes
+    Ethereum,
 }
 
 impl DialectName {
@@ -18,6 +20,7 @@ impl DialectName {
         match self {
             Self::Lsp => Dialect::lsp(),
             Self::Mcp => Dialect::mcp(),
+            Self::Ethereum => Dialect::ethereum(),
         }
     }
 }

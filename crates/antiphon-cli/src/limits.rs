@@ -1,7 +1,7 @@
 //! The flags of [`Limits`]: one flag and one environment variable per field.
 
 use antiphon::Limits;
-use clap::Args;
+use clap::{Arg, Args};
 
 use crate::quantity::{Count, MaybeSpan, Size, Span};
 
@@ -91,6 +91,17 @@ pub(crate) struct ServerLimits {
     shutdown_timeout: MaybeSpan,
 }
 
+/// Gives a flag of [`ServerLimits`] the default of `--dialect ethereum`, if the dialect has another one.
+pub(crate) fn with_dialect_default(flag: Arg) -> Arg {
+    let default = match flag.get_id().as_str() {
+        "max_frame_bytes" => "5MiB",
+        "max_batch_entries" => "1000",
+        "max_response_bytes" => "25000000",
+        _ => return flag,
+    };
+    flag.default_value_if("dialect", "ethereum", default)
+}
+
 impl ConnectionLimits {
     pub(crate) fn limits(&self) -> Limits {
         let Limits { connections, subscriptions, request_timeout, shutdown_timeout, .. } =
@@ -132,11 +143,17 @@ impl ServerLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use antiphon::Dialect;
     use clap::{CommandFactory as _, Parser};
     use std::time::Duration;
 
+    use crate::dialect::DialectName;
+
     #[derive(Parser)]
+    #[command(mut_args(with_dialect_default))]
     struct Flags {
+        #[arg(long, value_enum)]
+        dialect: Option<DialectName>,
         #[command(flatten)]
         limits: ServerLimits,
     }
@@ -179,8 +196,17 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_of_a_dialect_are_those_of_the_library_and_a_flag_wins() {
+        let ethereum = Dialect::ethereum().limits();
+        assert_eq!(limits(&["--dialect", "ethereum"]), ethereum);
+        let flags = ["--dialect", "ethereum", "--max-batch-entries", "7"];
+        assert_eq!(limits(&flags), Limits { batch_entries: 7, ..ethereum });
+        assert_eq!(limits(&["--dialect", "lsp"]), Dialect::lsp().limits());
+    }
+
+    #[test]
     fn each_flag_has_an_environment_variable() {
-        for arg in Flags::command().get_arguments() {
+        for arg in Flags::command().get_arguments().filter(|arg| arg.get_id() != "dialect") {
             let flag = arg.get_long().unwrap();
             let variable = format!("ANTIPHON_{}", flag.replace('-', "_").to_uppercase());
             assert_eq!(arg.get_env().unwrap().to_str(), Some(&*variable));

@@ -11,14 +11,14 @@ use tokio::sync::oneshot;
 
 use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
-use crate::limits::ServerLimits;
+use crate::limits::{ServerLimits, with_dialect_default};
 use crate::middleware::{self, MiddlewareArgs};
 use crate::tls::{ServerCertificate, ServerTls};
 use crate::{demo, endpoint, output};
 
 /// Serve the demonstration service on one or more endpoints
 #[derive(Debug, Args)]
-#[command(after_help = help())]
+#[command(after_help = help(), mut_args(with_dialect_default))]
 pub(crate) struct ServeArgs {
     /// Listen on these endpoints; port 0 picks a free port. With --tls-cert or --tls-self-signed the
     /// default is https://127.0.0.1:8650

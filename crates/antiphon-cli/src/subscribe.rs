@@ -37,6 +37,7 @@ Examples:
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
   antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads | jq .number
   antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads --reconnect
+  antiphon subscribe unix:/tmp/geth.ipc eth_subscribe newHeads --dialect ethereum
   antiphon subscribe unix:/run/app.sock watch --unsubscribe unwatch
 
 Each item is one line of JSON on stdout. --timeout applies to the connection

@@ -76,7 +76,8 @@ impl ClientBuilder {
             #[cfg(all(feature = "unix", unix))]
             Endpoint::Unix { path, framing } => {
                 let stream = tokio::net::UnixStream::connect(path).await?;
-                let (facts, framing) = (Connection::new("unix"), Some(framing.unwrap_or(LINE)));
+                let framing = framing.or(self.dialect.unix_framing).unwrap_or(LINE);
+                let (facts, framing) = (Connection::new("unix"), Some(framing));
                 let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }

@@ -1,16 +1,22 @@
-//! Conventions on top of JSON-RPC, such as those of LSP and MCP, as configuration.
+//! Conventions on top of JSON-RPC, such as those of LSP, MCP and Ethereum, as configuration.
 //!
 //! Plain JSON-RPC can neither cancel a call nor report its progress. A [`Dialect`] names the
 //! notifications that do so on a connection. Both peers must use the same dialect.
 
 mod cancel;
+mod errors;
 mod progress;
 
+use antiphon_core::Limits;
+use antiphon_core::framing::Framing;
+
 pub use cancel::Cancellation;
+pub(crate) use errors::ErrorStyle;
 pub use progress::{ProgressStyle, Token};
 
 /// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, whether requests
-/// may overtake a notification, and whether `"params": null` is accepted. The default is plain JSON-RPC.
+/// may overtake a notification, whether `"params": null` is accepted, the codes of errors, and the defaults of
+/// limits and framings. The default is plain JSON-RPC.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -19,6 +25,8 @@ pub use progress::{ProgressStyle, Token};
 /// let editor = Dialect::lsp();
 /// // `notifications/cancelled`, `notifications/progress`
 /// let model = Dialect::mcp();
+/// // The error codes, limits and IPC framing of an Ethereum node.
+/// let node = Dialect::ethereum();
 /// // A custom dialect: progress refers to the id of the call, and params may have any shape.
 /// let own = Dialect::plain()
 ///     .cancellation(Cancellation::new("cancel", "id"))
@@ -31,6 +39,12 @@ pub struct Dialect {
     pub(crate) is_strict: bool,
     /// Whether `"params": null` counts as absent, unless the server or client sets it.
     pub(crate) null_params: bool,
+    /// The codes and messages of the errors that the library creates.
+    pub(crate) errors: ErrorStyle,
+    /// The framing of a Unix socket whose endpoint names none.
+    pub(crate) unix_framing: Option<Framing>,
+    /// Whether a GET without an upgrade gets an empty response with status 200, for health checks.
+    pub(crate) answers_get: bool,
 }
 
 impl Dialect {
@@ -61,6 +75,69 @@ impl Dialect {
         Self::plain()
             .cancellation(Cancellation::new("notifications/cancelled", "requestId").silent())
             .progress(ProgressStyle::by_param("notifications/progress", "progressToken", &token))
+    }
+
+    /// The conventions of Ethereum nodes.
+    ///
+    /// - Errors that the library creates have the codes and messages of nodes: `the method x does not exist/is
+    ///   not available`, -32002 for a timeout, -32003 for a response over the limit, -32600 for a batch over the
+    ///   limit, and -32005 for a rate limit and too many subscriptions.
+    /// - A call whose method ends in `_subscribe` gets -32601 `notifications not supported` over HTTP, before
+    ///   it reaches a layer or a handler.
+    /// - A server has the [limits](Self::limits) of a node, unless it sets its own.
+    /// - A `unix:` endpoint without a framing carries JSON values that follow each other, on both sides. This is
+    ///   what nodes call IPC.
+    /// - `"params": null` counts as absent.
+    /// - A GET without an upgrade gets an empty response with status 200, as health checks expect.
+    ///
+    /// [`Topic::ethereum`](crate::Topic::ethereum) has the names of subscriptions.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Dialect, Router, Server};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let router = Router::new().method("eth_chainId", |(): (), _cx: Context| async { Ok("0x1") });
+    /// # let path = std::env::temp_dir().join(format!("antiphon-doc-{}.ipc", std::process::id()));
+    /// # let endpoint = format!("unix:{}", path.display());
+    /// let server = Server::bind(&*endpoint).await?.dialect(Dialect::ethereum());
+    /// tokio::spawn(server.serve(router));
+    /// let client = Client::builder().dialect(Dialect::ethereum()).connect(&*endpoint).await?;
+    /// assert_eq!(client.call::<String>("eth_chainId", ()).await?, "0x1");
+    /// let error = client.call::<String>("eth_mine", ()).await.unwrap_err();
+    /// assert!(error.to_string().contains("the method eth_mine does not exist/is not available"));
+    /// # Ok(()) }
+    /// ```
+    pub fn ethereum() -> Self {
+        Self {
+            null_params: true,
+            errors: ErrorStyle::Ethereum,
+            unix_framing: Some(Framing::Values),
+            answers_get: true,
+            ..Self::plain()
+        }
+    }
+
+    /// The limits of a server in this dialect that sets none: those of geth in [`ethereum`](Self::ethereum),
+    /// which are 5 MiB for a message, 1,000 entries for a batch and 25 MB for a response. The defaults
+    /// otherwise.
+    ///
+    /// ```
+    /// use antiphon::{Dialect, Limits};
+    ///
+    /// let limits = Limits { connections: 100, ..Dialect::ethereum().limits() };
+    /// assert_eq!((limits.connections, limits.batch_entries), (100, 1_000));
+    /// assert_eq!(Dialect::lsp().limits(), Limits::default());
+    /// ```
+    pub fn limits(&self) -> Limits {
+        match self.errors {
+            ErrorStyle::Plain => Limits::default(),
+            ErrorStyle::Ethereum => Limits {
+                frame_bytes: 5 << 20,
+                batch_entries: 1_000,
+                response_bytes: 25_000_000,
+                ..Limits::default()
+            },
+        }
     }
 
     /// Sets the notification that cancels a call.

@@ -16,9 +16,12 @@ use super::reply_buffer::{ReplyBuffer, ReplyWriter};
 use super::requests::panicked;
 use super::run::{Run, RunState, refuse};
 use super::settings::Settings;
+use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
+use crate::dialect::{Dialect, ErrorStyle};
+use crate::log_excerpt::log_excerpt;
 use crate::service::Handler;
 
 /// Calls the handler. There is one dispatcher per connection, or per HTTP service.
@@ -67,10 +70,9 @@ impl Dispatcher {
                 let Request { id, method, params, trace } = request;
                 let context = Context::reuse(out.context.take(), id, origin);
                 let call = || Invocation::received(method, params, trace);
-                let limit = self.settings.limits.response_bytes;
                 let mut answer = Bytes::new();
                 let mut done = |outcome: &Outcome| {
-                    answer = out.answer(&context, outcome, limit);
+                    answer = out.answer(&context, outcome, &self.settings);
                 };
                 match self.call(call, &context, poller, &mut done) {
                     FirstPoll::Done => {}
@@ -114,22 +116,38 @@ impl Dispatcher {
         poller: &mut Poller<'_>,
         done: impl FnOnce(&Outcome),
     ) -> FirstPoll<Outcome> {
-        let enter = || match self.may_ask_for_progress() {
+        let enter = || match &self.settings.dialect {
             // The invocation is built in the argument: moving it would cost as much as building it.
-            false => self.handler.call(call(), context.clone()),
-            true => {
-                let call = call();
-                context.keep_params(call.params.as_ref());
-                self.handler.call(call, context.clone())
-            }
+            None => self.handler.call(call(), context.clone()),
+            Some(dialect) => self.call_in(dialect, call(), context),
         };
         CatchUnwind::enter(enter, poller, done)
     }
 
-    /// Whether the params of a call may hold a progress token.
-    #[inline]
-    fn may_ask_for_progress(&self) -> bool {
-        self.settings.progress().is_some_and(|style| !style.is_by_id())
+    /// Calls the handler in a dialect. Apart, so that plain JSON-RPC does not pay for it.
+    #[inline(never)]
+    fn call_in(
+        &self,
+        dialect: &Dialect,
+        call: Invocation,
+        context: &Context,
+    ) -> BoxFuture<'static, Outcome> {
+        if dialect.progress.as_ref().is_some_and(|style| !style.is_by_id()) {
+            context.keep_params(call.params.as_ref());
+        }
+        let errors = dialect.errors;
+        if errors == ErrorStyle::Plain {
+            return self.handler.call(call, context.clone());
+        }
+        let method = call.method.clone();
+        if context.peer().is_err()
+            && let Some(error) = errors.without_connection(method.as_str())
+        {
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        let outcome = self.handler.call(call, context.clone());
+        let styled = move |error| errors.apply_to_call(&log_excerpt(method.as_str()), error);
+        Box::pin(async move { outcome.await.map_err(styled) })
     }
 
     /// Answers every request of a payload with this error, and calls no handler.
@@ -138,8 +156,7 @@ impl Dispatcher {
             Payload::One(entry) => (Entries::from_iter([entry]), false),
             Payload::Batch(batch) => (batch, true),
         };
-        let answers =
-            ReplyWriter::new(entries.len(), is_batch, self.settings.limits.response_bytes);
+        let answers = ReplyWriter::new(entries.len(), is_batch, &self.settings);
         let mut answers = OrderedReplies::new(answers);
         refuse(entries, error, &mut answers);
         answers.finish(error)

@@ -4,7 +4,9 @@ use antiphon_core::{ErrorObject, Id, Outcome, encode};
 use bytes::{BufMut, Bytes, BytesMut};
 
 use super::dispatcher::id_of;
+use super::settings::Settings;
 use crate::context::{Context, Origin};
+use crate::dialect::ErrorStyle;
 use crate::io::buffer_pool::{self, PooledBuffer};
 
 /// Encodes the reply of one payload: a response, an Array of responses, or nothing if there are none
@@ -13,6 +15,7 @@ pub(super) struct ReplyWriter {
     out: BytesMut,
     batch: bool,
     limit: usize,
+    errors: ErrorStyle,
     /// A result was too large and was replaced by an error.
     pub(super) was_cut: bool,
 }
@@ -23,16 +26,20 @@ impl ReplyWriter {
     /// The maximum capacity that is allocated before the responses are known.
     const MAX_CAPACITY: usize = 64 * 1024;
 
-    pub(super) fn new(entries: usize, batch: bool, limit: usize) -> Self {
+    pub(super) fn new(entries: usize, batch: bool, settings: &Settings) -> Self {
         let capacity = if batch { (entries * Self::SMALL).min(Self::MAX_CAPACITY) } else { 0 };
-        Self { out: BytesMut::with_capacity(capacity), batch, limit, was_cut: false }
+        let (limit, errors) = (settings.limits.response_bytes, settings.errors());
+        Self { out: BytesMut::with_capacity(capacity), batch, limit, errors, was_cut: false }
     }
 
     pub(super) fn push(&mut self, id: &Id, outcome: &Outcome) {
         if self.batch {
             self.out.put_u8(if self.out.is_empty() { b'[' } else { b',' });
         }
-        self.was_cut |= write_answer(id, outcome, self.limit, &mut self.out);
+        if !write_answer(id, outcome, self.limit, &mut self.out) {
+            self.was_cut = true;
+            write_too_large(id, self.limit, self.errors, &mut self.out);
+        }
     }
 
     pub(super) fn is_batch(&self) -> bool {
@@ -108,7 +115,13 @@ impl ReplyBuffer {
     }
 
     /// Encodes the response of a call.
-    pub(super) fn answer(&mut self, context: &Context, outcome: &Outcome, limit: usize) -> Bytes {
+    pub(super) fn answer(
+        &mut self,
+        context: &Context,
+        outcome: &Outcome,
+        settings: &Settings,
+    ) -> Bytes {
+        let limit = settings.limits.response_bytes;
         let id = id_of(context);
         let len = encode::response_len(id, outcome);
         if outcome.is_err() || len > limit {
@@ -117,7 +130,9 @@ impl ReplyBuffer {
         if !self.is_pooled {
             // The buffer has the exact size, because no other response shares it.
             let mut out = BytesMut::with_capacity(len);
-            write_answer(id, outcome, limit, &mut out);
+            if !write_answer(id, outcome, limit, &mut out) {
+                write_too_large(id, limit, settings.errors(), &mut out);
+            }
             return out.freeze();
         }
         if len <= buffer_pool::SIZE {
@@ -135,7 +150,9 @@ impl ReplyBuffer {
             }
             self.buffer.large(len);
         }
-        write_answer(id, outcome, limit, &mut self.buffer);
+        if !write_answer(id, outcome, limit, &mut self.buffer) {
+            write_too_large(id, limit, settings.errors(), &mut self.buffer);
+        }
         self.buffer.split().freeze()
     }
 
@@ -162,22 +179,21 @@ impl ReplyTail {
     }
 }
 
-/// Encodes a response. If it exceeds the limit, it is replaced by an error, so that each request keeps
-/// exactly one response. Returns true in that case.
+/// Encodes a response if it is within the limit. Otherwise writes nothing and returns false: an error replaces
+/// the response, so that each request keeps exactly one.
 #[inline]
 fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();
     encode::response(id, outcome, out);
-    let is_over = out.len() > limit;
-    if is_over {
+    let fits = out.len() <= limit;
+    if !fits {
         out.truncate(start);
-        write_too_large(id, limit, out);
     }
-    is_over
+    fits
 }
 
-/// Encodes the error that replaces a response. Apart, so that `write_answer` is inlined.
+/// Encodes the error that replaces a response.
 #[cold]
-fn write_too_large(id: &Id, limit: usize, out: &mut BytesMut) {
-    encode::response(id, &Err(ErrorObject::response_too_large(limit)), out);
+fn write_too_large(id: &Id, limit: usize, errors: ErrorStyle, out: &mut BytesMut) {
+    encode::response(id, &Err(errors.apply(ErrorObject::response_too_large(limit))), out);
 }

@@ -45,10 +45,12 @@ impl Requests {
         in_flight: Option<&Arc<InFlight>>,
         origin: &Origin,
     ) -> Self {
-        let limits = &dispatcher.settings.limits;
-        let answers = ReplyWriter::new(entries, is_batch, limits.response_bytes);
+        let settings = &*dispatcher.settings;
+        let answers = ReplyWriter::new(entries, is_batch, settings);
         Self {
-            in_flight: in_flight.cloned().unwrap_or_else(|| InFlight::new(limits.in_flight)),
+            in_flight: in_flight
+                .cloned()
+                .unwrap_or_else(|| InFlight::new(settings.limits.in_flight)),
             dispatcher: dispatcher.clone(),
             origin: origin.clone(),
             answers: OrderedReplies::new(answers),
@@ -99,6 +101,12 @@ impl Requests {
             self.opened.extend(context.filter(Context::may_be_followed));
         }
         ended
+    }
+
+    /// Returns an error of the library as the dialect has it.
+    #[cold]
+    pub(super) fn styled(&self, error: ErrorObject) -> ErrorObject {
+        self.dispatcher.settings.errors().apply(error)
     }
 
     /// The cancellation of the dialect, if it has one.

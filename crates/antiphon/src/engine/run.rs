@@ -106,7 +106,8 @@ impl Run {
             return RunState::Done(self.finish(&ErrorObject::internal_error()));
         }
         if self.poll_deadline(poller) {
-            return RunState::Done(self.expire(&ErrorObject::timed_out()));
+            let late = self.requests.styled(ErrorObject::timed_out());
+            return RunState::Done(self.expire(&late));
         }
         if started { RunState::Detached } else { RunState::Blocked }
     }
@@ -239,7 +240,8 @@ impl Run {
             Err(invalid) if invalid.intent == Intent::Response => {}
             Err(invalid) => {
                 tracing::debug!(id = %invalid.id, error = %invalid.error, "an invalid message");
-                self.requests.answers.answer(&invalid.id, &Err(invalid.error));
+                let error = self.requests.styled(invalid.error);
+                self.requests.answers.answer(&invalid.id, &Err(error));
             }
         }
     }

@@ -6,7 +6,7 @@ use antiphon_core::{Limits, Rules};
 
 use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
-use crate::dialect::{Cancellation, Dialect, ProgressStyle};
+use crate::dialect::{Cancellation, Dialect, ErrorStyle, ProgressStyle};
 use crate::tap::Taps;
 
 /// The function of the application that completes the facts of a connection before it is served.
@@ -47,6 +47,18 @@ impl Settings {
     #[inline]
     pub(crate) fn progress(&self) -> Option<&ProgressStyle> {
         self.dialect.as_ref()?.progress.as_ref()
+    }
+
+    /// The style of the errors that the library creates.
+    #[inline]
+    pub(crate) fn errors(&self) -> ErrorStyle {
+        self.dialect.as_ref().map_or(ErrorStyle::Plain, |dialect| dialect.errors)
+    }
+
+    /// Whether a GET without an upgrade gets an empty response.
+    #[cfg(feature = "http")]
+    pub(crate) fn answers_get(&self) -> bool {
+        self.dialect.as_ref().is_some_and(|dialect| dialect.answers_get)
     }
 
     /// Whether requests wait for a notification whose handler waits for a call to the peer.

@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::endpoint_service::EndpointService;
-use super::listener::{BoxedStream, Connected, Listener, SourceKind};
+use super::listener::{BoxedStream, Connected, Listener, Protocol, SourceKind};
 use super::wire_service::WireService;
 use crate::BoxFuture;
 use crate::connection::Connection;
@@ -51,6 +51,7 @@ impl WireService {
         let name = endpoint.as_ref().map_or_else(|| "transport".to_owned(), Endpoint::to_string);
         match listener {
             Listener::Streams(source, protocol) => {
+                let protocol = self.in_dialect(protocol, endpoint.as_ref());
                 let secure = endpoint.is_some_and(|endpoint| endpoint.is_secure());
                 let endpoint = EndpointService::new(self, secure, &source, &protocol)?;
                 accept_streams(Arc::new(endpoint), source, &name).await;
@@ -74,6 +75,16 @@ impl WireService {
                 Ok(())
             }
             Listener::Single(connected) => connected(&self).await,
+        }
+    }
+
+    /// The protocol with the framing of the dialect, if the endpoint is a Unix socket and names none.
+    fn in_dialect(&self, protocol: Protocol, endpoint: Option<&Endpoint>) -> Protocol {
+        match (protocol, endpoint, &self.settings.dialect) {
+            (Protocol::Framed(None), Some(Endpoint::Unix { .. }), Some(dialect)) => {
+                Protocol::Framed(dialect.unix_framing)
+            }
+            (protocol, ..) => protocol,
         }
     }
 }

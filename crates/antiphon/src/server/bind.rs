@@ -2,7 +2,6 @@
 
 use std::io;
 
-use antiphon_core::Limits;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 
@@ -176,7 +175,7 @@ impl Server {
     fn unbound() -> Self {
         Self {
             listeners: Vec::new(),
-            limits: Limits::default(),
+            limits: None,
             null_params: None,
             threads: 1,
             on_connect: None,

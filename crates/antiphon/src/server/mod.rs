@@ -53,7 +53,7 @@ use wire_service::WireService;
 #[must_use = "a server serves only when `serve` is awaited"]
 pub struct Server {
     listeners: Vec<(Option<Endpoint>, Listener)>,
-    limits: Limits,
+    limits: Option<Limits>,
     null_params: Option<bool>,
     threads: usize,
     on_connect: Option<OnConnect>,
@@ -66,9 +66,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Sets the limits of the server and of its connections.
+    /// Sets the limits of the server and of its connections. The default is that of the
+    /// [dialect](Self::dialect), see [`Dialect::limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
@@ -139,9 +140,9 @@ impl Server {
         self
     }
 
-    /// Sets the [`Dialect`]: cancellation, progress, the order of requests and notifications, and whether
-    /// `"params": null` is accepted. The default is plain JSON-RPC. On a plain POST, only `null_params`
-    /// applies.
+    /// Sets the [`Dialect`]: cancellation, progress, the order of requests and notifications, whether
+    /// `"params": null` is accepted, the codes of errors, and the defaults of limits and framings. The default
+    /// is plain JSON-RPC. Cancellation, progress and order do not apply to a plain POST.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
@@ -266,11 +267,12 @@ impl Server {
     ) -> io::Result<()> {
         #[cfg(feature = "tls")]
         self.check_tls()?;
-        let registry = ConnectionRegistry::new(self.limits.connections);
+        let limits = self.limits.unwrap_or_else(|| self.dialect.limits());
+        let registry = ConnectionRegistry::new(limits.connections);
         let settings = Settings {
             on_connect: self.on_connect,
             tap: self.tap,
-            ..Settings::new(self.limits).in_dialect(self.dialect, self.null_params)
+            ..Settings::new(limits).in_dialect(self.dialect, self.null_params)
         };
         let service = WireService {
             handler: Arc::new(handler),

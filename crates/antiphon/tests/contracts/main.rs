@@ -24,6 +24,8 @@ mod cancellation;
 mod client;
 mod combinations;
 mod endpoints;
+#[cfg(feature = "full")]
+mod ethereum;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "http")]

@@ -110,8 +110,9 @@ impl HttpService {
         self.change(|state| state.http.guard = guard)
     }
 
-    /// Sets the dialect of WebSockets and event streams. A plain POST has no way back to the client, so
-    /// the dialect only decides whether `"params": null` is accepted in it.
+    /// Sets the dialect. A plain POST has no way back to the client, so cancellation, progress and order apply
+    /// only to WebSockets and event streams. The [limits](Dialect::limits) of the dialect do not apply: use
+    /// [`with_limits`](Self::with_limits).
     #[must_use]
     pub fn dialect(self, dialect: &Dialect) -> Self {
         self.change(|state| {

@@ -150,6 +150,9 @@ impl ServiceState {
             let is_read = [Method::GET, Method::HEAD].contains(method);
             return match self.http.fallback {
                 Some(_) if is_read => Route::Fallback,
+                None if is_read && self.dispatcher.settings.answers_get() => Route::Respond(
+                    Box::new(response::with_headers(StatusCode::OK, HeaderMap::new())),
+                ),
                 _ => Route::Refuse(HttpRefusal::MethodNotAllowed),
             };
         }

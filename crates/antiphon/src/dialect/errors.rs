@@ -1,0 +1,116 @@
+//! The codes and messages of the errors that the library creates.
+//!
+//! Errors of the application are never changed. An error of the library is recognized by its code and its
+//! message: an application that creates one with the same constructor means the same.
+
+use std::borrow::Cow;
+
+use antiphon_core::{Code, ErrorObject};
+
+/// The codes and messages of errors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ErrorStyle {
+    /// As the library creates them.
+    #[default]
+    Plain,
+    /// As Ethereum nodes do. EIP-1474 assigns other meanings to some codes of the library: -32006 is an
+    /// unsupported version of JSON-RPC there.
+    Ethereum,
+}
+
+/// An error of the library in Ethereum: its code and message, and those of nodes.
+type Translation = (Code, &'static str, i64, &'static str);
+
+/// The words and codes are geth's where it has the error, and else the code is that of EIP-1474.
+const ETHEREUM: [Translation; 5] = [
+    (Code::TIMED_OUT, "Request timed out", -32002, "request timed out"),
+    (Code::RESPONSE_TOO_LARGE, "Response too large", -32003, "response too large"),
+    (Code::BATCH_TOO_LARGE, "Batch too large", -32600, "batch too large"),
+    (Code::RATE_LIMITED, "Rate limit exceeded", LIMIT_EXCEEDED, "rate limit exceeded"),
+    (
+        Code::TOO_MANY_SUBSCRIPTIONS,
+        "Too many subscriptions",
+        LIMIT_EXCEEDED,
+        "too many subscriptions",
+    ),
+];
+
+/// Limit exceeded, in EIP-1474. Clients such as viem wait and try again.
+const LIMIT_EXCEEDED: i64 = -32005;
+
+impl ErrorStyle {
+    /// Returns an error in this style. `data` stays.
+    pub(crate) fn apply(self, error: ErrorObject) -> ErrorObject {
+        match self {
+            Self::Plain => error,
+            Self::Ethereum => ethereum(error),
+        }
+    }
+
+    /// Like [`apply`](Self::apply), for the outcome of a call of this method.
+    pub(crate) fn apply_to_call(self, method: &str, error: ErrorObject) -> ErrorObject {
+        match self {
+            Self::Plain => error,
+            // ethers recognizes a missing method by these words.
+            Self::Ethereum if error == ErrorObject::method_not_found() => ErrorObject {
+                message: format!("the method {method} does not exist/is not available").into(),
+                ..error
+            },
+            Self::Ethereum => ethereum(error),
+        }
+    }
+
+    /// The error of a call that needs a connection and came over HTTP, if this style has a special one.
+    pub(crate) fn without_connection(self, method: &str) -> Option<ErrorObject> {
+        let is_subscribe = self == Self::Ethereum && method.ends_with("_subscribe");
+        let error = || ErrorObject::new(Code::METHOD_NOT_FOUND.0, "notifications not supported");
+        is_subscribe.then(error)
+    }
+}
+
+fn ethereum(error: ErrorObject) -> ErrorObject {
+    let is_it =
+        |&&(code, message, ..): &&Translation| (error.code, &*error.message) == (code, message);
+    match ETHEREUM.iter().find(is_it) {
+        Some(&(_, _, code, message)) => {
+            ErrorObject { code: Code(code), message: Cow::Borrowed(message), ..error }
+        }
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_translation_matches_an_error_of_the_library() {
+        let errors = [
+            ErrorObject::timed_out(),
+            ErrorObject::response_too_large(1),
+            ErrorObject::batch_too_large(1),
+            ErrorObject::rate_limited(Duration::ZERO),
+            ErrorObject::too_many_subscriptions(1),
+        ];
+        for (error, (_, _, code, message)) in errors.into_iter().zip(ETHEREUM) {
+            assert_eq!(ErrorStyle::Plain.apply(error.clone()), error);
+            let translated = ErrorStyle::Ethereum.apply(error.clone());
+            assert_eq!((translated.code.0, &*translated.message), (code, message));
+            assert_eq!(translated.data, error.data);
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_application_stays() {
+        for error in [
+            ErrorObject::new(-32006, "no such token"),
+            ErrorObject::new(-32601, "the token is gone"),
+            ErrorObject::method_not_found().with_data("its data"),
+            ErrorObject::internal_error(),
+        ] {
+            assert_eq!(ErrorStyle::Ethereum.apply_to_call("m", error.clone()), error);
+        }
+    }
+}
