@@ -2,6 +2,26 @@
 //!
 //! [`types`] holds the types of the protocol, generated from its meta model by the crate `gen-lsp-types`.
 
+mod channel;
+#[cfg(test)]
+mod contract_tests;
+mod defaults;
 pub mod documents;
+mod editor;
+mod editor_process;
+pub mod error;
+mod generated;
+mod language_service;
+mod lifecycle;
+mod progress;
+mod remote_server;
+mod routes;
 
+pub use channel::{Channel, InvalidChannel, limits, serve_stdio};
+pub use editor::Editor;
 pub use gen_lsp_types as types;
+pub use generated::language_client::LanguageClient;
+pub use generated::language_server::LanguageServer;
+pub use language_service::LanguageService;
+pub use progress::PartialResultParams;
+pub use remote_server::RemoteServer;

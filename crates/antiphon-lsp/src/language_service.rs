@@ -1,0 +1,186 @@
+//! A language server as the handler of one connection.
+
+use std::sync::Arc;
+
+use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Router};
+
+use crate::LanguageServer;
+use crate::editor_process;
+use crate::generated::language_server;
+use crate::lifecycle::Lifecycle;
+
+/// A [`LanguageServer`] as the [`Handler`] of one connection, with the lifecycle of the protocol:
+///
+/// - Before the answer to `initialize`, a request gets the error -32002, and a notification is dropped.
+/// - A second `initialize` gets -32600. After an error, `initialize` may be repeated.
+/// - After `shutdown`, every request gets -32600, and a notification is dropped.
+/// - `exit` closes the connection.
+///
+/// Unknown requests get -32601, and unknown notifications are ignored, whether their names begin with `$/`
+/// or not.
+///
+/// [`serve_stdio`](crate::serve_stdio) and [`Channel`](crate::Channel) serve one editor and return the exit
+/// status. Any other [`Server`](antiphon::Server) serves many:
+///
+/// ```no_run
+/// use antiphon::Server;
+/// use antiphon_lsp::types::{InitializeParams, InitializeResult};
+/// use antiphon_lsp::{Editor, LanguageServer, LanguageService, limits};
+/// # use antiphon::{Context, Dialect, ErrorObject};
+/// # struct Backend;
+/// # impl LanguageServer for Backend {
+/// #     async fn initialize(&self, _: InitializeParams, _: Context) -> Result<InitializeResult, ErrorObject> {
+/// #         Ok(InitializeResult::default())
+/// #     }
+/// # }
+/// # impl Backend { fn new(_: Editor) -> Self { Self } }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = Server::bind("tcp+header://127.0.0.1:9257").await?;
+/// server
+///     .dialect(Dialect::lsp())
+///     .limits(limits())
+///     .serve_with(|_connection, peer| LanguageService::new(Backend::new(Editor::new(peer))))
+///     .await?;
+/// # Ok(()) }
+/// ```
+///
+/// Methods of your own are in a router. An `Arc` of the server can be the state of that router:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use antiphon::{Context, ErrorObject, Router};
+/// use antiphon_lsp::LanguageService;
+/// # use antiphon_lsp::LanguageServer;
+/// # use antiphon_lsp::types::{InitializeParams, InitializeResult};
+/// # struct Backend;
+/// # impl LanguageServer for Backend {
+/// #     async fn initialize(&self, _: InitializeParams, _: Context) -> Result<InitializeResult, ErrorObject> {
+/// #         Ok(InitializeResult::default())
+/// #     }
+/// # }
+///
+/// async fn status(_: (), backend: Arc<Backend>, _: Context) -> Result<&'static str, ErrorObject> {
+///     drop(backend);
+///     Ok("idle")
+/// }
+///
+/// let backend = Arc::new(Backend);
+/// let own = Router::with_state(backend.clone()).method("myserver/status", status).into_router();
+/// let service = LanguageService::from(backend).merge(own);
+/// # drop(service);
+/// ```
+#[derive(Debug)]
+pub struct LanguageService {
+    router: Router,
+    lifecycle: Arc<Lifecycle>,
+    /// Whether the server ends with the process that `initialize` names.
+    ends_with_editor: bool,
+}
+
+impl LanguageService {
+    /// Creates the handler of a connection that this server serves.
+    pub fn new<S: LanguageServer>(server: S) -> Self {
+        Self::from(Arc::new(server))
+    }
+
+    /// Adds the methods of a router.
+    ///
+    /// # Panics
+    /// Panics if the router has a method of the protocol.
+    #[must_use]
+    pub fn merge(mut self, router: Router) -> Self {
+        self.router = self.router.merge(router);
+        self
+    }
+
+    /// Makes this the only service of the process: it has this lifecycle, and ends when the process that
+    /// `initialize` names as the editor's has ended.
+    pub(crate) fn for_process(self, lifecycle: Arc<Lifecycle>) -> Self {
+        Self { lifecycle, ends_with_editor: true, ..self }
+    }
+
+    fn initialize(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        let editor = self.ends_with_editor.then(|| editor_process::id(call.params.as_ref()));
+        let answer = self.router.call(call, cx);
+        let mut initializing = Initializing { lifecycle: self.lifecycle.clone(), is_ok: false };
+        Box::pin(async move {
+            let outcome = answer.await;
+            initializing.is_ok = outcome.is_ok();
+            if let (true, Some(Some(editor))) = (initializing.is_ok, editor) {
+                let lifecycle = initializing.lifecycle.clone();
+                tokio::spawn(async move {
+                    tokio::select! {
+                        () = editor_process::ended(editor) => lifecycle.end(),
+                        () = lifecycle.ended() => {}
+                    }
+                });
+            }
+            outcome
+        })
+    }
+
+    fn exit(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        let (lifecycle, peer) = (self.lifecycle.clone(), cx.peer().cloned());
+        let handled = self.router.notify(notification, cx);
+        Box::pin(async move {
+            handled.await;
+            lifecycle.end();
+            if let Ok(peer) = peer {
+                // Not here: the connection closes when this notification has been handled.
+                tokio::spawn(async move { peer.close().await });
+            }
+        })
+    }
+}
+
+/// Leaves the phase of `initialize` also if its future is dropped: at a cancellation, or after a panic.
+struct Initializing {
+    lifecycle: Arc<Lifecycle>,
+    is_ok: bool,
+}
+
+impl Drop for Initializing {
+    fn drop(&mut self) {
+        self.lifecycle.initialized(self.is_ok);
+    }
+}
+
+impl<S: LanguageServer> From<S> for LanguageService {
+    fn from(server: S) -> Self {
+        Self::new(server)
+    }
+}
+
+impl<S: LanguageServer> From<Arc<S>> for LanguageService {
+    fn from(server: Arc<S>) -> Self {
+        let router = language_server::router(&server);
+        Self { router, lifecycle: Arc::new(Lifecycle::new()), ends_with_editor: false }
+    }
+}
+
+impl Handler for LanguageService {
+    fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        match self.lifecycle.admit_request(call.method.as_str()) {
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+            Ok(()) if call.method.as_str() == "initialize" => self.initialize(call, cx),
+            Ok(()) => self.router.call(call, cx),
+        }
+    }
+
+    fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
+        let method = notification.method.as_str();
+        if method == "exit" {
+            self.exit(notification, cx)
+        } else if self.lifecycle.admits_notification(method) {
+            self.router.notify(notification, cx)
+        } else {
+            tracing::debug!(
+                method,
+                "notification dropped: the server is not initialized, or shut down"
+            );
+            Box::pin(std::future::ready(()))
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The lifecycle of a server: which messages it serves before `initialize` and after `shutdown`.
+//!
+//! This module knows the methods of the lifecycle and no others. It never touches the connection: it tells
+//! when the server must end, and with which status.
+//!
+//! Invariant: the phase changes when a message arrives, before any later message is looked at. So the
+//! messages of one connection see one order.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use antiphon::ErrorObject;
+use tokio::sync::watch;
+
+use crate::error::server_not_initialized;
+
+/// The phase of a server, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// `initialize` has not arrived, or has failed.
+    Created,
+    /// `initialize` is being answered.
+    Initializing,
+    Running,
+    /// `shutdown` has arrived.
+    ShutDown,
+}
+
+/// The lifecycle of one connection.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    phase: Mutex<Phase>,
+    /// Whether the server has ended.
+    ended: watch::Sender<bool>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new() -> Self {
+        Self { phase: Mutex::new(Phase::Created), ended: watch::Sender::new(false) }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a request may run. `initialize` and `shutdown` change the phase.
+    pub(crate) fn admit_request(&self, method: &str) -> Result<(), ErrorObject> {
+        let mut phase = self.phase();
+        match (*phase, method) {
+            (Phase::Created, "initialize") => *phase = Phase::Initializing,
+            (Phase::ShutDown, _) => return Err(invalid("the server is shutting down")),
+            (_, "initialize") => return Err(invalid("`initialize` was already requested")),
+            (Phase::Created | Phase::Initializing, _) => return Err(server_not_initialized()),
+            (Phase::Running, "shutdown") => *phase = Phase::ShutDown,
+            (Phase::Running, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Whether a notification is handled. All others are dropped, as the protocol says.
+    pub(crate) fn admits_notification(&self, method: &str) -> bool {
+        method == "exit" || *self.phase() == Phase::Running
+    }
+
+    /// Ends the handling of `initialize`. The client may try again if it has failed.
+    pub(crate) fn initialized(&self, is_ok: bool) {
+        let mut phase = self.phase();
+        if *phase == Phase::Initializing {
+            *phase = if is_ok { Phase::Running } else { Phase::Created };
+        }
+    }
+
+    /// Whether `shutdown` has arrived, so that `exit` ends the server with success.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        *self.phase() == Phase::ShutDown
+    }
+
+    /// Ends the server: `exit` has been handled, or the process of the editor is gone.
+    pub(crate) fn end(&self) {
+        self.ended.send_replace(true);
+    }
+
+    /// Waits until the server must end.
+    pub(crate) async fn ended(&self) {
+        // The sender is in `self`, so it cannot be dropped meanwhile.
+        let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
+    }
+}
+
+fn invalid(reason: &'static str) -> ErrorObject {
+    ErrorObject::new(antiphon::Code::INVALID_REQUEST.0, reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The code of the answer to each request, in order; 0 if it runs.
+    fn answers(lifecycle: &Lifecycle, methods: &[&str]) -> Vec<i64> {
+        let code = |method: &&str| {
+            lifecycle.admit_request(method).map_or_else(|error| error.code.0, |()| 0)
+        };
+        methods.iter().map(code).collect()
+    }
+
+    #[test]
+    fn every_phase_has_its_answers() {
+        let lifecycle = Lifecycle::new();
+        let methods = ["textDocument/hover", "shutdown", "$/unknown"];
+        assert_eq!(answers(&lifecycle, &methods), [-32002; 3]);
+        assert_eq!(answers(&lifecycle, &["initialize"]), [0]);
+        assert_eq!(answers(&lifecycle, &methods), [-32002; 3]);
+        assert_eq!(answers(&lifecycle, &["initialize"]), [-32600]);
+        lifecycle.initialized(true);
+        assert_eq!(answers(&lifecycle, &["textDocument/hover", "$/unknown"]), [0, 0]);
+        assert_eq!(answers(&lifecycle, &["initialize", "shutdown"]), [-32600, 0]);
+        assert_eq!(answers(&lifecycle, &methods), [-32600; 3]);
+        assert_eq!(answers(&lifecycle, &["initialize"]), [-32600]);
+    }
+
+    #[test]
+    fn notifications_are_handled_between_initialize_and_shutdown() {
+        let lifecycle = Lifecycle::new();
+        let handled = |method: &str| lifecycle.admits_notification(method);
+        assert!(!handled("textDocument/didOpen") && handled("exit"));
+        answers(&lifecycle, &["initialize"]);
+        assert!(!handled("textDocument/didOpen") && handled("exit"));
+        lifecycle.initialized(true);
+        assert!(handled("textDocument/didOpen") && handled("exit") && !lifecycle.is_shut_down());
+        answers(&lifecycle, &["shutdown"]);
+        assert!(!handled("textDocument/didOpen") && handled("exit") && lifecycle.is_shut_down());
+    }
+
+    #[test]
+    fn a_failed_initialize_may_be_repeated() {
+        let lifecycle = Lifecycle::new();
+        answers(&lifecycle, &["initialize"]);
+        lifecycle.initialized(false);
+        assert_eq!(answers(&lifecycle, &["shutdown", "initialize"]), [-32002, 0]);
+    }
+}
