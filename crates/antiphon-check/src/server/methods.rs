@@ -177,7 +177,7 @@ impl ServerMethods {
 
     /// Describes a method that the case needs and the server does not have.
     pub(crate) fn lacks(&self, case: &TranscriptCase) -> Option<String> {
-        let texts = || case.steps.iter().filter_map(sent);
+        let texts = || case.sent().map(|text| &*text.written);
         if !self.has_method && texts().any(|text| text.contains("\"<method>\"")) {
             return Some("a method that returns a result; name one with --method".to_owned());
         }
@@ -313,16 +313,6 @@ fn sounds_harmless(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     QUERIES.iter().any(|word| name.contains(word))
         && !COMMANDS.iter().any(|word| name.contains(word))
-}
-
-/// Returns the text that a step sends.
-fn sent(step: &CaseStep) -> Option<&str> {
-    match step {
-        CaseStep::Send(text) | CaseStep::Raw(text) | CaseStep::Frame(_, text) => {
-            Some(&text.written)
-        }
-        _ => None,
-    }
 }
 
 fn asks_for_work(step: &CaseStep) -> bool {

@@ -3,13 +3,16 @@
 //! The transcripts in `testdata/wire` define the messages and the expected replies. Antiphon's own tests
 //! run them too.
 
+mod case_outcome;
 mod case_run;
 mod connection;
+mod liveness;
 mod methods;
 mod normalize_bitcoin;
 mod server_access;
 mod setup;
 mod spawned_server;
+mod stray_message;
 mod suite;
 mod suite_run;
 
@@ -59,7 +62,7 @@ pub struct ServerCheck {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerRun {
-    /// One result per case, in the order of the suite.
+    /// One result per case, in the order of the run: the groups of the profile come first.
     pub results: Vec<CaseResult>,
     /// The method that ordinary cases called.
     pub method: String,
@@ -109,8 +112,9 @@ pub async fn run(
     on_event: impl Fn(RunEvent<'_>),
 ) -> Result<ServerRun, CheckError> {
     let mut run = check.begin(suite, &on_event).await?;
+    let cases = suite.in_order_for(check.profile);
     let results = run
-        .run_cases(&suite.cases, |done, case| on_event(RunEvent::Case { done, group: &case.group }))
+        .run_cases(&cases, |done, case| on_event(RunEvent::Case { done, group: &case.group }))
         .await;
     let (is_gone, is_late) = (run.is_gone, run.is_late);
     Ok(ServerRun { results, method: run.methods.method.clone(), is_gone, is_late })

@@ -1,11 +1,11 @@
 //! The cases of a run: the shipped transcripts, or files of the user.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::error::CheckError;
 use crate::selection::{CaseSummary, Selection};
-use crate::transcript::{TranscriptCase, parse};
+use crate::transcript::{Profile, TranscriptCase, parse};
 
 /// The shipped transcripts, in the order of the run.
 macro_rules! shipped {
@@ -73,6 +73,20 @@ impl Suite {
         self.cases.iter().map(TranscriptCase::summary)
     }
 
+    /// Returns the cases with the groups of the profile first, so that a short run covers them.
+    pub(super) fn in_order_for(&self, profile: Profile) -> Vec<TranscriptCase> {
+        let own: HashSet<&str> = self
+            .cases
+            .iter()
+            .filter(|case| case.facts.profiles.contains(&profile))
+            .map(|case| &*case.group)
+            .collect();
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            self.cases.iter().cloned().partition(|case| own.contains(&*case.group));
+        first.extend(rest);
+        first
+    }
+
     /// Reports whether the transcripts are the built-in ones.
     pub fn is_shipped(&self) -> bool {
         self.is_shipped
@@ -136,6 +150,29 @@ mod tests {
                 text.starts_with("# "),
                 "{group}.wire must begin with a comment about its subject"
             );
+        }
+    }
+
+    #[test]
+    fn the_group_of_the_profile_runs_first() {
+        let suite = Suite::shipped().unwrap_or_else(|error| panic!("{error:?}"));
+        let groups = |profile| {
+            let mut groups: Vec<String> =
+                suite.in_order_for(profile).into_iter().map(|case| case.group).collect();
+            groups.dedup();
+            groups
+        };
+        let plain = groups(Profile::Plain);
+        assert_eq!(plain, SHIPPED.iter().map(|(group, _)| *group).collect::<Vec<_>>());
+        for (profile, own) in
+            [(Profile::Lsp, "lsp"), (Profile::Bitcoin, "bitcoin"), (Profile::Ethereum, "ethereum")]
+        {
+            let found = groups(profile);
+            assert_eq!(found[0], own);
+            let others = |groups: &[String]| -> Vec<String> {
+                groups.iter().filter(|group| *group != own).cloned().collect()
+            };
+            assert_eq!(others(&found), others(&plain));
         }
     }
 

@@ -1,28 +1,24 @@
 //! The run of the suite: one case after the other, even if the server crashes.
 //!
-//! Cases share a connection while it is usable. After a finding, the next case gets a new connection.
-//! The run restarts a crashed server that `--spawn` started, and waits a while for any other. A server
-//! that stays away ends the run; the remaining cases are not run.
-
-use std::time::Duration;
+//! Cases share a connection while it is usable. After a finding, the next case gets a new connection. A
+//! process is expensive, so a finding does not end its connection, and is confirmed there.
 
 use tokio::time::{Instant, sleep};
 
+use super::case_outcome::{blame_crash, crashed, result_of, result_of_finding};
 use super::case_run::{CaseRun, ConnectionAfter};
 use super::connection::ServerConnection;
 use super::methods::ServerMethods;
 use super::server_access::ServerAccess;
 use super::spawned_server::SpawnedServer;
+use super::stray_message;
 use crate::raw::TargetLocation;
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind, Finding};
 use crate::transcript::json::Json;
 use crate::transcript::{CaseStep, TranscriptCase, WireKind};
 
-/// The time for a server to come back.
-const COMEBACK: Duration = Duration::from_secs(2);
-const STEP: Duration = Duration::from_millis(50);
 /// The time for a server to crash after a wrong reply.
-const CRASH_DELAY: Duration = Duration::from_millis(25);
+const CRASH_DELAY: std::time::Duration = std::time::Duration::from_millis(25);
 const TIME_UP: &str = "the time limit was reached; --budget sets a longer one";
 
 /// A running suite.
@@ -32,10 +28,9 @@ pub(super) struct SuiteRun {
     pub(super) wire: WireKind,
     pub(super) is_hostile: bool,
     pub(super) server: Option<SpawnedServer>,
-    /// A usable connection of an earlier case, and the index of that case.
-    spare: Option<(ServerConnection, usize)>,
+    spare: Option<SpareConnection>,
     /// The reason why no more cases can be run.
-    stop_reason: Option<String>,
+    pub(super) stop_reason: Option<String>,
     /// The server went away for good.
     pub(super) is_gone: bool,
     /// The time was up before all cases were run.
@@ -43,6 +38,21 @@ pub(super) struct SuiteRun {
     /// The time was up at the last finding. Such a finding says nothing about the server. The search for
     /// a crash after a finding does not count.
     was_time_up: bool,
+}
+
+/// A usable connection.
+struct SpareConnection {
+    connection: ServerConnection,
+    /// The cases that used it, in order.
+    users: Vec<usize>,
+}
+
+/// What happened when a case was run once.
+struct Attempt {
+    outcome: Result<(), Finding>,
+    dialogue: Vec<DialogueLine>,
+    /// Messages that may belong to earlier cases.
+    unexpected: Vec<Vec<u8>>,
 }
 
 impl SuiteRun {
@@ -94,8 +104,8 @@ impl SuiteRun {
             }
             all.push(found);
         }
-        if let Some((connection, _)) = self.spare.take() {
-            connection.close().await;
+        if let Some(spare) = self.spare.take() {
+            spare.connection.close().await;
         }
         all
     }
@@ -149,14 +159,18 @@ impl SuiteRun {
         before: &mut [CaseResult],
     ) -> CaseResult {
         let case = &cases[index];
-        let is_fresh = case.facts.is_alone || case.is_raw();
+        let is_fresh = case.facts.is_alone || (case.is_raw() && !self.is_child());
         let spare = if is_fresh { None } else { self.spare.take() };
-        let Some((connection, last)) = spare else {
+        let Some(spare) = spare else {
             return self.run_on_new_connection(case, index, before).await;
         };
-        let (passed, dialogue) = self.attempt(case, index, connection).await;
-        let Err(finding) = passed else { return result_of(case, CaseStatus::Passed, None) };
-        if finding.fault == FailureKind::Silent {
+        let users = spare.users.clone();
+        let Attempt { outcome, dialogue, mut unexpected } = self.attempt(case, index, spare).await;
+        let Err(finding) = outcome else {
+            self.settle(&unexpected, &users, cases, before);
+            return result_of(case, CaseStatus::Passed, None);
+        };
+        if finding.fault == FailureKind::Silent && unexpected.is_empty() {
             return self.conclude(case, finding, dialogue).await;
         }
         if finding.fault == FailureKind::Closed
@@ -164,29 +178,67 @@ impl SuiteRun {
         {
             return crashed(case, &how, &finding, dialogue);
         }
+        if finding.fault == FailureKind::Wrong && self.is_confirmed(case, index, &finding).await {
+            return self.conclude(case, finding, dialogue).await;
+        }
         // An earlier case may have left this behind. Only a new connection can tell.
         let again = self.run_on_new_connection(case, index, before).await;
         if again.status != CaseStatus::Passed {
             return again;
         }
+        let last = users.last().copied().unwrap_or_default();
+        let is_left_behind = |message: &Vec<u8>| {
+            users.iter().any(|user| stray_message::can_answer(message, &cases[*user]))
+        };
         match finding.fault {
             FailureKind::Extra if is_quiet(case) && !is_quiet(&cases[last]) => {
                 // The reply belongs to this case. The second time, it arrived after the probe's.
                 self.spare = None;
                 return result_of_finding(case, finding, dialogue);
             }
-            FailureKind::Extra | FailureKind::Crashed => blame(before, last, &finding),
-            // The server may have closed the connection on its own.
-            FailureKind::Closed | FailureKind::Silent => {}
-            FailureKind::Wrong => {
+            FailureKind::Wrong if !unexpected.iter().any(is_left_behind) => {
                 let last = before.get(last).map_or_else(String::new, |result| result.name.clone());
                 let how = format!(
                     "the server fails only on a connection that earlier cases used (the last one: {last}); on a new connection it is correct"
                 );
                 return result_of_finding(case, finding.because(&how), dialogue);
             }
+            FailureKind::Crashed => stray_message::charge_passed(before.get_mut(last), &finding),
+            // The server may have closed the connection on its own.
+            FailureKind::Closed => unexpected.clear(),
+            FailureKind::Extra | FailureKind::Wrong | FailureKind::Silent => {}
         }
+        self.settle(&unexpected, &users, cases, before);
         again
+    }
+
+    /// Charges earlier cases for the messages that belong to them.
+    fn settle(
+        &self,
+        messages: &[Vec<u8>],
+        users: &[usize],
+        cases: &[TranscriptCase],
+        results: &mut [CaseResult],
+    ) {
+        for message in messages {
+            stray_message::settle(message, users, cases, results, &self.methods);
+        }
+    }
+
+    /// Reports whether the case has the same finding again on its connection, where that is a process.
+    async fn is_confirmed(
+        &mut self,
+        case: &TranscriptCase,
+        index: usize,
+        finding: &Finding,
+    ) -> bool {
+        let Some(spare) = self.spare.take_if(|_| is_child(&self.server_access)) else {
+            return false;
+        };
+        let again = self.attempt(case, index, spare).await;
+        again
+            .outcome
+            .is_err_and(|second| (second.fault, &second.reason) == (finding.fault, &finding.reason))
     }
 
     /// Runs the case on a new connection.
@@ -198,9 +250,9 @@ impl SuiteRun {
     ) -> CaseResult {
         // Some servers take one connection at a time.
         if !self.is_child()
-            && let Some((connection, _)) = self.spare.take()
+            && let Some(spare) = self.spare.take()
         {
-            connection.close().await;
+            spare.connection.close().await;
         }
         let bare = self.wire == WireKind::Ws && begins_with_a_handshake(case);
         let mut connection = self.dial(bare).await;
@@ -222,9 +274,11 @@ impl SuiteRun {
                 return self.conclude(case, finding, Vec::new()).await;
             }
         };
-        match self.attempt(case, index, connection).await {
-            (Ok(()), _) => result_of(case, CaseStatus::Passed, None),
-            (Err(finding), dialogue) => self.conclude(case, finding, dialogue).await,
+        let new = SpareConnection { connection, users: Vec::new() };
+        let Attempt { outcome, dialogue, .. } = self.attempt(case, index, new).await;
+        match outcome {
+            Ok(()) => result_of(case, CaseStatus::Passed, None),
+            Err(finding) => self.conclude(case, finding, dialogue).await,
         }
     }
 
@@ -237,54 +291,59 @@ impl SuiteRun {
         &mut self,
         case: &TranscriptCase,
         index: usize,
-        mut connection: ServerConnection,
-    ) -> (Result<(), Finding>, Vec<DialogueLine>) {
-        let mut case_run = CaseRun::new(case, &self.server_access, &self.methods, &mut connection);
+        mut spare: SpareConnection,
+    ) -> Attempt {
+        let is_used = !spare.users.is_empty();
+        spare.users.push(index);
+        let mut case_run =
+            CaseRun::new(case, &self.server_access, &self.methods, &mut spare.connection, is_used);
         let outcome = case_run.run().await;
         let dialogue = DialogueLine::abridged(std::mem::take(&mut case_run.dialogue));
+        let unexpected = std::mem::take(&mut case_run.unexpected);
         drop(case_run);
         self.was_time_up = Instant::now() >= self.server_access.deadline;
         let outcome = match outcome {
             Ok(ConnectionAfter::UseAgain) => {
-                if !case.is_raw() {
-                    self.spare = Some((connection, index));
+                if !case.is_raw() || self.is_child() {
+                    self.spare = Some(spare);
                 }
                 Ok(())
             }
             Ok(ConnectionAfter::ProbeElsewhere) => {
-                connection.close().await;
+                spare.connection.close().await;
                 self.server_access.is_alive(&self.methods).await.map_err(|fault| {
                     Finding::new(FailureKind::Silent, format!("on the next connection: {fault}"))
                 })
             }
-            Err(finding) => Err(self.complete_finding(case, index, connection, finding).await),
+            Err(finding) => Err(self.complete_finding(case, spare, finding).await),
         };
-        (outcome, dialogue)
+        Attempt { outcome, dialogue, unexpected }
     }
 
     /// Completes a finding with what happened to its connection.
     async fn complete_finding(
         &mut self,
         case: &TranscriptCase,
-        index: usize,
-        mut connection: ServerConnection,
+        mut spare: SpareConnection,
         finding: Finding,
     ) -> Finding {
-        // A new process is expensive. A connection that still replies is used again.
         if matches!(finding.fault, FailureKind::Wrong | FailureKind::Silent)
             && self.is_child()
             && !case.is_raw()
             && self
                 .server_access
-                .call(&mut connection, &self.methods.method, &self.methods.params)
+                .call(&mut spare.connection, &self.methods.method, &self.methods.params)
                 .await
                 .is_ok()
         {
-            self.spare = Some((connection, index));
+            self.spare = Some(spare);
             return finding;
         }
-        match connection.exit_status().await {
-            Some(status) if finding.fault == FailureKind::Closed && !status.success() => {
+        if finding.fault != FailureKind::Closed {
+            return finding;
+        }
+        match spare.connection.exit_status().await {
+            Some(status) if !status.success() => {
                 let how = format!("the process ended: {status}");
                 Finding { fault: FailureKind::Crashed, ..finding.because(&how) }
             }
@@ -293,8 +352,8 @@ impl SuiteRun {
     }
 
     /// Reports whether each connection is a process of its own.
-    fn is_child(&self) -> bool {
-        matches!(self.server_access.target.location, TargetLocation::Child(_))
+    pub(super) fn is_child(&self) -> bool {
+        is_child(&self.server_access)
     }
 
     /// Returns the result of a finding, and checks whether the server survived.
@@ -313,101 +372,10 @@ impl SuiteRun {
             Ok(()) => result_of_finding(case, finding, dialogue),
         }
     }
-
-    /// Makes sure that the server replies. The error describes a crash, even if the server is back.
-    async fn ensure_alive(&mut self) -> Result<(), String> {
-        if self.is_child() {
-            // The next connection starts a new process.
-            return Ok(());
-        }
-        if let Some(server) = &mut self.server
-            && let Some(ended) = server.ended().await
-        {
-            return self.restart(ended).await;
-        }
-        let Err(fault) = self.server_access.is_alive(&self.methods).await else { return Ok(()) };
-        if self.server.is_some() {
-            return self.restart(format!("the server no longer replies: {fault}")).await;
-        }
-        let deadline = Instant::now() + COMEBACK;
-        while Instant::now() < deadline {
-            sleep(STEP).await;
-            if self.server_access.is_alive(&self.methods).await.is_ok() {
-                return Err(format!("the server was unreachable for a while: {fault}"));
-            }
-        }
-        self.is_gone = true;
-        self.stop_reason =
-            Some("the server no longer accepts connections; --spawn restarts it".to_owned());
-        Err(format!("the server is gone: {fault}"))
-    }
-
-    async fn restart(&mut self, how: String) -> Result<(), String> {
-        let Some(server) = &mut self.server else { return Err(how) };
-        if let Err(failure) = server.restart(&self.server_access).await {
-            self.is_gone = true;
-            self.stop_reason = Some(format!("the server did not restart: {failure}"));
-        }
-        Err(how)
-    }
 }
 
-/// Blames a late message on the case that caused it.
-fn blame(before: &mut [CaseResult], last: usize, finding: &Finding) {
-    let Some(earlier) = before.get_mut(last) else { return };
-    if earlier.status == CaseStatus::Passed {
-        earlier.status = CaseStatus::of(earlier.level, finding.fault);
-        earlier.fault = Some(finding.fault);
-        earlier.reason = Some(format!("after the reply to the next call: {}", finding.reason));
-    }
-}
-
-/// Blames a crash on the last case that was run, although it got its reply.
-fn blame_crash(before: &mut [CaseResult], how: &str) {
-    let Some(last) = before.iter_mut().rev().find(|result| result.status != CaseStatus::NotRun)
-    else {
-        return;
-    };
-    let before_crash = last.reason.take().map(|reason| format!("\n{reason}")).unwrap_or_default();
-    last.status = CaseStatus::of(last.level, FailureKind::Crashed);
-    last.fault = Some(FailureKind::Crashed);
-    last.reason = Some(format!("{how}{before_crash}"));
-}
-
-/// Returns the result of a case that the server did not survive.
-fn crashed(
-    case: &TranscriptCase,
-    how: &str,
-    finding: &Finding,
-    dialogue: Vec<DialogueLine>,
-) -> CaseResult {
-    let reason = format!("{how}\n{}", finding.reason);
-    result_of_finding(case, Finding::new(FailureKind::Crashed, reason), dialogue)
-}
-
-fn result_of_finding(
-    case: &TranscriptCase,
-    finding: Finding,
-    dialogue: Vec<DialogueLine>,
-) -> CaseResult {
-    let status = CaseStatus::of(case.facts.level, finding.fault);
-    let result = result_of(case, status, Some(finding.reason));
-    CaseResult { fault: Some(finding.fault), dialogue, ..result }
-}
-
-fn result_of(case: &TranscriptCase, status: CaseStatus, reason: Option<String>) -> CaseResult {
-    CaseResult {
-        group: case.group.clone(),
-        name: case.name.clone(),
-        title: case.title.clone(),
-        level: case.facts.level,
-        section: case.facts.section.clone(),
-        why: case.why.clone(),
-        status,
-        reason,
-        fault: None,
-        dialogue: Vec::new(),
-    }
+fn is_child(server_access: &ServerAccess) -> bool {
+    matches!(server_access.target.location, TargetLocation::Child(_))
 }
 
 fn begins_with_a_handshake(case: &TranscriptCase) -> bool {

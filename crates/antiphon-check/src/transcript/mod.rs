@@ -183,9 +183,15 @@ impl TranscriptCase {
         };
         !self.steps.iter().all(is_message)
     }
-}
 
-impl TranscriptCase {
+    /// Returns the texts that the case sends.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = &TranscriptText> {
+        self.steps.iter().filter_map(|step| match step {
+            CaseStep::Send(text) | CaseStep::Raw(text) | CaseStep::Frame(_, text) => Some(text),
+            _ => None,
+        })
+    }
+
     /// Reports whether the case calls a slow method.
     pub(crate) fn is_slow(&self) -> bool {
         let is_slow = |step: &CaseStep| match step {

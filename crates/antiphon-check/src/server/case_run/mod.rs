@@ -8,6 +8,7 @@
 
 mod next_reply;
 mod protocol_steps;
+mod reply_wait;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -18,6 +19,7 @@ use super::connection::{ConnectionEnd, HttpResponse, ServerConnection};
 use super::methods::ServerMethods;
 use super::normalize_bitcoin;
 use super::server_access::ServerAccess;
+use super::stray_message;
 use crate::raw::TargetLocation;
 use crate::result::{DialogueLine, FailureKind, Finding, shortened};
 use crate::transcript::{
@@ -26,6 +28,10 @@ use crate::transcript::{
 
 /// The limit of unsolicited messages in one case.
 const MAX_UNSOLICITED: usize = 2_500;
+
+/// The limit of late replies to earlier cases, and of the size of each.
+const MAX_STRAYS: usize = 16;
+const MAX_STRAY_BYTES: usize = 64 << 10;
 
 /// The use of the connection after a passed case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +61,10 @@ pub(super) struct CaseRun<'a> {
     pub(super) dialogue: Vec<DialogueLine>,
     /// The id of a probe that was sent early, until its reply arrives.
     early_probe: Option<String>,
+    /// Earlier cases used the connection.
+    is_used: bool,
+    /// Messages that no step expects: a finding, or the late replies to earlier cases.
+    pub(super) unexpected: Vec<Vec<u8>>,
     is_closed: bool,
     /// The case ended early by an allowed alternative: silence or a closed connection.
     ended_early: bool,
@@ -66,6 +76,7 @@ impl<'a> CaseRun<'a> {
         server_access: &'a ServerAccess,
         methods: &'a ServerMethods,
         connection: &'a mut ServerConnection,
+        is_used: bool,
     ) -> Self {
         Self {
             case,
@@ -79,6 +90,8 @@ impl<'a> CaseRun<'a> {
             extra_connections: Vec::new(),
             dialogue: Vec::new(),
             early_probe: None,
+            is_used,
+            unexpected: Vec::new(),
             is_closed: false,
             ended_early: false,
         }
@@ -185,15 +198,31 @@ impl<'a> CaseRun<'a> {
     }
 
     async fn expect(&mut self, expected: &ExpectedMessage) -> Result<(), Finding> {
-        let message = match self.message(&expected.any_of).await {
-            Ok(message) => message,
-            Err(finding) => {
-                return self
-                    .allowed(finding, expected.or)
-                    .map_err(|f| expected_any(&f, &expected.any_of));
-            }
-        };
-        self.matches(&expected.any_of, &message)
+        loop {
+            let message = match self.message(&expected.any_of).await {
+                Ok(message) => message,
+                Err(finding) => {
+                    return self
+                        .allowed(finding, expected.or)
+                        .map_err(|f| expected_any(&f, &expected.any_of));
+                }
+            };
+            let Err(finding) = self.matches(&expected.any_of, &message) else { return Ok(()) };
+            self.set_aside(message, finding)?;
+        }
+    }
+
+    /// Sets a message aside if it can only be a late reply to an earlier case. Otherwise it is a finding.
+    fn set_aside(&mut self, message: Vec<u8>, finding: Finding) -> Result<(), Finding> {
+        let is_kept = self.unexpected.len() < MAX_STRAYS && message.len() <= MAX_STRAY_BYTES;
+        let is_stray = is_kept
+            && self.is_used
+            && !self.server_access.is_http()
+            && !stray_message::can_answer(&message, self.case);
+        if is_kept {
+            self.unexpected.push(message);
+        }
+        if is_stray { Ok(()) } else { Err(finding) }
     }
 
     /// Accepts the finding if the case allows silence or a closed connection instead.
@@ -250,7 +279,8 @@ impl<'a> CaseRun<'a> {
                 Some(at) => drop(left.swap_remove(at)),
                 None => {
                     let what = "it matches none of the expected messages";
-                    return Err(expected_any(&Finding::new(FailureKind::Wrong, what), patterns));
+                    let finding = Finding::new(FailureKind::Wrong, what);
+                    self.set_aside(message, expected_any(&finding, patterns))?;
                 }
             }
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::reply_wait::{ReplyWait, WaitEnd};
 use super::{CaseRun, MAX_UNSOLICITED, ended, extra, flood, unread};
 use crate::result::{FailureKind, Finding, shortened};
 use crate::server::connection::ServerEvent;
@@ -21,28 +22,22 @@ impl CaseRun<'_> {
                 .ok_or_else(|| Finding::new(FailureKind::Silent, "the HTTP response has no body"));
         }
         let begun = Instant::now();
-        let end = begun + self.server_access.reply_timeout();
-        // The time of the early probe, until it is sent.
-        let mut probe_at = self
-            .probe_delays()
-            .map(|(probe_delays, _)| begun + probe_delays)
-            .filter(|at| *at < end);
-        let mut deadline = probe_at.unwrap_or(end);
+        let mut wait =
+            ReplyWait::new(begun, self.server_access.reply_timeout(), self.probe_delays());
         let mut skipped = 0;
-        let mut is_overtaken = false;
         loop {
-            match timeout_at(deadline, self.connection.next()).await {
+            match timeout_at(wait.deadline(), self.connection.next()).await {
                 Ok(ServerEvent::Message(message)) if self.is_early_probe(&message) => {
                     self.early_probe = None;
-                    is_overtaken = true;
-                    let grace = self.probe_delays().map_or(Duration::ZERO, |(_, grace)| grace);
-                    deadline = end.min(Instant::now() + grace);
+                    if wait.overtaken() == WaitEnd::Silence {
+                        return Err(self.silence(begun));
+                    }
                 }
                 Ok(ServerEvent::Message(message)) if is_ours(&message) => {}
                 Ok(ServerEvent::Message(message)) => {
                     self.record_received(&message);
                     if !self.is_unsolicited(&message, wanted) {
-                        if is_overtaken {
+                        if wait.is_overtaken() {
                             self.server_access.record_overtaken(begun.elapsed());
                         }
                         return Ok(message);
@@ -56,10 +51,7 @@ impl CaseRun<'_> {
                 Ok(ServerEvent::Control(8, payload)) => return Err(self.close_frame(&payload)),
                 Ok(ServerEvent::Control(..) | ServerEvent::Response(_)) => {}
                 Ok(ServerEvent::End(end)) => return Err(ended(end)),
-                Err(_) if probe_at.take().is_some() => {
-                    self.probe_early().await?;
-                    deadline = end;
-                }
+                Err(_) if wait.passed() == WaitEnd::Probe => self.probe_early().await?,
                 Err(_) => return Err(self.silence(begun)),
             }
         }
@@ -146,7 +138,9 @@ impl CaseRun<'_> {
             }
             self.record_received(&message);
             if !self.is_unsolicited(&message, &[]) {
-                return Err(extra(&message));
+                let finding = extra(&message);
+                self.set_aside(message, finding)?;
+                continue;
             }
             self.server_access.refuse(self.connection, &message).await;
         }

@@ -56,6 +56,18 @@ impl Pattern {
         self.0.member("method").is_some()
     }
 
+    /// Reports whether a message with a null id can match.
+    pub(crate) fn has_null_id(&self) -> bool {
+        let in_entry = |entry: &Json| match entry.member("id") {
+            Some(id) => matches!(id.value, JsonValue::Null) || placeholder(id).is_some(),
+            None => true,
+        };
+        match &self.0.value {
+            JsonValue::Array(entries) => entries.iter().any(in_entry),
+            _ => in_entry(&self.0),
+        }
+    }
+
     /// Reports whether the server must run a method to reply so, and not only reject the call.
     pub(crate) fn asks_for_work(&self) -> bool {
         let is_refusal = |entry: &Json| {

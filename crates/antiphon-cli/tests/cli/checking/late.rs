@@ -1,14 +1,23 @@
-//! An unexpected response, early on one connection and late on the next: which case is blamed.
+//! Unexpected responses that arrive late: which case is blamed.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::endless::Peer;
-use super::judged;
+use super::{Judged, judged};
 use crate::support::Scratch;
 
-const CASES: &str = r#"
+/// Runs these cases, whose ordinary method is `a`.
+fn checked(endpoint: &str, cases: &str, flags: &[&str]) -> Judged {
+    let scratch = Scratch::new();
+    let file = scratch.path("late.wire");
+    std::fs::write(&file, cases).unwrap();
+    let file = file.display().to_string();
+    judged(&[&[endpoint, &file, "--method", "a"], flags].concat())
+}
+
+const QUIET: &str = r#"
 @ section 5
 == called: a call is answered
 --> {"jsonrpc":"2.0","method":"a","id":1}
@@ -22,31 +31,38 @@ const CASES: &str = r#"
 <-- {"jsonrpc":"2.0","result":19,"id":1}
 "#;
 
-/// The previous case is not blamed: it had all its responses.
+/// It arrives early on one connection, and late on the next. The previous case had all its responses.
 #[test]
 fn is_the_fault_of_the_case_that_expects_none() {
     let was_early = AtomicBool::new(false);
-    let peer = Peer::start(move |socket| serve(socket, &was_early));
-    let scratch = Scratch::new();
-    let file = scratch.path("late.wire");
-    std::fs::write(&file, CASES).unwrap();
-    let file = file.display().to_string();
-    let judged = judged(&[&peer.endpoint("tcp+line"), &file, "--method", "a"]);
+    let peer = Peer::start(move |socket| serve(socket, || !was_early.swap(true, Ordering::SeqCst)));
+    let judged = checked(&peer.endpoint("tcp+line"), QUIET, &[]);
     let verdicts = ["called", "quiet", "called-again"].map(|name| judged.verdict(name));
     assert_eq!(verdicts, ["passed", "differs", "passed"], "{}", judged.findings());
 }
 
-/// Responds to notifications too: the first time at once, and then after the next response.
-fn serve(mut socket: &TcpStream, was_early: &AtomicBool) -> io::Result<()> {
+/// It arrives while the next case runs, in place of the response to its call.
+#[test]
+fn is_not_the_fault_of_the_next_case() {
+    let peer = Peer::start(|socket| serve(socket, || false));
+    let judged = checked(&peer.endpoint("tcp+line"), QUIET, &[]);
+    let verdicts = ["called", "quiet", "called-again"].map(|name| judged.verdict(name));
+    assert_eq!(verdicts, ["passed", "differs", "passed"], "{}", judged.findings());
+    let reason = judged.case("quiet")["reason"].as_str().unwrap();
+    assert!(reason.starts_with("after the reply to the next call"), "{reason}");
+}
+
+/// Responds to notifications too: at once, or after the next response.
+fn serve(mut socket: &TcpStream, mut is_early: impl FnMut() -> bool) -> io::Result<()> {
     const UNASKED: &str = "{\"jsonrpc\":\"2.0\",\"result\":0,\"id\":null}\n";
     let mut behind = "";
     for line in BufReader::new(socket).lines() {
         let line = line?;
         if line.contains("quiet") {
-            if was_early.swap(true, Ordering::SeqCst) {
-                behind = UNASKED;
-            } else {
+            if is_early() {
                 socket.write_all(UNASKED.as_bytes())?;
+            } else {
+                behind = UNASKED;
             }
             continue;
         }
@@ -55,4 +71,47 @@ fn serve(mut socket: &TcpStream, was_early: &AtomicBool) -> io::Result<()> {
         socket.write_all((answer + std::mem::take(&mut behind)).as_bytes())?;
     }
     Ok(())
+}
+
+const GARBAGE: &str = r#"
+@ section 5
+== called: a call is answered
+--> {"jsonrpc":"2.0","method":"a","id":1}
+<-- {"jsonrpc":"2.0","result":19,"id":1}
+== garbage: text that is not JSON is -32700
+--> garbage
+<-- {"jsonrpc":"2.0","error":{"code":-32700},"id":null}
+== called-later: a call is answered
+--> {"jsonrpc":"2.0","method":"b","id":2}
+<-- {"jsonrpc":"2.0","result":19,"id":2}
+== invalid: a message without a method is -32600
+--> {"jsonrpc":"2.0","id":3}
+<-- {"jsonrpc":"2.0","error":{"code":-32600},"id":null}
+"#;
+
+/// Sends the Parse error of garbage only when `b` is called, and rejects no invalid message.
+const LATE: &str = r#"
+while IFS= read -r line; do
+    case $line in
+    garbage) due='{"jsonrpc":"2.0","error":{"code":-32700,"message":"late"},"id":null}'; continue ;;
+    *'"b"'*) printf '%s\n' "$due" ;;
+    '{"jsonrpc":"2.0","id":3}') continue ;;
+    esac
+    id=${line##*'"id":'}
+    printf '{"jsonrpc":"2.0","result":19,"id":%s\n' "$id"
+done
+"#;
+
+/// The case that was silent got its error after all. The next case got its result.
+#[test]
+fn clears_the_case_that_waited_for_it() {
+    let scratch = Scratch::new();
+    let script = scratch.path("late.sh");
+    std::fs::write(&script, LATE).unwrap();
+    let endpoint = format!("exec:sh {}", script.display());
+    let judged = checked(&endpoint, GARBAGE, &["--timeout", "300ms"]);
+    let verdicts =
+        ["called", "garbage", "called-later", "invalid"].map(|name| judged.verdict(name));
+    assert_eq!(verdicts, ["passed", "passed", "passed", "failed"], "{}", judged.findings());
+    assert_eq!(judged.case("invalid")["fault"], "silent", "{}", judged.findings());
 }

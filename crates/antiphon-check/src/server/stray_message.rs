@@ -1,0 +1,146 @@
+//! Finds the case that an unexpected message belongs to.
+//!
+//! Cases share a connection, and a late reply to one case arrives while a later one runs. Its id tells
+//! which cases it can belong to. No case is charged for a message that cannot be its own.
+
+use super::methods::ServerMethods;
+use crate::result::{CaseResult, CaseStatus, FailureKind, Finding, shortened};
+use crate::transcript::json::{Json, JsonValue};
+use crate::transcript::{CaseStep, Order, Pattern, TranscriptCase};
+
+/// Reports whether the message can be a reply to what the case sends.
+pub(super) fn can_answer(message: &[u8], case: &TranscriptCase) -> bool {
+    match id_of(message) {
+        MessageId::Exact(id) => case.sent().any(|text| text.written.contains(&id)),
+        MessageId::Batch => case.sent().any(|text| text.written.starts_with('[')),
+        MessageId::Null => case.steps.iter().any(allows_null_id),
+        MessageId::Unknown => true,
+    }
+}
+
+/// Charges the earlier case that the message belongs to; `users` are the cases that used the connection.
+///
+/// A late reply that a silent case expected clears that case. Any other message is a finding of the last
+/// case that it can be a reply to.
+pub(super) fn settle(
+    message: &[u8],
+    users: &[usize],
+    cases: &[TranscriptCase],
+    results: &mut [CaseResult],
+    methods: &ServerMethods,
+) {
+    let is_expected = |case: &TranscriptCase| {
+        let mut bindings = methods.bindings();
+        case.steps
+            .iter()
+            .flat_map(patterns)
+            .any(|pattern| pattern.matches(message, Order::Free, &mut bindings).is_ok())
+    };
+    let is_late =
+        |user: &&usize| results.get(**user).is_some_and(is_silent) && is_expected(&cases[**user]);
+    if let Some(result) = users.iter().find(is_late).and_then(|user| results.get_mut(*user)) {
+        result.status = CaseStatus::Passed;
+        (result.fault, result.reason) = (None, None);
+        result.dialogue.clear();
+        return;
+    }
+    let owner = users.iter().rev().find(|user| can_answer(message, &cases[**user]));
+    let what = format!("an unexpected message: {}", shortened(message));
+    let finding = Finding::new(FailureKind::Extra, what);
+    charge_passed(owner.and_then(|user| results.get_mut(*user)), &finding);
+}
+
+/// Charges an earlier case, unless it has a finding of its own.
+pub(super) fn charge_passed(earlier: Option<&mut CaseResult>, finding: &Finding) {
+    if let Some(earlier) = earlier.filter(|earlier| earlier.status == CaseStatus::Passed) {
+        charge(earlier, &finding.clone().because("after the reply to the next call:"));
+    }
+}
+
+/// Makes the finding the result of a case that had passed.
+pub(super) fn charge(result: &mut CaseResult, finding: &Finding) {
+    result.status = CaseStatus::of(result.level, finding.fault);
+    result.fault = Some(finding.fault);
+    result.reason = Some(finding.reason.clone());
+}
+
+fn is_silent(result: &CaseResult) -> bool {
+    result.fault == Some(FailureKind::Silent)
+}
+
+/// The id of a message that arrived.
+enum MessageId {
+    /// The text of an id that a client sent.
+    Exact(String),
+    /// The id of an error that belongs to no readable id.
+    Null,
+    /// Several replies in one Array.
+    Batch,
+    /// No Response: a message that any case can cause.
+    Unknown,
+}
+
+fn id_of(message: &[u8]) -> MessageId {
+    let Some(json) = std::str::from_utf8(message).ok().and_then(|text| Json::parse(text).ok())
+    else {
+        return MessageId::Unknown;
+    };
+    if let JsonValue::Array(_) = json.value {
+        return MessageId::Batch;
+    }
+    match json.member("id") {
+        _ if json.member("method").is_some() => MessageId::Unknown,
+        Some(id) if !matches!(id.value, JsonValue::Null) => MessageId::Exact(id.text().to_owned()),
+        Some(_) => MessageId::Null,
+        None if json.member("error").is_some() => MessageId::Null,
+        None => MessageId::Unknown,
+    }
+}
+
+/// Reports whether a reply with a null id can follow the step: the case expects one, or no reply at all.
+fn allows_null_id(step: &CaseStep) -> bool {
+    match step {
+        CaseStep::Nothing | CaseStep::Closed => true,
+        CaseStep::Expect(expected) if expected.or.silence => true,
+        step => patterns(step).any(Pattern::has_null_id),
+    }
+}
+
+fn patterns(step: &CaseStep) -> impl Iterator<Item = &Pattern> {
+    let patterns: &[Pattern] = match step {
+        CaseStep::Expect(expected) => &expected.any_of,
+        CaseStep::Unordered(patterns) => patterns,
+        _ => &[],
+    };
+    patterns.iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcript::parse;
+
+    fn case(steps: &str) -> TranscriptCase {
+        parse("g", &format!("@ section 4\n== a: b\n{steps}\n")).unwrap().remove(0)
+    }
+
+    #[test]
+    fn the_id_tells_which_case_a_message_belongs_to() {
+        let call = case("--> {\"method\":\"a\",\"id\":7}\n<-- {\"result\":1,\"id\":7}");
+        let quiet = case("--> {\"method\":\"a\"}\n<-!");
+        let broken = case("--> {\n<-- {\"error\":{\"code\":-32700},\"id\":null}");
+        let batch = case("--> [1]\n<-- [{\"error\":{\"code\":-32600},\"id\":null}]");
+        for (message, owners) in [
+            (r#"{"error":{"code":-32700,"message":""},"id":null}"#, [false, true, true, true]),
+            (r#"{"error":{"code":-32700,"message":""}}"#, [false, true, true, true]),
+            ("no JSON", [true, true, true, true]),
+            (r#"{"result":1,"id":7}"#, [true, false, false, false]),
+            (r#"{"result":1,"id":8}"#, [false, false, false, false]),
+            (r#"[{"result":1,"id":7}]"#, [false, false, false, true]),
+        ] {
+            let found =
+                [&call, &quiet, &broken, &batch].map(|case| can_answer(message.as_bytes(), case));
+            assert_eq!(found, owners, "{message}");
+        }
+    }
+}
