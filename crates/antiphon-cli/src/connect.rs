@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use antiphon::layer::Credentials;
 use antiphon::{
     Client, ClientBuilder, ConnectError, Direction, Endpoint, Framing, Reconnect, TappedMessage,
 };
 use clap::Args;
+use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -17,6 +19,7 @@ use crate::handshake::HandshakeArgs;
 use crate::limits::ConnectionLimits;
 use crate::open_connection::OpenConnection;
 use crate::quantity::{MaybeSpan, Span};
+use crate::secret::Secret;
 use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting_line};
 
@@ -36,6 +39,11 @@ pub(crate) struct ConnectArgs {
     /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Authenticate as this user, or with the first line of a file, such as the cookie of a Bitcoin
+    /// node
+    #[arg(short, long, env = "ANTIPHON_USER", hide_env_values = true)]
+    #[arg(value_name = "USER:PASSWORD|@FILE")]
+    user: Option<Secret>,
     /// Apply the conventions of this dialect of JSON-RPC
     #[arg(long, value_enum, value_name = "NAME")]
     dialect: Option<DialectName>,
@@ -158,9 +166,9 @@ impl ConnectArgs {
     ) -> Result<OpenConnection, CommandError> {
         let endpoint = self.target();
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
-        if !self.headers.is_empty() && !web {
+        if (!self.headers.is_empty() || self.user.is_some()) && !web {
             return Err(CommandError::usage(format!("{endpoint} does not support headers"))
-                .hint("-H is for http:// and ws://"));
+                .hint("-H and --user are for http:// and ws://"));
         }
         let answers = self.answers.read(self.dialect, self.handshake.root())?;
         let handler = AnsweringHandler { answers: answers.clone(), observe };
@@ -192,6 +200,9 @@ impl ConnectArgs {
         }
         if self.http2 {
             builder = builder.http2();
+        }
+        if let Some(user) = &self.user {
+            builder = builder.header(AUTHORIZATION, basic(user)?);
         }
         for (name, value) in self.headers.iter().cloned() {
             builder = builder.header(name, value);
@@ -253,6 +264,18 @@ impl ConnectArgs {
             _ => self.tls.advise(failure),
         }
     }
+}
+
+/// Returns the header of a user and password.
+fn basic(user: &Secret) -> Result<HeaderValue, CommandError> {
+    let text = user.first_line()?;
+    let (user, password) = text.split_once(':').ok_or_else(|| {
+        CommandError::usage("--user requires a user and a password, such as ada:secret")
+            .hint("@FILE reads them from a file")
+    })?;
+    let (user, password) = (user.to_owned(), password.to_owned());
+    let header = Credentials::Basic { user, password }.to_header();
+    header.map_err(|error| CommandError::usage(format!("the credentials are not valid: {error}")))
 }
 
 /// Prints a message on stderr.

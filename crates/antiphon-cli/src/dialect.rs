@@ -12,6 +12,10 @@ pub(crate) enum DialectName {
     Mcp,
     /// Ethereum nodes
     Ethereum,
+    /// Bitcoin nodes: JSON-RPC 1.0, 1.1 and 2.0 by message
+    Bitcoin,
+    /// JSON-RPC 1.0, beside 2.0
+    V1,
 }
 
 impl DialectName {
@@ -21,6 +25,8 @@ impl DialectName {
             Self::Lsp => Dialect::lsp(),
             Self::Mcp => Dialect::mcp(),
             Self::Ethereum => Dialect::ethereum(),
+            Self::Bitcoin => Dialect::bitcoin(),
+            Self::V1 => Dialect::v1(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The `antiphon` command: call, serve, check and measure JSON-RPC endpoints.
 
 mod answers;
+mod auth_cookie;
 mod batch;
 mod bench;
 mod call;
@@ -25,6 +26,7 @@ mod output;
 mod params;
 mod progress_bar;
 mod quantity;
+mod secret;
 mod serve;
 mod subscribe;
 mod tls;

@@ -1,16 +1,20 @@
 //! The middleware of `antiphon serve`: its flags and the layers they add.
 
-use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, RateLimit, Trace};
+use antiphon::transport::http::BitcoinPolicy;
 use antiphon::{Handler, Router, Server};
 use clap::Args;
 
+use crate::auth_cookie::AuthCookie;
+use crate::dialect::DialectName;
 use crate::exit::CommandError;
 use crate::quantity::Count;
+use crate::secret::{self, Secret};
 
 /// The method that authenticates a connection without headers.
 const LOGIN: &str = "rpc.login";
@@ -26,6 +30,10 @@ pub(crate) struct MiddlewareArgs {
     #[arg(long, env = "ANTIPHON_AUTH_BASIC", hide_env_values = true)]
     #[arg(value_name = "USER:PASSWORD|@FILE")]
     auth_basic: Vec<Secret>,
+    /// Require the user and password of a new cookie file, as Bitcoin nodes write it: mode 0600, removed
+    /// at exit
+    #[arg(long, value_name = "FILE")]
+    auth_cookie: Option<PathBuf>,
     /// Limit the call rate of each client: 100/s, 20/m, 5/h, or search=5/s for one method
     /// [repeatable]
     #[arg(long, env = "ANTIPHON_RATE_LIMIT", value_name = "[METHOD=]RATE", value_delimiter = ',')]
@@ -64,14 +72,21 @@ Health check:
   GET /healthz on an HTTP endpoint returns \"ok\".";
 
 impl MiddlewareArgs {
+    /// Writes the cookie file, if one is wanted. It is removed when the cookie is dropped.
+    pub(crate) fn write_cookie(&self) -> Result<Option<AuthCookie>, CommandError> {
+        self.auth_cookie.as_deref().map(AuthCookie::create).transpose()
+    }
+
     /// Wraps the service in its layers, the innermost first, and adds HTTP pages to the server.
     pub(crate) fn wrap(
         self,
         router: Router,
         server: Server,
+        dialect: Option<DialectName>,
+        cookie: Option<&AuthCookie>,
     ) -> Result<(Arc<dyn Handler>, Server), CommandError> {
         let metrics = self.metrics.then(|| Metrics::new(router.names()));
-        let auth = self.auth()?;
+        let auth = self.auth(cookie)?;
         let mut handler: Arc<dyn Handler> = Arc::new(router);
         if metrics.is_some() {
             handler = Arc::new(handler.layer(CatchPanic::new()));
@@ -82,8 +97,8 @@ impl MiddlewareArgs {
         if let Some(limit) = self.rate() {
             handler = Arc::new(handler.layer(limit));
         }
-        if let Some(auth) = auth {
-            handler = Arc::new(handler.layer(auth));
+        if let Some(auth) = &auth {
+            handler = Arc::new(handler.layer(auth.clone()));
             if let Some(limit) = self.login_rate() {
                 handler = Arc::new(handler.layer(limit));
             }
@@ -91,6 +106,13 @@ impl MiddlewareArgs {
         if let Some(filter) = self.filter() {
             handler = Arc::new(handler.layer(filter));
         }
+        let server = match (dialect, auth) {
+            // Bitcoin nodes check the credentials before they read the body.
+            (Some(DialectName::Bitcoin), Some(auth)) => {
+                server.http_policy(BitcoinPolicy::new().auth(auth))
+            }
+            _ => server,
+        };
         let mut server = server.page("/healthz", "text/plain", || "ok\n".to_owned());
         if let Some(metrics) = metrics {
             handler = Arc::new(handler.layer(metrics.clone()));
@@ -102,15 +124,18 @@ impl MiddlewareArgs {
         Ok((handler, server))
     }
 
-    fn auth(&self) -> Result<Option<Auth>, CommandError> {
-        if self.auth_bearer.is_empty() && self.auth_basic.is_empty() {
+    fn auth(&self, cookie: Option<&AuthCookie>) -> Result<Option<Auth>, CommandError> {
+        if self.auth_bearer.is_empty() && self.auth_basic.is_empty() && cookie.is_none() {
             return Ok(None);
         }
         let mut auth = Auth::new().login(LOGIN);
-        for (number, token) in (1..).zip(lines(&self.auth_bearer)?) {
+        if let Some(cookie) = cookie {
+            auth = auth.basic(AuthCookie::USER, cookie.password());
+        }
+        for (number, token) in (1..).zip(secret::lines(&self.auth_bearer)?) {
             auth = auth.bearer(token, format!("bearer-{number}"));
         }
-        for line in lines(&self.auth_basic)? {
+        for line in secret::lines(&self.auth_basic)? {
             let (user, password) = line.split_once(':').ok_or_else(|| {
                 CommandError::usage(
                     "--auth-basic requires a user and a password, such as ada:secret",
@@ -164,50 +189,6 @@ fn unlimited() -> Quota {
     Quota::new(u32::MAX, Duration::from_millis(1))
 }
 
-/// Returns all secrets; a file has one per line.
-fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
-    let mut all = Vec::new();
-    for Secret(secret) in secrets {
-        let Some(path) = secret.strip_prefix('@') else {
-            all.push(secret.clone());
-            continue;
-        };
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            CommandError::usage(format!("cannot read credentials from {path}: {error}"))
-        })?;
-        let found = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        let before = all.len();
-        all.extend(found.map(str::to_owned));
-        if all.len() == before {
-            return Err(
-                CommandError::usage(format!("no credentials in {path}")).hint("write one per line")
-            );
-        }
-    }
-    Ok(all)
-}
-
-/// A text that is never printed.
-#[derive(Clone)]
-struct Secret(String);
-
-impl FromStr for Secret {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "" => Err("an empty secret would admit every client".to_owned()),
-            text => Ok(Self(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("..")
-    }
-}
-
 /// A number of calls per unit of time, for all methods or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rate {
@@ -248,12 +229,5 @@ mod tests {
         for text in ["", "100", "0/s", "-1/s", "1.5/s", "5/d", "/s", "99999999999/s"] {
             assert!(rate(text).unwrap_err().contains("100/s"), "{text}");
         }
-    }
-
-    #[test]
-    fn secrets_are_not_printed() {
-        let secret: Secret = "hush".parse().unwrap();
-        assert!(!format!("{secret:?}").contains("hush"));
-        assert!("".parse::<Secret>().is_err());
     }
 }

@@ -72,6 +72,7 @@ Examples:
   antiphon serve wss://0.0.0.0:443 --tls-cert chain.pem --tls-key key.pem
   antiphon serve http://0.0.0.0:8080/rpc --max-frame-bytes 1M --log info
   antiphon serve --auth-bearer @tokens.txt --rate-limit 100/s --metrics
+  antiphon serve --dialect bitcoin --auth-cookie .cookie   # as a Bitcoin node
   antiphon serve --allow-origin https://app.example --deny-method 'debug.*'
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --request-timeout 10s";
 
@@ -93,7 +94,9 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let server = server.threads(args.threads.map_or_else(cores, usize::from));
-    let (service, server) = args.middleware.wrap(demo::router(), server)?;
+    let cookie = args.middleware.write_cookie()?;
+    let (service, server) =
+        args.middleware.wrap(demo::router(), server, args.dialect, cookie.as_ref())?;
     // Before the announcement: a program that waits for that line may send a signal at once.
     let signals =
         Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;

@@ -106,12 +106,12 @@ impl ScannedCall {
     }
 
     #[inline(always)]
-    fn method(self, frame: &Bytes) -> Method {
+    pub(crate) fn method(self, frame: &Bytes) -> Method {
         Method::at(self.method, frame, self.escaped)
     }
 
     #[inline(always)]
-    fn params(self, frame: &Bytes) -> Option<Params> {
+    pub(crate) fn params(self, frame: &Bytes) -> Option<Params> {
         (!self.params.is_none()).then(|| Params::of_structured(self.params.json(frame)))
     }
 }
@@ -194,9 +194,10 @@ impl Entries {
         self.items.as_slice().first().is_some_and(ScannedEntry::is_request)
     }
 
-    /// Whether all remaining entries are valid Requests and Notifications.
+    /// Whether there are remaining entries, and all of them are valid Requests and Notifications.
     pub fn holds_only_calls(&self) -> bool {
-        self.items.as_slice().iter().all(|item| item.is_request() || item.is_notification())
+        let items = self.items.as_slice();
+        !items.is_empty() && items.iter().all(|item| item.is_request() || item.is_notification())
     }
 
     /// Whether a Notification is among the remaining entries.

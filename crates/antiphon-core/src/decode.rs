@@ -16,6 +16,7 @@ use crate::id::Id;
 use crate::members::ValueSpan;
 use crate::message::{Entry, Intent, Invalid, Payload};
 use crate::scan::{JsonKind, Scanner, SyntaxError};
+use crate::version::Versions;
 
 /// Limits of the decoder, and the deviations from the specification that it accepts.
 ///
@@ -37,6 +38,8 @@ pub struct Rules {
     pub batch_answers: usize,
     /// Whether `"params": null` counts as absent. Some clients send it.
     pub null_params: bool,
+    /// The versions of JSON-RPC that are read.
+    pub versions: Versions,
 }
 
 impl Default for Rules {
@@ -57,20 +60,20 @@ impl Default for Rules {
 /// ```
 pub fn decode(frame: &Bytes, rules: &Rules) -> Payload {
     if let Err(error) = check_length(frame.len()) {
-        return parse_error(error);
+        return parse_error(error, rules);
     }
     let mut scanner = Scanner::new(frame, rules.depth);
     let start = scanner.space(0);
     if scanner.peek(start) != Some(b'{') {
         return decode_other(&mut scanner, start, frame, rules)
-            .unwrap_or_else(|| parse_error(scanner.error()));
+            .unwrap_or_else(|| parse_error(scanner.error(), rules));
     }
     // The fast path: the payload is built in its final place, after the last check.
     let mut envelope = Envelope::of(frame);
     let read = envelope.read(&mut scanner, start, 0).and_then(|end| scanner.end(end));
     match read {
         Some(_) => Payload::One(envelope.to_entry(rules)),
-        None => parse_error(scanner.error()),
+        None => parse_error(scanner.error(), rules),
     }
 }
 
@@ -83,9 +86,14 @@ fn check_length(len: usize) -> Result<(), SyntaxError> {
     }
 }
 
-fn parse_error(reason: SyntaxError) -> Payload {
+fn parse_error(reason: SyntaxError, rules: &Rules) -> Payload {
     let error = ErrorObject::parse_error().with_data(&format_args!("{reason}"));
-    Payload::One(Err(Invalid { id: Id::Null, error, intent: Intent::Request }))
+    Payload::One(unreadable(error, rules))
+}
+
+/// The entry for a message without an id that can be read.
+fn unreadable(error: ErrorObject, rules: &Rules) -> Entry {
+    Err(Invalid { id: rules.versions.unreadable_id(), error, intent: Intent::Request })
 }
 
 /// Decodes a payload that is not a single Object.
@@ -99,7 +107,11 @@ fn decode_other(
         Some(b'[') => batch(scanner, start, frame, rules)?,
         _ => {
             let end = scanner.value(start, 0)?;
-            (Payload::One(not_an_object(frame, start)), end)
+            let error = match rules.versions {
+                Versions::Bitcoin => ErrorObject::parse_error(),
+                _ => ErrorObject::invalid_request(),
+            };
+            (Payload::One(not_an_object(error, frame, start, rules)), end)
         }
     };
     scanner.end(end)?;
@@ -115,7 +127,11 @@ fn batch(
     let at = scanner.enter(start, 0)?;
     let mut at = scanner.space(at);
     if scanner.peek(at) == Some(b']') {
-        return Some((Payload::One(invalid(Id::Null, "a batch may not be empty")), at + 1));
+        let payload = match rules.versions {
+            Versions::Bitcoin => Payload::Batch(Entries::default()),
+            _ => Payload::One(Err(Invalid::empty_batch(rules.versions))),
+        };
+        return Some((payload, at + 1));
     }
     let mut items = Vec::new();
     loop {
@@ -126,7 +142,7 @@ fn batch(
         if items.len() >= limit {
             // The rest is still checked: a text that is not JSON is a Parse error, even over the limit
             // of entries.
-            return skip_rest(scanner, at, limit);
+            return skip_rest(scanner, at, limit, rules);
         }
         let start = at;
         if scanner.peek(at) == Some(b'{') {
@@ -135,7 +151,12 @@ fn batch(
             items.push(envelope.to_scanned_entry(rules));
         } else {
             at = scanner.value(at, 1)?;
-            items.push(ScannedEntry::Other(Box::new(not_an_object(frame, start))));
+            items.push(ScannedEntry::Other(Box::new(not_an_object(
+                ErrorObject::invalid_request(),
+                frame,
+                start,
+                rules,
+            ))));
         }
         if items.len() == 1 {
             // Entries have similar sizes: reserve as if all were as long as the first.
@@ -150,14 +171,18 @@ fn batch(
     }
 }
 
-fn skip_rest(scanner: &mut Scanner<'_>, mut at: usize, limit: usize) -> Option<(Payload, usize)> {
+fn skip_rest(
+    scanner: &mut Scanner<'_>,
+    mut at: usize,
+    limit: usize,
+    rules: &Rules,
+) -> Option<(Payload, usize)> {
     loop {
         at = scanner.value(at, 1)?;
         at = scanner.space(at);
         if scanner.peek(at) == Some(b']') {
             let error = ErrorObject::batch_too_large(limit);
-            let invalid = Invalid { id: Id::Null, error, intent: Intent::Request };
-            return Some((Payload::One(Err(invalid)), at + 1));
+            return Some((Payload::One(unreadable(error, rules)), at + 1));
         }
         at = scanner.expect(at, b',', "expected ',' or ']'")?;
         at = scanner.space(at);
@@ -165,9 +190,10 @@ fn skip_rest(scanner: &mut Scanner<'_>, mut at: usize, limit: usize) -> Option<(
 }
 
 /// The entry for a JSON value that is not an Object.
-fn not_an_object(frame: &[u8], at: usize) -> Entry {
+fn not_an_object(error: ErrorObject, frame: &[u8], at: usize, rules: &Rules) -> Entry {
     let kind = JsonKind::of(frame.get(at));
-    invalid(Id::Null, &format_args!("a message must be an Object, found {kind}"))
+    let reason = format_args!("a message must be an Object, found {kind}");
+    unreadable(error.with_data(&reason), rules)
 }
 
 pub(crate) fn invalid(id: Id, reason: &(impl serde::Serialize + ?Sized)) -> Entry {
@@ -220,7 +246,7 @@ mod tests {
     fn a_message_over_4_gib_is_a_parse_error() {
         assert!(check_length(ValueSpan::MAX).is_ok());
         let error = check_length(ValueSpan::MAX + 1).unwrap_err();
-        let Payload::One(Err(invalid)) = parse_error(error) else {
+        let Payload::One(Err(invalid)) = parse_error(error, &Rules::default()) else {
             panic!("it is rejected");
         };
         assert_eq!(invalid.error.code, Code::PARSE_ERROR);

@@ -7,9 +7,10 @@
 use bytes::{BufMut, BytesMut};
 
 use crate::error::ErrorObject;
-use crate::id::Id;
+use crate::id::{Id, OtherId};
 use crate::message::{Message, Notification, Outcome, Params, Request, Response};
 use crate::method::Method;
+use crate::version::Version;
 
 impl Message {
     /// Appends the message as JSON.
@@ -53,7 +54,7 @@ impl Response {
     }
 }
 
-/// Appends the Response with this id and outcome.
+/// Appends the Response with this id and outcome, in the version of the id.
 ///
 /// ```
 /// use antiphon_core::{Id, RawJson, encode};
@@ -64,6 +65,9 @@ impl Response {
 /// assert_eq!(&out[..], br#"{"jsonrpc":"2.0","result":null,"id":1}"#);
 /// ```
 pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
+    if let Id::Other(id) = id {
+        return other_response(id, outcome, out);
+    }
     match outcome {
         Ok(result) => {
             out.extend_from_slice(BEFORE_RESULT);
@@ -77,10 +81,38 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     after_outcome(id, out);
 }
 
-/// The bytes before the result of a Response, for writers that do not copy the result.
+/// Appends a Response of 1.0, or one of 2.0 whose id 2.0 does not allow. In 1.0 both `result` and `error` are
+/// there. Without an id in the request, there is none in the response.
+#[cold]
+fn other_response(id: &OtherId, outcome: &Outcome, out: &mut BytesMut) {
+    let is_v1 = id.version() == Version::V1;
+    out.extend_from_slice(if is_v1 { b"{" } else { b"{\"jsonrpc\":\"2.0\"," });
+    match outcome {
+        Ok(result) => {
+            out.extend_from_slice(b"\"result\":");
+            out.extend_from_slice(result.as_bytes());
+            out.extend_from_slice(if is_v1 { b",\"error\":null" } else { b"" });
+        }
+        Err(error) => {
+            out.extend_from_slice(if is_v1 {
+                b"\"result\":null,\"error\":"
+            } else {
+                b"\"error\":"
+            });
+            error.encode(out);
+        }
+    }
+    if let Some(id) = id.as_json() {
+        out.extend_from_slice(b",\"id\":");
+        out.extend_from_slice(id.as_bytes());
+    }
+    out.put_u8(b'}');
+}
+
+/// The bytes before the result of a Response of 2.0, for writers that do not copy the result.
 pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 
-/// Appends the end of a Response: everything after its result or error.
+/// Appends the end of a Response of 2.0: everything after its result or error.
 #[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
@@ -97,7 +129,21 @@ pub fn response_len(id: &Id, outcome: &Outcome) -> usize {
             32 + error.message.len() + data
         }
     };
-    b"{\"jsonrpc\":\"2.0\",\"result\":,\"id\":}".len() + outcome + id.as_bytes().len()
+    let members = match id {
+        Id::Other(id) => other_members_len(id),
+        _ => b"{\"jsonrpc\":\"2.0\",\"result\":,\"id\":".len() + id.as_bytes().len(),
+    };
+    members + outcome + b"}".len()
+}
+
+/// The encoded length of a Response with this id, without its result and the closing brace.
+#[cold]
+fn other_members_len(id: &OtherId) -> usize {
+    let members = match id.version() {
+        Version::V1 => b"{\"result\":,\"error\":null".len(),
+        Version::V2 => b"{\"jsonrpc\":\"2.0\",\"result\":".len(),
+    };
+    members + id.as_json().map_or(0, |id| b",\"id\":".len() + id.as_bytes().len())
 }
 
 impl ErrorObject {

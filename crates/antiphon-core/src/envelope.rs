@@ -20,24 +20,25 @@ use crate::members::{KnownMembers, MemberNames, ValueSpan};
 use crate::message::{Entry, Intent, Invalid, Message, Notification, Outcome, Request, Response};
 use crate::scan::{JsonKind, Scanner};
 use crate::trace_context::TraceContext;
+use crate::version::Versions;
 
 /// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
 /// the error for a message with two ids must not carry either of them.
 const ENVELOPE: MemberNames<6> =
     MemberNames::new(["id", "jsonrpc", "method", "params", "result", "error"]);
-const ID: usize = 0;
-const JSONRPC: usize = 1;
-const METHOD: usize = 2;
+pub(crate) const ID: usize = 0;
+pub(crate) const JSONRPC: usize = 1;
+pub(crate) const METHOD: usize = 2;
 const PARAMS: usize = 3;
-const RESULT: usize = 4;
-const ERROR: usize = 5;
+pub(crate) const RESULT: usize = 4;
+pub(crate) const ERROR: usize = 5;
 
 /// The bytes that follow the opening brace in most messages. They are recognised without a scan.
 const COMMON_PREFIX: &[u8; 16] = b"\"jsonrpc\":\"2.0\",";
 
 /// The members of one message.
 pub(crate) struct Envelope<'a> {
-    frame: &'a Bytes,
+    pub(crate) frame: &'a Bytes,
     members: KnownMembers<6>,
     /// The frame has an escape in this Object or before it.
     escaped: bool,
@@ -69,34 +70,46 @@ impl<'a> Envelope<'a> {
         Some(end)
     }
 
-    fn span(&self, name: usize) -> ValueSpan {
+    pub(crate) fn span(&self, name: usize) -> ValueSpan {
         self.members.spans[name]
     }
 
-    fn has(&self, name: usize) -> bool {
+    pub(crate) fn has(&self, name: usize) -> bool {
         !self.span(name).is_none()
     }
 
-    fn kind(&self, name: usize) -> JsonKind {
+    pub(crate) fn kind(&self, name: usize) -> JsonKind {
         self.span(name).kind(self.frame)
     }
 
     #[inline(always)]
-    fn json(&self, name: usize) -> RawJson {
+    pub(crate) fn json(&self, name: usize) -> RawJson {
         self.span(name).json(self.frame)
     }
 
     /// Builds the entry.
     #[inline]
     pub(crate) fn to_entry(&self, rules: &Rules) -> Entry {
+        self.to_entry_of(rules, false)
+    }
+
+    #[inline(always)]
+    fn to_entry_of(&self, rules: &Rules, in_batch: bool) -> Entry {
         if self.is_response() {
-            return self.to_response();
+            return self.to_response(rules);
         }
         match self.call(rules) {
             Ok(call) if self.has_trace() => Ok(self.traced(call)),
             Ok(call) => Ok(call.to_message(self.frame)),
-            Err(reason) => invalid(self.readable_id(), &format_args!("{reason}")),
+            Err(reason) => self.to_invalid(&reason, rules, in_batch),
         }
+    }
+
+    /// Builds the entry of a call that breaks a rule of 2.0.
+    #[cold]
+    fn to_invalid(&self, reason: &EnvelopeError, rules: &Rules, in_batch: bool) -> Entry {
+        let legacy = self.to_legacy_entry(rules, in_batch);
+        legacy.unwrap_or_else(|| invalid(self.readable_id(), &format_args!("{reason}")))
     }
 
     /// Like `to_entry`, for a batch: keeps only the spans of a valid call or result.
@@ -111,7 +124,7 @@ impl<'a> Envelope<'a> {
         {
             return ScannedEntry::Call(call);
         }
-        ScannedEntry::Other(Box::new(self.to_entry(rules)))
+        ScannedEntry::Other(Box::new(self.to_entry_of(rules, true)))
     }
 
     #[inline(always)]
@@ -122,8 +135,7 @@ impl<'a> Envelope<'a> {
     /// Builds the call with its trace context.
     #[cold]
     fn traced(&self, call: ScannedCall) -> Message {
-        let [parent, state] = self.members.trace;
-        let context = TraceContext::at(parent, state, self.frame).map(Box::new);
+        let context = self.trace();
         let mut message = call.to_message(self.frame);
         match &mut message {
             Message::Request(Request { trace, .. })
@@ -131,6 +143,11 @@ impl<'a> Envelope<'a> {
             Message::Response(_) => {}
         }
         message
+    }
+
+    pub(crate) fn trace(&self) -> Option<Box<TraceContext>> {
+        let [parent, state] = self.members.trace;
+        TraceContext::at(parent, state, self.frame).map(Box::new)
     }
 
     fn is_response(&self) -> bool {
@@ -141,6 +158,12 @@ impl<'a> Envelope<'a> {
     #[inline(always)]
     fn call(&self, rules: &Rules) -> Result<ScannedCall, EnvelopeError> {
         self.check_common()?;
+        self.check_call(rules)
+    }
+
+    /// Checks the members that only a call has.
+    #[inline(always)]
+    pub(crate) fn check_call(&self, rules: &Rules) -> Result<ScannedCall, EnvelopeError> {
         if !self.has(METHOD) {
             return Err(EnvelopeError::Missing(METHOD));
         }
@@ -159,9 +182,13 @@ impl<'a> Envelope<'a> {
         Ok(ScannedCall { id, method, params, escaped })
     }
 
-    fn to_response(&self) -> Entry {
+    fn to_response(&self, rules: &Rules) -> Entry {
         let id = self.readable_id();
-        match self.outcome() {
+        let outcome = match self.outcome() {
+            Err(_) if rules.versions != Versions::V2 => self.legacy_outcome(),
+            outcome => outcome,
+        };
+        match outcome {
             Ok(outcome) => Ok(Message::Response(Response { id, outcome })),
             Err(reason) => {
                 let error = ErrorObject::new(Code::INVALID_REQUEST.0, "Invalid Response")
@@ -203,9 +230,7 @@ impl<'a> Envelope<'a> {
     /// Checks the rules that calls and Responses share: duplicates, version, type of the id.
     #[inline(always)]
     fn check_common(&self) -> Result<(), EnvelopeError> {
-        if let Some(name) = self.members.duplicate {
-            return Err(EnvelopeError::Twice(name));
-        }
+        self.check_duplicates()?;
         if !self.has(JSONRPC) {
             return Err(EnvelopeError::Missing(JSONRPC));
         }
@@ -221,6 +246,11 @@ impl<'a> Envelope<'a> {
         }
     }
 
+    #[inline(always)]
+    pub(crate) fn check_duplicates(&self) -> Result<(), EnvelopeError> {
+        self.members.duplicate.map_or(Ok(()), |name| Err(EnvelopeError::Twice(name)))
+    }
+
     #[cold]
     fn is_escaped_version(&self, version: &[u8]) -> bool {
         self.kind(JSONRPC) == JsonKind::String && *unescape(version) == *b"2.0"
@@ -228,11 +258,14 @@ impl<'a> Envelope<'a> {
 }
 
 /// The reason why an Object is not a valid message.
-enum EnvelopeError {
+pub(crate) enum EnvelopeError {
     Missing(usize),
     Twice(usize),
     Kind(usize, JsonKind),
+    /// Not the only version that is read.
     Version,
+    /// None of the versions that are read.
+    UnknownVersion,
     ResultAndError,
     Error(String),
 }
@@ -242,7 +275,7 @@ impl fmt::Display for EnvelopeError {
         let name = |name: usize| ENVELOPE.names[name];
         let wanted = |name| match name {
             ID => "a String, a Number or Null",
-            METHOD => "a String",
+            METHOD | JSONRPC => "a String",
             _ => "an Array or an Object",
         };
         match self {
@@ -253,6 +286,7 @@ impl fmt::Display for EnvelopeError {
                 write!(f, "`{}` must be {}, found {kind}", name(*member), wanted(*member))
             }
             Self::Version => f.write_str("`jsonrpc` must be \"2.0\""),
+            Self::UnknownVersion => f.write_str("`jsonrpc` must be \"1.0\" or \"2.0\""),
             Self::ResultAndError => f.write_str("`result` and `error` must not occur together"),
             Self::Error(reason) => f.write_str(reason),
         }

@@ -15,6 +15,7 @@ use crate::escape::unescape;
 use crate::json::RawJson;
 use crate::members::ValueSpan;
 use crate::scan::JsonKind;
+use crate::version::Version;
 
 /// The `id` of a Request or Response (section 4).
 ///
@@ -35,6 +36,9 @@ pub enum Id {
     Number(NumberId),
     /// A String as it was received.
     String(StringId),
+    /// The id of a request that JSON-RPC 2.0 does not have. A decoder creates it only with
+    /// [`Versions`](crate::Versions) other than 2.0.
+    Other(OtherId),
 }
 
 /// A Number id. Only a JSON Number becomes one.
@@ -45,7 +49,41 @@ pub struct NumberId(RawJson);
 #[derive(Clone)]
 pub struct StringId(RawJson);
 
+/// The id of a request of JSON-RPC 1.0, or of another kind than 2.0 allows. It may be any JSON value, or absent.
+///
+/// It holds the version of the request, because the response has the same version.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct OtherId(Box<(Version, Option<RawJson>)>);
+
+impl OtherId {
+    pub(crate) fn id(version: Version, json: Option<RawJson>) -> Id {
+        Id::Other(Self(Box::new((version, json))))
+    }
+
+    /// The version of the request.
+    pub fn version(&self) -> Version {
+        self.0.0
+    }
+
+    /// The id as JSON; `None` if the request has no member `id`.
+    pub fn as_json(&self) -> Option<&RawJson> {
+        self.0.1.as_ref()
+    }
+
+    fn as_str(&self) -> &str {
+        self.as_json().map_or("null", RawJson::as_str)
+    }
+}
+
 impl Id {
+    /// The version of the request that has this id.
+    pub fn version(&self) -> Version {
+        match self {
+            Self::Other(id) => id.version(),
+            Self::Null | Self::Number(_) | Self::String(_) => Version::V2,
+        }
+    }
+
     /// Reads an id from a JSON value; `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
         match value.kind() {
@@ -66,19 +104,21 @@ impl Id {
         }
     }
 
-    /// The id as JSON text.
+    /// The id as JSON text; `null` if it is absent.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Null => "null",
             Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_str(),
+            Self::Other(id) => id.as_str(),
         }
     }
 
-    /// The id as JSON bytes.
+    /// The id as JSON bytes, like [`as_str`](Self::as_str).
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Null => b"null",
             Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_bytes(),
+            Self::Other(id) => id.as_str().as_bytes(),
         }
     }
 

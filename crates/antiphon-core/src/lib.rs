@@ -28,6 +28,7 @@ mod escape;
 pub mod framing;
 mod id;
 mod json;
+mod legacy;
 mod limits;
 mod members;
 mod message;
@@ -35,12 +36,13 @@ mod method;
 mod scan;
 mod session;
 mod trace_context;
+mod version;
 
 pub use batch::{Entries, LazyEntry, LazyRequest};
 pub use decode::{Rules, decode};
 pub use error::{Code, ErrorObject};
 pub use error_chain::ErrorChain;
-pub use id::{Id, NumberId, StringId};
+pub use id::{Id, NumberId, OtherId, StringId};
 pub use json::RawJson;
 pub use limits::Limits;
 pub use message::{
@@ -51,3 +53,4 @@ pub use method::Method;
 pub use scan::{JsonKind, SyntaxError};
 pub use session::{Answered, Refused, Session, Ticket};
 pub use trace_context::{Hex, TraceContext};
+pub use version::{Version, Versions};

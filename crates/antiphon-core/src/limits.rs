@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::decode::Rules;
 use crate::members::ValueSpan;
+use crate::version::Versions;
 
 /// The limits of a connection, a server or a client.
 ///
@@ -86,6 +87,7 @@ impl Limits {
             batch_entries: self.batch_entries,
             batch_answers: self.batch_entries.max(self.pending_calls),
             null_params: false,
+            versions: Versions::V2,
         }
     }
 }

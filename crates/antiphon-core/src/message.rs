@@ -17,6 +17,7 @@ use crate::json::RawJson;
 use crate::method::Method;
 use crate::scan::{JsonKind, SyntaxError, TOO_DEEP};
 use crate::trace_context::TraceContext;
+use crate::version::Versions;
 
 /// A call that expects a response (section 4).
 ///
@@ -120,7 +121,7 @@ pub type Entry = Result<Message, Invalid>;
 pub enum Payload {
     /// A single message.
     One(Entry),
-    /// A batch, never empty (section 6).
+    /// A batch. Never empty (section 6), except with [`Versions::Bitcoin`](crate::Versions::Bitcoin).
     Batch(Entries),
 }
 
@@ -147,6 +148,12 @@ pub struct Invalid {
 }
 
 impl Invalid {
+    /// An empty batch, which section 6 forbids.
+    pub fn empty_batch(versions: Versions) -> Self {
+        let error = ErrorObject::invalid_request().with_data("a batch may not be empty");
+        Self { id: versions.unreadable_id(), error, intent: Intent::Request }
+    }
+
     /// Whether it was rejected because of a limit, so that it might be valid under larger limits.
     pub fn is_over_limit(&self) -> bool {
         let too_deep = |data: &RawJson| data.as_str().contains(TOO_DEEP);
@@ -162,6 +169,9 @@ impl Invalid {
 pub enum Intent {
     /// A Request, or an unrecognisable message. It gets `error` as its response.
     Request,
+    /// A Notification, of which the sender learns nothing. Only
+    /// [`Versions::Bitcoin`](crate::Versions::Bitcoin) has it.
+    Notification,
     /// A Response. It never gets a response, because otherwise two peers could exchange errors forever.
     Response,
 }

@@ -1,10 +1,11 @@
 //! One call or notification: its method, its params, and what travels with it.
 
-use antiphon_core::{Id, Method, Params, TraceContext, encode};
+use antiphon_core::{Id, Method, Params, TraceContext};
 use bytes::BytesMut;
 use http::{Extensions, HeaderMap};
 
 use crate::current_trace;
+use crate::dialect::CallStyle;
 
 /// The method and the params of an incoming or outgoing call.
 ///
@@ -75,8 +76,8 @@ impl Invocation {
     }
 
     /// Encodes the call, except for the id and the closing brace.
-    pub(crate) fn encode_head(&self, out: &mut BytesMut) {
-        encode::call_head(&self.method, self.params.as_ref(), out);
+    pub(crate) fn encode_head(&self, style: CallStyle, out: &mut BytesMut) {
+        style.encode_head(&self.method, self.params.as_ref(), out);
         if let Some(trace) = self.trace() {
             trace.encode(out);
         }

@@ -38,7 +38,7 @@ pub use antiphon_core as core;
 pub use antiphon_core::framing::Framing;
 pub use antiphon_core::{
     Code, ErrorObject, Id, Limits, Method, Outcome, Params, ParamsError, RawJson, Refused,
-    TraceContext,
+    TraceContext, Version,
 };
 pub use call::{
     Batch, BatchEntry, Call, Caller, Peer, Progress, Replies, Slot, Subscribe, Subscription,

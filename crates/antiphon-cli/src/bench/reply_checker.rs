@@ -78,6 +78,7 @@ impl ReplyChecker {
             batch_entries: usize::MAX,
             batch_answers: usize::MAX,
             null_params: true,
+            ..Rules::default()
         };
         Self { calls, is_batch, expected, rules, template: ReplyTemplate::default(), decoded: 0 }
     }

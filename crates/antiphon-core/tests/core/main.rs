@@ -4,6 +4,7 @@
 
 mod decode;
 mod encode;
+mod legacy;
 mod roundtrip;
 mod session;
 mod syntax;
@@ -53,6 +54,9 @@ fn line(entry: &Entry) -> String {
         }
         Err(Invalid { id, error, intent: Intent::Response }) => {
             format!("broken {id} {}", error.code)
+        }
+        Err(Invalid { id, error, intent: Intent::Notification }) => {
+            format!("silent {id} {}", error.code)
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use antiphon_core::{
     Code, Entries, Entry, ErrorObject, Id, Intent, Message, Method, Notification, Params, Payload,
-    RawJson, Request, Response, Rules, decode,
+    RawJson, Request, Response, Rules, Versions, decode,
 };
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
@@ -279,8 +279,8 @@ fn assert_sound(payload: &Payload) {
         let code = invalid.error.code;
         let whole = matches!(payload, Payload::One(_));
         let fits = match invalid.intent {
-            Intent::Response => code == Code::INVALID_REQUEST,
-            Intent::Request if whole && invalid.id == Id::Null => {
+            Intent::Response | Intent::Notification => code == Code::INVALID_REQUEST,
+            Intent::Request if whole && invalid.id.as_str() == "null" => {
                 [Code::PARSE_ERROR, Code::INVALID_REQUEST, Code::BATCH_TOO_LARGE].contains(&code)
             }
             Intent::Request => code == Code::INVALID_REQUEST,
@@ -367,8 +367,17 @@ proptest! {
 
     #[test]
     fn any_bytes_give_a_payload(frame in vec(any::<u8>(), 0..80), batch_entries in 0..4_usize) {
-        let rules = Rules { batch_entries, batch_answers: batch_entries, depth: 3, null_params: true };
-        assert_sound(&decode(&frame.into(), &rules));
+        let frame = frame.into();
+        for versions in [Versions::V2, Versions::V1AndV2, Versions::Bitcoin] {
+            let limits = Rules { batch_entries, batch_answers: batch_entries, ..Rules::default() };
+            let rules = Rules { depth: 3, null_params: true, versions, ..limits };
+            match decode(&frame, &rules) {
+                Payload::Batch(entries) if entries.len() == 0 => {
+                    prop_assert_eq!(versions, Versions::Bitcoin);
+                }
+                payload => assert_sound(&payload),
+            }
+        }
     }
 
     /// RFC 8259 separates -32700 from everything else. serde_json skips the values here, so values that

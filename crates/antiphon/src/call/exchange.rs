@@ -12,6 +12,8 @@ use antiphon_core::{Entries, Id, Message, Payload, RawJson, Response};
 use bytes::{BufMut, BytesMut};
 
 use super::{BatchEntry, CallError, Invocation};
+use crate::dialect::CallStyle;
+pub(crate) use crate::dialect::encode_id;
 use crate::log_excerpt::log_excerpt;
 
 /// The results of the calls of a batch, in the order of the calls.
@@ -54,24 +56,22 @@ pub(crate) fn count_calls(entries: &[BatchEntry]) -> usize {
 }
 
 /// Appends a batch, whose calls take these ids in order.
-pub(crate) fn encode_batch(entries: &[BatchEntry], mut ids: Range<u64>, out: &mut BytesMut) {
+pub(crate) fn encode_batch(
+    entries: &[BatchEntry],
+    mut ids: Range<u64>,
+    style: CallStyle,
+    out: &mut BytesMut,
+) {
     let mut separator = b'[';
     for entry in entries {
         out.put_u8(std::mem::replace(&mut separator, b','));
-        entry.invocation().encode_head(out);
+        entry.invocation().encode_head(style, out);
         match entry {
             BatchEntry::Call(_) => encode_counted_id(ids.next().unwrap_or_default(), out),
-            BatchEntry::Notification(_) => out.put_u8(b'}'),
+            BatchEntry::Notification(_) => style.end_notification(out),
         }
     }
     out.put_u8(b']');
-}
-
-/// Appends the id and the closing brace to the encoded head of a request.
-pub(crate) fn encode_id(id: &Id, out: &mut BytesMut) {
-    out.extend_from_slice(b",\"id\":");
-    out.extend_from_slice(id.as_bytes());
-    out.put_u8(b'}');
 }
 
 /// Like [`encode_id`], for a counted id, without the creation of an [`Id`].
@@ -244,7 +244,7 @@ mod tests {
         let range = ids.for_batch(&entries);
         assert_eq!(range, 2..4);
         let mut out = BytesMut::new();
-        encode_batch(&entries, range, &mut out);
+        encode_batch(&entries, range, CallStyle::V2, &mut out);
         let expected = r#"[{"jsonrpc":"2.0","method":"a","id":2},{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","method":"c","id":3}]"#;
         assert_eq!(out, expected);
     }

@@ -36,8 +36,12 @@ impl ClientBuilder {
                     tls: secure.then_some(&self.tls),
                     layers: &self.http_layers,
                 };
-                let caller =
-                    transport::http::client::HttpCaller::new(authority, path, &settings, self.tap);
+                let caller = transport::http::client::HttpCaller::new(
+                    authority,
+                    path,
+                    &settings,
+                    &self.settings(),
+                );
                 let caller = Arc::new(caller?);
                 Ok(Client::new(caller, self.timeout, OwnedConnection::None))
             }
@@ -111,14 +115,20 @@ impl ClientBuilder {
         self.attach_then(wire, std::future::ready(()))
     }
 
+    /// The settings of the engine.
+    pub(super) fn settings(&self) -> Settings {
+        let settings = Settings::new(self.limits.clone());
+        let settings = settings.in_dialect(self.dialect.clone(), self.null_params);
+        Settings { tap: self.tap.clone(), ..settings }
+    }
+
     /// Spawns the connection as a task, which runs `after` when the connection has ended.
     fn attach_then(
         self,
         wire: Wire<impl Transport>,
         after: impl Future<Output = ()> + Send + 'static,
     ) -> Client {
-        let settings = Settings::new(self.limits).in_dialect(self.dialect, self.null_params);
-        let settings = Settings { tap: self.tap, ..settings };
+        let settings = self.settings();
         let config = ConnectionConfig { handler: self.handler, settings: Arc::new(settings) };
         let (peer, connection) = peer::connect(wire, config);
         let task = tokio::spawn(async move {

@@ -7,8 +7,9 @@ use crate::transport::{RequestReply, RequestReplyCaller};
 
 impl ClientBuilder {
     /// Creates a client over a transport that carries one reply per message and has no connection, such
-    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply. A
-    /// handler, a dialect and reconnection need a connection and have no effect.
+    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply, and
+    /// the versions of its dialect. A handler, cancellation, progress and reconnection need a connection and have
+    /// no effect.
     ///
     /// The server is a [`Responder`](crate::Responder), or any other that the transport reaches.
     ///
@@ -29,7 +30,7 @@ impl ClientBuilder {
     /// ```
     pub fn over_request_reply(mut self, wire: impl RequestReply) -> Client {
         let layers = std::mem::take(&mut self.layers);
-        let caller = Arc::new(RequestReplyCaller::new(wire, &self.limits, self.tap));
+        let caller = Arc::new(RequestReplyCaller::new(wire, &self.settings()));
         Client::new(caller, self.timeout, OwnedConnection::None).in_layers(layers)
     }
 }

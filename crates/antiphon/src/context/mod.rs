@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::call::{CallError, Invocation, Peer};
 use crate::connection::Connection;
 use crate::current_trace;
-use crate::dialect::ProgressStyle;
+use crate::dialect::{CallStyle, ProgressStyle};
 use crate::error::SpawnError;
 use crate::identity::Identity;
 
@@ -143,7 +143,7 @@ impl Context {
         if let Origin::Peer(peer) = &self.0.origin {
             return peer.notify(method, params).await;
         }
-        self.0.origin.send(encode_notification(method, &params)?).await
+        self.0.origin.send(self.encode_notification(method, &params)?).await
     }
 
     /// Notifies the peer right after the reply of this call.
@@ -182,7 +182,7 @@ impl Context {
             return self.notify(method, params).await;
         }
         let link = self.peer()?.link();
-        let message = encode_notification(method, &params)?;
+        let message = self.encode_notification(method, &params)?;
         match self.keep_until_reply(message, link.response_bytes())? {
             None => Ok(()),
             Some(message) => link.send_encoded(message).await,
@@ -330,6 +330,19 @@ impl Context {
         self.get()
     }
 
+    fn encode_notification(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Bytes, CallError> {
+        let params = Params::encode(params).map_err(CallError::Encode)?;
+        let style = self.0.origin.dialect().map_or(CallStyle::V2, |dialect| dialect.calls);
+        let mut message = BytesMut::new();
+        Invocation::new(method, params).encode_head(style, &mut message);
+        style.end_notification(&mut message);
+        Ok(message.freeze())
+    }
+
     pub(crate) fn origin(&self) -> &Origin {
         &self.0.origin
     }
@@ -337,14 +350,6 @@ impl Context {
     pub(crate) fn cancel(&self) {
         self.cancellation().cancel();
     }
-}
-
-fn encode_notification(method: &str, params: &impl Serialize) -> Result<Bytes, CallError> {
-    let params = Params::encode(params).map_err(CallError::Encode)?;
-    let mut message = BytesMut::new();
-    Invocation::new(method, params).encode_head(&mut message);
-    message.extend_from_slice(b"}");
-    Ok(message.freeze())
 }
 
 impl fmt::Debug for Context {

@@ -16,6 +16,8 @@ pub(crate) enum ErrorStyle {
     /// As Ethereum nodes do. EIP-1474 assigns other meanings to some codes of the library: -32006 is an
     /// unsupported version of JSON-RPC there.
     Ethereum,
+    /// As Bitcoin Core does: an invalid message gets a sentence as its `message`, and no `data`.
+    Bitcoin,
 }
 
 /// An error of the library in Ethereum: its code and message, and those of nodes.
@@ -44,13 +46,15 @@ impl ErrorStyle {
         match self {
             Self::Plain => error,
             Self::Ethereum => ethereum(error),
+            Self::Bitcoin => bitcoin(error),
         }
     }
 
     /// Like [`apply`](Self::apply), for the outcome of a call of this method.
     pub(crate) fn apply_to_call(self, method: &str, error: ErrorObject) -> ErrorObject {
         match self {
-            Self::Plain => error,
+            // An invalid message is no call.
+            Self::Plain | Self::Bitcoin => error,
             // ethers recognizes a missing method by these words.
             Self::Ethereum if error == ErrorObject::method_not_found() => ErrorObject {
                 message: format!("the method {method} does not exist/is not available").into(),
@@ -77,6 +81,36 @@ fn ethereum(error: ErrorObject) -> ErrorObject {
         }
         None => error,
     }
+}
+
+/// The beginning of the reason why a message is invalid, and the words of Bitcoin Core. For any other reason,
+/// the reason itself is the message.
+const BITCOIN: [(&str, &str); 6] = [
+    ("a message must be an Object", "Invalid Request object"),
+    ("`jsonrpc` must be a String", "jsonrpc field must be a string"),
+    ("`jsonrpc` must be \"1.0\"", "JSON-RPC version not supported"),
+    ("`method` must be a String, found Null", "Missing method"),
+    ("`method` must be a String", "Method must be a string"),
+    ("`params` must be", "Params must be an array or object"),
+];
+
+fn bitcoin(error: ErrorObject) -> ErrorObject {
+    let reason: Option<String> = error.data.as_ref().and_then(|data| data.decode().ok());
+    let message = match (error.code, reason) {
+        (Code::PARSE_ERROR, Some(reason)) if reason.starts_with(BITCOIN[0].0) => {
+            Cow::Borrowed("Top-level object parse error")
+        }
+        (Code::PARSE_ERROR, _) => Cow::Borrowed("Parse error"),
+        (Code::INVALID_REQUEST, Some(reason)) if reason == "`method` is missing" => {
+            Cow::Borrowed("Missing method")
+        }
+        (Code::INVALID_REQUEST, Some(reason)) => {
+            let known = BITCOIN.iter().find(|(start, _)| reason.starts_with(start));
+            known.map_or(Cow::Owned(reason), |&(_, message)| Cow::Borrowed(message))
+        }
+        _ => return error,
+    };
+    ErrorObject { message, data: None, ..error }
 }
 
 #[cfg(test)]

@@ -3,20 +3,22 @@
 //! Plain JSON-RPC can neither cancel a call nor report its progress. A [`Dialect`] names the
 //! notifications that do so on a connection. Both peers must use the same dialect.
 
+mod call_style;
 mod cancel;
 mod errors;
 mod progress;
 
-use antiphon_core::Limits;
 use antiphon_core::framing::Framing;
+use antiphon_core::{Limits, Version, Versions};
 
+pub(crate) use call_style::{CallStyle, encode_id};
 pub use cancel::Cancellation;
 pub(crate) use errors::ErrorStyle;
 pub use progress::{ProgressStyle, Token};
 
 /// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, whether requests
-/// may overtake a notification, whether `"params": null` is accepted, the codes of errors, and the defaults of
-/// limits and framings. The default is plain JSON-RPC.
+/// may overtake a notification, whether `"params": null` is accepted, the versions of JSON-RPC, the codes of errors,
+/// the HTTP statuses, and the defaults of limits and framings. The default is plain JSON-RPC 2.0.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -27,6 +29,8 @@ pub use progress::{ProgressStyle, Token};
 /// let model = Dialect::mcp();
 /// // The error codes, limits and IPC framing of an Ethereum node.
 /// let node = Dialect::ethereum();
+/// // JSON-RPC 1.0 beside 2.0, with the statuses and errors of a Bitcoin node.
+/// let bitcoin = Dialect::bitcoin();
 /// // A custom dialect: progress refers to the id of the call, and params may have any shape.
 /// let own = Dialect::plain()
 ///     .cancellation(Cancellation::new("cancel", "id"))
@@ -45,6 +49,12 @@ pub struct Dialect {
     pub(crate) unix_framing: Option<Framing>,
     /// Whether a GET without an upgrade gets an empty response with status 200, for health checks.
     pub(crate) answers_get: bool,
+    /// The versions that are read.
+    pub(crate) versions: Versions,
+    /// The version of the calls of this side.
+    pub(crate) calls: CallStyle,
+    /// Whether HTTP responses have the statuses and bodies of Bitcoin nodes, unless a policy is set.
+    pub(crate) bitcoin_http: bool,
 }
 
 impl Dialect {
@@ -117,6 +127,75 @@ impl Dialect {
         }
     }
 
+    /// JSON-RPC 1.0 beside 2.0, decided by each message and each entry of a batch.
+    ///
+    /// - A message without `jsonrpc`, or with null or "1.0" in it, is one of 1.0. Its id is any JSON value. A
+    ///   null or absent id makes it a notification. Its response has `result`, `error` and `id`, and no
+    ///   `jsonrpc`. So do the responses to messages that cannot be read.
+    /// - This side calls in 1.0; see [`version`](Self::version). It reads responses of both versions, and
+    ///   errors of any JSON value.
+    /// - `"params": null` counts as absent.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Dialect, Router};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+    /// let router = Router::new().method("add", |(a, b): (i64, i64), _cx: Context| async move { Ok(a + b) });
+    /// let client = Client::builder().dialect(Dialect::v1()).in_process(router);
+    /// assert_eq!(client.call::<i64>("add", (2, 3)).await?, 5);
+    /// # Ok(()) }
+    /// ```
+    pub fn v1() -> Self {
+        Self {
+            null_params: true,
+            versions: Versions::V1AndV2,
+            calls: CallStyle::V1,
+            ..Self::plain()
+        }
+    }
+
+    /// The conventions of Bitcoin nodes: those of Bitcoin Core 28 and later, which mixes JSON-RPC 1.0, 1.1 and
+    /// 2.0.
+    ///
+    /// - The version is decided by each message and each entry of a batch, as in [`v1`](Self::v1). Every call of
+    ///   1.0 gets a response, also without an id. Ids are any JSON value in both versions. The empty batch has
+    ///   the reply `[]` over HTTP.
+    /// - Invalid messages get the codes and words of Bitcoin Core, without `data`.
+    /// - The HTTP responses are those of [`BitcoinPolicy`](crate::transport::http::BitcoinPolicy), unless the
+    ///   server has its own policy: a failed call of 1.0 has the status 400, 404 or 500.
+    /// - This side calls in 1.0, which every node understands; see [`version`](Self::version). It reads
+    ///   responses of both versions.
+    ///
+    /// Amounts stay exact: [`RawJson`](crate::RawJson) keeps the text of a number.
+    ///
+    /// ```
+    /// use antiphon::{Client, Context, Dialect, ErrorObject, RawJson, Router, Server};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let node = Router::new().method("getbalance", |(): (), cx: Context| async move {
+    ///     match cx.connection().path() {
+    ///         Some("/wallet/savings") => Ok(RawJson::encode(&21_000_000)?),
+    ///         _ => Err(ErrorObject::new(-18, "Requested wallet does not exist or is not loaded")),
+    ///     }
+    /// });
+    /// let server = Server::bind("http://127.0.0.1:0").await?.dialect(Dialect::bitcoin());
+    /// let wallet = format!("{}wallet/savings", server.endpoint());
+    /// tokio::spawn(server.serve(node));
+    /// let client = Client::builder().dialect(Dialect::bitcoin()).connect(wallet.as_str()).await?;
+    /// assert_eq!(client.call::<RawJson>("getbalance", ()).await?.as_str(), "21000000");
+    /// # Ok(()) }
+    /// ```
+    pub fn bitcoin() -> Self {
+        Self {
+            null_params: true,
+            errors: ErrorStyle::Bitcoin,
+            versions: Versions::Bitcoin,
+            calls: CallStyle::StatedV1,
+            bitcoin_http: true,
+            ..Self::plain()
+        }
+    }
+
     /// The limits of a server in this dialect that sets none: those of geth in [`ethereum`](Self::ethereum),
     /// which are 5 MiB for a message, 1,000 entries for a batch and 25 MB for a response. The defaults
     /// otherwise.
@@ -130,7 +209,7 @@ impl Dialect {
     /// ```
     pub fn limits(&self) -> Limits {
         match self.errors {
-            ErrorStyle::Plain => Limits::default(),
+            ErrorStyle::Plain | ErrorStyle::Bitcoin => Limits::default(),
             ErrorStyle::Ethereum => Limits {
                 frame_bytes: 5 << 20,
                 batch_entries: 1_000,
@@ -182,6 +261,28 @@ impl Dialect {
     #[must_use]
     pub fn strict_order(mut self, is_strict: bool) -> Self {
         self.is_strict = is_strict;
+        self
+    }
+
+    /// Sets the version of the calls of this side. A dialect that calls in 1.0 also reads responses of 1.0.
+    ///
+    /// ```
+    /// use antiphon::{Dialect, Version};
+    ///
+    /// // Calls in 2.0; the node may answer in either version.
+    /// let node = Dialect::bitcoin().version(Version::V2);
+    /// # drop(node);
+    /// ```
+    #[must_use]
+    pub fn version(mut self, version: Version) -> Self {
+        self.calls = match (version, self.versions) {
+            (Version::V1, Versions::Bitcoin) => CallStyle::StatedV1,
+            (Version::V1, _) => CallStyle::V1,
+            _ => CallStyle::V2,
+        };
+        if version == Version::V1 && self.versions == Versions::V2 {
+            self.versions = Versions::V1AndV2;
+        }
         self
     }
 

@@ -29,7 +29,12 @@ impl ReplyWriter {
     pub(super) fn new(entries: usize, batch: bool, settings: &Settings) -> Self {
         let capacity = if batch { (entries * Self::SMALL).min(Self::MAX_CAPACITY) } else { 0 };
         let (limit, errors) = (settings.limits.response_bytes, settings.errors());
-        Self { out: BytesMut::with_capacity(capacity), batch, limit, errors, was_cut: false }
+        let mut out = BytesMut::with_capacity(capacity);
+        if batch && entries == 0 {
+            // A decoder lets an empty batch pass only where its reply is `[]`.
+            out.put_u8(b'[');
+        }
+        Self { out, batch, limit, errors, was_cut: false }
     }
 
     pub(super) fn push(&mut self, id: &Id, outcome: &Outcome) {
@@ -145,6 +150,7 @@ impl ReplyBuffer {
             if let Ok(result) = outcome
                 && self.splits_large
                 && len <= limit
+                && !matches!(id, Id::Other(_))
             {
                 return self.pieces(id, result.clone().into_bytes());
             }

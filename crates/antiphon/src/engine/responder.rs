@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use antiphon_core::{ErrorObject, Id, Limits, decode, encode};
+use antiphon_core::{ErrorObject, Limits, decode, encode};
 use bytes::{Bytes, BytesMut};
 
 use super::dispatcher::Dispatcher;
@@ -12,6 +12,7 @@ use super::reply_buffer::ReplyBuffer;
 use super::settings::Settings;
 use crate::connection::Connection;
 use crate::context::Origin;
+use crate::dialect::Dialect;
 use crate::service::Handler;
 
 /// Answers messages that the application has received by its own means, such as a message queue, a
@@ -54,6 +55,26 @@ impl Responder {
         }
     }
 
+    /// Sets the dialect: the versions of JSON-RPC, the codes of errors, and whether `"params": null` is
+    /// accepted. There is no way back to the caller, so nothing else of it applies.
+    ///
+    /// ```
+    /// use antiphon::{Context, Dialect, Responder, Router};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let router = Router::new().method("ping", |(): (), _cx: Context| async { Ok("pong") });
+    /// let responder = Responder::new(router).dialect(Dialect::bitcoin());
+    /// let answer = responder.answer(r#"{"method":"ping","id":[1]}"#).await;
+    /// assert_eq!(answer.unwrap(), r#"{"result":"pong","error":null,"id":[1]}"#);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        let settings = Arc::make_mut(&mut self.dispatcher.settings);
+        *settings = settings.clone().in_dialect(dialect, None);
+        self
+    }
+
     /// Returns the reply to a message or a batch; `None` if it has no reply, like a notification.
     pub async fn answer(&self, message: impl Into<Bytes>) -> Option<Bytes> {
         self.answer_from(&self.origin, message.into()).await
@@ -69,7 +90,8 @@ impl Responder {
         let limit = self.dispatcher.settings.limits.longest_frame();
         if message.len() > limit {
             let mut out = BytesMut::new();
-            encode::response(&Id::Null, &Err(ErrorObject::request_too_large(limit)), &mut out);
+            let id = self.dispatcher.settings.rules.versions.unreadable_id();
+            encode::response(&id, &Err(ErrorObject::request_too_large(limit)), &mut out);
             return Some(out.freeze());
         }
         let payload = decode(&message, &self.dispatcher.settings.rules);

@@ -53,7 +53,7 @@ pub(super) fn refuse(entries: Entries, error: &ErrorObject, answers: &mut Ordere
     for entry in entries {
         match entry {
             Ok(Message::Request(request)) => answers.answer(&request.id, &Err(error.clone())),
-            Err(invalid) if invalid.intent == Intent::Response => {}
+            Err(invalid) if invalid.intent != Intent::Request => {}
             Err(invalid) => answers.answer(&invalid.id, &Err(invalid.error)),
             Ok(Message::Notification(_) | Message::Response(_)) => {}
         }
@@ -237,7 +237,7 @@ impl Run {
             }
             Ok(Message::Notification(notification)) => self.notify(notification, poller),
             Ok(Message::Response(_)) => {}
-            Err(invalid) if invalid.intent == Intent::Response => {}
+            Err(invalid) if invalid.intent != Intent::Request => {}
             Err(invalid) => {
                 tracing::debug!(id = %invalid.id, error = %invalid.error, "an invalid message");
                 let error = self.requests.styled(invalid.error);

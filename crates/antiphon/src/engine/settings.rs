@@ -6,7 +6,7 @@ use antiphon_core::{Limits, Rules};
 
 use crate::catch_unwind::{Panicked, guarded};
 use crate::connection::Connection;
-use crate::dialect::{Cancellation, Dialect, ErrorStyle, ProgressStyle};
+use crate::dialect::{CallStyle, Cancellation, Dialect, ErrorStyle, ProgressStyle};
 use crate::tap::Taps;
 
 /// The function of the application that completes the facts of a connection before it is served.
@@ -33,7 +33,7 @@ impl Settings {
     /// The same settings in this dialect. An explicit `null_params` wins over that of the dialect.
     pub(crate) fn in_dialect(self, dialect: Dialect, null_params: Option<bool>) -> Self {
         let null_params = null_params.unwrap_or(dialect.null_params);
-        let rules = Rules { null_params, ..self.rules };
+        let rules = Rules { null_params, versions: dialect.versions, ..self.rules };
         Self { rules, dialect: dialect.unless_plain(), ..self }
     }
 
@@ -47,6 +47,12 @@ impl Settings {
     #[inline]
     pub(crate) fn progress(&self) -> Option<&ProgressStyle> {
         self.dialect.as_ref()?.progress.as_ref()
+    }
+
+    /// How this side writes its calls.
+    #[inline]
+    pub(crate) fn calls(&self) -> CallStyle {
+        self.dialect.as_ref().map_or(CallStyle::V2, |dialect| dialect.calls)
     }
 
     /// The style of the errors that the library creates.

@@ -92,6 +92,8 @@ mod rate;
 mod timeout;
 mod trace;
 
+#[cfg(feature = "http")]
+pub(crate) use auth::HeaderAuth;
 pub use auth::{Auth, Credentials};
 pub use concurrency::Concurrency;
 pub use filter::Filter;

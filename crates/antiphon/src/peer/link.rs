@@ -142,7 +142,8 @@ impl Link for Shared {
 
     fn send_error(&self, error: &ErrorObject) {
         let mut message = BytesMut::new();
-        encode::response(&Id::Null, &Err(error.clone()), &mut message);
+        let id = self.settings.rules.versions.unreadable_id();
+        encode::response(&id, &Err(error.clone()), &mut message);
         let _ = self.enqueue(Outgoing::Reply(message.freeze()));
     }
 

@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use antiphon_core::Id;
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
 use tokio::sync::oneshot;
 
 use super::shared::{Answer, Shared, State, Waiter};
@@ -26,7 +26,7 @@ impl Shared {
         let ids = ids.map_err(|refused| state.refused(refused))?;
         let id = ids.start;
         state.outbox.write(call.about_len(), |out| {
-            call.encode_head(out);
+            call.encode_head(self.settings.calls(), out);
             match &call.id {
                 Some(id) => encode_id(id, out),
                 None => encode_counted_id(id, out),
@@ -43,8 +43,9 @@ impl Shared {
             return Err(CallError::Closed(reason.clone()));
         }
         state.outbox.write(notification.about_len(), |out| {
-            notification.encode_head(out);
-            out.put_u8(b'}');
+            let style = self.settings.calls();
+            notification.encode_head(style, out);
+            style.end_notification(out);
         });
         self.wake_connection(state);
         Ok(())
@@ -66,7 +67,7 @@ impl Shared {
         let mut state = self.state();
         let ids = state.session.batch(waiters).map_err(|refused| state.refused(refused))?;
         let mut message = BytesMut::with_capacity(entries.len() * 96);
-        encode_batch(entries, ids.clone(), &mut message);
+        encode_batch(entries, ids.clone(), self.settings.calls(), &mut message);
         state.outbox.push(Outgoing::Call(message.freeze()));
         Ok((self.opened(state, self.pending(ids, None)), answers))
     }

@@ -67,6 +67,11 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
         }
         Payload::One(entry) => deliver(entry, shared)
             .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
+        // Two peers that answer it would exchange empty batches forever.
+        Payload::Batch(batch) if batch.len() == 0 => {
+            let invalid = Invalid::empty_batch(shared.settings.rules.versions);
+            Received::Payload(Payload::One(Err(invalid)))
+        }
         Payload::Batch(mut batch) => {
             let answers = batch.take_answers();
             let answered = AnsweredBatch::open(&answers, shared);
@@ -99,7 +104,8 @@ pub(super) fn frame_failed(error: &FrameError, shared: &Shared) -> Received {
         }
         other => ErrorObject::parse_error().with_data(&other.to_string()),
     };
-    let invalid = Invalid { id: Id::Null, error: answer, intent: Intent::Request };
+    let id = shared.settings.rules.versions.unreadable_id();
+    let invalid = Invalid { id, error: answer, intent: Intent::Request };
     Received::Payload(Payload::One(Err(invalid)))
 }
 

@@ -269,6 +269,8 @@ impl Server {
         self.check_tls()?;
         let limits = self.limits.unwrap_or_else(|| self.dialect.limits());
         let registry = ConnectionRegistry::new(limits.connections);
+        #[cfg(feature = "http")]
+        let http = self.http.in_dialect(&self.dialect);
         let settings = Settings {
             on_connect: self.on_connect,
             tap: self.tap,
@@ -279,7 +281,7 @@ impl Server {
             settings: Arc::new(settings),
             registry,
             #[cfg(feature = "http")]
-            http: self.http,
+            http,
             #[cfg(feature = "tls")]
             tls: self.tls,
         };

@@ -3,8 +3,8 @@
 //! A message queue with reply subjects is an example. The transport only moves payloads.
 //! `RequestReplyCaller` assigns ids, encodes batches, applies limits and matches replies.
 
-use antiphon_core::{Limits, Payload, RawJson, Rules, decode};
-use bytes::{BufMut as _, Bytes, BytesMut};
+use antiphon_core::{Payload, RawJson, Rules, decode};
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
 use crate::BoxFuture;
@@ -14,6 +14,8 @@ use crate::call::exchange::{
 };
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
+use crate::dialect::CallStyle;
+use crate::engine::Settings;
 use crate::subscription::Follower;
 use crate::tap::{Direction, Taps};
 
@@ -101,6 +103,7 @@ pub(crate) struct RequestReplyCaller<W> {
     wire: W,
     ids: RequestIds,
     rules: Rules,
+    calls: CallStyle,
     /// The largest reply, in bytes.
     max_reply: usize,
     tap: Taps,
@@ -109,10 +112,18 @@ pub(crate) struct RequestReplyCaller<W> {
 }
 
 impl<W: RequestReply> RequestReplyCaller<W> {
-    pub(crate) fn new(wire: W, limits: &Limits, tap: Taps) -> Self {
+    pub(crate) fn new(wire: W, settings: &Settings) -> Self {
         let connection = Connection::new(wire.name());
-        let (rules, max_reply) = (limits.rules(), limits.longest_frame());
-        Self { wire, ids: RequestIds::default(), rules, max_reply, tap, connection }
+        let (rules, calls) = (settings.rules, settings.calls());
+        let (max_reply, tap) = (settings.limits.longest_frame(), settings.tap.clone());
+        Self { wire, ids: RequestIds::default(), rules, calls, max_reply, tap, connection }
+    }
+
+    /// Encodes a call up to its id.
+    fn head(&self, call: &Invocation) -> BytesMut {
+        let mut payload = BytesMut::with_capacity(call.about_len());
+        call.encode_head(self.calls, &mut payload);
+        payload
     }
 
     /// Checks that the transport can send the headers of these calls, and merges them. If two calls have
@@ -174,18 +185,12 @@ impl<W: RequestReply> RequestReplyCaller<W> {
     }
 }
 
-fn encoded_head(call: &Invocation) -> BytesMut {
-    let mut payload = BytesMut::with_capacity(call.about_len());
-    call.encode_head(&mut payload);
-    payload
-}
-
 impl<W: RequestReply> Caller for RequestReplyCaller<W> {
     fn send(&self, call: Invocation) -> BoxFuture<'_, Result<RawJson, CallError>> {
         Box::pin(async move {
             let headers = self.headers(std::iter::once(&call))?;
             let id = self.ids.for_call(&call);
-            let mut payload = encoded_head(&call);
+            let mut payload = self.head(&call);
             encode_id(&id, &mut payload);
             match_call(&id, self.request(payload, headers).await?)
         })
@@ -194,8 +199,8 @@ impl<W: RequestReply> Caller for RequestReplyCaller<W> {
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let headers = self.headers(std::iter::once(&notification))?;
-            let mut payload = encoded_head(&notification);
-            payload.put_u8(b'}');
+            let mut payload = self.head(&notification);
+            self.calls.end_notification(&mut payload);
             self.publish(payload, headers).await
         })
     }
@@ -217,7 +222,7 @@ impl<W: RequestReply> Caller for RequestReplyCaller<W> {
             let ids = self.ids.for_batch(&entries);
             let len = entries.iter().map(|entry| entry.invocation().about_len()).sum();
             let mut payload = BytesMut::with_capacity(len);
-            encode_batch(&entries, ids.clone(), &mut payload);
+            encode_batch(&entries, ids.clone(), self.calls, &mut payload);
             if ids.is_empty() {
                 self.publish(payload, headers).await?;
                 return Ok(Vec::new());
@@ -232,6 +237,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
+    use antiphon_core::Limits;
     use http::{HeaderName, HeaderValue};
 
     use super::*;

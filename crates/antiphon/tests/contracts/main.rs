@@ -16,6 +16,8 @@ mod after_reply;
 mod auth;
 mod backpressure;
 mod batches;
+#[cfg(feature = "full")]
+mod bitcoin;
 mod call_errors;
 mod callbacks;
 mod caller_vanishes;

@@ -6,6 +6,7 @@ use std::hint::black_box;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
+use http::header::InvalidHeaderValue;
 
 /// The credentials of a caller. The `Debug` output omits secrets.
 ///
@@ -45,6 +46,29 @@ impl Credentials {
         let text = String::from_utf8(BASE64.decode(rest).ok()?).ok()?;
         let (user, password) = text.split_once(':')?;
         Some(Self::Basic { user: user.to_owned(), password: password.to_owned() })
+    }
+
+    /// Returns the value of the `Authorization` header. It is marked as sensitive, so it is not logged.
+    ///
+    /// # Errors
+    /// Fails if a bearer token has a character that a header cannot carry.
+    ///
+    /// ```
+    /// use antiphon::layer::Credentials;
+    ///
+    /// let basic = Credentials::Basic { user: "ada".to_owned(), password: "hush".to_owned() };
+    /// assert_eq!(basic.to_header().unwrap(), "Basic YWRhOmh1c2g=");
+    /// ```
+    pub fn to_header(&self) -> Result<HeaderValue, InvalidHeaderValue> {
+        let text = match self {
+            Self::Bearer(token) => format!("Bearer {token}"),
+            Self::Basic { user, password } => {
+                format!("Basic {}", BASE64.encode(format!("{user}:{password}")))
+            }
+        };
+        let mut value = HeaderValue::try_from(text)?;
+        value.set_sensitive(true);
+        Ok(value)
     }
 
     /// Whether these are the known credentials. The time that it takes depends only on their lengths.

@@ -7,6 +7,7 @@ use http::header::AUTHORIZATION;
 
 use super::session::AuthSession;
 use super::{AuthRules, Credentials, Verifier};
+use crate::connection::Connection;
 use crate::context::Context;
 use crate::identity::Identity;
 use crate::service::IncomingCall;
@@ -30,7 +31,12 @@ impl AuthRules {
         if cx.get_marked::<Identity>().is_some_and(|(_, mark)| mark == 0 || mark == self.mark) {
             return AuthDecision::Known;
         }
-        let session = AuthSession::get(cx.connection());
+        self.decide_header(cx.connection())
+    }
+
+    /// Decides by the header of the request, or of the one that opened the WebSocket.
+    pub(super) fn decide_header(&self, connection: &Connection) -> AuthDecision {
+        let session = AuthSession::get(connection);
         match session.and_then(|session| session.result(self.mark)) {
             Some(Some(identity)) => return AuthDecision::Accept(identity),
             Some(None) => return AuthDecision::Reject(INVALID),
@@ -38,7 +44,7 @@ impl AuthRules {
         }
         // Several headers are rejected: a proxy in front of the server may have checked another one
         // than this layer would.
-        let mut headers = cx.connection().headers().get_all(AUTHORIZATION).iter();
+        let mut headers = connection.headers().get_all(AUTHORIZATION).iter();
         let (first, second) = (headers.next(), headers.next());
         if second.is_some() {
             return AuthDecision::Reject("there are several `Authorization` headers; send one");

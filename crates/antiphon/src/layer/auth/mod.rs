@@ -14,8 +14,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use credentials::Credentials;
 
+#[cfg(feature = "http")]
+use decision::AuthDecision;
+
 use super::pattern::Patterns;
 use crate::BoxFuture;
+#[cfg(feature = "http")]
+use crate::connection::Connection;
 use crate::identity::Identity;
 
 /// Requires valid credentials, and adds the [`Identity`] of the caller to each call.
@@ -68,6 +73,17 @@ struct AuthRules {
     login: Option<Box<str>>,
 }
 
+/// The decision on a request by its header alone.
+#[cfg(feature = "http")]
+pub(crate) enum HeaderAuth {
+    /// The credentials are those of this identity.
+    Accepted(Arc<Identity>),
+    /// Only [`Auth::verify`] can decide.
+    Undecided,
+    /// The credentials are missing or not valid.
+    Rejected,
+}
+
 static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
 
 type Verifier = Arc<dyn Fn(Credentials) -> BoxFuture<'static, Option<Identity>> + Send + Sync>;
@@ -91,6 +107,16 @@ impl Auth {
         let (user, password) = (user.into(), password.into());
         let identity = Identity::new(&*user);
         self.known(Credentials::Basic { user, password }, identity)
+    }
+
+    /// Decides on a request by its header, before any call. An HTTP policy may do so before the body is read.
+    #[cfg(feature = "http")]
+    pub(crate) fn check_header(&self, request: &Connection) -> HeaderAuth {
+        match self.0.decide_header(request) {
+            AuthDecision::Accept(identity) => HeaderAuth::Accepted(identity),
+            AuthDecision::Verify(..) | AuthDecision::Known => HeaderAuth::Undecided,
+            AuthDecision::Reject(_) => HeaderAuth::Rejected,
+        }
     }
 
     fn known(mut self, credentials: Credentials, identity: Identity) -> Self {

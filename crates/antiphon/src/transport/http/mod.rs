@@ -5,6 +5,7 @@
 //! [`Client`](crate::Client) of an `http://` endpoint calls.
 
 mod activity;
+mod bitcoin_policy;
 mod boxed_service;
 pub(crate) mod client;
 mod date;
@@ -36,6 +37,7 @@ mod streamed_call;
 #[cfg(feature = "ws")]
 mod upgrade;
 
+pub use bitcoin_policy::BitcoinPolicy;
 pub(crate) use boxed_service::BoxedService;
 pub use client::HttpClientService;
 #[doc(hidden)]

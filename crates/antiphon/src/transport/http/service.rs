@@ -118,6 +118,7 @@ impl HttpService {
         self.change(|state| {
             let settings = Arc::make_mut(&mut state.dispatcher.settings);
             *settings = settings.clone().in_dialect(dialect.clone(), None);
+            state.http = std::mem::take(&mut state.http).in_dialect(dialect);
         })
     }
 

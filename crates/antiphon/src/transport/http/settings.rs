@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
+use super::bitcoin_policy::BitcoinPolicy;
 use super::boxed_service::BoxedService;
 use super::guard::Guard;
 use super::policy::HttpPolicy;
 use super::server_service::HttpServerService;
+use crate::dialect::Dialect;
 
 /// Everything that a server sets for HTTP.
 #[derive(Clone, Default)]
@@ -22,6 +24,14 @@ pub(crate) struct HttpSettings {
 }
 
 impl HttpSettings {
+    /// Sets the policy of the dialect, unless the application has set one.
+    pub(crate) fn in_dialect(mut self, dialect: &Dialect) -> Self {
+        if dialect.bitcoin_http {
+            self.policy.get_or_insert_with(|| Arc::new(BitcoinPolicy::new()));
+        }
+        self
+    }
+
     /// Restricts a server on a loopback address to loopback Hosts.
     pub(crate) fn loopback_only(mut self, is_loopback: bool) -> Self {
         if is_loopback {

@@ -20,8 +20,7 @@ mod response;
 use std::io;
 use std::sync::Arc;
 
-use antiphon_core::{Limits, Message, Payload, RawJson, Rules, decode, encode};
-use bytes::BufMut as _;
+use antiphon_core::{Limits, Message, Payload, RawJson, Rules, decode};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -44,7 +43,9 @@ use crate::call::exchange::{
 use crate::call::{BatchEntry, CallError, Caller, Invocation, Watch};
 use crate::connection::Connection;
 use crate::current_trace;
+use crate::dialect::CallStyle;
 use crate::endpoint::Authority;
+use crate::engine::Settings;
 use crate::error::HttpStatusError;
 use crate::log_excerpt::log_excerpt;
 use crate::subscription::Follower;
@@ -72,6 +73,7 @@ pub(crate) struct HttpCaller {
     /// The layers around each request, if there are any.
     layered: Option<HttpClientService>,
     rules: Rules,
+    calls: CallStyle,
     /// The largest body of a response, in bytes.
     limit: usize,
     ids: RequestIds,
@@ -106,13 +108,13 @@ impl HttpCaller {
         authority: &Authority,
         path: &str,
         settings: &HttpClientSettings<'_>,
-        tap: Taps,
+        engine: &Settings,
     ) -> io::Result<Self> {
         let HttpClientSettings { headers, limits, http2, layers, .. } = *settings;
         let uri = |scheme: &str| {
             format!("{scheme}://{authority}{path}").parse::<Uri>().map_err(io::Error::other)
         };
-        let (rules, limit) = (limits.rules(), limits.longest_frame());
+        let (rules, calls, limit) = (engine.rules, engine.calls(), limits.longest_frame());
         let new = |version, uri: Uri| {
             let uri_is_secure = uri.scheme_str() == Some("https");
             let has_host = headers.contains_key(HOST);
@@ -120,7 +122,8 @@ impl HttpCaller {
             let wire = Arc::new(HttpWire { version, uri, headers, has_host });
             let layered = client_service::layered(layers, &wire);
             let facts = Connection::new(if uri_is_secure { "https" } else { "http" });
-            Self { wire, layered, rules, limit, ids: RequestIds::default(), tap, facts }
+            let (ids, tap) = (RequestIds::default(), engine.tap.clone());
+            Self { wire, layered, rules, calls, limit, ids, tap, facts }
         };
         #[cfg(feature = "tls")]
         if let Some(tls) = settings.tls {
@@ -176,7 +179,7 @@ impl HttpCaller {
                 self.buffer(call.about_len(), Some(&headers))
             }
         };
-        encode::call_head(&call.method, call.params.as_ref(), &mut buffer.bytes);
+        self.calls.encode_head(&call.method, call.params.as_ref(), &mut buffer.bytes);
         buffer
     }
 
@@ -233,7 +236,10 @@ impl HttpCaller {
         }
         match match_notification(decode(body, &self.rules)) {
             Ok(()) if status.is_success() => {
-                tracing::warn!(%status, "a notification got a reply");
+                // A Bitcoin node replies to every message of 1.0.
+                if self.calls == CallStyle::V2 {
+                    tracing::warn!(%status, "a notification got a reply");
+                }
                 Ok(())
             }
             Ok(()) => Err(self.refused(status, body)),
@@ -269,7 +275,7 @@ impl Caller for HttpCaller {
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>> {
         Box::pin(async move {
             let mut buffer = self.call_buffer(&notification);
-            buffer.bytes.put_u8(b'}');
+            self.calls.end_notification(&mut buffer.bytes);
             self.post_notifications(buffer).await
         })
     }
@@ -283,7 +289,7 @@ impl Caller for HttpCaller {
             let len = entries.iter().map(|entry| entry.invocation().about_len()).sum();
             let mut buffer = self.buffer(len, headers.as_ref());
             let ids = self.ids.for_batch(&entries);
-            encode_batch(&entries, ids.clone(), &mut buffer.bytes);
+            encode_batch(&entries, ids.clone(), self.calls, &mut buffer.bytes);
             if ids.is_empty() {
                 return self.post_notifications(buffer).await.map(|()| Vec::new());
             }

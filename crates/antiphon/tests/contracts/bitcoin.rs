@@ -1,0 +1,161 @@
+//! JSON-RPC 1.0 beside 2.0, and the conventions of Bitcoin nodes.
+
+use std::future::IntoFuture as _;
+
+use antiphon::layer::Auth;
+use antiphon::transport::http::BitcoinPolicy;
+use antiphon::{
+    CallError, Client, Context, Dialect, ErrorObject, Handler as _, Limits, RawJson, Router,
+    Server, Version,
+};
+use serde_json::json;
+
+use crate::http::{exchange, post};
+use crate::support::{Raw, as_ws, bound, client, wires_and_http, within};
+
+fn node() -> Router {
+    Router::new()
+        .method("getbalance", |(): (), _cx: Context| async {
+            Ok(RawJson::parse("20999999.97690000").map_err(ErrorObject::internal)?)
+        })
+        .method("getblockhash", |(height,): (u32,), _cx: Context| async move {
+            match height {
+                0 => Ok("000000000019d668"),
+                _ => Err(ErrorObject::new(-8, "Block height out of range")),
+            }
+        })
+        .method("wallet", |(): (), cx: Context| async move {
+            Ok((
+                cx.connection().path().map(str::to_owned),
+                cx.identity().map(|who| who.name().to_owned()),
+            ))
+        })
+        .method("repeat", |(size,): (usize,), _cx: Context| async move { Ok("x".repeat(size)) })
+}
+
+async fn serve(endpoint: &str, dialect: Dialect) -> String {
+    let server = bound(endpoint).await.dialect(dialect);
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(node()));
+    address
+}
+
+async fn connect(address: &str, dialect: Dialect) -> Client {
+    client().dialect(dialect).connect(address).await.unwrap()
+}
+
+fn code<T>(outcome: Result<T, CallError>) -> i64 {
+    match outcome {
+        Ok(_) => 0,
+        Err(CallError::Rpc(error)) => error.code.0,
+        Err(other) => panic!("no response: {other}"),
+    }
+}
+
+#[tokio::test]
+async fn clients_of_both_versions_call_on_every_wire() {
+    for dialect in [Dialect::bitcoin, Dialect::v1] {
+        for endpoint in wires_and_http() {
+            let address = serve(endpoint, dialect()).await;
+            for version in [Version::V1, Version::V2] {
+                let client = connect(&address, dialect().version(version)).await;
+                let balance =
+                    within(client.call::<RawJson>("getbalance", ()).into_future()).await.unwrap();
+                assert_eq!(balance.as_str(), "20999999.97690000", "{address}");
+                assert_eq!(code(client.call::<RawJson>("getblockhash", [7]).await), -8);
+                assert_eq!(code(client.call::<RawJson>("unknown", ()).await), -32601);
+                let mut batch = client.batch();
+                let hash = batch.call::<String>("getblockhash", [0]);
+                let none = batch.call::<String>("getblockhash", [1]);
+                batch.notify("getbalance", ());
+                let mut replies = within(batch.send()).await.unwrap();
+                assert_eq!(replies.take(hash).unwrap(), "000000000019d668");
+                assert_eq!(code(replies.take(none)), -8);
+                within(client.notify("getbalance", ())).await.unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_client_reads_both_shapes_and_sends_its_version() {
+    for (dialect, sent) in [
+        (Dialect::v1(), r#"{"method":"m","params":[],"id":1}"#),
+        (Dialect::bitcoin(), r#"{"jsonrpc":"1.0","method":"m","params":[],"id":1}"#),
+        (Dialect::bitcoin().version(Version::V2), r#"{"jsonrpc":"2.0","method":"m","id":1}"#),
+        (Dialect::plain().version(Version::V1), r#"{"method":"m","params":[],"id":1}"#),
+    ] {
+        for (reply, expected) in [
+            (r#"{"result":0.10000000,"error":null,"id":1}"#, Ok("0.10000000")),
+            (r#"{"jsonrpc":"2.0","result":0.10,"id":1}"#, Ok("0.10")),
+            (r#"{"jsonrpc":"2.0","result":null,"error":null,"id":1}"#, Ok("null")),
+            (r#"{"result":null,"error":{"code":-8,"message":"no"},"id":1}"#, Err(-8)),
+            (r#"{"jsonrpc":"2.0","error":{"code":-8,"message":"no"},"id":1}"#, Err(-8)),
+            (r#"{"result":null,"error":"no","id":1}"#, Err(-32000)),
+        ] {
+            let client = Client::builder().dialect(dialect.clone()).over_request_reply(
+                move |request: antiphon::transport::RequestMessage| {
+                    assert_eq!(request.payload, sent);
+                    std::future::ready(Ok(Some(reply.into())))
+                },
+            );
+            let outcome = client.call::<RawJson>("m", ()).await;
+            match expected {
+                Ok(text) => assert_eq!(outcome.unwrap().as_str(), text),
+                Err(expected) => assert_eq!(code(outcome), expected),
+            }
+        }
+    }
+}
+
+/// Two peers would otherwise send `[]` to each other forever.
+#[tokio::test]
+async fn an_empty_batch_on_a_connection_is_an_invalid_request() {
+    let (mut raw, _node) = Raw::served_in(Dialect::bitcoin(), Limits::default(), node());
+    raw.send("[]").await;
+    let error = json!({"code": -32600, "message": "a batch may not be empty"});
+    assert_eq!(raw.next().await, json!({"result": null, "error": error, "id": null}));
+    raw.send(r#"{"method":"getblockhash","params":[0]}"#).await;
+    assert_eq!(raw.next().await, json!({"result": "000000000019d668", "error": null}));
+}
+
+/// A large result is sent in pieces. They have the version of the call too.
+#[tokio::test]
+async fn a_large_result_has_the_version_of_the_call() {
+    let address = serve("http://127.0.0.1:0", Dialect::v1()).await;
+    let text = "x".repeat(300_000);
+    let call = r#"{"method":"repeat","params":[300000],"id":[1]}"#;
+    let response = exchange(&address, &post("/", crate::http::JSON, call)).await;
+    let body = response.split_once("\r\n\r\n").unwrap().1;
+    assert!(body == format!(r#"{{"result":"{text}","error":null,"id":[1]}}"#));
+}
+
+#[tokio::test]
+async fn wallets_and_identities_reach_the_handlers() {
+    let auth = Auth::new().basic("alice", "hush");
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap();
+    let server = server.dialect(Dialect::bitcoin());
+    let server = server.http_policy(BitcoinPolicy::new().auth(auth.clone()));
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(node().layer(auth)));
+    let basic = "authorization: Basic YWxpY2U6aHVzaA==\r\n";
+    let call = r#"{"method":"wallet","id":1}"#;
+    let response = exchange(&address, &post("/wallet/savings", basic, call)).await;
+    assert!(
+        response
+            .ends_with("{\"result\":[\"/wallet/savings\",\"alice\"],\"error\":null,\"id\":1}\n"),
+        "{response}"
+    );
+    for headers in ["", "authorization: Basic YWxpY2U6aHVzaB==\r\n", "authorization: Bearer x\r\n"]
+    {
+        // The body never comes: the refusal does not wait for it.
+        let unfinished = post("/", headers, call).replace(call, "");
+        let response = exchange(&address, &unfinished).await;
+        assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+        assert!(response.contains("www-authenticate: Basic realm=\"jsonrpc\"\r\n"), "{response}");
+        assert!(response.ends_with("\r\n\r\n"), "{response}");
+    }
+    if cfg!(feature = "ws") {
+        assert!(Client::connect(as_ws(&address)).await.is_err());
+    }
+}
