@@ -1,0 +1,3 @@
+//! A toy Bitcoin node, which the clients of other projects call.
+
+fn main() {}

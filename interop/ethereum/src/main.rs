@@ -1,0 +1,3 @@
+//! A toy Ethereum node, which the clients of other projects call.
+
+fn main() {}
