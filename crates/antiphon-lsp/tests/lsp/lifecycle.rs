@@ -33,7 +33,7 @@ async fn every_phase_has_its_error() {
 
 /// Runs the server with this input. Returns its exit code and its output.
 fn run(messages: &[Value]) -> (Option<i32>, String) {
-    let mut server = Command::new(example("hello"));
+    let mut server = Command::new(example("hover_server"));
     let mut server =
         server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the example starts");
     let mut input = server.stdin.take().unwrap();
