@@ -40,6 +40,11 @@ impl Document {
         Self::new(uri.clone(), language.clone(), version, *encoding, text)
     }
 
+    /// Whether both are the same version of the same document, also if it was opened again meanwhile.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The URI, as the editor writes it.
     pub fn uri(&self) -> &Uri {
         &self.0.uri

@@ -19,7 +19,10 @@ pub use self::text::Text;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use antiphon::ErrorObject;
+
 use self::document::byte_range;
+use crate::error::content_modified;
 use crate::types::{
     DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
     DidSaveTextDocumentParams, InitializeParams, ServerCapabilities,
@@ -116,6 +119,26 @@ impl Documents {
     /// The newest versions of all open documents, in no order.
     pub fn all(&self) -> Vec<Document> {
         self.lock().documents.values().cloned().collect()
+    }
+
+    /// Fails if the document has changed or was closed since this snapshot: with
+    /// [`content_modified`](crate::error::content_modified), which a handler returns with `?` after it has
+    /// waited. The editor then asks again.
+    ///
+    /// ```
+    /// use antiphon::ErrorObject;
+    /// use antiphon_lsp::documents::{Document, Documents};
+    ///
+    /// # async fn count(_: &str) -> usize { 0 }
+    /// async fn words(documents: &Documents, document: Document) -> Result<usize, ErrorObject> {
+    ///     let words = count(document.as_str()).await;
+    ///     documents.ensure_current(&document)?;
+    ///     Ok(words)
+    /// }
+    /// ```
+    pub fn ensure_current(&self, document: &Document) -> Result<(), ErrorObject> {
+        let now = self.get(document.uri());
+        now.filter(|now| now.is(document)).map(drop).ok_or_else(content_modified)
     }
 
     /// Opens a document. If it is open already, the new text replaces the old one: it is complete, and the

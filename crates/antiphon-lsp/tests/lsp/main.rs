@@ -15,6 +15,8 @@ mod generate {
 }
 mod generated;
 mod lifecycle;
+mod order;
+mod raw_editor;
 mod support;
 
 // The generator's modules name each other from the root of their crate.

@@ -29,7 +29,7 @@ fn open_at(
 }
 
 /// `changes` has `[[line, character], [line, character], text]` per change, or just a text.
-fn change(documents: &Documents, version: i32, changes: Value) -> Result<Document, DocumentError> {
+fn change(documents: &Documents, version: i32, changes: &Value) -> Result<Document, DocumentError> {
     let changes: Vec<_> = changes.as_array().unwrap().iter().map(event).collect();
     let document = json!({"uri": URI, "version": version});
     documents.change(&parsed(json!({"textDocument": document, "contentChanges": changes})))
@@ -58,9 +58,9 @@ fn changes_of_one_notification_apply_in_order() {
     let documents = Documents::new();
     open(&documents, 1, "one\ntwo\n").unwrap();
     let changes = json!([[[0, 0], [0, 3], "1"], [[0, 1], [1, 0], " "], [[0, 5], [0, 9], "!"]]);
-    assert_eq!(change(&documents, 2, changes).unwrap().as_str(), "1 two!\n");
+    assert_eq!(change(&documents, 2, &changes).unwrap().as_str(), "1 two!\n");
     let changes = json!(["all new\r\n", [[0, 0], [0, 3], "ALL"]]);
-    assert_eq!(change(&documents, 5, changes).unwrap().as_str(), "ALL new\r\n");
+    assert_eq!(change(&documents, 5, &changes).unwrap().as_str(), "ALL new\r\n");
     assert_eq!(documents.get(&uri()).unwrap().version(), 5);
 }
 
@@ -69,11 +69,11 @@ fn a_version_that_is_not_newer_changes_nothing() {
     let documents = Documents::new();
     open(&documents, 7, "seven").unwrap();
     for version in [7, 6, -1] {
-        let error = change(&documents, version, json!(["other"])).unwrap_err();
+        let error = change(&documents, version, &json!(["other"])).unwrap_err();
         assert_eq!(error, DocumentError::StaleVersion { uri: uri(), version, current: 7 });
         assert_eq!(text_of(&documents), "seven");
     }
-    assert_eq!(change(&documents, 8, json!(["eight"])).unwrap().as_str(), "eight");
+    assert_eq!(change(&documents, 8, &json!(["eight"])).unwrap().as_str(), "eight");
 }
 
 #[test]
@@ -82,14 +82,14 @@ fn what_is_not_open_is_an_error() {
     let not_open = DocumentError::NotOpen { uri: uri() };
     let close = || documents.close(&parsed(json!({"textDocument": {"uri": URI}})));
     let save = || documents.save(&parsed(json!({"textDocument": {"uri": URI}})));
-    assert_eq!(change(&documents, 1, json!(["x"])).unwrap_err(), not_open);
+    assert_eq!(change(&documents, 1, &json!(["x"])).unwrap_err(), not_open);
     assert_eq!(close().unwrap_err(), not_open);
     assert_eq!(save().unwrap_err(), not_open);
     open(&documents, 1, "text").unwrap();
     assert_eq!(save().unwrap().as_str(), "text");
     assert_eq!(close().unwrap().as_str(), "text");
     assert!(documents.get(&uri()).is_none());
-    assert_eq!(change(&documents, 2, json!(["x"])).unwrap_err(), not_open);
+    assert_eq!(change(&documents, 2, &json!(["x"])).unwrap_err(), not_open);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_document_opened_again_has_the_new_text() {
     open(&documents, 9, "old").unwrap();
     open(&documents, 1, "new").unwrap();
     assert_eq!(text_of(&documents), "new");
-    change(&documents, 2, json!(["newer"])).unwrap();
+    change(&documents, 2, &json!(["newer"])).unwrap();
     assert_eq!(text_of(&documents), "newer");
 }
 
@@ -116,7 +116,7 @@ fn a_saved_text_is_compared() {
 fn a_snapshot_keeps_its_version() {
     let documents = Documents::new();
     let first = open(&documents, 1, "first").unwrap();
-    change(&documents, 2, json!(["second"])).unwrap();
+    change(&documents, 2, &json!(["second"])).unwrap();
     assert_eq!((first.version(), first.as_str()), (1, "first"));
     assert_eq!(text_of(&documents), "second");
 }
@@ -128,11 +128,11 @@ fn a_text_over_the_limit_is_closed() {
     open(&documents, 1, "12345").unwrap();
     open_at(&documents, "file:///b.txt", 1, "12345").unwrap();
     let too_large = DocumentError::TooLarge { uri: uri(), limit: 10 };
-    assert_eq!(change(&documents, 2, json!(["123456"])).unwrap_err(), too_large);
+    assert_eq!(change(&documents, 2, &json!(["123456"])).unwrap_err(), too_large);
     assert!(documents.get(&uri()).is_none());
     assert_eq!(open(&documents, 3, "123456").unwrap_err(), too_large);
     assert!(open(&documents, 3, "1234").is_ok());
-    assert!(change(&documents, 4, json!(["12345678901", "1"])).is_err());
+    assert!(change(&documents, 4, &json!(["12345678901", "1"])).is_err());
     assert!(open(&documents, 5, "12345").is_ok());
     assert_eq!(documents.all().len(), 2);
 }
@@ -175,7 +175,7 @@ fn the_first_known_encoding_of_the_client_is_chosen() {
 fn a_range_that_ends_before_it_starts_is_turned_around() {
     let documents = Documents::new();
     open(&documents, 1, "abc").unwrap();
-    assert_eq!(change(&documents, 2, json!([[[0, 2], [0, 1], "B"]])).unwrap().as_str(), "aBc");
+    assert_eq!(change(&documents, 2, &json!([[[0, 2], [0, 1], "B"]])).unwrap().as_str(), "aBc");
 }
 
 #[test]
