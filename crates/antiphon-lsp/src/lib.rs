@@ -23,5 +23,5 @@ pub use gen_lsp_types as types;
 pub use generated::language_client::LanguageClient;
 pub use generated::language_server::LanguageServer;
 pub use language_service::LanguageService;
-pub use progress::PartialResultParams;
+pub use progress::{PartialResultParams, WorkDoneParams};
 pub use remote_server::RemoteServer;

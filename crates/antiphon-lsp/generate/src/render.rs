@@ -34,6 +34,7 @@ pub fn files(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>>
         ("remote_server.rs", handle("RemoteServer", Direction::ToServer, &entries)),
         ("editor.rs", handle("Editor", Direction::ToClient, &entries)),
         ("partial_results.rs", partial_results(&entries)),
+        ("work_done.rs", work_done(&entries)),
         ("tests.rs", tests(&entries)),
     ];
     files
@@ -94,7 +95,7 @@ fn towards(direction: Direction, entries: &[Entry]) -> impl Iterator<Item = &Ent
 fn modules() -> String {
     "//! The contracts and the typed handles, made from the meta model of the protocol.\n\n\
      mod editor;\npub(crate) mod language_client;\npub(crate) mod language_server;\n\
-     mod partial_results;\nmod remote_server;\n#[cfg(test)]\nmod tests;\n"
+     mod partial_results;\nmod remote_server;\n#[cfg(test)]\nmod tests;\nmod work_done;\n"
         .to_owned()
 }
 
@@ -231,13 +232,39 @@ fn partial_results(entries: &[Entry]) -> String {
     for Entry { types, .. } in streaming {
         let _ = write!(
             out,
-            "impl PartialResultParams for {} {{\ntype Request = {};\n\n\
-             fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {{\n\
-             &mut self.partial_result_params.partial_result_token\n}}\n}}\n\n",
-            types.params, types.marker
+            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}}}\n\n",
+            types.params,
+            types.marker,
+            token("partial_result_token", "partial_result_params")
         );
     }
     out
+}
+
+fn work_done(entries: &[Entry]) -> String {
+    let mut seen = BTreeSet::new();
+    let reporting: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.types.has_work_done_token && seen.insert(&entry.types.params))
+        .collect();
+    let mut out = format!(
+        "//! The params of requests whose progress can be reported.\n\nuse crate::progress::WorkDoneParams;\n{}\n",
+        imports(&reporting, |entry| vec![&entry.types.params])
+            .replace("use crate::types::{", "use crate::types::{ProgressToken, ")
+    );
+    for Entry { types, .. } in reporting {
+        let methods = token("work_done_token", "work_done_progress_params");
+        let _ = write!(out, "impl WorkDoneParams for {} {{\n{methods}}}\n\n", types.params);
+    }
+    out
+}
+
+/// The methods that read and write a token.
+fn token(name: &str, field: &str) -> String {
+    format!(
+        "fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n\n\
+         fn {name}_mut(&mut self) -> &mut Option<ProgressToken> {{\n&mut self.{field}.{name}\n}}\n"
+    )
 }
 
 /// The types that the generator has read from the sources, compared with the traits of the type crate.

@@ -28,6 +28,8 @@ pub struct MethodTypes {
     /// Empty for a notification.
     pub result: String,
     pub partial_result: Option<String>,
+    /// Whether the params may hold a token for progress.
+    pub has_work_done_token: bool,
 }
 
 /// Reads the types of all methods, by the name of the method.
@@ -44,18 +46,21 @@ pub fn read(root: &Path) -> Result<BTreeMap<String, MethodTypes>, Box<dyn Error>
                 format!("cannot read the types of {}", block.lines().next().unwrap_or_default())
             })?;
             // The params of three requests lack the token, though their results may arrive in parts.
-            types.partial_result.take_if(|_| !has_token(&structures, &types.params));
+            let has = |mixin| has_mixin(&structures, &types.params, mixin);
+            let has_partial_result_token = has("partial_result_params: PartialResultParams");
+            types.has_work_done_token = has("work_done_progress_params: WorkDoneProgressParams");
+            types.partial_result.take_if(|_| !has_partial_result_token);
             found.insert(types.name.clone(), types);
         }
     }
     Ok(found)
 }
 
-/// Whether this structure has a token for parts of the result.
-fn has_token(structures: &str, name: &str) -> bool {
+/// Whether this structure has this field, which holds a token.
+fn has_mixin(structures: &str, name: &str, field: &str) -> bool {
     let fields = structures.split_once(&format!("\npub struct {name} {{")).map(|(_, rest)| rest);
     let fields = fields.and_then(|rest| rest.split_once("\n}")).map(|(fields, _)| fields);
-    fields.is_some_and(|fields| fields.contains("partial_result_params: PartialResultParams"))
+    fields.is_some_and(|fields| fields.contains(field))
 }
 
 fn method_types(
@@ -78,6 +83,7 @@ fn method_types(
         params: after("type Params =", ';')?,
         result: if is_request { after("type Result =", ';')? } else { String::new() },
         partial_result: partial,
+        has_work_done_token: false,
         marker,
     })
 }

@@ -9,3 +9,4 @@ mod partial_results;
 mod remote_server;
 #[cfg(test)]
 mod tests;
+mod work_done;

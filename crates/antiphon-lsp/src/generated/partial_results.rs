@@ -25,7 +25,11 @@ use crate::types::{
 impl PartialResultParams for CallHierarchyIncomingCallsParams {
     type Request = CallHierarchyIncomingCallsRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -33,7 +37,11 @@ impl PartialResultParams for CallHierarchyIncomingCallsParams {
 impl PartialResultParams for CallHierarchyOutgoingCallsParams {
     type Request = CallHierarchyOutgoingCallsRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -41,7 +49,11 @@ impl PartialResultParams for CallHierarchyOutgoingCallsParams {
 impl PartialResultParams for CodeActionParams {
     type Request = CodeActionRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -49,7 +61,11 @@ impl PartialResultParams for CodeActionParams {
 impl PartialResultParams for CodeLensParams {
     type Request = CodeLensRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -57,7 +73,11 @@ impl PartialResultParams for CodeLensParams {
 impl PartialResultParams for ColorPresentationParams {
     type Request = ColorPresentationRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -65,7 +85,11 @@ impl PartialResultParams for ColorPresentationParams {
 impl PartialResultParams for CompletionParams {
     type Request = CompletionRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -73,7 +97,11 @@ impl PartialResultParams for CompletionParams {
 impl PartialResultParams for DeclarationParams {
     type Request = DeclarationRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -81,7 +109,11 @@ impl PartialResultParams for DeclarationParams {
 impl PartialResultParams for DefinitionParams {
     type Request = DefinitionRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -89,7 +121,11 @@ impl PartialResultParams for DefinitionParams {
 impl PartialResultParams for DocumentDiagnosticParams {
     type Request = DocumentDiagnosticRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -97,7 +133,11 @@ impl PartialResultParams for DocumentDiagnosticParams {
 impl PartialResultParams for DocumentColorParams {
     type Request = DocumentColorRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -105,7 +145,11 @@ impl PartialResultParams for DocumentColorParams {
 impl PartialResultParams for DocumentHighlightParams {
     type Request = DocumentHighlightRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -113,7 +157,11 @@ impl PartialResultParams for DocumentHighlightParams {
 impl PartialResultParams for DocumentLinkParams {
     type Request = DocumentLinkRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -121,7 +169,11 @@ impl PartialResultParams for DocumentLinkParams {
 impl PartialResultParams for DocumentSymbolParams {
     type Request = DocumentSymbolRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -129,7 +181,11 @@ impl PartialResultParams for DocumentSymbolParams {
 impl PartialResultParams for FoldingRangeParams {
     type Request = FoldingRangeRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -137,7 +193,11 @@ impl PartialResultParams for FoldingRangeParams {
 impl PartialResultParams for ImplementationParams {
     type Request = ImplementationRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -145,7 +205,11 @@ impl PartialResultParams for ImplementationParams {
 impl PartialResultParams for MonikerParams {
     type Request = MonikerRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -153,7 +217,11 @@ impl PartialResultParams for MonikerParams {
 impl PartialResultParams for ReferenceParams {
     type Request = ReferencesRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -161,7 +229,11 @@ impl PartialResultParams for ReferenceParams {
 impl PartialResultParams for SelectionRangeParams {
     type Request = SelectionRangeRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -169,7 +241,11 @@ impl PartialResultParams for SelectionRangeParams {
 impl PartialResultParams for SemanticTokensParams {
     type Request = SemanticTokensRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -177,7 +253,11 @@ impl PartialResultParams for SemanticTokensParams {
 impl PartialResultParams for SemanticTokensDeltaParams {
     type Request = SemanticTokensDeltaRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -185,7 +265,11 @@ impl PartialResultParams for SemanticTokensDeltaParams {
 impl PartialResultParams for SemanticTokensRangeParams {
     type Request = SemanticTokensRangeRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -193,7 +277,11 @@ impl PartialResultParams for SemanticTokensRangeParams {
 impl PartialResultParams for TypeDefinitionParams {
     type Request = TypeDefinitionRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -201,7 +289,11 @@ impl PartialResultParams for TypeDefinitionParams {
 impl PartialResultParams for TypeHierarchySubtypesParams {
     type Request = TypeHierarchySubtypesRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -209,7 +301,11 @@ impl PartialResultParams for TypeHierarchySubtypesParams {
 impl PartialResultParams for TypeHierarchySupertypesParams {
     type Request = TypeHierarchySupertypesRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -217,7 +313,11 @@ impl PartialResultParams for TypeHierarchySupertypesParams {
 impl PartialResultParams for WorkspaceDiagnosticParams {
     type Request = WorkspaceDiagnosticRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
@@ -225,7 +325,11 @@ impl PartialResultParams for WorkspaceDiagnosticParams {
 impl PartialResultParams for WorkspaceSymbolParams {
     type Request = WorkspaceSymbolRequest;
 
-    fn partial_result_token(&mut self) -> &mut Option<ProgressToken> {
+    fn partial_result_token(&self) -> Option<&ProgressToken> {
+        self.partial_result_params.partial_result_token.as_ref()
+    }
+
+    fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
 }
