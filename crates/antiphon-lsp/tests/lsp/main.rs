@@ -17,6 +17,7 @@ mod generated;
 mod lifecycle;
 mod order;
 mod raw_editor;
+mod session;
 mod support;
 
 // The generator's modules name each other from the root of their crate.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use antiphon::{CallError, Client, Context, Dialect, ErrorObject, Handler, PerConnection};
 use antiphon_lsp::types::{InitializeParams, InitializeResult};
-use antiphon_lsp::{Editor, LanguageServer, LanguageService, limits};
+use antiphon_lsp::{Editor, LanguageClient, LanguageServer, LanguageService, limits};
 
 /// A server that does nothing but start.
 pub(crate) struct Bare;
@@ -48,3 +48,8 @@ pub(crate) fn example(name: &str) -> PathBuf {
     assert!(path.exists(), "{} is missing: run cargo build --examples", path.display());
     path
 }
+
+/// An editor that answers no request.
+pub(crate) struct Silent;
+
+impl LanguageClient for Silent {}
