@@ -17,6 +17,8 @@ mod generated;
 mod lifecycle;
 mod order;
 mod raw_editor;
+mod real_servers;
+mod scratch;
 mod session;
 mod support;
 
