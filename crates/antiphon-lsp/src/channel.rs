@@ -124,7 +124,7 @@ impl Channel {
         let lifecycle = Arc::new(Lifecycle::new());
         let of_service = lifecycle.clone();
         let handler = PerConnection::new(move |_: &Connection, peer: Peer| {
-            make(Editor::new(peer)).into().for_process(of_service.clone())
+            LanguageService::for_peer(peer, &make).for_process(of_service.clone())
         });
         if let Err(error) = self.run(handler, &lifecycle).await {
             eprintln!("cannot serve the editor: {}", ErrorChain(&*error));

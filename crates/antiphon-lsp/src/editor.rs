@@ -1,12 +1,18 @@
 //! The editor, as a server sees it.
 
+use std::sync::Arc;
+
 use antiphon::{Call, CallError, Peer};
 use serde::Serialize;
 
+use crate::progress::{
+    BeginProgress, PartialResultParams, PartialResults, Reporters, WorkDoneParams,
+};
 use crate::types::{LogMessageParams, MessageType, Notification, Request, ShowMessageParams};
 
 /// A typed handle of the editor: one method for each request and notification that a server sends. Cheap to
-/// clone.
+/// clone. [`serve_stdio`](crate::serve_stdio) and [`LanguageService::for_peer`](crate::LanguageService::for_peer)
+/// create it.
 ///
 /// A request is a [`Call`]: it is sent when it is awaited, and has a timeout, a progress stream and the other
 /// options of a call. A notification returns when it is queued.
@@ -25,12 +31,12 @@ use crate::types::{LogMessageParams, MessageType, Notification, Request, ShowMes
 #[derive(Clone, Debug)]
 pub struct Editor {
     peer: Peer,
+    reporters: Arc<Reporters>,
 }
 
 impl Editor {
-    /// Creates the handle of the editor at the other end of a connection.
-    pub fn new(peer: Peer) -> Self {
-        Self { peer }
+    pub(crate) fn new(peer: Peer, reporters: Arc<Reporters>) -> Self {
+        Self { peer, reporters }
     }
 
     /// The connection to the editor, for methods that are not part of the protocol.
@@ -54,6 +60,103 @@ impl Editor {
         message: impl Into<String>,
     ) -> Result<(), CallError> {
         self.show_message(ShowMessageParams { kind, message: message.into() }).await
+    }
+
+    /// Begins to report the progress of a request, if its `workDoneToken` asks for it. Otherwise every report does
+    /// nothing.
+    ///
+    /// All reports of a method precede its response. The progress ends when the method is done, at the latest:
+    /// keep it in the method, not in a task that outlives it.
+    ///
+    /// ```
+    /// use antiphon::ErrorObject;
+    /// use antiphon_lsp::Editor;
+    /// use antiphon_lsp::types::{Location, ReferenceParams};
+    ///
+    /// # async fn search(_: &str) -> Vec<Location> { vec![] }
+    /// async fn references(
+    ///     editor: &Editor,
+    ///     params: ReferenceParams,
+    /// ) -> Result<Option<Vec<Location>>, ErrorObject> {
+    ///     let mut progress = editor.progress(&params, "Searching").percentage(0).await?;
+    ///     let mut found = search("src").await;
+    ///     progress.report("tests", 50).await?;
+    ///     found.extend(search("tests").await);
+    ///     progress.end(format!("{} found", found.len())).await?;
+    ///     Ok(Some(found))
+    /// }
+    /// ```
+    pub fn progress(
+        &self,
+        params: &impl WorkDoneParams,
+        title: impl Into<String>,
+    ) -> BeginProgress {
+        let token = params.work_done_token().cloned();
+        BeginProgress::of_request(self.clone(), token, title.into())
+    }
+
+    /// Begins to report progress of work that no request has asked for. The editor is asked first, with
+    /// `window/workDoneProgress/create`. If it has not announced `window.workDoneProgress`, nothing is sent, and
+    /// every report does nothing.
+    ///
+    /// Not before `initialized`: editors accept no request until then.
+    ///
+    /// ```
+    /// use antiphon::Context;
+    /// use antiphon_lsp::Editor;
+    ///
+    /// # async fn index(_: u32) {}
+    /// /// Called in `initialized`. Indexes in a task, so that requests are served meanwhile.
+    /// fn start_indexing(editor: Editor, cx: &Context) -> Result<(), antiphon::SpawnError> {
+    ///     cx.spawn(async move {
+    ///         let begin = editor.create_progress("Indexing").percentage(0).cancellable();
+    ///         let Ok(mut progress) = begin.await else { return };
+    ///         for percentage in 1..=100 {
+    ///             if progress.cancellation().is_cancelled() {
+    ///                 return;
+    ///             }
+    ///             index(percentage).await;
+    ///             let _ = progress.percentage(percentage).await;
+    ///         }
+    ///     })
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Awaiting it fails if the editor answers with an error, or if the connection has ended.
+    pub fn create_progress(&self, title: impl Into<String>) -> BeginProgress {
+        BeginProgress::created(self.clone(), title.into())
+    }
+
+    /// Begins the result of a request in parts. If its `partialResultToken` asks for parts, each one is sent at
+    /// once, and the response is empty, as the protocol says. Otherwise the response has all of them.
+    ///
+    /// ```
+    /// use antiphon::ErrorObject;
+    /// use antiphon_lsp::Editor;
+    /// use antiphon_lsp::types::{Location, ReferenceParams};
+    ///
+    /// # async fn search(_: &str) -> Vec<Location> { vec![] }
+    /// async fn references(
+    ///     editor: &Editor,
+    ///     params: ReferenceParams,
+    /// ) -> Result<Option<Vec<Location>>, ErrorObject> {
+    ///     let mut results = editor.partial_results(&params);
+    ///     for folder in ["src", "tests"] {
+    ///         results.send(search(folder).await).await?;
+    ///     }
+    ///     results.finish()
+    /// }
+    /// ```
+    pub fn partial_results<P: PartialResultParams>(
+        &self,
+        params: &P,
+    ) -> PartialResults<P::Request> {
+        PartialResults::new(self, params)
+    }
+
+    pub(crate) fn reporters(&self) -> &Arc<Reporters> {
+        &self.reporters
     }
 
     /// Calls a typed request, also one of your own that implements [`Request`].

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Router};
+use antiphon::{BoxFuture, Context, Handler, Invocation, Outcome, Peer, Router};
 
-use crate::LanguageServer;
 use crate::editor_process;
 use crate::generated::language_server;
 use crate::lifecycle::Lifecycle;
+use crate::progress::Reporters;
+use crate::{Editor, LanguageServer};
 
 /// A [`LanguageServer`] as the [`Handler`] of one connection, with the lifecycle of the protocol:
 ///
@@ -40,7 +41,7 @@ use crate::lifecycle::Lifecycle;
 /// server
 ///     .dialect(Dialect::lsp())
 ///     .limits(limits())
-///     .serve_with(|_connection, peer| LanguageService::new(Backend::new(Editor::new(peer))))
+///     .serve_with(|_connection, peer| LanguageService::for_peer(peer, Backend::new))
 ///     .await?;
 /// # Ok(()) }
 /// ```
@@ -75,12 +76,22 @@ use crate::lifecycle::Lifecycle;
 pub struct LanguageService {
     router: Router,
     lifecycle: Arc<Lifecycle>,
+    /// The progress of the server, if it was made with an [`Editor`].
+    reporters: Option<Arc<Reporters>>,
     /// Whether the server ends with the process that `initialize` names.
     ends_with_editor: bool,
 }
 
 impl LanguageService {
-    /// Creates the handler of a connection that this server serves.
+    /// Creates the handler of a connection. The closure gets the handle of the editor at its other end, and returns
+    /// the server, or a service with methods of your own.
+    pub fn for_peer<S: Into<Self>>(peer: Peer, make: impl FnOnce(Editor) -> S) -> Self {
+        let reporters: Arc<Reporters> = Arc::default();
+        let service = make(Editor::new(peer, reporters.clone())).into();
+        Self { reporters: Some(reporters), ..service }
+    }
+
+    /// Creates the handler of a connection for a server that never calls the editor.
     pub fn new<S: LanguageServer>(server: S) -> Self {
         Self::from(Arc::new(server))
     }
@@ -102,6 +113,9 @@ impl LanguageService {
     }
 
     fn initialize(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
+        if let Some(reporters) = &self.reporters {
+            reporters.negotiate(call.params.as_ref());
+        }
         let editor = self.ends_with_editor.then(|| editor_process::id(call.params.as_ref()));
         let answer = self.router.call(call, cx);
         let mut initializing = Initializing { lifecycle: self.lifecycle.clone(), is_ok: false };
@@ -156,7 +170,8 @@ impl<S: LanguageServer> From<S> for LanguageService {
 impl<S: LanguageServer> From<Arc<S>> for LanguageService {
     fn from(server: Arc<S>) -> Self {
         let router = language_server::router(&server);
-        Self { router, lifecycle: Arc::new(Lifecycle::new()), ends_with_editor: false }
+        let lifecycle = Arc::new(Lifecycle::new());
+        Self { router, lifecycle, reporters: None, ends_with_editor: false }
     }
 }
 
@@ -174,6 +189,9 @@ impl Handler for LanguageService {
         if method == "exit" {
             self.exit(notification, cx)
         } else if self.lifecycle.admits_notification(method) {
+            if let (Some(reporters), "window/workDoneProgress/cancel") = (&self.reporters, method) {
+                reporters.cancel(notification.params.as_ref());
+            }
             self.router.notify(notification, cx)
         } else {
             tracing::debug!(

@@ -26,6 +26,8 @@ pub use gen_lsp_types as types;
 pub use generated::language_client::LanguageClient;
 pub use generated::language_server::LanguageServer;
 pub use language_service::LanguageService;
-pub use progress::{PartialResultParams, WorkDoneParams};
+pub use progress::{
+    BeginProgress, PartialResultParams, PartialResults, ResultOf, WorkDoneParams, WorkDoneProgress,
+};
 pub use remote_server::RemoteServer;
 pub use session::{ServerSession, SessionBuilder, ShutdownError, StartError};

@@ -136,6 +136,10 @@ impl Link for RequestLink {
         self.refused()
     }
 
+    fn post_now(&self, _: &Invocation) -> Result<(), CallError> {
+        self.refuse()
+    }
+
     fn send_batch(
         &self,
         _: Vec<BatchEntry>,

@@ -202,6 +202,7 @@ fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
             params => (format!(", params: {params}"), "params"),
         };
         let entry = callable.iter().find(|entry| entry.types.name == types.name);
+        let rust_name = calling_name(rust_name);
         out += &entry.map_or_else(String::new, |entry| {
             doc(if types.is_request { "Calls" } else { "Sends" }, entry)
         });
@@ -221,24 +222,42 @@ fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
     out + "}\n"
 }
 
+/// The name of a method on the side that calls it. `progress` is the name of the reporter.
+fn calling_name(rust_name: &str) -> &str {
+    if rust_name == "progress" { "send_progress" } else { rust_name }
+}
+
 fn partial_results(entries: &[Entry]) -> String {
     let streaming: Vec<_> =
         entries.iter().filter(|entry| entry.types.partial_result.is_some()).collect();
     let mut out = format!(
-        "//! The params whose results may arrive in parts.\n\nuse crate::progress::PartialResultParams;\n{}\n",
+        "//! The params whose results may arrive in parts.\n\nuse crate::progress::{{PartialResultParams, ResultOf}};\n{}\n",
         imports(&streaming, |entry| vec![&entry.types.params, &entry.types.marker])
             .replace("use crate::types::{", "use crate::types::{ProgressToken, ")
     );
     for Entry { types, .. } in streaming {
         let _ = write!(
             out,
-            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}}}\n\n",
+            "impl PartialResultParams for {} {{\ntype Request = {};\n\n{}\n\
+             fn empty_result() -> ResultOf<Self> {{\n{}\n}}\n}}\n\n",
             types.params,
             types.marker,
-            token("partial_result_token", "partial_result_params")
+            token("partial_result_token", "partial_result_params"),
+            empty_result(&types.result)
         );
     }
     out
+}
+
+/// A result without anything in it.
+fn empty_result(result: &str) -> &str {
+    match result {
+        // This one has no default, because a report is full or unchanged.
+        "DocumentDiagnosticReport" => {
+            "crate::types::RelatedFullDocumentDiagnosticReport::default().into()"
+        }
+        _ => "Default::default()",
+    }
 }
 
 fn work_done(entries: &[Entry]) -> String {

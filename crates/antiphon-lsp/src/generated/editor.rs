@@ -20,7 +20,7 @@ impl Editor {
     }
 
     /// Sends [`$/progress`](crate::types::ProgressNotification).
-    pub async fn progress(&self, params: ProgressParams) -> Result<(), CallError> {
+    pub async fn send_progress(&self, params: ProgressParams) -> Result<(), CallError> {
         self.notify("$/progress", params).await
     }
 

@@ -2,7 +2,7 @@
 
 //! The params whose results may arrive in parts.
 
-use crate::progress::PartialResultParams;
+use crate::progress::{PartialResultParams, ResultOf};
 use crate::types::{
     CallHierarchyIncomingCallsParams, CallHierarchyIncomingCallsRequest,
     CallHierarchyOutgoingCallsParams, CallHierarchyOutgoingCallsRequest, CodeActionParams,
@@ -32,6 +32,10 @@ impl PartialResultParams for CallHierarchyIncomingCallsParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for CallHierarchyOutgoingCallsParams {
@@ -43,6 +47,10 @@ impl PartialResultParams for CallHierarchyOutgoingCallsParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -56,6 +64,10 @@ impl PartialResultParams for CodeActionParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for CodeLensParams {
@@ -67,6 +79,10 @@ impl PartialResultParams for CodeLensParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -80,6 +96,10 @@ impl PartialResultParams for ColorPresentationParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for CompletionParams {
@@ -91,6 +111,10 @@ impl PartialResultParams for CompletionParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -104,6 +128,10 @@ impl PartialResultParams for DeclarationParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for DefinitionParams {
@@ -115,6 +143,10 @@ impl PartialResultParams for DefinitionParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -128,6 +160,10 @@ impl PartialResultParams for DocumentDiagnosticParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        crate::types::RelatedFullDocumentDiagnosticReport::default().into()
+    }
 }
 
 impl PartialResultParams for DocumentColorParams {
@@ -139,6 +175,10 @@ impl PartialResultParams for DocumentColorParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -152,6 +192,10 @@ impl PartialResultParams for DocumentHighlightParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for DocumentLinkParams {
@@ -163,6 +207,10 @@ impl PartialResultParams for DocumentLinkParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -176,6 +224,10 @@ impl PartialResultParams for DocumentSymbolParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for FoldingRangeParams {
@@ -187,6 +239,10 @@ impl PartialResultParams for FoldingRangeParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -200,6 +256,10 @@ impl PartialResultParams for ImplementationParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for MonikerParams {
@@ -211,6 +271,10 @@ impl PartialResultParams for MonikerParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -224,6 +288,10 @@ impl PartialResultParams for ReferenceParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for SelectionRangeParams {
@@ -235,6 +303,10 @@ impl PartialResultParams for SelectionRangeParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -248,6 +320,10 @@ impl PartialResultParams for SemanticTokensParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for SemanticTokensDeltaParams {
@@ -259,6 +335,10 @@ impl PartialResultParams for SemanticTokensDeltaParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -272,6 +352,10 @@ impl PartialResultParams for SemanticTokensRangeParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for TypeDefinitionParams {
@@ -283,6 +367,10 @@ impl PartialResultParams for TypeDefinitionParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -296,6 +384,10 @@ impl PartialResultParams for TypeHierarchySubtypesParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for TypeHierarchySupertypesParams {
@@ -307,6 +399,10 @@ impl PartialResultParams for TypeHierarchySupertypesParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }
 
@@ -320,6 +416,10 @@ impl PartialResultParams for WorkspaceDiagnosticParams {
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
     }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
+    }
 }
 
 impl PartialResultParams for WorkspaceSymbolParams {
@@ -331,5 +431,9 @@ impl PartialResultParams for WorkspaceSymbolParams {
 
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken> {
         &mut self.partial_result_params.partial_result_token
+    }
+
+    fn empty_result() -> ResultOf<Self> {
+        Default::default()
     }
 }

@@ -57,7 +57,7 @@ impl RemoteServer {
     }
 
     /// Sends [`$/progress`](crate::types::ProgressNotification).
-    pub async fn progress(&self, params: ProgressParams) -> Result<(), CallError> {
+    pub async fn send_progress(&self, params: ProgressParams) -> Result<(), CallError> {
         self.notify("$/progress", params).await
     }
 

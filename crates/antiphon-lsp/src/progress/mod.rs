@@ -1,6 +1,21 @@
-//! Progress and partial results.
+//! Progress and partial results: who asked for them, and how are they sent?
+//!
+//! The reports of a request are queued before its response, because both go through the queue of the connection
+//! in the order of the handler. This module never decides what is worth a report.
+//!
+//! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics.
 
-use crate::types::{ProgressToken, RequestWithPartialResults};
+mod partial_results;
+mod reporters;
+mod work_done;
+
+pub use self::partial_results::PartialResults;
+pub(crate) use self::reporters::Reporters;
+pub use self::work_done::{BeginProgress, WorkDoneProgress};
+use crate::types::{ProgressToken, Request, RequestWithPartialResults};
+
+/// The result of the request that has these params.
+pub type ResultOf<P> = <<P as PartialResultParams>::Request as Request>::Result;
 
 /// The params of a request whose result may arrive in parts.
 ///
@@ -14,6 +29,9 @@ pub trait PartialResultParams {
 
     /// The same token, for the caller to set.
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken>;
+
+    /// The result without anything in it: the response of a request whose result was sent in parts.
+    fn empty_result() -> ResultOf<Self>;
 }
 
 /// The params of a request whose progress can be reported.

@@ -198,7 +198,7 @@ impl SessionBuilder {
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let service = PerConnection::new(move |_: &_, peer| make(Editor::new(peer)).into());
+        let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
         let handler = SessionHandler::new(client);
         let connected = self.connection(handler).in_process(service);
         self.handshake("the server in this process".to_owned(), connected, false).await

@@ -20,8 +20,8 @@ impl RawEditor {
         let server = Server::bind("tcp+header://127.0.0.1:0").await.unwrap();
         let port = server.endpoint().port().unwrap();
         let server = server.dialect(Dialect::lsp()).limits(limits());
-        let serving = server
-            .serve_with(move |_connection, peer| LanguageService::new(make(Editor::new(peer))));
+        let serving =
+            server.serve_with(move |_connection, peer| LanguageService::for_peer(peer, &make));
         tokio::spawn(serving);
         let stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         Self { stream: BufReader::new(stream) }

@@ -23,7 +23,7 @@ impl LanguageServer for Bare {
 pub(crate) fn connect<S: LanguageServer>(
     make: impl Fn(Editor) -> S + Send + Sync + 'static,
 ) -> Client {
-    let serve = PerConnection::new(move |_, peer| LanguageService::new(make(Editor::new(peer))));
+    let serve = PerConnection::new(move |_, peer| LanguageService::for_peer(peer, &make));
     connect_handler(serve)
 }
 

@@ -63,6 +63,9 @@ pub(crate) trait Link: Send + Sync {
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
 
+    /// Queues a notification. Does not wait for room in the write queue.
+    fn post_now(&self, notification: &Invocation) -> Result<(), CallError>;
+
     fn send_batch(
         &self,
         entries: Vec<BatchEntry>,
@@ -138,6 +141,27 @@ impl Peer {
     pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.post(Invocation::new(method, params)).await
+    }
+
+    /// Queues a notification at once, also while the write queue is full. For destructors, which cannot wait:
+    /// such as the end of something whose start [`notify`](Self::notify) has told. Any other sender waits, or it
+    /// could fill the memory while the peer does not read.
+    ///
+    /// ```
+    /// use antiphon::Peer;
+    ///
+    /// struct Indexing(Peer);
+    ///
+    /// impl Drop for Indexing {
+    ///     fn drop(&mut self) {
+    ///         // Fails only if the connection has ended.
+    ///         let _ = self.0.notify_now("indexed", ());
+    ///     }
+    /// }
+    /// ```
+    pub fn notify_now(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        let params = Params::encode(&params).map_err(CallError::Encode)?;
+        self.link.post_now(&Invocation::new(method, params))
     }
 
     /// Subscribes to a topic of the peer. The request is sent when it is awaited.

@@ -89,6 +89,10 @@ impl Link for Shared {
         })
     }
 
+    fn post_now(&self, notification: &Invocation) -> Result<(), CallError> {
+        Shared::post(self, notification)
+    }
+
     fn send_batch(
         &self,
         entries: Vec<BatchEntry>,

@@ -3,7 +3,8 @@
 use std::future::IntoFuture;
 use std::sync::Arc;
 
-use antiphon::{Context, Limits, Peer, Router};
+use antiphon::{CallError, Context, Limits, Peer, Router};
+use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -244,4 +245,19 @@ async fn a_flood_that_overtakes_a_notification_is_bounded() {
         () = flood => panic!("every request was accepted"),
     };
     assert_eq!(reason.to_string(), "the peer does not read its replies");
+}
+
+#[tokio::test]
+async fn a_destructor_notifies_while_the_queue_is_full() {
+    let limits = Limits { write_queue_bytes: 1, ..Limits::default() };
+    let (mut raw, served) = Raw::served(limits, Router::new());
+    let peer = served.peer().unwrap();
+    assert!(peer.notify("note", ["first"]).now_or_never().is_some());
+    assert!(peer.notify("note", ["waits"]).now_or_never().is_none());
+    peer.notify_now("note", ["now"]).unwrap();
+    assert_eq!(raw.next().await["params"][0], "first");
+    assert_eq!(raw.next().await["params"][0], "now");
+    within(served.close()).await;
+    let error = peer.notify_now("note", ()).unwrap_err();
+    assert!(matches!(error, CallError::Closed(_)), "{error:?}");
 }

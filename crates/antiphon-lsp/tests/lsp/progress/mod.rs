@@ -1,0 +1,4 @@
+//! Progress and partial results.
+
+mod partial_results;
+mod server;
