@@ -171,8 +171,11 @@ impl ConnectArgs {
                 .hint("-H and --user are for http:// and ws://"));
         }
         let answers = self.answers.read(self.dialect, self.handshake.root())?;
-        let handler = AnsweringHandler { answers: answers.clone(), observe };
-        let mut builder = self.builder(inspect)?.handler(handler);
+        let mut builder = self.builder(inspect)?;
+        // Without a handler, a message that cannot be read can only be a response, and fails the call.
+        if !answers.is_empty() {
+            builder = builder.handler(AnsweringHandler { answers: answers.clone(), observe });
+        }
         if let Some(reconnect) = reconnect {
             builder = builder.reconnect(reconnect);
         }

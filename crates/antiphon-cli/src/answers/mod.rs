@@ -62,6 +62,11 @@ pub(crate) struct Answers {
 }
 
 impl Answers {
+    /// Whether every call gets the error -32601.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Whether a call of this method gets a result.
     pub(crate) fn covers(&self, method: &str) -> bool {
         self.answer(method, None).is_ok()
