@@ -5,7 +5,9 @@ use clap::{Parser, Subcommand};
 
 use crate::log::LogArgs;
 use crate::openrpc::{describe, list};
-use crate::{batch, bench, call, check, check_client, completions, exit, notify, serve, subscribe};
+use crate::{
+    batch, bench, call, check, check_client, completions, exit, notify, serve, session, subscribe,
+};
 
 /// Call, serve, check and measure JSON-RPC 2.0 endpoints over any transport
 #[derive(Debug, Parser)]
@@ -25,6 +27,7 @@ pub(crate) enum Command {
     Notify(notify::NotifyArgs),
     Batch(batch::BatchArgs),
     Subscribe(subscribe::SubscribeArgs),
+    Session(session::SessionArgs),
     List(list::ListArgs),
     Describe(describe::DescribeArgs),
     Check(check::CheckArgs),
@@ -52,6 +55,7 @@ Examples:
   antiphon call 'exec:antiphon serve stdio:' sum 1 2     # start a process
   antiphon batch http://127.0.0.1:8650 < calls.ndjson
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
+  antiphon session ws://127.0.0.1:8650     # several calls, with a prompt
   antiphon list http://127.0.0.1:8650                    # its methods
   antiphon describe http://127.0.0.1:8650 subtract       # one method
   antiphon check http://127.0.0.1:8650                   # test a server

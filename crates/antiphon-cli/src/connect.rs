@@ -12,7 +12,7 @@ use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::answers::{AnswerArgs, AnsweringHandler, Incoming};
+use crate::answers::{AnswerArgs, AnsweringHandler, Observer};
 use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
 use crate::handshake::HandshakeArgs;
@@ -20,6 +20,7 @@ use crate::limits::ConnectionLimits;
 use crate::open_connection::OpenConnection;
 use crate::quantity::{MaybeSpan, Span};
 use crate::secret::Secret;
+use crate::session::Inbox;
 use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting_line};
 
@@ -76,7 +77,7 @@ impl ConnectArgs {
         show: impl FnOnce(T) -> Result<Exit, CommandError>,
     ) -> Result<Exit, CommandError> {
         let deadline = self.deadline();
-        let mut connection = self.before(deadline, self.open(None, inspect, |_| {})).await??;
+        let mut connection = self.before(deadline, self.open(None, inspect, None)).await??;
         let begun = async {
             self.begin(&mut connection).await?;
             work(&mut connection).await
@@ -94,7 +95,7 @@ impl ConnectArgs {
     pub(crate) async fn connect(
         &self,
         reconnect: Option<Reconnect>,
-        observe: impl Fn(Incoming<'_>) + Send + Sync + 'static,
+        observe: Option<Observer>,
     ) -> Result<OpenConnection, CommandError> {
         let connected = async {
             let mut connection = self.open(reconnect, |_, _| {}, observe).await?;
@@ -134,6 +135,16 @@ impl ConnectArgs {
         matches!(self.endpoint, Endpoint::Exec { .. })
     }
 
+    /// Returns the time limit of `--timeout`.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.timeout.0
+    }
+
+    /// Returns whether each message is printed.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Turns off `--verbose`.
     pub(crate) fn quiet(self) -> Self {
         Self { verbose: false, ..self }
@@ -162,7 +173,7 @@ impl ConnectArgs {
         &self,
         reconnect: Option<Reconnect>,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
-        observe: impl Fn(Incoming<'_>) + Send + Sync + 'static,
+        observe: Option<Observer>,
     ) -> Result<OpenConnection, CommandError> {
         let endpoint = self.target();
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
@@ -171,17 +182,19 @@ impl ConnectArgs {
                 .hint("-H and --user are for http:// and ws://"));
         }
         let answers = self.answers.read(self.dialect, self.handshake.root())?;
+        let inbox = Inbox::default();
         let mut builder = self.builder(inspect)?;
         // Without a handler, a message that cannot be read can only be a response, and fails the call.
-        if !answers.is_empty() {
-            builder = builder.handler(AnsweringHandler { answers: answers.clone(), observe });
+        if observe.is_some() || self.handshake.has_lines() || !answers.is_empty() {
+            let (answers, inbox) = (answers.clone(), inbox.clone());
+            builder = builder.handler(AnsweringHandler { answers, inbox, observe });
         }
         if let Some(reconnect) = reconnect {
             builder = builder.reconnect(reconnect);
         }
         let client = Box::pin(builder.connect(&endpoint)).await;
         let client = client.map_err(|error| self.connect_failed(&error))?;
-        Ok(OpenConnection::new(client, answers, self.dialect))
+        Ok(OpenConnection::new(client, answers, self.dialect, inbox))
     }
 
     fn builder(

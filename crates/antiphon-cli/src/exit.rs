@@ -89,6 +89,25 @@ impl CommandError {
         self
     }
 
+    /// Returns the message.
+    pub(crate) fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Returns the remedy.
+    pub(crate) fn remedy(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Returns the error that the peer responded with.
+    pub(crate) fn peer_error(&self) -> Option<ErrorObject> {
+        let error = ErrorObject::new(self.code?.0, self.what.clone());
+        Some(match &self.data {
+            Some(data) => error.with_data(data),
+            None => error,
+        })
+    }
+
     /// Prints the error on stderr and returns the exit code.
     pub(crate) fn report(self) -> Exit {
         let code = self.code.map(|code| format!(" {code}")).unwrap_or_default();

@@ -28,6 +28,7 @@ mod progress_bar;
 mod quantity;
 mod secret;
 mod serve;
+mod session;
 mod subscribe;
 mod tls;
 mod waiting_line;
@@ -57,6 +58,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Notify(args) => in_runtime(notify::run(args)),
         Command::Batch(args) => in_runtime(batch::run(args)),
         Command::Subscribe(args) => in_runtime(subscribe::run(args)),
+        Command::Session(args) => in_runtime(session::run(args)),
         Command::List(args) => in_runtime(openrpc::list::run(args)),
         Command::Describe(args) => in_runtime(openrpc::describe::run(args)),
         Command::Check(args) => in_runtime(check::run(args)),

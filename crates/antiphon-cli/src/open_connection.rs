@@ -10,18 +10,35 @@ use crate::dialect::DialectName;
 use crate::exit::CommandError;
 use crate::handshake::document::{Document, Place};
 use crate::handshake::{OpenDocuments, check_dialect};
+use crate::session::{Inbox, Variables};
 
 /// A connection of a command, after its handshake.
 pub(crate) struct OpenConnection {
     pub(crate) client: Client,
     pub(crate) answers: Answers,
     pub(crate) dialect: Option<DialectName>,
+    /// What the server has sent.
+    pub(crate) inbox: Inbox,
+    /// The results that lines of a session have stored.
+    pub(crate) variables: Variables,
     documents: OpenDocuments,
 }
 
 impl OpenConnection {
-    pub(crate) fn new(client: Client, answers: Answers, dialect: Option<DialectName>) -> Self {
-        Self { client, answers, dialect, documents: OpenDocuments::default() }
+    pub(crate) fn new(
+        client: Client,
+        answers: Answers,
+        dialect: Option<DialectName>,
+        inbox: Inbox,
+    ) -> Self {
+        Self {
+            client,
+            answers,
+            dialect,
+            inbox,
+            variables: Variables::default(),
+            documents: OpenDocuments::default(),
+        }
     }
 
     /// Sends a call.

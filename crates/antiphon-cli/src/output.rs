@@ -89,6 +89,15 @@ pub(crate) fn visible(text: &str) -> String {
     out
 }
 
+/// Returns the start of a text that is too long for a line of stderr.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST: usize = 1_000;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}... ({} bytes)", &text[..end], text.len()),
+        None => text.to_owned(),
+    }
+}
+
 /// Returns JSON without white space between its tokens.
 pub(crate) fn on_one_line(json: &str) -> String {
     let mut out = String::with_capacity(json.len());

@@ -23,6 +23,11 @@ pub(crate) struct ParamArgs {
 }
 
 impl ParamArgs {
+    /// The params of a line of a session.
+    pub(crate) fn new(params: Vec<String>, data: Option<String>) -> Self {
+        Self { params, data }
+    }
+
     /// Returns the params, or `None` if none were given.
     pub(crate) fn read(&self) -> Result<Option<Params>, CommandError> {
         match &self.data {

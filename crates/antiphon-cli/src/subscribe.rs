@@ -53,7 +53,7 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     let params = args.params.read()?;
     let params = params.map(antiphon::Params::into_json);
     let reconnect = args.reconnect.then(Reconnect::new);
-    let connection = args.connect.connect(reconnect, |_| {}).await?;
+    let connection = args.connect.connect(reconnect, None).await?;
     let reply = async { connection.client.subscribe::<RawJson>(topic, &params).await };
     let reply = args.connect.in_time(reply).await;
     let exit = match reply.and_then(|reply| reply.map_err(subscribe_failed)) {

@@ -15,6 +15,7 @@ use clap::Args;
 pub(crate) use self::rule::Rule;
 use crate::dialect::DialectName;
 use crate::exit::CommandError;
+use crate::session::Inbox;
 
 /// The flags of the answers.
 #[derive(Debug, Args)]
@@ -72,6 +73,11 @@ impl Answers {
         self.answer(method, None).is_ok()
     }
 
+    /// Adds a rule before all others.
+    pub(crate) fn prepend(&self, rule: Rule) {
+        self.rules.write().unwrap_or_else(PoisonError::into_inner).insert(0, rule);
+    }
+
     /// Returns the answer to a call.
     pub(crate) fn answer(&self, method: &str, params: Option<&Params>) -> Outcome {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
@@ -85,21 +91,35 @@ impl Answers {
 /// What a server sends: a notification, or a call with the answer that it gets.
 pub(crate) type Incoming<'a> = (&'a Invocation, Option<&'a Outcome>);
 
-/// Answers the calls of the server, and shows every message to an observer.
-pub(crate) struct AnsweringHandler<F> {
+/// Sees every message of the server.
+pub(crate) type Observer = Box<dyn Fn(Incoming<'_>) + Send + Sync>;
+
+/// Answers the calls of the server, keeps every message for the lines of a session, and shows it to the
+/// observer.
+pub(crate) struct AnsweringHandler {
     pub(crate) answers: Answers,
-    pub(crate) observe: F,
+    pub(crate) inbox: Inbox,
+    pub(crate) observe: Option<Observer>,
 }
 
-impl<F: Fn(Incoming<'_>) + Send + Sync + 'static> Handler for AnsweringHandler<F> {
+impl AnsweringHandler {
+    fn see(&self, message: &Invocation, answer: Option<&Outcome>) {
+        if let Some(observe) = &self.observe {
+            observe((message, answer));
+        }
+        self.inbox.push(message);
+    }
+}
+
+impl Handler for AnsweringHandler {
     fn call(&self, call: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
         let outcome = self.answers.answer(call.method.as_str(), call.params.as_ref());
-        (self.observe)((&call, Some(&outcome)));
+        self.see(&call, Some(&outcome));
         Box::pin(std::future::ready(outcome))
     }
 
     fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        (self.observe)((&notification, None));
+        self.see(&notification, None);
         Box::pin(std::future::ready(()))
     }
 }

@@ -71,7 +71,7 @@ impl Completion {
         match self.schema.read() {
             Ok(Some(document)) => Some(document),
             Ok(None) if !self.connect.starts_a_process() => {
-                let connection = self.connect.connect(None, |_| {}).await.ok()?;
+                let connection = self.connect.connect(None, None).await.ok()?;
                 discovery::fetch(&connection.client).await.ok()
             }
             _ => None,

@@ -1,5 +1,5 @@
 //! What precedes the first call on a connection and follows the last one: the handshake of the dialect, the
-//! lines of `--init`, and the documents of `--open`.
+//! documents of `--open`, and the lines of `--init`.
 //!
 //! Over HTTP there is no connection, so there is no handshake.
 
@@ -18,6 +18,7 @@ use crate::answers::Answers;
 use crate::dialect::DialectName;
 use crate::exit::CommandError;
 use crate::open_connection::OpenConnection;
+use crate::session;
 
 /// The flags of the handshake.
 #[derive(Debug, Args)]
@@ -35,6 +36,9 @@ pub(crate) struct HandshakeArgs {
     /// Open this file first with --dialect lsp: textDocument/didOpen [repeatable]
     #[arg(long, value_name = "FILE", help_heading = "Handshake")]
     open: Vec<PathBuf>,
+    /// Run this line of `antiphon session` first, or the lines of a file [repeatable]
+    #[arg(long, value_name = "LINE|@FILE", help_heading = "Handshake")]
+    init: Vec<String>,
 }
 
 fn json_text(text: &str) -> Result<RawJson, String> {
@@ -45,6 +49,11 @@ impl HandshakeArgs {
     /// Returns the directory of `--root`.
     pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
+    }
+
+    /// Whether there are lines of `--init`.
+    pub(crate) fn has_lines(&self) -> bool {
+        !self.init.is_empty()
     }
 
     /// Begins a session on a new connection.
@@ -64,7 +73,7 @@ impl HandshakeArgs {
         for path in &self.open {
             connection.open_document(path).await?;
         }
-        Ok(())
+        session::run_init(connection, &self.init).await
     }
 
     /// Ends the session before the connection is closed.

@@ -1,7 +1,7 @@
 //! The OpenRPC document of a server, and the commands that read it.
 
 pub(crate) mod describe;
-mod did_you_mean;
+pub(crate) mod did_you_mean;
 pub(crate) mod discovery;
 pub(crate) mod list;
 mod schema_text;

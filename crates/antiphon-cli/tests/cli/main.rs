@@ -28,5 +28,6 @@ mod interop;
 mod middleware;
 mod openrpc;
 mod serve;
+mod session;
 mod subscribe;
 mod tls;

@@ -1,0 +1,164 @@
+//! `antiphon session`: several calls on one connection, from a script or at a prompt.
+//!
+//! The same lines are the value of `--init`, which every command that connects has.
+
+mod executor;
+mod inbox;
+mod line;
+mod report;
+mod script;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use tokio::signal::ctrl_c;
+use tokio::time::timeout;
+
+pub(crate) use self::inbox::Inbox;
+pub(crate) use self::line::Variables;
+use self::report::{Report, SessionFormat};
+use self::script::Script;
+use crate::answers::Incoming;
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
+use crate::open_connection::OpenConnection;
+use crate::quantity::Span;
+
+/// Make several calls on one connection, from a script or at a prompt
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub(crate) struct SessionArgs {
+    #[command(flatten)]
+    connect: ConnectArgs,
+    /// Lines to run; without them, the lines of stdin, or a prompt on a terminal
+    #[arg(value_name = "LINE")]
+    lines: Vec<String>,
+    /// Run the lines of this file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "lines")]
+    file: Option<PathBuf>,
+    /// Continue after a line that fails; the exit code is that of the worst line
+    #[arg(long)]
+    keep_going: bool,
+    /// Print in this format
+    #[arg(long, value_enum, default_value_t = SessionFormat::Text, value_name = "FORMAT")]
+    format: SessionFormat,
+    /// Do not show the notifications and the calls of the server
+    #[arg(short, long)]
+    quiet: bool,
+    /// Fail if the whole script takes longer than this; --timeout applies to each line
+    #[arg(long, value_name = "TIME")]
+    max_time: Option<Span>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  antiphon session ws://127.0.0.1:8650                     # a prompt
+  antiphon session ws://127.0.0.1:8650 'a = sum 1 2' 'subtract $a 1'
+  antiphon session unix:/run/app.sock --file calls.txt | jq .
+  antiphon session ws://127.0.0.1:8650 --format json < calls.txt
+  antiphon session --dialect lsp exec:clangd 'open main.c' \\
+      'wait textDocument/publishDiagnostics' \\
+      'textDocument/hover --at main.c:3:5'
+  antiphon session --dialect ethereum ws://127.0.0.1:8546 \\
+      'tip = eth_getBlockByNumber latest false' \\
+      'eth_getBlockByHash $tip.hash false'";
+
+/// The lines, as `--help` and the command `help` explain them.
+const GRAMMAR: &str = "\
+Lines:
+  METHOD [PARAM...]         call; the params are those of `antiphon call`
+  METHOD --at FILE:L:C      call with a document and a position (--dialect lsp)
+  NAME = METHOD [PARAM...]  call, and store the result; `wait` and `open` too
+  $NAME  $NAME.a.b[0]       print a stored result; `$_` is the last one
+  notify METHOD [PARAM...]  send a notification
+  wait METHOD [NAME=TEXT...] [TIME]
+                            take the next notification or call of the server;
+                            also one that arrived before, but each only once
+  clear                     forget what has arrived, so that `wait` ignores it
+  answer METHOD=JSON        answer calls of the server from now on, as --answer
+  open FILE                 open a document, or send its new text
+  call METHOD [PARAM...]    call a method that has the name of a command
+  vars, help, exit          list the variables, show this text, end the session
+
+Words:
+  'text' \"text\" \\c           quotes of a shell; $NAME works within \"...\"
+  {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables
+  a=$NAME a:=$NAME          a param by name: as a String, as the JSON value
+  ${NAME}.txt               a variable within text
+  # text                    a comment";
+
+const OUTPUT: &str = "\
+Output:
+  Each result is one line on stdout, unless it is stored. What the server sends
+  on its own is on stderr. With --format json, all of it is on stdout:
+    {\"line\":1,\"kind\":\"result\",\"method\":\"sum\",\"result\":3}
+  The kinds are result, error, failure, notification and call. A script ends at
+  the first line that fails, with its exit code.";
+
+fn help() -> String {
+    format!("{EXAMPLES}\n\n{GRAMMAR}\n\n{OUTPUT}")
+}
+
+pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
+    let script = args.script()?;
+    script.check()?;
+    let report = Report {
+        format: args.format,
+        // With --verbose they are shown already.
+        shows_incoming: !args.quiet
+            && (args.format == SessionFormat::Json || !args.connect.is_verbose()),
+    };
+    let observe = Box::new(move |incoming: Incoming<'_>| report.incoming(incoming));
+    let mut connection = args.connect.connect(None, Some(observe)).await?;
+    let exit = args.run_script(script, &mut connection, report).await;
+    let exit = exit.unwrap_or_else(CommandError::report);
+    args.connect.close(connection).await;
+    Ok(exit)
+}
+
+impl SessionArgs {
+    fn script(&self) -> Result<Script, CommandError> {
+        match &self.file {
+            Some(path) => Script::of_file(path),
+            None if !self.lines.is_empty() => Ok(Script::of_lines(&self.lines)),
+            None => Ok(Script::of_stdin()),
+        }
+    }
+
+    /// Runs a script until it ends, `--max-time` has passed, or Ctrl-C is pressed.
+    async fn run_script(
+        &self,
+        script: Script,
+        connection: &mut OpenConnection,
+        report: Report,
+    ) -> Result<Exit, CommandError> {
+        let run = script.run(connection, &self.connect, report, self.keep_going);
+        let in_time = async {
+            let Some(Span(limit)) = self.max_time else { return run.await };
+            timeout(limit, run).await.unwrap_or_else(|_| {
+                let what = format!("the script took longer than {}", Span(limit));
+                Err(CommandError::new(Exit::Timeout, what).hint("--max-time 10m allows more"))
+            })
+        };
+        tokio::select! {
+            exit = in_time => exit,
+            _ = ctrl_c() => Ok(Exit::Interrupted),
+        }
+    }
+}
+
+/// Runs the lines of `--init`: a line each, or `@FILE`.
+pub(crate) async fn run_init(
+    connection: &mut OpenConnection,
+    init: &[String],
+) -> Result<(), CommandError> {
+    for text in init {
+        let script = match text.strip_prefix('@') {
+            Some(path) => Script::of_file(Path::new(path))?,
+            None => Script::of_line(text),
+        };
+        let ran = script.run_silently(connection).await;
+        ran.map_err(|failure| failure.about("--init"))?;
+    }
+    Ok(())
+}

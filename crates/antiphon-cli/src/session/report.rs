@@ -1,0 +1,156 @@
+//! What a session prints: results on stdout, errors and the messages of the server on stderr.
+//!
+//! As JSON, all of it is on stdout, one Object per line.
+
+use std::io::{self, IsTerminal as _};
+
+use antiphon::{ErrorObject, Invocation, Params, RawJson};
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::line::Line;
+use super::script::Place;
+use crate::answers::Incoming;
+use crate::exit::{CommandError, Exit};
+use crate::output;
+
+/// The value of `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SessionFormat {
+    /// Results on stdout, one per line; all else on stderr
+    Text,
+    /// Results, errors and messages of the server on stdout, one JSON Object per line
+    Json,
+}
+
+/// How a session prints.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    pub(super) format: SessionFormat,
+    /// Whether messages of the server are shown.
+    pub(super) shows_incoming: bool,
+}
+
+/// One line of JSON output.
+#[derive(Default, Serialize)]
+struct Entry<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variable: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ErrorObject>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit: Option<u8>,
+}
+
+impl Report {
+    /// Prints the result of a line. Returns false if nobody reads stdout.
+    pub(super) fn result(
+        self,
+        place: &Place,
+        line: &Line,
+        result: &RawJson,
+    ) -> Result<bool, CommandError> {
+        match self.format {
+            SessionFormat::Json => print(&Entry {
+                kind: "result",
+                result: Some(result),
+                ..Entry::of(place, Some(line))
+            }),
+            SessionFormat::Text if !line.prints() => Ok(true),
+            SessionFormat::Text if io::stdout().is_terminal() => {
+                output::result(result).map(|()| true)
+            }
+            SessionFormat::Text => output::item(result),
+        }
+    }
+
+    /// Prints the error of a line, and returns its exit code.
+    pub(super) fn failure(
+        self,
+        place: &Place,
+        line: Option<&Line>,
+        failure: CommandError,
+    ) -> Result<Exit, CommandError> {
+        if self.format == SessionFormat::Text {
+            return Ok(failure.about(&place.name).report());
+        }
+        let entry = Entry::of(place, line);
+        match failure.peer_error() {
+            Some(error) => print(&Entry { kind: "error", error: Some(&error), ..entry })?,
+            None => print(&Entry {
+                kind: "failure",
+                message: Some(failure.what()),
+                hint: failure.remedy(),
+                exit: Some(failure.exit as u8),
+                ..entry
+            })?,
+        };
+        Ok(failure.exit)
+    }
+
+    /// Shows a message of the server.
+    pub(super) fn incoming(self, (message, answer): Incoming<'_>) {
+        match self.format {
+            _ if !self.shows_incoming => {}
+            SessionFormat::Text => output::note(&output::dim(&text((message, answer)))),
+            SessionFormat::Json => {
+                let entry = Entry {
+                    kind: if answer.is_some() { "call" } else { "notification" },
+                    method: Some(message.method.as_str()),
+                    params: params(message),
+                    result: answer.and_then(|answer| answer.as_ref().ok()),
+                    error: answer.and_then(|answer| answer.as_ref().err()),
+                    ..Entry::default()
+                };
+                // A result meets the same failure of stdout, and reports it.
+                let _ = print(&entry);
+            }
+        }
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn of(place: &Place, line: Option<&'a Line>) -> Self {
+        Self {
+            line: Some(place.number),
+            method: line.and_then(Line::method),
+            variable: line.and_then(|line| line.variable.as_deref()),
+            ..Self::default()
+        }
+    }
+}
+
+fn print(entry: &Entry<'_>) -> Result<bool, CommandError> {
+    let json = RawJson::encode(entry);
+    output::item(&json.map_err(|fault| CommandError::new(Exit::Protocol, fault.to_string()))?)
+}
+
+fn params(message: &Invocation) -> Option<&RawJson> {
+    message.params.as_ref().map(Params::as_json)
+}
+
+/// Formats `server: METHOD PARAMS -> ANSWER`.
+fn text((message, answer): Incoming<'_>) -> String {
+    let short = |text: &str| output::excerpt(&output::visible(text));
+    let json = |json: &RawJson| short(&output::on_one_line(json.as_str()));
+    let params = params(message).map(|params| format!(" {}", json(params))).unwrap_or_default();
+    let answer = match answer {
+        None => String::new(),
+        Some(Ok(result)) => format!(" -> {}", json(result)),
+        Some(Err(error)) => format!(" -> error {}: {}", error.code, short(&error.message)),
+    };
+    format!("server: {}{params}{answer}", short(message.method.as_str()))
+}

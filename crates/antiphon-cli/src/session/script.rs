@@ -1,0 +1,172 @@
+//! The lines of a session that has no prompt: those of stdin, of a file, or of the command line.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::executor::{self, Outcome};
+use super::line::{Line, Step};
+use super::report::Report;
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
+use crate::open_connection::OpenConnection;
+
+/// Where a line comes from.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    /// The number of the line, from 1.
+    pub(super) number: usize,
+    /// How an error names it, such as `line 3` or `calls.txt:3`.
+    pub(super) name: String,
+}
+
+/// The lines to run.
+#[derive(Debug)]
+pub(super) enum Script {
+    Given(VecDeque<(Place, String)>),
+    /// The lines of stdin as they arrive, and the number of the last one.
+    Stdin(Receiver<io::Result<String>>, usize),
+}
+
+impl Script {
+    /// The lines of the command line.
+    pub(super) fn of_lines(lines: &[String]) -> Self {
+        let place = |number| Place { number, name: format!("line {number}") };
+        Self::Given((1..).map(place).zip(lines.iter().cloned()).collect())
+    }
+
+    /// A single line, which is its own name.
+    pub(super) fn of_line(text: &str) -> Self {
+        let place = Place { number: 1, name: format!("`{text}`") };
+        Self::Given(VecDeque::from([(place, text.to_owned())]))
+    }
+
+    pub(super) fn of_file(path: &Path) -> Result<Self, CommandError> {
+        let file = path.display();
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| CommandError::usage(format!("cannot read {file}: {error}")))?;
+        let place = |number| Place { number, name: format!("{file}:{number}") };
+        Ok(Self::Given((1..).map(place).zip(text.lines().map(str::to_owned)).collect()))
+    }
+
+    pub(super) fn of_stdin() -> Self {
+        /// The lines that are read ahead.
+        const AHEAD: usize = 16;
+        let (sender, lines) = channel(AHEAD);
+        std::thread::spawn(move || {
+            for line in io::stdin().lines() {
+                if sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self::Stdin(lines, 0)
+    }
+
+    /// Checks all lines that are known, before any of them runs.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        let Self::Given(lines) = self else { return Ok(()) };
+        lines.iter().try_for_each(|(place, text)| {
+            Line::parse(text).map(drop).map_err(|fault| fault.about(&place.name))
+        })
+    }
+
+    async fn next(&mut self) -> Result<Option<(Place, String)>, CommandError> {
+        match self {
+            Self::Given(lines) => Ok(lines.pop_front()),
+            Self::Stdin(lines, number) => {
+                *number += 1;
+                let place = Place { number: *number, name: format!("line {number}") };
+                let text = lines.recv().await.transpose().map_err(|error| {
+                    CommandError::usage(format!("cannot read {} of stdin: {error}", place.name))
+                })?;
+                Ok(text.map(|text| (place, text)))
+            }
+        }
+    }
+
+    /// Runs the lines. An error ends the script, unless `keeps_going`. Returns the worst exit code.
+    pub(super) async fn run(
+        mut self,
+        connection: &mut OpenConnection,
+        connect: &ConnectArgs,
+        report: Report,
+        keeps_going: bool,
+    ) -> Result<Exit, CommandError> {
+        let mut worst = Exit::Success;
+        while let Some((place, text)) = self.next().await? {
+            match run_line(connection, connect, report, &place, &text).await? {
+                LineEnd::Next => {}
+                LineEnd::Last => break,
+                LineEnd::Failed(exit) => {
+                    worst = worst.max(exit);
+                    // No later line can succeed on a lost connection.
+                    if !keeps_going || exit == Exit::Transport {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(worst)
+    }
+
+    /// Runs the lines without output. The first error ends them.
+    pub(super) async fn run_silently(
+        mut self,
+        connection: &mut OpenConnection,
+    ) -> Result<(), CommandError> {
+        while let Some((place, text)) = self.next().await? {
+            let ran = match Line::parse(&text) {
+                Ok(None) => continue,
+                Ok(Some(line)) => executor::run(connection, &line, None).await,
+                Err(fault) => Err(fault),
+            };
+            if let Outcome::Exit = ran.map_err(|failure| failure.about(&place.name))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What follows a line.
+pub(super) enum LineEnd {
+    Next,
+    /// The session ends.
+    Last,
+    Failed(Exit),
+}
+
+/// Runs a line within `--timeout`, and prints its result or error.
+pub(super) async fn run_line(
+    connection: &mut OpenConnection,
+    connect: &ConnectArgs,
+    report: Report,
+    place: &Place,
+    text: &str,
+) -> Result<LineEnd, CommandError> {
+    let failed = |line, failure| report.failure(place, line, failure).map(LineEnd::Failed);
+    let line = match Line::parse(text) {
+        Ok(None) => return Ok(LineEnd::Next),
+        Ok(Some(line)) => line,
+        Err(fault) => return failed(None, fault),
+    };
+    let ran = executor::run(connection, &line, connect.limit());
+    let ran = match line.step {
+        // It has a limit of its own.
+        Step::Wait(_) => ran.await,
+        _ => connect.in_time(ran).await.and_then(|ran| ran),
+    };
+    match ran {
+        Ok(Outcome::Exit) => Ok(LineEnd::Last),
+        Ok(Outcome::Done) => Ok(LineEnd::Next),
+        Ok(Outcome::Result(result)) => match report.result(place, &line, &result)? {
+            true => Ok(LineEnd::Next),
+            // The reader of stdout has gone, so it needs no more results.
+            false => Ok(LineEnd::Last),
+        },
+        Err(failure) => failed(Some(&line), failure),
+    }
+}
