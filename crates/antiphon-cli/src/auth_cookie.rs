@@ -23,6 +23,7 @@ impl AuthCookie {
         let failed = |error: io::Error| {
             let path = path.display();
             CommandError::usage(format!("cannot write the cookie file {path}: {error}"))
+                .hint("give --auth-cookie a file in an existing directory that you can write to")
         };
         let cookie = Self { path: path.to_owned(), password: password().map_err(failed)? };
         let mut name = path.as_os_str().to_owned();

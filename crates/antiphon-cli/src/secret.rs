@@ -63,6 +63,7 @@ pub(crate) fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
 fn read(path: &str) -> Result<String, CommandError> {
     std::fs::read_to_string(path).map_err(|error| {
         CommandError::usage(format!("cannot read credentials from {path}: {error}"))
+            .hint("@FILE is a file that you can read, such as the .cookie of a running node")
     })
 }
 

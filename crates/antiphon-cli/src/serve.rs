@@ -94,12 +94,13 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let server = server.threads(args.threads.map_or_else(cores, usize::from));
+    // Before the cookie, which must be removed, and before the announcement: a program that waits for that line may
+    // send a signal at once.
+    let signals =
+        Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;
     let cookie = args.middleware.write_cookie()?;
     let (service, server) =
         args.middleware.wrap(demo::router(), server, args.dialect, cookie.as_ref())?;
-    // Before the announcement: a program that waits for that line may send a signal at once.
-    let signals =
-        Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;
     announce(&server.endpoints(), certificate.as_ref());
     let (stop, stopped) = oneshot::channel();
     let serving = server.serve_until(service, async { drop(stopped.await) });

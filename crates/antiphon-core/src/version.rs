@@ -6,6 +6,14 @@ use crate::id::{Id, OtherId};
 use crate::json::RawJson;
 
 /// A version of JSON-RPC.
+///
+/// ```
+/// use antiphon_core::{Id, Version};
+///
+/// // The id carries the version from a request to its response.
+/// assert_eq!(Id::from(7).version(), Version::V2);
+/// assert_eq!(Version::default(), Version::V2);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Version {

@@ -16,6 +16,7 @@ mod demo;
 mod support;
 
 mod bench;
+mod bitcoin;
 mod checking;
 mod commands;
 mod completions;

@@ -16,7 +16,7 @@ use crate::support::{Raw, as_ws, bound, client, wires_and_http, within};
 fn node() -> Router {
     Router::new()
         .method("getbalance", |(): (), _cx: Context| async {
-            Ok(RawJson::parse("20999999.97690000").map_err(ErrorObject::internal)?)
+            RawJson::parse("20999999.97690000").map_err(ErrorObject::internal)
         })
         .method("getblockhash", |(height,): (u32,), _cx: Context| async move {
             match height {
@@ -157,5 +157,37 @@ async fn wallets_and_identities_reach_the_handlers() {
     }
     if cfg!(feature = "ws") {
         assert!(Client::connect(as_ws(&address)).await.is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_policy_may_answer_always_in_1_0() {
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().dialect(Dialect::bitcoin());
+    let server = server.http_policy(BitcoinPolicy::new().always_v1());
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(node()));
+    let balance = r#"{"jsonrpc":"2.0","method":"getbalance","id":"x"}"#;
+    let failed = r#"{"jsonrpc":"2.0","method":"getblockhash","params":[7],"id":[2]}"#;
+    let legacy = r#"{"method":"getbalance"}"#;
+    let silent = r#"{"jsonrpc":"2.0","method":"getbalance"}"#;
+    let first = r#"{"result":20999999.97690000,"error":null,"id":"x"}"#;
+    let second =
+        r#"{"result":null,"error":{"code":-8,"message":"Block height out of range"},"id":[2]}"#;
+    let third = r#"{"result":20999999.97690000,"error":null}"#;
+    for (call, status, reply) in [
+        (balance, 200, format!("{first}\n")),
+        (failed, 500, format!("{second}\n")),
+        (legacy, 200, format!("{third}\n")),
+        (silent, 204, String::new()),
+        ("[]", 200, "[]\n".to_owned()),
+        (
+            &*format!("[{balance},{silent},{failed},{legacy}]"),
+            200,
+            format!("[{first},{second},{third}]\n"),
+        ),
+    ] {
+        let response = exchange(&address, &post("/", "", call)).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+        assert_eq!(response.split_once("\r\n\r\n").unwrap().1, reply);
     }
 }

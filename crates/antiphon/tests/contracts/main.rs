@@ -18,6 +18,10 @@ mod backpressure;
 mod batches;
 #[cfg(feature = "full")]
 mod bitcoin;
+#[cfg(feature = "full")]
+mod bitcoin_core;
+#[cfg(feature = "full")]
+mod bitcoin_wire;
 mod call_errors;
 mod callbacks;
 mod caller_vanishes;

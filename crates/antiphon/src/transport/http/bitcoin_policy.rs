@@ -7,9 +7,10 @@ use antiphon_core::Code;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::header::{CONTENT_TYPE, UPGRADE, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Response, StatusCode};
+use serde_json::value::RawValue;
 
 use super::http_body::HttpBody;
-use super::http_message::HttpMessage;
+use super::http_message::{HttpMessage, read_objects};
 use super::policy::{HeadDecision, HttpOutcome, HttpPolicy};
 use super::refusal::HttpRefusal;
 use super::response;
@@ -47,6 +48,7 @@ use crate::layer::{Auth, HeaderAuth};
 #[derive(Clone, Debug, Default)]
 pub struct BitcoinPolicy {
     auth: Option<Auth>,
+    always_v1: bool,
 }
 
 impl BitcoinPolicy {
@@ -60,7 +62,16 @@ impl BitcoinPolicy {
     /// handler too.
     #[must_use]
     pub fn auth(self, auth: Auth) -> Self {
-        Self { auth: Some(auth) }
+        Self { auth: Some(auth), ..self }
+    }
+
+    /// Answers calls of 2.0 in the shape and with the statuses of 1.0 too, as Bitcoin Core before 28 does. A call of 2.0
+    /// without an id stays a notification.
+    ///
+    /// Some clients need it: the batches of python-bitcoinrpc 1.0 state version 2.0, but read the null `error` of 1.0.
+    #[must_use]
+    pub fn always_v1(self) -> Self {
+        Self { always_v1: true, ..self }
     }
 
     fn admits(&self, request: &mut Connection) -> bool {
@@ -96,25 +107,35 @@ impl HttpPolicy for BitcoinPolicy {
         message: &HttpMessage,
         outcome: HttpOutcome,
     ) -> Response<HttpBody> {
-        let status = match outcome.reply() {
-            None => return outcome.into_response(),
-            Some(_) if message.is_batch() => StatusCode::OK,
-            Some(reply) if is_result(reply) => StatusCode::OK,
-            Some(reply) => status_of_error(is_v1(reply), outcome.error_codes()),
+        let Some(reply) = outcome.reply() else { return outcome.into_response() };
+        let is_v1 = self.always_v1 || is_v1(reply);
+        let status = match message.is_batch() || is_result(reply) {
+            true => StatusCode::OK,
+            false => status_of_error(is_v1, &outcome.error_codes()),
         };
-        let body = outcome.into_reply().map(line).unwrap_or_default();
+        let reply = outcome.into_reply().unwrap_or_default();
+        let body = line(if self.always_v1 { to_v1(&reply) } else { reply });
         response::with_body(status, "application/json", body)
     }
 
-    fn refuse(&self, _request: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
+    fn refuse(&self, request: &Connection, refusal: HttpRefusal) -> Response<HttpBody> {
         let is_post_only = refusal == HttpRefusal::MethodNotAllowed;
         let mut response = refusal.into_response();
         if is_post_only {
-            let text = "JSONRPC server handles only POST requests";
-            *response.body_mut() = HttpBody::from(text);
+            *response.body_mut() = HttpBody::from(post_only(request.http_method()));
             response.headers_mut().remove(CONTENT_TYPE);
         }
         response
+    }
+}
+
+/// The text for a method that is not POST. Bitcoin Core refuses methods that it does not know without one.
+fn post_only(method: Option<&Method>) -> &'static str {
+    match method {
+        Some(&(Method::GET | Method::HEAD | Method::PUT)) => {
+            "JSONRPC server handles only POST requests"
+        }
+        _ => "",
     }
 }
 
@@ -140,13 +161,24 @@ fn is_result(reply: &[u8]) -> bool {
 
 /// The status of a failed call. Bitcoin Core reserves -32600 for messages that it cannot read, and answers
 /// them with 400 in every version.
-fn status_of_error(is_v1: bool, codes: Vec<Option<i64>>) -> StatusCode {
+fn status_of_error(is_v1: bool, codes: &[Option<i64>]) -> StatusCode {
     match codes.first().copied().flatten().map(Code) {
         Some(Code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
         _ if !is_v1 => StatusCode::OK,
         Some(Code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
+}
+
+/// Writes the responses of a reply, of either version, in the shape of 1.0.
+fn to_v1(reply: &[u8]) -> Bytes {
+    let all = read_objects(reply, ["result", "error", "id"], usize::MAX, |[result, error, id]| {
+        let text = |member: Option<&RawValue>| member.map_or("null", RawValue::get).to_owned();
+        let id = id.map(|id| format!(",\"id\":{id}")).unwrap_or_default();
+        format!("{{\"result\":{},\"error\":{}{id}}}", text(result), text(error))
+    });
+    let all = all.join(",");
+    Bytes::from(if reply.starts_with(b"[") { format!("[{all}]") } else { all })
 }
 
 /// Appends a newline.

@@ -136,7 +136,7 @@ pub(super) fn error_codes(reply: &[u8]) -> Vec<Option<i64>> {
 
 /// Reads the Objects of an Array, or the one Object. Returns nothing if the text is not JSON, or if the
 /// Array has more than `limit` values. A value of the Array that is not an Object has no members.
-fn read_objects<T, const N: usize>(
+pub(super) fn read_objects<T, const N: usize>(
     text: &[u8],
     names: [&str; N],
     limit: usize,

@@ -1,0 +1,118 @@
+//! `--dialect bitcoin`: the cookie of a server, credentials, and exact amounts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use rustix::process::Signal;
+
+use crate::support::{Ended, Scratch, Server, antiphon, run};
+
+/// Starts a node that writes its cookie to this file.
+fn node(cookie: &Path) -> Server {
+    let flags = format!("--dialect bitcoin --auth-cookie {}", cookie.display());
+    Server::start("http://127.0.0.1:0", &flags)
+}
+
+fn call(url: &str, arguments: &[&str]) -> Ended {
+    run(antiphon().args(["call", "--dialect", "bitcoin", url]).args(arguments), b"")
+}
+
+#[test]
+fn the_readers_of_the_cookie_are_admitted() {
+    let scratch = Scratch::new();
+    let cookie = scratch.path(".cookie");
+    // An older file, which others could read, is replaced.
+    fs::write(&cookie, "__cookie__:old").unwrap();
+    fs::write(scratch.path(".cookie.tmp"), "left by a crash").unwrap();
+    let server = node(&cookie);
+    let text = fs::read_to_string(&cookie).unwrap();
+    let password = text.strip_prefix("__cookie__:").unwrap();
+    assert!(password.len() == 64 && password.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    assert_eq!(fs::metadata(&cookie).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!scratch.path(".cookie.tmp").exists());
+
+    let url = server.endpoint("http");
+    let by_file = call(url, &["whoami", "--user", &format!("@{}", cookie.display())]);
+    assert_eq!((by_file.code, &*by_file.stdout), (Some(0), "\"__cookie__\"\n"), "{by_file:?}");
+    assert_eq!(call(url, &["whoami", "--user", &text]).stdout, "\"__cookie__\"\n");
+    for refused in [&[][..], &["--user", "__cookie__:old"], &["--user", "ada:"]] {
+        let ended = call(url, &[&["whoami"], refused].concat());
+        assert_eq!((ended.code, &*ended.stdout), (Some(3), ""), "{ended:?}");
+        assert!(ended.stderr.contains("401"), "{ended:?}");
+    }
+}
+
+#[test]
+fn the_cookie_is_removed_at_exit() {
+    let scratch = Scratch::new();
+    let cookie = scratch.path(".cookie");
+    for signal in [Signal::TERM, Signal::INT] {
+        let server = node(&cookie);
+        assert!(cookie.exists());
+        server.process().signal(signal);
+        let (code, stderr) = server.end();
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(!cookie.exists());
+    }
+}
+
+/// A second server may have taken over the file.
+#[test]
+fn the_cookie_of_another_server_stays() {
+    let scratch = Scratch::new();
+    let cookie = scratch.path(".cookie");
+    let server = node(&cookie);
+    fs::write(&cookie, "__cookie__:another").unwrap();
+    server.process().signal(Signal::TERM);
+    assert_eq!(server.end().0, Some(0));
+    assert_eq!(fs::read_to_string(&cookie).unwrap(), "__cookie__:another");
+}
+
+#[test]
+fn an_unusable_file_is_named_with_a_remedy() {
+    let scratch = Scratch::new();
+    let missing = scratch.path("none").join(".cookie").display().to_string();
+    let serve = ["serve", "http://127.0.0.1:0", "--auth-cookie", &missing];
+    let ended = run(antiphon().args(serve), b"");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains(&missing), "{ended:?}");
+    assert!(ended.stderr.contains("an existing directory that you can write to"), "{ended:?}");
+    let ended = call("http://127.0.0.1:1", &["getblockcount", "--user", &format!("@{missing}")]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains(&missing), "{ended:?}");
+    assert!(ended.stderr.contains("the .cookie of a running node"), "{ended:?}");
+    let ended = call("http://127.0.0.1:1", &["getblockcount", "--user", "alice"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("a user and a password"), "{ended:?}");
+}
+
+/// A float would change these digits.
+#[test]
+fn amounts_are_exact_in_both_directions() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin --auth-basic alice:hush");
+    let url = format!("{}/wallet/savings", server.endpoint("http"));
+    let amounts = ["20999999.97690000", "0.10000000", "123456789012345678901234567890.12345678"];
+    for amount in amounts {
+        for dialect in [&["--dialect", "bitcoin"][..], &["--dialect", "v1"], &[]] {
+            let ended = run(
+                antiphon()
+                    .args(["call", &url, "echo", amount, "--user", "alice:hush"])
+                    .args(dialect),
+                b"",
+            );
+            assert_eq!(ended.stdout, format!("[{amount}]\n"), "{dialect:?} {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn errors_of_both_versions_are_shown() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin");
+    for dialect in [&["--dialect", "bitcoin"][..], &["--dialect", "v1"], &[]] {
+        let ended =
+            run(antiphon().args(["call", server.endpoint("http"), "none"]).args(dialect), b"");
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains("-32601"), "{ended:?}");
+    }
+}
