@@ -30,4 +30,6 @@ pub use progress::{
     BeginProgress, PartialResultParams, PartialResults, ResultOf, WorkDoneParams, WorkDoneProgress,
 };
 pub use remote_server::RemoteServer;
-pub use session::{ServerSession, SessionBuilder, ShutdownError, StartError};
+pub use session::{
+    Diagnostics, OpenDocument, OpenError, ServerSession, SessionBuilder, ShutdownError, StartError,
+};

@@ -24,7 +24,7 @@ struct Snapshot {
 }
 
 impl Document {
-    pub(super) fn new(
+    pub(crate) fn new(
         uri: Uri,
         language: LanguageKind,
         version: i32,
@@ -35,7 +35,7 @@ impl Document {
         Self(Arc::new(Snapshot { uri, language, version, encoding, text, whole }))
     }
 
-    pub(super) fn with_text(&self, version: i32, text: Text) -> Self {
+    pub(crate) fn with_text(&self, version: i32, text: Text) -> Self {
         let Snapshot { uri, language, encoding, .. } = &*self.0;
         Self::new(uri.clone(), language.clone(), version, *encoding, text)
     }

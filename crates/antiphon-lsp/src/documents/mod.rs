@@ -6,11 +6,13 @@
 //! Invariant: a text is what the editor has in that version. A change that cannot be applied is an error, never a
 //! guess; a document that misses a change is closed.
 
+mod difference;
 mod document;
 mod encoding;
 mod error;
 mod text;
 
+pub(crate) use self::difference::difference;
 pub use self::document::Document;
 pub use self::encoding::PositionEncoding;
 pub use self::error::DocumentError;

@@ -2,13 +2,16 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::transport::Transport;
 use antiphon::{
-    Client, ClientBuilder, Dialect, Endpoint, EndpointError, Framing, Limits, PerConnection,
+    CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Framing, Limits,
+    PerConnection,
 };
 
+use super::diagnostics::Published;
 use super::handler::SessionHandler;
 use super::{ServerSession, StartError};
 use crate::documents::PositionEncoding;
@@ -105,7 +108,8 @@ impl SessionBuilder {
     }
 
     /// Sets the capabilities: what your [`LanguageClient`] implements. The session adds its own, unless you have
-    /// set them: units of positions and notifications about saved documents.
+    /// set them: units of positions, notifications about saved documents, versions of diagnostics, workspace folders,
+    /// and progress that the server creates.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.params.capabilities = capabilities;
         self
@@ -163,12 +167,12 @@ impl SessionBuilder {
             }
         })?;
         let server = endpoint.to_string();
-        let handler = SessionHandler::new(client);
-        let connected = self.connection(handler).connect(&endpoint).await;
+        let (builder, published) = self.connection(client);
+        let connected = builder.connect(&endpoint).await;
         let connected =
             connected.map_err(|source| StartError::connect(server.clone(), source, &endpoint))?;
         let is_child = matches!(endpoint, Endpoint::Exec { .. });
-        self.handshake(server, connected, is_child).await
+        self.handshake(server, connected, published, is_child).await
     }
 
     /// Like [`start`](Self::start), with a server in this process: for tests of a language server.
@@ -199,9 +203,9 @@ impl SessionBuilder {
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
         let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
-        let handler = SessionHandler::new(client);
-        let connected = self.connection(handler).in_process(service);
-        self.handshake("the server in this process".to_owned(), connected, false).await
+        let (builder, published) = self.connection(client);
+        let connected = builder.in_process(service);
+        self.handshake("the server in this process".to_owned(), connected, published, false).await
     }
 
     /// Like [`start`](Self::start), over a transport that the application has opened.
@@ -210,19 +214,24 @@ impl SessionBuilder {
         transport: impl Transport,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let handler = SessionHandler::new(client);
-        let connected = self.connection(handler).over(transport);
-        self.handshake("the server".to_owned(), connected, false).await
+        let (builder, published) = self.connection(client);
+        let connected = builder.over(transport);
+        self.handshake("the server".to_owned(), connected, published, false).await
     }
 
-    fn connection(&self, handler: SessionHandler) -> ClientBuilder {
-        Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone()).handler(handler)
+    fn connection(&self, client: impl LanguageClient) -> (ClientBuilder, Arc<Published>) {
+        let published: Arc<Published> = Arc::default();
+        let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
+        let handler = SessionHandler::new(client, folders, published.clone());
+        let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
+        (builder.handler(handler), published)
     }
 
     async fn handshake(
         mut self,
         server: String,
         client: Client,
+        published: Arc<Published>,
         is_child: bool,
     ) -> Result<ServerSession, StartError> {
         self.announce(is_child);
@@ -231,10 +240,14 @@ impl SessionBuilder {
             let result = remote.initialize(self.params.clone());
             let result = result.timeout(self.initialize_timeout).await?;
             remote.initialized(InitializedParams {}).await?;
-            Ok(result)
+            // A connection on which the server cannot call is no connection of the protocol.
+            let peer = client.peer().ok_or(CallError::CannotCallBack("this transport"))?;
+            Ok((result, peer))
         };
         let shaken = shaken.await.map_err(|error| StartError::handshake(server.clone(), error));
-        let session = shaken.and_then(|result| ServerSession::new(&self, server, remote, result));
+        let session = shaken.and_then(|(result, peer)| {
+            ServerSession::new(&self, server, remote, peer, published, result)
+        });
         if session.is_err() {
             client.close().await;
         }
@@ -253,6 +266,10 @@ impl SessionBuilder {
             .get_or_insert_with(|| self.encodings.iter().map(|&unit| unit.into()).collect());
         let documents = capabilities.text_document.get_or_insert_default();
         documents.synchronization.get_or_insert_default().did_save.get_or_insert(true);
+        documents.publish_diagnostics.get_or_insert_default().version_support.get_or_insert(true);
+        let workspace = capabilities.workspace.get_or_insert_default();
+        workspace.workspace_folders.get_or_insert(true);
+        capabilities.window.get_or_insert_default().work_done_progress.get_or_insert(true);
     }
 }
 

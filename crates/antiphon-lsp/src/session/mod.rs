@@ -1,29 +1,46 @@
-//! A session with a language server: the start, the handshake, and the end.
+//! A session with a language server: the start, the handshake, documents, diagnostics, and the end.
 //!
-//! This module knows the lifecycle from the editor's side. It has no opinion on what an editor does with a
+//! This module knows the protocol from the editor's side. It has no opinion on what an editor does with a
 //! server.
 //!
 //! Invariant: a [`ServerSession`] exists only between `initialized` and `shutdown`.
 
 mod builder;
+mod default_answers;
+mod diagnostics;
 mod error;
 mod handler;
+mod open_document;
+mod sync_options;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use antiphon::{CallError, Client};
+use antiphon::{CallError, Client, Peer};
 use tokio::time::timeout;
 
 pub use self::builder::SessionBuilder;
+pub use self::diagnostics::Diagnostics;
+use self::diagnostics::Published;
 pub use self::error::{ShutdownError, StartError};
+use self::open_document::Workspace;
+pub use self::open_document::{OpenDocument, OpenError};
+use self::sync_options::SyncOptions;
 use crate::RemoteServer;
 use crate::documents::PositionEncoding;
-use crate::types::{InitializeResult, ServerCapabilities, ServerInfo};
+use crate::types::{
+    InitializeResult, LanguageKind, PublishDiagnosticsParams, ServerCapabilities, ServerInfo, Uri,
+};
 
 /// A language server that was started, and has answered `initialize`.
 ///
-/// [`server`](Self::server) has the requests and notifications of the protocol. What the server asks and tells
-/// goes to the [`LanguageClient`](crate::LanguageClient) that the session was started with.
+/// [`server`](Self::server) has the requests and notifications of the protocol. [`open`](Self::open) opens a
+/// document, and [`diagnostics`](Self::diagnostics) is what the server finds in all of them.
+///
+/// What the server asks and tells goes to the [`LanguageClient`](crate::LanguageClient) that the session was started
+/// with. Requests that it does not implement (-32601) get the answer of a client that nobody looks at: `null` for each item
+/// of `workspace/configuration`, the folders of the session, no applied edits, no shown documents and no choice in
+/// dialogs. Registrations, `window/workDoneProgress/create` and all `refresh` requests are accepted.
 ///
 /// End a session with [`shutdown`](Self::shutdown). A session that is dropped closes the connection, as soon as
 /// no clone of its [`RemoteServer`] is left. A process that was started then has two seconds to end; after
@@ -55,7 +72,7 @@ pub struct ServerSession {
     /// The server, for error messages.
     name: String,
     initialized: InitializeResult,
-    encoding: PositionEncoding,
+    workspace: Workspace,
     shutdown_timeout: Duration,
 }
 
@@ -70,6 +87,8 @@ impl ServerSession {
         settings: &SessionBuilder,
         name: String,
         server: RemoteServer,
+        peer: Peer,
+        published: Arc<Published>,
         initialized: InitializeResult,
     ) -> Result<Self, StartError> {
         let encoding = match &initialized.capabilities.position_encoding {
@@ -82,8 +101,10 @@ impl ServerSession {
                 }
             },
         };
+        let sync = SyncOptions::of(&initialized.capabilities);
+        let workspace = Workspace { peer, sync, encoding, published, open: Arc::default() };
         let shutdown_timeout = settings.shutdown_timeout;
-        Ok(Self { server, name, initialized, encoding, shutdown_timeout })
+        Ok(Self { server, name, initialized, workspace, shutdown_timeout })
     }
 
     /// The requests and notifications that the server understands. A clone may be kept, and keeps the
@@ -104,7 +125,57 @@ impl ServerSession {
 
     /// The unit of all positions in this session.
     pub fn encoding(&self) -> PositionEncoding {
-        self.encoding
+        self.workspace.encoding
+    }
+
+    /// Opens a document with this text, and tells the server if it wants to know. Nothing is read from a file.
+    ///
+    /// # Errors
+    /// Fails if the document is open already, or if the connection has ended.
+    ///
+    /// ```
+    /// use antiphon_lsp::{ServerSession, file_uri};
+    ///
+    /// # async fn example(session: ServerSession) -> Result<(), Box<dyn std::error::Error>> {
+    /// let path = "src/main.rs";
+    /// let text = std::fs::read_to_string(path)?;
+    /// let document = session.open(file_uri(path)?, "rust", text).await?;
+    /// for diagnostic in document.diagnostics().await?.diagnostics {
+    ///     println!("{}: {:?}", diagnostic.range.start.line + 1, diagnostic.message);
+    /// }
+    /// # Ok(()) }
+    /// ```
+    pub async fn open(
+        &self,
+        uri: impl Into<Uri>,
+        language: impl Into<LanguageKind>,
+        text: impl Into<String>,
+    ) -> Result<OpenDocument, OpenError> {
+        let workspace = self.workspace.clone();
+        OpenDocument::open(workspace, uri.into(), language.into(), text.into()).await
+    }
+
+    /// The diagnostics that the server publishes, of all documents, as a stream. It begins with what is known
+    /// already. [`OpenDocument::diagnostics`] waits for those of one text.
+    ///
+    /// ```
+    /// use antiphon_lsp::ServerSession;
+    /// use futures_util::StreamExt as _;
+    ///
+    /// # async fn example(session: ServerSession) {
+    /// let mut diagnostics = session.diagnostics();
+    /// while let Some(published) = diagnostics.next().await {
+    ///     println!("{}: {} problems", published.uri.0, published.diagnostics.len());
+    /// }
+    /// # }
+    /// ```
+    pub fn diagnostics(&self) -> Diagnostics {
+        Diagnostics::new(self.workspace.published.clone(), self.workspace.peer.clone())
+    }
+
+    /// The newest diagnostics of a document; `None` if the server has published none.
+    pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
+        self.workspace.published.of(document)
     }
 
     /// Ends the server: sends `shutdown`, waits for the answer, sends `exit`, and waits until the server has
@@ -132,7 +203,7 @@ impl ServerSession {
 
     async fn exit(&self) -> Result<(), ShutdownError> {
         let (server, limit) = (|| self.name.clone(), self.shutdown_timeout);
-        let Some(peer) = self.client().peer() else { return Ok(()) };
+        let peer = &self.workspace.peer;
         let ended = async {
             // A server that is gone needs no `exit`. The reason of its end follows.
             let _ = self.server.exit().await;

@@ -1,7 +1,11 @@
 //! A session with a server: the start, the handshake, the end, and what goes wrong in each.
 
+mod answers;
+mod diagnostics;
+mod documents;
 #[cfg(unix)]
 mod process;
+mod recorder;
 
 use std::time::Duration;
 

@@ -1,0 +1,257 @@
+//! A document that this side has opened: the editor's half of text synchronization.
+//!
+//! The session counts the versions and sends what the server has asked for. It reads and writes no file.
+//!
+//! Invariant: the text of an [`OpenDocument`] is what the server has after all notifications that were sent, unless it
+//! wants no changes.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use antiphon::{CallError, Peer};
+use serde::Serialize;
+
+use super::diagnostics::Published;
+use super::sync_options::{Change, SyncOptions};
+use crate::documents::{Document, PositionEncoding, Text, difference};
+use crate::types::{
+    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, LanguageKind, Position, PublishDiagnosticsParams, Range,
+    TextDocumentContentChangeEvent, TextDocumentContentChangePartial,
+    TextDocumentContentChangeWholeDocument, TextDocumentIdentifier, TextDocumentItem,
+    TextDocumentPositionParams, Uri, VersionedTextDocumentIdentifier,
+};
+
+/// A document that cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The document is open already. A server gets a second `didOpen` only after `didClose`.
+    #[error("{} is open already: change the document that is open, or close it first", .uri.0)]
+    AlreadyOpen {
+        /// The document.
+        uri: Uri,
+    },
+    /// `didOpen` was not sent.
+    #[error("cannot open {}", .uri.0)]
+    NotSent {
+        /// The document.
+        uri: Uri,
+        /// The cause.
+        source: CallError,
+    },
+}
+
+/// What the documents of a session share.
+#[derive(Clone, Debug)]
+pub(super) struct Workspace {
+    pub(super) peer: Peer,
+    pub(super) sync: SyncOptions,
+    pub(super) encoding: PositionEncoding,
+    pub(super) published: Arc<Published>,
+    /// The documents that are open.
+    pub(super) open: Arc<Mutex<HashSet<Uri>>>,
+}
+
+/// A document that is open in a session. Created by [`ServerSession::open`](super::ServerSession::open).
+///
+/// Each change has the next version, and is sent as the server wants it: as changed ranges, as the whole text, or not
+/// at all. [`close`](Self::close) closes the document, and so does dropping it.
+///
+/// ```
+/// use antiphon::CallError;
+/// use antiphon_lsp::types::{HoverParams, Position};
+/// use antiphon_lsp::{OpenDocument, ServerSession};
+///
+/// async fn rename(session: &ServerSession, document: &mut OpenDocument) -> Result<(), CallError> {
+///     let text = document.snapshot().as_str().replace("old", "new");
+///     document.replace(&text).await?;
+///     let found = document.diagnostics().await?;
+///     println!("version {}: {} problems", document.version(), found.diagnostics.len());
+///     let at = document.at(Position::new(3, 7));
+///     println!("{:?}", session.server().hover(HoverParams::new(Default::default(), at)).await?);
+///     document.save().await
+/// }
+/// ```
+#[must_use = "a document is closed when it is dropped"]
+pub struct OpenDocument {
+    workspace: Workspace,
+    document: Document,
+    /// The number of the diagnostics that had arrived before the last change was sent.
+    seen: u64,
+    /// Whether the server still has the document.
+    is_open: bool,
+}
+
+impl OpenDocument {
+    pub(super) async fn open(
+        workspace: Workspace,
+        uri: Uri,
+        language: LanguageKind,
+        text: String,
+    ) -> Result<Self, OpenError> {
+        if !workspace.open().insert(uri.clone()) {
+            return Err(OpenError::AlreadyOpen { uri });
+        }
+        let document = Document::new(
+            uri.clone(),
+            language.clone(),
+            FIRST_VERSION,
+            workspace.encoding,
+            Text::from(&*text),
+        );
+        let seen = workspace.published.last();
+        let mut opened = Self { workspace, document, seen, is_open: false };
+        let item = TextDocumentItem::new(uri.clone(), language, FIRST_VERSION, text);
+        if opened.workspace.sync.open_close {
+            let sent = opened.send("textDocument/didOpen", DidOpenTextDocumentParams::new(item));
+            sent.await.map_err(|source| OpenError::NotSent { uri, source })?;
+            opened.is_open = true;
+        }
+        Ok(opened)
+    }
+
+    /// The document, as the server has it now.
+    pub fn snapshot(&self) -> &Document {
+        &self.document
+    }
+
+    /// The URI.
+    pub fn uri(&self) -> &Uri {
+        self.document.uri()
+    }
+
+    /// The version: 1, and one more with each change.
+    pub fn version(&self) -> i32 {
+        self.document.version()
+    }
+
+    /// The document, as the params of requests name it.
+    pub fn identifier(&self) -> TextDocumentIdentifier {
+        TextDocumentIdentifier::new(self.uri().clone())
+    }
+
+    /// A position in the document, as the params of requests name it. [`Document::position`] converts a byte offset.
+    pub fn at(&self, position: Position) -> TextDocumentPositionParams {
+        TextDocumentPositionParams::new(self.identifier(), position)
+    }
+
+    /// Replaces a range of positions in the unit of the session.
+    pub async fn edit(&mut self, range: Range, text: &str) -> Result<(), CallError> {
+        let bytes = self.document.byte_range(range);
+        self.change(bytes, text).await
+    }
+
+    /// Replaces the whole text. What it has in common with the old text at the start and at the end is not sent, if
+    /// the server wants ranges. An equal text changes nothing.
+    pub async fn replace(&mut self, text: &str) -> Result<(), CallError> {
+        let document = self.document.clone();
+        let (bytes, new) = difference(document.as_str(), text);
+        if bytes.is_empty() && new.is_empty() {
+            return Ok(());
+        }
+        self.change(bytes, new).await
+    }
+
+    /// Tells the server that the document was saved, if it wants to know. The file is written by the caller, before.
+    pub async fn save(&mut self) -> Result<(), CallError> {
+        let Some(with_text) = self.workspace.sync.save else { return Ok(()) };
+        let text = with_text.then(|| self.document.as_str().to_owned());
+        let params = DidSaveTextDocumentParams::new(self.identifier(), text);
+        self.send("textDocument/didSave", params).await
+    }
+
+    /// Waits for the diagnostics of the current text: those that arrived after the last change was sent, and are
+    /// not about an older version. A server that names no version may still publish older results; this cannot be
+    /// told apart.
+    ///
+    /// A server that has nothing new to say publishes nothing, so use a timeout.
+    ///
+    /// # Errors
+    /// Fails if the connection ends.
+    pub async fn diagnostics(&self) -> Result<PublishDiagnosticsParams, CallError> {
+        let Workspace { published, peer, .. } = &self.workspace;
+        published.newer(self.uri(), self.seen, self.version(), peer).await
+    }
+
+    /// Closes the document. It may be opened again then.
+    pub async fn close(mut self) -> Result<(), CallError> {
+        if self.is_open {
+            let params = DidCloseTextDocumentParams::new(self.identifier());
+            self.send("textDocument/didClose", params).await?;
+            self.is_open = false;
+        }
+        Ok(())
+    }
+
+    /// Sends a change, and then has it.
+    ///
+    /// A future that is dropped before its end has neither sent nor changed anything.
+    async fn change(&mut self, bytes: std::ops::Range<usize>, new: &str) -> Result<(), CallError> {
+        let mut text = self.document.text().clone();
+        text.replace(bytes.clone(), new);
+        let version = self.document.version().saturating_add(1);
+        let changed = self.document.with_text(version, text);
+        let seen = self.workspace.published.last();
+        if let Some(event) = self.event(bytes, new, &changed) {
+            let identifier = VersionedTextDocumentIdentifier::new(version, self.identifier());
+            let params = DidChangeTextDocumentParams::new(identifier, vec![event]);
+            self.send("textDocument/didChange", params).await?;
+        }
+        self.document = changed;
+        self.seen = seen;
+        Ok(())
+    }
+
+    /// The change, as the server wants it.
+    fn event(
+        &self,
+        bytes: std::ops::Range<usize>,
+        new: &str,
+        changed: &Document,
+    ) -> Option<TextDocumentContentChangeEvent> {
+        match self.workspace.sync.change {
+            Change::None => None,
+            Change::Full => {
+                let text = changed.as_str().to_owned();
+                Some(TextDocumentContentChangeWholeDocument::new(text).into())
+            }
+            Change::Incremental => {
+                let range = self.document.range(bytes);
+                Some(TextDocumentContentChangePartial::new(range, None, new.to_owned()).into())
+            }
+        }
+    }
+
+    async fn send(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
+        self.workspace.peer.notify(method, params).await
+    }
+}
+
+/// The version of a document that was opened.
+const FIRST_VERSION: i32 = 1;
+
+impl Workspace {
+    /// No code that holds the lock can panic halfway through a change.
+    fn open(&self) -> std::sync::MutexGuard<'_, HashSet<Uri>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenDocument {
+    fn drop(&mut self) {
+        if self.is_open {
+            let params = DidCloseTextDocumentParams::new(self.identifier());
+            // Fails only if the connection has ended.
+            let _ = self.workspace.peer.notify_now("textDocument/didClose", params);
+        }
+        self.workspace.open().remove(self.uri());
+    }
+}
+
+impl fmt::Debug for OpenDocument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenDocument").field("document", &self.document).finish_non_exhaustive()
+    }
+}
