@@ -1,6 +1,7 @@
 //! The connection of a client command: its flags, its timeout and its end.
 
 use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use antiphon::layer::Credentials;
@@ -19,7 +20,7 @@ use crate::handshake::HandshakeArgs;
 use crate::limits::ConnectionLimits;
 use crate::open_connection::OpenConnection;
 use crate::quantity::{MaybeSpan, Span};
-use crate::secret::Secret;
+use crate::secret::{self, Secret};
 use crate::session::Inbox;
 use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting_line};
@@ -45,6 +46,10 @@ pub(crate) struct ConnectArgs {
     #[arg(short, long, env = "ANTIPHON_USER", hide_env_values = true)]
     #[arg(value_name = "USER:PASSWORD|@FILE")]
     user: Option<Secret>,
+    /// Authenticate to the Engine API of an Ethereum node with new tokens, signed with the secret in this
+    /// file
+    #[arg(long, value_name = "FILE", conflicts_with = "user")]
+    jwt_secret: Option<PathBuf>,
     /// Apply the conventions of this dialect of JSON-RPC
     #[arg(long, value_enum, value_name = "NAME")]
     dialect: Option<DialectName>,
@@ -145,6 +150,10 @@ impl ConnectArgs {
         self.verbose
     }
 
+    pub(crate) fn dialect(&self) -> Option<DialectName> {
+        self.dialect
+    }
+
     /// Turns off `--verbose`.
     pub(crate) fn quiet(self) -> Self {
         Self { verbose: false, ..self }
@@ -177,9 +186,10 @@ impl ConnectArgs {
     ) -> Result<OpenConnection, CommandError> {
         let endpoint = self.target();
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
-        if (!self.headers.is_empty() || self.user.is_some()) && !web {
+        let has_headers = !self.headers.is_empty() || self.user.is_some();
+        if (has_headers || self.jwt_secret.is_some()) && !web {
             return Err(CommandError::usage(format!("{endpoint} does not support headers"))
-                .hint("-H and --user are for http:// and ws://"));
+                .hint("-H, --user and --jwt-secret are for http:// and ws://"));
         }
         let answers = self.answers.read(self.dialect, self.handshake.root())?;
         let inbox = Inbox::default();
@@ -219,6 +229,9 @@ impl ConnectArgs {
         }
         if let Some(user) = &self.user {
             builder = builder.header(AUTHORIZATION, basic(user)?);
+        }
+        if let Some(file) = &self.jwt_secret {
+            builder = builder.jwt(secret::jwt(file)?);
         }
         for (name, value) in self.headers.iter().cloned() {
             builder = builder.header(name, value);

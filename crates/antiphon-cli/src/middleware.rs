@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::layer::{Auth, CatchPanic, Concurrency, Filter, Metrics, Quota, RateLimit, Trace};
-use antiphon::transport::http::BitcoinPolicy;
-use antiphon::{Handler, Router, Server};
+use antiphon::transport::http::{BitcoinPolicy, EnginePolicy};
+use antiphon::{Endpoint, Handler, Router, Server};
 use clap::Args;
 
 use crate::auth_cookie::AuthCookie;
@@ -34,6 +34,10 @@ pub(crate) struct MiddlewareArgs {
     /// at exit
     #[arg(long, value_name = "FILE")]
     auth_cookie: Option<PathBuf>,
+    /// Require the tokens of the Engine API of Ethereum nodes over HTTP and WebSocket, signed with the
+    /// secret in this file: 64 hexadecimal digits
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["auth_bearer", "auth_basic", "auth_cookie"])]
+    jwt_secret: Option<PathBuf>,
     /// Limit the call rate of each client: 100/s, 20/m, 5/h, or search=5/s for one method
     /// [repeatable]
     #[arg(long, env = "ANTIPHON_RATE_LIMIT", value_name = "[METHOD=]RATE", value_delimiter = ',')]
@@ -63,6 +67,8 @@ Authentication:
   A call without valid credentials gets error -32013, over HTTP with status 401.
   Other users of this machine can see command lines: keep secrets in a file
   (@FILE) or in the environment.
+  With --jwt-secret, HTTP and WebSocket clients need a new token of the Engine
+  API for each request; a Unix socket is protected by its file permissions.
 
 Tracing:
   --trace reads and writes the headers traceparent and tracestate, or the
@@ -72,6 +78,18 @@ Health check:
   GET /healthz on an HTTP endpoint returns \"ok\".";
 
 impl MiddlewareArgs {
+    /// Fails if an endpoint would be open to the network without the tokens of `--jwt-secret`.
+    pub(crate) fn check_endpoints(&self, endpoints: &[Endpoint]) -> Result<(), CommandError> {
+        let is_open = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
+        match endpoints.iter().find(is_open) {
+            Some(open) if self.jwt_secret.is_some() => {
+                let what = format!("--jwt-secret cannot protect {open}: it has no headers");
+                Err(CommandError::usage(what).hint("use http://, ws:// or unix:"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the cookie file, if one is wanted. It is removed when the cookie is dropped.
     pub(crate) fn write_cookie(&self) -> Result<Option<AuthCookie>, CommandError> {
         self.auth_cookie.as_deref().map(AuthCookie::create).transpose()
@@ -106,11 +124,16 @@ impl MiddlewareArgs {
         if let Some(filter) = self.filter() {
             handler = Arc::new(handler.layer(filter));
         }
-        let server = match (dialect, auth) {
+        let server = match (dialect, auth, &self.jwt_secret) {
+            (Some(DialectName::Bitcoin), _, Some(_)) => {
+                return Err(CommandError::usage("Bitcoin nodes have no JWT")
+                    .hint("use --auth-basic or --auth-cookie, or --dialect ethereum"));
+            }
             // Bitcoin nodes check the credentials before they read the body.
-            (Some(DialectName::Bitcoin), Some(auth)) => {
+            (Some(DialectName::Bitcoin), Some(auth), None) => {
                 server.http_policy(BitcoinPolicy::new().auth(auth))
             }
+            (_, _, Some(file)) => server.http_policy(EnginePolicy::new(secret::jwt(file)?)),
             _ => server,
         };
         let mut server = server.page("/healthz", "text/plain", || "ok\n".to_owned());

@@ -1,9 +1,12 @@
 //! Secrets on the command line, which may be in a file.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
-use crate::exit::CommandError;
+use antiphon::layer::JwtSecret;
+
+use crate::exit::{CommandError, Exit};
 
 /// A text that is never printed.
 #[derive(Clone)]
@@ -58,6 +61,11 @@ pub(crate) fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
         }
     }
     Ok(all)
+}
+
+/// Reads the secret of the Engine API.
+pub(crate) fn jwt(path: &Path) -> Result<JwtSecret, CommandError> {
+    JwtSecret::read(path).map_err(|error| CommandError::caused(Exit::Usage, &error))
 }
 
 fn read(path: &str) -> Result<String, CommandError> {

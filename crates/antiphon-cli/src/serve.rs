@@ -73,10 +73,12 @@ Examples:
   antiphon serve http://0.0.0.0:8080/rpc --max-frame-bytes 1M --log info
   antiphon serve --auth-bearer @tokens.txt --rate-limit 100/s --metrics
   antiphon serve --dialect bitcoin --auth-cookie .cookie   # as a Bitcoin node
+  antiphon serve --dialect ethereum --jwt-secret jwt.hex   # as an Engine API
   antiphon serve --allow-origin https://app.example --deny-method 'debug.*'
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --request-timeout 10s";
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
+    args.middleware.check_endpoints(&args.endpoints)?;
     let certificate = args.tls.server(&args.endpoints, &args.allow_host)?;
     let mut server = bind(&args.endpoints).await?;
     if let Some(certificate) = &certificate {

@@ -1,12 +1,15 @@
 //! `antiphon subscribe`: prints the items of a subscription, one per line.
 
-use antiphon::{CallError, ErrorChain, RawJson, Reconnect, Subscription, SubscriptionError, Topic};
+use antiphon::{
+    CallError, ErrorChain, Params, RawJson, Reconnect, Subscription, SubscriptionError, Topic,
+};
 use clap::Args;
 use futures_util::StreamExt as _;
 use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 
 use crate::connect::{CLOSE_TIMEOUT, ConnectArgs};
+use crate::dialect::DialectName;
 use crate::exit::{CommandError, Exit};
 use crate::output;
 use crate::params::ParamArgs;
@@ -17,7 +20,7 @@ use crate::params::ParamArgs;
 pub(crate) struct SubscribeArgs {
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Method that starts the subscription
+    /// Method that starts the subscription; with --dialect ethereum also a kind, such as newHeads
     method: String,
     #[command(flatten)]
     params: ParamArgs,
@@ -36,22 +39,25 @@ const EXAMPLES: &str = "\
 Examples:
   antiphon subscribe ws://127.0.0.1:8650 subscribe_ticks 100 --count 5
   antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads | jq .number
-  antiphon subscribe ws://127.0.0.1:8546 eth_subscribe newHeads --reconnect
-  antiphon subscribe unix:/tmp/geth.ipc eth_subscribe newHeads --dialect ethereum
+  antiphon subscribe --dialect ethereum ws://127.0.0.1:8546 newHeads --reconnect
+  antiphon subscribe --dialect ethereum unix:/tmp/geth.ipc logs address=0x...
   antiphon subscribe unix:/run/app.sock watch --unsubscribe unwatch
 
 Each item is one line of JSON on stdout. --timeout applies to the connection
 and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
-items are reported on stderr. HTTP has no subscriptions: use ws:// instead.";
+items are reported on stderr. HTTP has no subscriptions: use ws:// instead.
+
+With --dialect ethereum, a METHOD without `_` is a kind of eth_subscribe:
+newHeads, logs, newPendingTransactions, syncing. Params follow the kind, and
+params with names are the filter.";
 
 fn item_count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a count; use a whole number such as 5"))
 }
 
 pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
-    let topic = Topic::with_names(&args.method, "", &args.unsubscribe_method()?);
-    let params = args.params.read()?;
-    let params = params.map(antiphon::Params::into_json);
+    let SubscribeCall { method, params } = args.subscribe_call()?;
+    let topic = Topic::with_names(&method, "", &args.unsubscribe_method(&method)?);
     let reconnect = args.reconnect.then(Reconnect::new);
     let connection = args.connect.connect(reconnect, None).await?;
     let reply = async { connection.client.subscribe::<RawJson>(topic, &params).await };
@@ -64,16 +70,48 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     Ok(exit)
 }
 
+/// The call that subscribes.
+struct SubscribeCall {
+    method: String,
+    params: Option<RawJson>,
+}
+
 impl SubscribeArgs {
-    fn unsubscribe_method(&self) -> Result<String, CommandError> {
+    /// Returns the call, after the names of the dialect are applied.
+    fn subscribe_call(&self) -> Result<SubscribeCall, CommandError> {
+        let (method, params) = (self.method.clone(), self.params.read()?);
+        let is_kind = self.connect.dialect() == Some(DialectName::Ethereum)
+            // Every method of a node is `namespace_name`.
+            && !method.contains('_');
+        if !is_kind {
+            return Ok(SubscribeCall { method, params: params.map(Params::into_json) });
+        }
+        let params = kind_params(&method, params);
+        let params = params.map_err(|error| CommandError::usage(error.to_string()))?;
+        Ok(SubscribeCall { method: "eth_subscribe".to_owned(), params: Some(params) })
+    }
+
+    fn unsubscribe_method(&self, method: &str) -> Result<String, CommandError> {
         if let Some(name) = &self.unsubscribe {
             return Ok(name.clone());
         }
-        opposite(&self.method).ok_or_else(|| {
-            let what = format!("cannot derive the unsubscribe method from `{}`", self.method);
+        opposite(method).ok_or_else(|| {
+            let what = format!("cannot derive the unsubscribe method from `{method}`");
             CommandError::usage(what).hint("name it with --unsubscribe NAME")
         })
     }
+}
+
+/// Returns the params of `eth_subscribe`: the kind, then the other params by position. Params with names are
+/// one param, the filter.
+fn kind_params(kind: &str, others: Option<Params>) -> Result<RawJson, serde_json::Error> {
+    let others = match others.map(Params::into_json) {
+        None => Vec::new(),
+        Some(array) if array.as_str().starts_with('[') => array.decode::<Vec<RawJson>>()?,
+        Some(filter) => vec![filter],
+    };
+    let all: Vec<_> = std::iter::once(RawJson::encode(kind)?).chain(others).collect();
+    RawJson::encode(&all)
 }
 
 /// Returns `unsubscribe_x` for `subscribe_x`, `eth_unsubscribe` for `eth_subscribe`, `unsubscribeX`
@@ -143,7 +181,20 @@ fn ended(error: SubscriptionError) -> CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::opposite;
+    use super::*;
+
+    #[test]
+    fn the_params_of_a_kind_follow_it() {
+        let params = |text: &str| Params::from_json(RawJson::parse(text.to_owned()).unwrap()).ok();
+        for (others, all) in [
+            (None, r#"["logs"]"#),
+            (params("[]"), r#"["logs"]"#),
+            (params("[ true, 1.50 ]"), r#"["logs",true,1.50]"#),
+            (params(r#"{"address":"0x1"}"#), r#"["logs",{"address":"0x1"}]"#),
+        ] {
+            assert_eq!(kind_params("logs", others).unwrap().as_str(), all);
+        }
+    }
 
     #[test]
     fn the_unsubscribe_method_is_derived_from_the_subscribe_method() {

@@ -146,7 +146,7 @@ fn headers_are_sent() {
         fails(&ended, 3, &["403"]);
     }
     let ended = cli(&["call", "tcp://127.0.0.1:1", "echo", "-H", "a: b"]);
-    fails(&ended, 2, &["-H and --user are for http:// and ws://"]);
+    fails(&ended, 2, &["--user and --jwt-secret are for http:// and ws://"]);
 }
 
 #[test]

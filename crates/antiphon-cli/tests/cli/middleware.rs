@@ -157,3 +157,61 @@ fn each_call_is_logged_with_its_trace() {
     let line = server.stderr_line();
     assert!(line.contains("code=-32601") && line.contains("INFO"), "{line}");
 }
+
+#[test]
+fn the_engine_api_needs_a_token_over_http_and_websocket_only() {
+    let scratch = Scratch::new();
+    let file = scratch.path("jwt.hex");
+    std::fs::write(&file, format!("0x{}\n", "a7".repeat(32))).unwrap();
+    let (file, socket) = (file.to_str().unwrap(), scratch.path("engine.sock"));
+    let unix = format!("unix:{}", socket.display());
+    let flags = format!("--dialect ethereum --jwt-secret {file}");
+    let server = Server::start(&format!("http://127.0.0.1:0 {unix}"), &flags);
+    let http = server.endpoint("http");
+    let ws = http.replace("http:", "ws:");
+    for endpoint in [http, &ws] {
+        let words = ["call", endpoint, "echo", "1", "--jwt-secret", file, "--verbose"];
+        let ended = run(antiphon().args(words), b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "[1]\n"), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("eyJ"), "{}", ended.stderr);
+        let ended = run(antiphon().args(["call", endpoint, "echo", "1"]), b"");
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        assert!(ended.stderr.contains("401"), "{}", ended.stderr);
+    }
+    let ended = run(antiphon().args(["call", "--dialect", "ethereum", &unix, "echo", "1"]), b"");
+    assert_eq!((ended.code, &*ended.stdout), (Some(0), "[1]\n"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_jwt_secret_that_cannot_be_used_is_a_usage_error() {
+    let scratch = Scratch::new();
+    let short = scratch.path("short.hex");
+    std::fs::write(&short, "a7a7").unwrap();
+    let (short, missing) = (short.to_str().unwrap(), scratch.path("missing.hex"));
+    let missing = missing.to_str().unwrap();
+    for (words, said) in [
+        (["call", "http://127.0.0.1:1", "echo", "--jwt-secret", missing], "openssl rand -hex 32"),
+        (
+            ["call", "http://127.0.0.1:1", "echo", "--jwt-secret", short],
+            "64 hexadecimal digits, found 4",
+        ),
+        (["call", "tcp://127.0.0.1:1", "echo", "--jwt-secret", short], "does not support headers"),
+        (["serve", "http://127.0.0.1:0", "--threads=1", "--jwt-secret", short], "found 4"),
+        (
+            ["serve", "tcp://127.0.0.1:0", "--threads=1", "--jwt-secret", short],
+            "cannot protect tcp://",
+        ),
+        (
+            ["serve", "http://127.0.0.1:0", "--dialect=bitcoin", "--jwt-secret", short],
+            "--auth-cookie",
+        ),
+        (
+            ["serve", "http://127.0.0.1:0", "--auth-bearer=x", "--jwt-secret", short],
+            "cannot be used with",
+        ),
+    ] {
+        let ended = run(antiphon().args(words), b"");
+        assert_eq!(ended.code, Some(2), "{words:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{words:?}: {}", ended.stderr);
+    }
+}

@@ -5,7 +5,9 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::support::{Process, Server, antiphon, run};
+use serde_json::json;
+
+use crate::support::{FakeServer, Framing, Process, Server, antiphon, methods, result, run};
 
 const WIRES: &str =
     "ws://127.0.0.1:0 tcp://127.0.0.1:0 tcp+header://127.0.0.1:0 http://127.0.0.1:0";
@@ -128,4 +130,37 @@ fn a_lost_connection_is_an_error_without_reconnect() {
     let draining = std::thread::spawn(move || lines.count());
     assert_eq!(staying.wait().unwrap().code(), Some(130));
     draining.join().unwrap();
+}
+
+/// The kind alone is enough: the command knows the names of the methods.
+#[test]
+fn ethereum_subscribes_by_the_kind() {
+    for (params, sent) in [
+        (&["newHeads"][..], r#"["newHeads"]"#),
+        (&["logs", "address=0x1"], r#"["logs",{"address":"0x1"}]"#),
+        (&["newPendingTransactions", "true"], r#"["newPendingTransactions",true]"#),
+        (&["eth_subscribe", "newHeads"], r#"["newHeads"]"#),
+    ] {
+        let item = r#"{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x9","result":"0x1"}}"#;
+        let server =
+            FakeServer::start(Framing::Line, move |message| match message["method"].as_str() {
+                Some("eth_subscribe") => {
+                    [result(message, r#""0x9""#), vec![item.to_owned()]].concat()
+                }
+                _ => result(message, "true"),
+            });
+        let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+        let words = ["subscribe", "--dialect", "ethereum", "-n", "1", &endpoint];
+        let ended = run(antiphon().args(words).args(params), b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "\"0x1\"\n"), "{}", ended.stderr);
+        let record = server.record();
+        assert_eq!(methods(&record), ["eth_subscribe", "eth_unsubscribe"]);
+        assert_eq!(
+            (record[0]["params"].to_string(), &record[1]["params"][0]),
+            (sent.to_owned(), &json!("0x9"))
+        );
+    }
+    // Without the dialect, the name is a method.
+    let ended = run(antiphon().args(["subscribe", "tcp://127.0.0.1:1", "newHeads"]), b"");
+    assert!(ended.stderr.contains("--unsubscribe NAME"), "{}", ended.stderr);
 }

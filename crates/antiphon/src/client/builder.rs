@@ -20,6 +20,8 @@ use crate::endpoint::{Endpoint, EndpointError};
 use crate::engine::Settings;
 #[cfg(feature = "http")]
 use crate::error::BoxError;
+#[cfg(feature = "jwt")]
+use crate::layer::JwtSecret;
 use crate::peer::Wire;
 #[cfg(feature = "memory")]
 use crate::peer::{self, ConnectionConfig};
@@ -61,6 +63,8 @@ pub struct ClientBuilder {
     pub(super) layers: Vec<CallerLayer>,
     #[cfg(feature = "http")]
     pub(super) http_layers: Vec<transport::http::client::HttpClientLayer>,
+    #[cfg(feature = "jwt")]
+    pub(super) jwt: Option<JwtSecret>,
 }
 
 /// A layer that wraps the caller of a client.
@@ -91,6 +95,8 @@ impl Default for ClientBuilder {
             layers: Vec::new(),
             #[cfg(feature = "http")]
             http_layers: Vec::new(),
+            #[cfg(feature = "jwt")]
+            jwt: None,
         }
     }
 }
@@ -145,6 +151,25 @@ impl ClientBuilder {
     /// Adds a header to each HTTP request, or to the one that opens a WebSocket.
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.append(name, value);
+        self
+    }
+
+    /// Authenticates with the tokens of the Engine API of Ethereum nodes: each HTTP request has a new token, and so
+    /// has each request that opens a WebSocket, also when the client reconnects. The token replaces an
+    /// `Authorization` header. Transports without HTTP ignore it.
+    ///
+    /// ```no_run
+    /// use antiphon::Client;
+    /// use antiphon::layer::JwtSecret;
+    ///
+    /// # async fn example() -> Result<Client, Box<dyn std::error::Error>> {
+    /// let secret = JwtSecret::read("/var/lib/node/jwt.hex")?;
+    /// Ok(Client::builder().jwt(secret).connect("http://127.0.0.1:8551").await?)
+    /// # }
+    /// ```
+    #[cfg(feature = "jwt")]
+    pub fn jwt(mut self, secret: JwtSecret) -> Self {
+        self.jwt = Some(secret);
         self
     }
 

@@ -3,6 +3,9 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+#[cfg(feature = "ws")]
+use http::HeaderMap;
+
 use super::{Client, ClientBuilder, OpenConnection, OwnedConnection};
 #[cfg(all(feature = "unix", unix))]
 use crate::connection::Connection;
@@ -12,6 +15,8 @@ use crate::peer::{self, ConnectionConfig, Wire};
 #[cfg(any(feature = "tcp", feature = "child", feature = "memory"))]
 use crate::transport;
 use crate::transport::Transport;
+#[cfg(feature = "http")]
+use crate::transport::http::client::HttpClientLayer;
 #[cfg(any(feature = "tcp", all(feature = "unix", unix)))]
 use crate::transport::stream::FramedStream;
 
@@ -28,13 +33,14 @@ impl ClientBuilder {
                 secure,
                 ..
             } => {
+                let layers = self.request_layers();
                 let settings = transport::http::client::HttpClientSettings {
                     headers: &self.headers,
                     limits: &self.limits,
                     http2: self.http2,
                     #[cfg(feature = "tls")]
                     tls: secure.then_some(&self.tls),
-                    layers: &self.http_layers,
+                    layers: &layers,
                 };
                 let caller = transport::http::client::HttpCaller::new(
                     authority,
@@ -47,16 +53,16 @@ impl ClientBuilder {
             }
             #[cfg(all(feature = "ws", feature = "tls"))]
             Endpoint::Ws { authority, path, secure: true } => {
-                let (headers, limits) = (&self.headers, &self.limits);
+                let (headers, limits) = (self.upgrade_headers(), &self.limits);
                 let connecting =
-                    transport::ws::connect_tls(authority, path, headers, limits, &self.tls);
+                    transport::ws::connect_tls(authority, path, &headers, limits, &self.tls);
                 let wire = connecting.await?;
                 Ok(self.attach(wire))
             }
             #[cfg(feature = "ws")]
             Endpoint::Ws { authority, path, .. } => {
-                let wire =
-                    transport::ws::connect(authority, path, &self.headers, &self.limits).await?;
+                let headers = self.upgrade_headers();
+                let wire = transport::ws::connect(authority, path, &headers, &self.limits).await?;
                 Ok(self.attach(wire))
             }
             #[cfg(feature = "tls")]
@@ -113,6 +119,31 @@ impl ClientBuilder {
 
     pub(super) fn attach(self, wire: Wire<impl Transport>) -> Client {
         self.attach_then(wire, std::future::ready(()))
+    }
+
+    /// The layers around each HTTP request. That of the tokens is the innermost, so that no other one sees a
+    /// token.
+    #[cfg(feature = "http")]
+    fn request_layers(&self) -> Vec<HttpClientLayer> {
+        #[cfg_attr(not(feature = "jwt"), allow(unused_mut))]
+        let mut layers = self.http_layers.clone();
+        #[cfg(feature = "jwt")]
+        if let Some(secret) = &self.jwt {
+            layers.insert(0, transport::http::client::token_layer(secret.clone()));
+        }
+        layers
+    }
+
+    /// The headers of a request that opens a WebSocket.
+    #[cfg(feature = "ws")]
+    fn upgrade_headers(&self) -> HeaderMap {
+        #[cfg_attr(not(feature = "jwt"), allow(unused_mut))]
+        let mut headers = self.headers.clone();
+        #[cfg(feature = "jwt")]
+        if let Some(secret) = &self.jwt {
+            headers.insert(http::header::AUTHORIZATION, secret.authorization());
+        }
+        headers
     }
 
     /// The settings of the engine.

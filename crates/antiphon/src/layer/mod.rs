@@ -83,6 +83,8 @@ mod auth;
 mod concurrency;
 mod filter;
 mod from_fn;
+#[cfg(feature = "jwt")]
+mod jwt;
 mod metrics;
 mod panic;
 mod pattern;
@@ -98,6 +100,8 @@ pub use auth::{Auth, Credentials};
 pub use concurrency::Concurrency;
 pub use filter::Filter;
 pub use from_fn::{FromFn, FromFnService, Next, from_fn, from_outgoing_fn};
+#[cfg(feature = "jwt")]
+pub use jwt::{JwtSecret, JwtSecretError};
 pub use metrics::Metrics;
 pub use panic::CatchPanic;
 pub use policy::PolicyService;

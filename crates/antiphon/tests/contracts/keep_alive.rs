@@ -37,7 +37,7 @@ async fn websocket() -> (TcpStream, Client) {
 }
 
 /// The `sec-websocket-accept` value for a key (RFC 6455, section 4.2.2).
-fn proof(key: &str) -> String {
+pub(crate) fn proof(key: &str) -> String {
     use base64::Engine as _;
     let mut sha1 = sha1_smol::Sha1::new();
     sha1.update(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11").as_bytes());

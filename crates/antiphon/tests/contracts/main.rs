@@ -31,6 +31,8 @@ mod client;
 mod combinations;
 mod endpoints;
 #[cfg(feature = "full")]
+mod engine_jwt;
+#[cfg(feature = "full")]
 mod ethereum;
 #[cfg(feature = "http")]
 mod http;

@@ -9,6 +9,8 @@ mod bitcoin_policy;
 mod boxed_service;
 pub(crate) mod client;
 mod date;
+#[cfg(feature = "jwt")]
+mod engine_policy;
 mod event_queue;
 mod event_stream;
 mod fast_path;
@@ -42,6 +44,8 @@ pub(crate) use boxed_service::BoxedService;
 pub use client::HttpClientService;
 #[doc(hidden)]
 pub use client::exchange_over;
+#[cfg(feature = "jwt")]
+pub use engine_policy::EnginePolicy;
 pub use event_stream::{EventError, EventSender, EventStream};
 pub use guard::Guard;
 pub use http_body::HttpBody;

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::task::{Context as Poller, Poll};
 
 use bytes::{Bytes, BytesMut};
+#[cfg(feature = "jwt")]
+use http::header::AUTHORIZATION;
 use http::header::HOST;
 use http::{Method, Request, Response, Uri};
 use http_body::Body;
@@ -19,6 +21,8 @@ use super::{HttpVersion, HttpWire, response};
 use crate::BoxFuture;
 use crate::call::CallError;
 use crate::error::BoxError;
+#[cfg(feature = "jwt")]
+use crate::layer::JwtSecret;
 use crate::transport::http::http_body::HttpBody;
 
 type ResponseFuture = BoxFuture<'static, Result<Response<HttpBody>, CallError>>;
@@ -42,6 +46,18 @@ where
     B: Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
 {
     Arc::new(move |inner| HttpClientService::through(layer.layer(inner)))
+}
+
+/// A layer that adds a new token to each request.
+#[cfg(feature = "jwt")]
+pub(crate) fn token_layer(secret: JwtSecret) -> HttpClientLayer {
+    Arc::new(move |inner| {
+        let secret = secret.clone();
+        HttpClientService(Arc::new(move |mut request| {
+            request.headers_mut().insert(AUTHORIZATION, secret.authorization());
+            (inner.0)(request)
+        }))
+    })
 }
 
 /// Returns the service of all layers around the wire, if there are layers.

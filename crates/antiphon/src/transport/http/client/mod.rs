@@ -26,6 +26,8 @@ use http::{HeaderMap, HeaderName, StatusCode, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
 
 pub use self::client_service::HttpClientService;
+#[cfg(feature = "jwt")]
+pub(crate) use self::client_service::token_layer;
 pub(crate) use self::client_service::{HttpClientLayer, boxed_layer};
 use self::connector::TcpConnector;
 use self::http1_client::Http1;

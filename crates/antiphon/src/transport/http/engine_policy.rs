@@ -1,0 +1,82 @@
+//! The authentication of the Engine API: a token in each HTTP request, and in the one that opens a WebSocket.
+
+use std::time::SystemTime;
+
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+
+use super::http_body::HttpBody;
+use super::policy::{HeadDecision, HttpPolicy};
+use super::response;
+use crate::connection::Connection;
+use crate::layer::{Credentials, JwtSecret};
+
+/// Requires a token of the Engine API in each HTTP request, and in the one that opens a WebSocket.
+///
+/// A request without a valid token has the status 401 before its body is read, and the body of the response
+/// has the reason. A token is an HS256 JWT whose `iat` is at most 60 seconds from the clock of the server.
+/// A token with another algorithm is refused.
+///
+/// Other transports have no headers and are not protected. A Unix socket is protected by the permissions of
+/// its file, as in nodes.
+///
+/// ```
+/// use antiphon::layer::JwtSecret;
+/// use antiphon::transport::http::EnginePolicy;
+/// use antiphon::{Client, Context, Dialect, Router, Server};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let secret = JwtSecret::from_hex(&"ab".repeat(32))?;
+/// let router = Router::new().method("eth_chainId", |(): (), _cx: Context| async { Ok("0x1") });
+/// let server = Server::bind("http://127.0.0.1:0").await?.dialect(Dialect::ethereum());
+/// let endpoint = server.endpoint().clone();
+/// tokio::spawn(server.http_policy(EnginePolicy::new(secret.clone())).serve(router));
+///
+/// let client = Client::builder().jwt(secret).connect(&endpoint).await?;
+/// assert_eq!(client.call::<String>("eth_chainId", ()).await?, "0x1");
+/// let stranger = Client::connect(&endpoint).await?;
+/// assert!(stranger.call::<String>("eth_chainId", ()).await.is_err());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+pub struct EnginePolicy {
+    secret: JwtSecret,
+}
+
+impl EnginePolicy {
+    /// Creates a policy that accepts the tokens of this secret.
+    pub fn new(secret: JwtSecret) -> Self {
+        Self { secret }
+    }
+
+    fn check(&self, request: &Connection, now: SystemTime) -> Result<(), String> {
+        let mut headers = request.headers().get_all(AUTHORIZATION).iter();
+        let (first, second) = (headers.next(), headers.next());
+        if second.is_some() {
+            return Err("there are several `Authorization` headers; send one".to_owned());
+        }
+        match first.and_then(Credentials::of_header) {
+            Some(Credentials::Bearer(token)) => {
+                self.secret.check(&token, now).map_err(|error| error.to_string())
+            }
+            _ => Err("the token is missing: send `Authorization: Bearer TOKEN`".to_owned()),
+        }
+    }
+}
+
+impl HttpPolicy for EnginePolicy {
+    fn on_head(&self, request: &mut Connection) -> HeadDecision {
+        match self.check(request, SystemTime::now()) {
+            Ok(()) => HeadDecision::Continue,
+            Err(reason) => HeadDecision::Respond(unauthorized(&reason)),
+        }
+    }
+}
+
+fn unauthorized(reason: &str) -> Response<HttpBody> {
+    let body = format!("{reason}\n").into();
+    let mut response =
+        response::with_body(StatusCode::UNAUTHORIZED, "text/plain; charset=utf-8", body);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
