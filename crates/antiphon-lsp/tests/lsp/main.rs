@@ -18,6 +18,7 @@ mod lifecycle;
 mod order;
 mod progress;
 mod raw_editor;
+mod real_editors;
 mod real_servers;
 mod scratch;
 mod session;
