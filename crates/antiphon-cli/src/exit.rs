@@ -154,8 +154,11 @@ impl From<CallError> for CommandError {
         };
         let failure = Self::caused(exit, &error);
         match exit {
-            Exit::Protocol => failure.hint("-v shows the messages"),
-            _ => failure,
+            Exit::Protocol => failure.hint("-v shows the messages").hint_where(
+                "`jsonrpc` is missing",
+                "a peer of JSON-RPC 1.0 needs --dialect v1, a Bitcoin node --dialect bitcoin",
+            ),
+            _ => failure.hint_where("401 Unauthorized", "--user or -H sends credentials"),
         }
     }
 }

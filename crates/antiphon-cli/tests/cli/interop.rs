@@ -216,6 +216,44 @@ fn jsonrpcserver_of_python() {
     batches(&format!("http://127.0.0.1:{}", server.port));
 }
 
+/// bcoin answers every call in 1.0, with the status 200.
+#[test]
+fn bcoin() {
+    let Some(mut node) = node("bcoin_node.mjs") else { return };
+    let node = Foreign::start(node.args(["0", "pa55word"]));
+    let url = format!("http://127.0.0.1:{}", node.port);
+    let user = ["--user", "x:pa55word"];
+    for dialect in ["bitcoin", "v1"] {
+        let as_user = |words: &[&str], user: &[&str]| {
+            call(&[&["--dialect", dialect, &url], words, user].concat())
+        };
+        let count = as_user(&["getblockcount"], &user);
+        assert_eq!((count.code, &*count.stdout), (Some(0), "0\n"), "{count:?}");
+        let difficulty = as_user(&["getdifficulty"], &user);
+        assert_eq!(difficulty.stdout, "4.6565423739069247e-10\n", "{difficulty:?}");
+        for (words, code) in [(&["getblockhash", "7"][..], "-8"), (&["unknown"], "-32601")] {
+            let ended = as_user(words, &user);
+            assert_eq!(ended.code, Some(1), "{ended:?}");
+            assert!(ended.stderr.contains(code), "{ended:?}");
+        }
+        for wrong in [&["--user", "x:wrong"][..], &[]] {
+            let refused = as_user(&["getblockcount"], wrong);
+            assert_eq!(refused.code, Some(3), "{refused:?}");
+            assert!(refused.stderr.contains("401"), "{refused:?}");
+        }
+        let mut batch = antiphon();
+        batch.args(["batch", &url, "--dialect", dialect]).args(user);
+        let ended = run(&mut batch, b"{\"method\":\"getblockcount\"}\n{\"method\":\"unknown\"}");
+        assert_eq!(ended.stdout.lines().count(), 2, "{ended:?}");
+        assert!(ended.stdout.contains(r#""result":0"#), "{ended:?}");
+        assert!(ended.stdout.contains("-32601"), "{ended:?}");
+    }
+    // In plain JSON-RPC, the remedy is named.
+    let plain = call(&[&[&*url, "getblockcount"][..], &user].concat());
+    assert_eq!(plain.code, Some(5), "{plain:?}");
+    assert!(plain.stderr.contains("--dialect v1"), "{plain:?}");
+}
+
 #[test]
 fn clangd() {
     if !runs("clangd") {
