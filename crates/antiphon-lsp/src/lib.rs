@@ -27,9 +27,11 @@ pub use generated::language_client::LanguageClient;
 pub use generated::language_server::LanguageServer;
 pub use language_service::LanguageService;
 pub use progress::{
-    BeginProgress, PartialResultParams, PartialResults, ResultOf, WorkDoneParams, WorkDoneProgress,
+    BeginProgress, PartialResultParams, PartialResults, ResultOf, ResultStream, WorkDoneParams,
+    WorkDoneProgress, WorkDoneReport,
 };
 pub use remote_server::RemoteServer;
 pub use session::{
-    Diagnostics, OpenDocument, OpenError, ServerSession, SessionBuilder, ShutdownError, StartError,
+    Diagnostics, OpenDocument, OpenError, ProgressState, ServerProgress, ServerProgressStream,
+    ServerSession, SessionBuilder, ShutdownError, StartError,
 };

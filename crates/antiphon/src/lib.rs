@@ -41,8 +41,8 @@ pub use antiphon_core::{
     TraceContext, Version,
 };
 pub use call::{
-    Batch, BatchEntry, Call, Caller, Peer, Progress, Replies, Slot, Subscribe, Subscription,
-    SubscriptionError, Watch,
+    Batch, BatchEntry, Call, Caller, Peer, Progress, ProgressWatch, Replies, Slot, Subscribe,
+    Subscription, SubscriptionError, Watch,
 };
 pub use client::{Client, ClientBuilder, ConnectError, ConnectionState, Reconnect};
 pub use connection::Connection;

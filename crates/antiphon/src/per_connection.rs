@@ -136,6 +136,12 @@ impl Link for RequestLink {
         self.refused()
     }
 
+    fn watch_progress(&self, _: Watch) -> Result<Id, CallError> {
+        self.refuse()
+    }
+
+    fn unwatch_progress(&self, _: &Id) {}
+
     fn post_now(&self, _: &Invocation) -> Result<(), CallError> {
         self.refuse()
     }

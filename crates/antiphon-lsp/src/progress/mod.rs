@@ -1,4 +1,4 @@
-//! Progress and partial results: who asked for them, and how are they sent?
+//! Progress and partial results: who asked for them, how are they sent, and how are they read?
 //!
 //! The reports of a request are queued before its response, because both go through the queue of the connection
 //! in the order of the handler. This module never decides what is worth a report.
@@ -6,11 +6,15 @@
 //! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics.
 
 mod partial_results;
+mod report;
 mod reporters;
+mod result_stream;
 mod work_done;
 
 pub use self::partial_results::PartialResults;
+pub use self::report::WorkDoneReport;
 pub(crate) use self::reporters::Reporters;
+pub use self::result_stream::ResultStream;
 pub use self::work_done::{BeginProgress, WorkDoneProgress};
 use crate::types::{ProgressToken, Request, RequestWithPartialResults};
 

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::transport::Transport;
@@ -11,9 +10,8 @@ use antiphon::{
     PerConnection,
 };
 
-use super::diagnostics::Published;
 use super::handler::SessionHandler;
-use super::{ServerSession, StartError};
+use super::{Heard, ServerSession, StartError};
 use crate::documents::PositionEncoding;
 use crate::types::{
     ClientCapabilities, ClientInfo, InitializeParams, InitializedParams, LspAny, WorkspaceFolder,
@@ -167,12 +165,12 @@ impl SessionBuilder {
             }
         })?;
         let server = endpoint.to_string();
-        let (builder, published) = self.connection(client);
+        let (builder, heard) = self.connection(client);
         let connected = builder.connect(&endpoint).await;
         let connected =
             connected.map_err(|source| StartError::connect(server.clone(), source, &endpoint))?;
         let is_child = matches!(endpoint, Endpoint::Exec { .. });
-        self.handshake(server, connected, published, is_child).await
+        self.handshake(server, connected, heard, is_child).await
     }
 
     /// Like [`start`](Self::start), with a server in this process: for tests of a language server.
@@ -203,9 +201,9 @@ impl SessionBuilder {
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
         let service = PerConnection::new(move |_: &_, peer| LanguageService::for_peer(peer, &make));
-        let (builder, published) = self.connection(client);
+        let (builder, heard) = self.connection(client);
         let connected = builder.in_process(service);
-        self.handshake("the server in this process".to_owned(), connected, published, false).await
+        self.handshake("the server in this process".to_owned(), connected, heard, false).await
     }
 
     /// Like [`start`](Self::start), over a transport that the application has opened.
@@ -214,24 +212,24 @@ impl SessionBuilder {
         transport: impl Transport,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let (builder, published) = self.connection(client);
+        let (builder, heard) = self.connection(client);
         let connected = builder.over(transport);
-        self.handshake("the server".to_owned(), connected, published, false).await
+        self.handshake("the server".to_owned(), connected, heard, false).await
     }
 
-    fn connection(&self, client: impl LanguageClient) -> (ClientBuilder, Arc<Published>) {
-        let published: Arc<Published> = Arc::default();
+    fn connection(&self, client: impl LanguageClient) -> (ClientBuilder, Heard) {
+        let heard = Heard::default();
         let folders = self.params.workspace_folders_initialize_params.workspace_folders.clone();
-        let handler = SessionHandler::new(client, folders, published.clone());
+        let handler = SessionHandler::new(client, folders, heard.clone());
         let builder = Client::builder().dialect(Dialect::lsp()).limits(self.limits.clone());
-        (builder.handler(handler), published)
+        (builder.handler(handler), heard)
     }
 
     async fn handshake(
         mut self,
         server: String,
         client: Client,
-        published: Arc<Published>,
+        heard: Heard,
         is_child: bool,
     ) -> Result<ServerSession, StartError> {
         self.announce(is_child);
@@ -246,7 +244,7 @@ impl SessionBuilder {
         };
         let shaken = shaken.await.map_err(|error| StartError::handshake(server.clone(), error));
         let session = shaken.and_then(|(result, peer)| {
-            ServerSession::new(&self, server, remote, peer, published, result)
+            ServerSession::new(&self, server, remote, peer, heard, result)
         });
         if session.is_err() {
             client.close().await;

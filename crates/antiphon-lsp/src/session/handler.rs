@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use antiphon::{BoxFuture, Code, Context, Handler, Invocation, Outcome, Router};
 
+use super::Heard;
 use super::default_answers;
-use super::diagnostics::Published;
 use crate::LanguageClient;
 use crate::generated::language_client;
 use crate::types::WorkspaceFolders;
@@ -14,35 +14,49 @@ use crate::types::WorkspaceFolders;
 pub(super) struct SessionHandler {
     client: Router,
     folders: Option<WorkspaceFolders>,
-    diagnostics: Arc<Published>,
+    heard: Heard,
 }
 
 impl SessionHandler {
     pub(super) fn new(
         client: impl LanguageClient,
         folders: Option<WorkspaceFolders>,
-        diagnostics: Arc<Published>,
+        heard: Heard,
     ) -> Self {
-        Self { client: language_client::router(&Arc::new(client)), folders, diagnostics }
+        Self { client: language_client::router(&Arc::new(client)), folders, heard }
     }
 }
 
 impl Handler for SessionHandler {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         let default = default_answers::answer(&call, self.folders.as_ref());
-        let answer = self.client.call(call, cx);
-        let Some(default) = default else { return answer };
+        let Some(default) = default else { return self.client.call(call, cx) };
+        // Before the application's answer, because a server may report without waiting for it.
+        let is_create = call.method.as_str() == "window/workDoneProgress/create";
+        let created = is_create.then(|| self.heard.progress.create(call.params.as_ref()));
+        let created = match created.transpose() {
+            Ok(created) => created.flatten(),
+            Err(error) => return Box::pin(std::future::ready(Err(error))),
+        };
+        let (answer, running) = (self.client.call(call, cx), self.heard.progress.clone());
         Box::pin(async move {
             match answer.await {
                 Err(error) if error.code == Code::METHOD_NOT_FOUND => default,
+                Err(error) => {
+                    created.iter().for_each(|token| running.forget(token));
+                    Err(error)
+                }
                 outcome => outcome,
             }
         })
     }
 
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {
-        if notification.method.as_str() == "textDocument/publishDiagnostics" {
-            self.diagnostics.publish(notification.params.as_ref());
+        let params = notification.params.as_ref();
+        match notification.method.as_str() {
+            "textDocument/publishDiagnostics" => self.heard.diagnostics.publish(params),
+            "$/progress" => self.heard.progress.report(params),
+            _ => {}
         }
         self.client.notify(notification, cx)
     }

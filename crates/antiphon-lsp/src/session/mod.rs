@@ -11,6 +11,7 @@ mod diagnostics;
 mod error;
 mod handler;
 mod open_document;
+mod server_progress;
 mod sync_options;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use self::diagnostics::Published;
 pub use self::error::{ShutdownError, StartError};
 use self::open_document::Workspace;
 pub use self::open_document::{OpenDocument, OpenError};
+use self::server_progress::Running;
+pub use self::server_progress::{ProgressState, ServerProgress, ServerProgressStream};
 use self::sync_options::SyncOptions;
 use crate::RemoteServer;
 use crate::documents::PositionEncoding;
@@ -73,7 +76,15 @@ pub struct ServerSession {
     name: String,
     initialized: InitializeResult,
     workspace: Workspace,
+    progress: Arc<Running>,
     shutdown_timeout: Duration,
+}
+
+/// What the server has told on its own.
+#[derive(Clone, Debug, Default)]
+struct Heard {
+    diagnostics: Arc<Published>,
+    progress: Arc<Running>,
 }
 
 impl ServerSession {
@@ -88,7 +99,7 @@ impl ServerSession {
         name: String,
         server: RemoteServer,
         peer: Peer,
-        published: Arc<Published>,
+        heard: Heard,
         initialized: InitializeResult,
     ) -> Result<Self, StartError> {
         let encoding = match &initialized.capabilities.position_encoding {
@@ -102,9 +113,10 @@ impl ServerSession {
             },
         };
         let sync = SyncOptions::of(&initialized.capabilities);
+        let Heard { diagnostics: published, progress } = heard;
         let workspace = Workspace { peer, sync, encoding, published, open: Arc::default() };
         let shutdown_timeout = settings.shutdown_timeout;
-        Ok(Self { server, name, initialized, workspace, shutdown_timeout })
+        Ok(Self { server, name, initialized, workspace, progress, shutdown_timeout })
     }
 
     /// The requests and notifications that the server understands. A clone may be kept, and keeps the
@@ -176,6 +188,33 @@ impl ServerSession {
     /// The newest diagnostics of a document; `None` if the server has published none.
     pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
         self.workspace.published.of(document)
+    }
+
+    /// The progress that the server creates with `window/workDoneProgress/create`, as a stream. The
+    /// [`LanguageClient`](crate::LanguageClient) gets the same reports.
+    ///
+    /// The progress of a request belongs to its call: see [`Call::with_progress`](antiphon::Call::with_progress) with
+    /// [`WorkDoneReport`](crate::WorkDoneReport), and [`RemoteServer::partial_results`].
+    ///
+    /// ```
+    /// use antiphon_lsp::ServerSession;
+    /// use futures_util::StreamExt as _;
+    ///
+    /// /// Waits until the server has done what it does after its start.
+    /// async fn wait_for_the_index(session: &ServerSession) {
+    ///     let mut all = session.progress();
+    ///     while let Some(mut progress) = all.next().await {
+    ///         while let Some(state) = progress.next().await {
+    ///             println!("{} {:?}", state.title, state.percentage);
+    ///             if state.ended && state.title == "indexing" {
+    ///                 return;
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    pub fn progress(&self) -> ServerProgressStream {
+        ServerProgressStream::new(self.progress.clone(), self.workspace.peer.clone())
     }
 
     /// Ends the server: sends `shutdown`, waits for the answer, sends `exit`, and waits until the server has

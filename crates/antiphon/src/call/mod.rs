@@ -22,7 +22,7 @@ pub(crate) use deadline::within;
 pub(crate) use name_prefix::NamePrefix;
 pub use peer::Peer;
 pub(crate) use peer::{Intercepted, Link, Stop};
-pub use progress::{Progress, Watch};
+pub use progress::{Progress, ProgressWatch, Watch};
 pub use subscription::{Subscribe, Subscription, SubscriptionError};
 pub use typed::Call;
 

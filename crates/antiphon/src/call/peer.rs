@@ -12,7 +12,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::{Batch, BatchEntry, Call, CallError, Caller, Invocation, NamePrefix, Subscribe, Watch};
+use super::{
+    Batch, BatchEntry, Call, CallError, Caller, Invocation, NamePrefix, ProgressWatch, Subscribe,
+    Watch,
+};
 use crate::BoxFuture;
 use crate::connection::Connection;
 use crate::dialect::Dialect;
@@ -60,6 +63,11 @@ pub(crate) trait Link: Send + Sync {
         call: Invocation,
         watch: Watch,
     ) -> BoxFuture<'_, Result<RawJson, CallError>>;
+
+    /// Watches the progress with a new token, which is returned.
+    fn watch_progress(&self, watch: Watch) -> Result<Id, CallError>;
+
+    fn unwatch_progress(&self, token: &Id);
 
     fn post(&self, notification: Invocation) -> BoxFuture<'_, Result<(), CallError>>;
 
@@ -162,6 +170,34 @@ impl Peer {
     pub fn notify_now(&self, method: &str, params: impl Serialize) -> Result<(), CallError> {
         let params = Params::encode(&params).map_err(CallError::Encode)?;
         self.link.post_now(&Invocation::new(method, params))
+    }
+
+    /// Passes the progress that the peer reports with a new token to a function. For protocols in which a call has
+    /// more than one token, or progress belongs to no call; otherwise use
+    /// [`Call::with_progress`](crate::Call::with_progress).
+    ///
+    /// The function runs when a report is read from the connection, before the handlers of other notifications and
+    /// before any later response is delivered. It must not block.
+    ///
+    /// # Errors
+    /// Fails if the [`Dialect`] of this side has no progress.
+    ///
+    /// ```
+    /// use antiphon::{CallError, Peer};
+    /// use serde_json::json;
+    ///
+    /// async fn symbols(peer: &Peer) -> Result<serde_json::Value, CallError> {
+    ///     let parts = peer.watch_progress(|part| println!("{part}"))?;
+    ///     let token: serde_json::Value = serde_json::from_str(parts.token().as_str()).unwrap_or_default();
+    ///     peer.call("workspace/symbol", json!({"query": "", "partialResultToken": token})).await
+    /// }
+    /// ```
+    pub fn watch_progress(
+        &self,
+        receive: impl Fn(RawJson) + Send + Sync + 'static,
+    ) -> Result<ProgressWatch, CallError> {
+        let token = self.link.watch_progress(Watch::passing(receive))?;
+        Ok(ProgressWatch { link: self.link.clone(), token })
     }
 
     /// Subscribes to a topic of the peer. The request is sent when it is awaited.

@@ -7,13 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as Poller, Poll, ready};
 use std::time::Duration;
 
-use antiphon_core::RawJson;
+use antiphon_core::{Id, RawJson};
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep_until};
 
 use super::CallError;
 use super::deadline::Deadline;
+use super::peer::Link;
+use crate::catch_unwind::guarded;
 use crate::subscription::{Ended, FollowedEvent, FollowedSubscription, Overflow, Topic};
 
 /// A `Stream` of the progress of a call, which ends with the call. Created by
@@ -71,6 +73,34 @@ impl<P> fmt::Debug for Progress<P> {
     }
 }
 
+/// The progress with one token, which goes to a function. Created by
+/// [`Peer::watch_progress`](crate::Peer::watch_progress). Ends when it is dropped; later progress with the token is a
+/// notification like any other.
+#[must_use = "the watch ends when it is dropped"]
+pub struct ProgressWatch {
+    pub(super) link: Arc<dyn Link>,
+    pub(super) token: Id,
+}
+
+impl ProgressWatch {
+    /// The token, to be sent to the peer. No other progress of this side has it on this connection.
+    pub fn token(&self) -> &Id {
+        &self.token
+    }
+}
+
+impl Drop for ProgressWatch {
+    fn drop(&mut self) {
+        self.link.unwatch_progress(&self.token);
+    }
+}
+
+impl fmt::Debug for ProgressWatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ProgressWatch").field(&self.token).finish()
+    }
+}
+
 /// The receiver of the progress of a call.
 #[derive(Clone)]
 pub struct Watch(pub(crate) Arc<WatchState>);
@@ -78,6 +108,8 @@ pub struct Watch(pub(crate) Arc<WatchState>);
 pub(crate) struct WatchState {
     /// The stream of the values, if one was requested.
     pub(crate) feed: Option<Arc<FollowedSubscription>>,
+    /// The function that gets the values, if there is one.
+    receive: Option<Box<dyn Fn(RawJson) + Send + Sync>>,
     last: Mutex<Instant>,
 }
 
@@ -92,7 +124,13 @@ impl Drop for WatchState {
 
 impl Watch {
     pub(crate) fn new(feed: Option<Arc<FollowedSubscription>>) -> Self {
-        Self(Arc::new(WatchState { feed, last: Mutex::new(Instant::now()) }))
+        Self(Arc::new(WatchState { feed, receive: None, last: Mutex::new(Instant::now()) }))
+    }
+
+    /// Passes the values to a function.
+    pub(super) fn passing(receive: impl Fn(RawJson) + Send + Sync + 'static) -> Self {
+        let receive: Option<Box<dyn Fn(RawJson) + Send + Sync>> = Some(Box::new(receive));
+        Self(Arc::new(WatchState { feed: None, receive, last: Mutex::new(Instant::now()) }))
     }
 
     /// The time of the last progress.
@@ -105,6 +143,9 @@ impl Watch {
         self.restart();
         if let Some(feed) = &self.0.feed {
             feed.offer(value);
+        } else if let Some(receive) = &self.0.receive {
+            // A panic must not end the connection. It was logged.
+            let _ = guarded("the receiver of progress", || receive(value));
         }
     }
 

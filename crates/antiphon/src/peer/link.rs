@@ -89,6 +89,14 @@ impl Link for Shared {
         })
     }
 
+    fn watch_progress(&self, watch: Watch) -> Result<Id, CallError> {
+        self.watch_token(watch)
+    }
+
+    fn unwatch_progress(&self, token: &Id) {
+        self.watched_calls.unwatch(token);
+    }
+
     fn post_now(&self, notification: &Invocation) -> Result<(), CallError> {
         Shared::post(self, notification)
     }

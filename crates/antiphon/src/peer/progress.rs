@@ -40,9 +40,18 @@ impl WatchedCalls {
 
     /// Watches the call with this token until the returned guard is dropped.
     fn watch(&self, token: Id, watch: Watch) -> WatchGuard<'_> {
-        self.watches_any.store(true, Ordering::Release);
-        self.table().get_or_insert_default().watches.insert(token.clone(), watch);
+        self.insert(token.clone(), watch);
         WatchGuard { calls: self, token }
+    }
+
+    fn insert(&self, token: Id, watch: Watch) {
+        self.watches_any.store(true, Ordering::Release);
+        self.table().get_or_insert_default().watches.insert(token, watch);
+    }
+
+    pub(super) fn unwatch(&self, token: &Id) {
+        // Dropped without the lock, because it may hold a function of the application.
+        let _watch = self.table().as_mut().and_then(|table| table.watches.remove(token));
     }
 
     fn find(&self, token: &Id) -> Option<Watch> {
@@ -58,21 +67,29 @@ struct WatchGuard<'a> {
 
 impl Drop for WatchGuard<'_> {
     fn drop(&mut self) {
-        if let Some(table) = &mut *self.calls.table() {
-            table.watches.remove(&self.token);
-        }
+        self.calls.unwatch(&self.token);
     }
 }
 
+const NO_PROGRESS: &str =
+    "progress; set a dialect that has it, such as Dialect::lsp(), on both sides";
+
 impl Shared {
+    /// Watches the progress with a new token.
+    pub(super) fn watch_token(&self, watch: Watch) -> Result<Id, CallError> {
+        self.settings.progress().ok_or(CallError::Unsupported(NO_PROGRESS))?;
+        let token = self.watched_calls.next_token();
+        self.watched_calls.insert(token.clone(), watch);
+        Ok(token)
+    }
+
     /// Calls, and delivers the progress of the call to the watch.
     pub(super) async fn send_watched(
         &self,
         mut call: Invocation,
         watch: Watch,
     ) -> Result<RawJson, CallError> {
-        let none = "progress; set a dialect that has it, such as Dialect::lsp(), on both sides";
-        let style = self.settings.progress().ok_or(CallError::Unsupported(none))?;
+        let style = self.settings.progress().ok_or(CallError::Unsupported(NO_PROGRESS))?;
         let own = self.watched_calls.next_token();
         let token = if style.is_by_id() {
             call.id.get_or_insert(own).clone()

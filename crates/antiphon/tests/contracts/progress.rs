@@ -151,3 +151,42 @@ async fn progress_restarts_the_timeout_up_to_the_total() {
     assert!(matches!(error, CallError::TimedOut(limit) if limit == 30 * second), "{error}");
     assert_eq!(started.elapsed().as_secs(), 30);
 }
+
+#[tokio::test]
+async fn a_watched_token_gets_its_progress_before_a_later_response() {
+    let (mut raw, client) = Raw::served_in(Dialect::lsp(), Limits::default(), Router::new());
+    let peer = client.peer().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let watch = peer.watch_progress(move |value| tell.send(value.as_str().to_owned()).unwrap());
+    let watch = watch.unwrap();
+    let panics = peer.watch_progress(|_| panic!("on purpose")).unwrap();
+    assert_ne!(watch.token(), panics.token());
+    let call = tokio::spawn(client.call::<u8>("ask", ()).into_future());
+    let asked = raw.next().await;
+    let progress = |token: &str, value: u8| {
+        let params = format!(r#"{{"token":{token},"value":{value}}}"#);
+        crate::support::notification("$/progress", &params)
+    };
+    for (token, value) in [(panics.token(), 1), (watch.token(), 2)] {
+        raw.send(&progress(token.as_str(), value)).await;
+    }
+    raw.send(&crate::support::answer(&asked["id"], "3")).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 3);
+    assert_eq!(told.try_recv().as_deref(), Ok("2"));
+    // A token that is not watched any more is ignored.
+    let late = progress(watch.token().as_str(), 4);
+    drop(watch);
+    raw.send(&late).await;
+    let call = tokio::spawn(client.call::<u8>("ask", ()).into_future());
+    let asked = raw.next().await;
+    raw.send(&crate::support::answer(&asked["id"], "5")).await;
+    assert_eq!(within(call).await.unwrap().unwrap(), 5);
+    assert!(told.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_token_needs_a_dialect_with_progress() {
+    let (_raw, client) = Raw::served_in(Dialect::plain(), Limits::default(), Router::new());
+    let error = client.peer().unwrap().watch_progress(|_| {}).unwrap_err();
+    assert!(matches!(error, CallError::Unsupported(_)), "{error:?}");
+}

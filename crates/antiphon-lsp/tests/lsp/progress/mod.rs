@@ -1,4 +1,5 @@
 //! Progress and partial results.
 
+mod client;
 mod partial_results;
 mod server;

@@ -1,0 +1,39 @@
+//! A work-done report, as an editor reads it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::types::{WorkDoneProgressBegin, WorkDoneProgressEnd, WorkDoneProgressReport};
+
+/// A report of work-done progress: the type of the progress of a call.
+///
+/// ```
+/// use antiphon::CallError;
+/// use antiphon_lsp::types::ReferenceParams;
+/// use antiphon_lsp::{RemoteServer, WorkDoneReport};
+/// use futures_util::StreamExt as _;
+///
+/// async fn references(server: &RemoteServer, params: ReferenceParams) -> Result<(), CallError> {
+///     let (call, mut progress) = server.references(params).with_progress::<WorkDoneReport>();
+///     let reports = async {
+///         while let Some(Ok(report)) = progress.next().await {
+///             if let WorkDoneReport::Report(report) = report {
+///                 println!("{:?} {:?}", report.message, report.percentage);
+///             }
+///         }
+///     };
+///     let (found, ()) = tokio::join!(call, reports);
+///     println!("{:?}", found?);
+///     Ok(())
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum WorkDoneReport {
+    /// The first report.
+    Begin(WorkDoneProgressBegin),
+    /// Any other.
+    Report(WorkDoneProgressReport),
+    /// The last one.
+    End(WorkDoneProgressEnd),
+}
