@@ -25,6 +25,7 @@ mod openrpc;
 mod output;
 mod params;
 mod progress_bar;
+mod prompt_printer;
 mod quantity;
 mod secret;
 mod serve;

@@ -17,6 +17,8 @@ pub(crate) struct OpenConnection {
     pub(crate) client: Client,
     pub(crate) answers: Answers,
     pub(crate) dialect: Option<DialectName>,
+    /// The result of `initialize`.
+    pub(crate) initialized: Option<RawJson>,
     /// What the server has sent.
     pub(crate) inbox: Inbox,
     /// The results that lines of a session have stored.
@@ -35,6 +37,7 @@ impl OpenConnection {
             client,
             answers,
             dialect,
+            initialized: None,
             inbox,
             variables: Variables::default(),
             documents: OpenDocuments::default(),

@@ -2,7 +2,8 @@
 //!
 //! stdout carries results only. On a terminal, JSON is indented and coloured. Elsewhere it is printed
 //! as it was received. No value is parsed, so a Number keeps every digit and a String its escapes. A
-//! broken pipe is not an error, on either stream.
+//! broken pipe is not an error, on either stream. While a session has a prompt, what goes to the terminal is
+//! printed above it.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -10,6 +11,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use antiphon::RawJson;
 
 use crate::exit::{CommandError, Exit};
+use crate::prompt_printer;
 
 /// Prints a result.
 pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
@@ -23,6 +25,9 @@ pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
 
 /// Prints one line on stdout.
 pub(crate) fn line(text: &str) -> Result<(), CommandError> {
+    if io::stdout().is_terminal() && prompt_printer::result(text) {
+        return Ok(());
+    }
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(b"\n"));
     match written.and_then(|()| stdout.flush()) {
@@ -35,8 +40,12 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
 
 /// Prints an item on one line, also on a terminal. Returns false after a broken pipe.
 pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
+    let text = on_one_line(json.as_str());
+    if io::stdout().is_terminal() && prompt_printer::result(&text) {
+        return Ok(true);
+    }
     let mut stdout = io::stdout().lock();
-    let text = format!("{}\n", on_one_line(json.as_str()));
+    let text = text + "\n";
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
@@ -48,6 +57,9 @@ pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
 
 /// Prints one line on stderr. Errors are ignored, since there is no other way to report them.
 pub(crate) fn note(text: &str) {
+    if io::stderr().is_terminal() && prompt_printer::note(text) {
+        return;
+    }
     let _ = writeln!(io::stderr(), "{text}");
 }
 

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tokio::time::interval;
 
-use crate::output;
+use crate::{output, prompt_printer};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Awaits `work`. On a terminal, shows a progress line after the first second.
 pub(crate) async fn with_waiting_line<T>(what: &str, work: impl Future<Output = T>) -> T {
-    if !io::stderr().is_terminal() {
+    // A prompt shows that the session is alive.
+    if !io::stderr().is_terminal() || prompt_printer::is_installed() {
         return work.await;
     }
     let mut work = Box::pin(work);

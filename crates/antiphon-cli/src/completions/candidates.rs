@@ -103,27 +103,30 @@ impl Completion {
         described.filter(|line| is_plain(line)).collect()
     }
 
-    /// `name=` for a String and `name:=` for other types, without those already typed. There are no
-    /// candidates after a param by position.
-    fn params(&self, params: &[Content]) -> Vec<String> {
-        let name = |typed: &String| typed.split_once('=').map(|(name, _)| name.to_owned());
-        let Some(typed) = self.typed.iter().map(name).collect::<Option<Vec<_>>>() else {
-            return Vec::new();
-        };
-        let is_typed = |name: &str| typed.iter().any(|it| it.trim_end_matches(':') == name);
-        let missing = params.iter().filter(|param| !is_typed(&param.name) && !is_repeated(param));
-        let described = missing.map(|param| {
-            let is_string = param.schema.get("type").and_then(Value::as_str) == Some("string");
-            let sign = if is_string { "=" } else { ":=" };
-            let about = param.description.as_deref().or(param.summary.as_deref());
-            format!(
-                "{}{sign}\t{}",
-                table::cell(&param.name),
-                table::cell(about.unwrap_or_default())
-            )
-        });
+    fn params(&self, method: &[Content]) -> Vec<String> {
+        let typed: Vec<_> = self.typed.iter().map(String::as_str).collect();
+        let found = params(method, &typed).into_iter();
+        let described = found.map(|(name, about)| format!("{name}\t{about}"));
         described.filter(|line| line.starts_with(&self.prefix) && is_plain(line)).collect()
     }
+}
+
+/// Returns `name=` for a String and `name:=` for other types, without those already typed, with descriptions.
+/// There are none after a param by position.
+pub(crate) fn params(params: &[Content], typed: &[&str]) -> Vec<(String, String)> {
+    let name = |typed: &&str| typed.split_once('=').map(|(name, _)| name.to_owned());
+    let Some(typed) = typed.iter().map(name).collect::<Option<Vec<_>>>() else {
+        return Vec::new();
+    };
+    let is_typed = |name: &str| typed.iter().any(|it| it.trim_end_matches(':') == name);
+    let missing = params.iter().filter(|param| !is_typed(&param.name) && !is_repeated(param));
+    let described = missing.map(|param| {
+        let is_string = param.schema.get("type").and_then(Value::as_str) == Some("string");
+        let sign = if is_string { "=" } else { ":=" };
+        let about = param.description.as_deref().or(param.summary.as_deref());
+        (format!("{}{sign}", table::cell(&param.name)), table::cell(about.unwrap_or_default()))
+    });
+    described.collect()
 }
 
 /// Returns the values of an argument as typed.
@@ -134,7 +137,7 @@ fn text(matches: &ArgMatches, name: &str) -> Vec<String> {
 
 /// Returns whether every shell reads the name as one plain word. A peer's text must not become a
 /// command.
-fn is_plain(line: &str) -> bool {
+pub(crate) fn is_plain(line: &str) -> bool {
     let name = line.split('\t').next().unwrap_or_default();
     let plain = |c: char| c.is_alphanumeric() || "_-./:=@+,".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)

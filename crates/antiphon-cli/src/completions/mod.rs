@@ -10,6 +10,7 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::{Shell, generate};
 
 use self::candidates::candidates;
+pub(crate) use self::candidates::{is_plain, params};
 use crate::cli::Cli;
 use crate::exit::{CommandError, Exit};
 use crate::output;

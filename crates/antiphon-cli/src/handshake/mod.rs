@@ -64,11 +64,11 @@ impl HandshakeArgs {
     ) -> Result<(), CommandError> {
         let OpenConnection { client, answers, dialect, .. } = &*connection;
         if self.shakes_hands(endpoint) {
-            match dialect {
-                Some(DialectName::Lsp) => self.initialize_lsp(client, endpoint).await?,
-                Some(DialectName::Mcp) => initialize_mcp(client, answers).await?,
-                _ => {}
-            }
+            connection.initialized = match dialect {
+                Some(DialectName::Lsp) => Some(self.initialize_lsp(client, endpoint).await?),
+                Some(DialectName::Mcp) => Some(initialize_mcp(client, answers).await?),
+                _ => None,
+            };
         }
         for path in &self.open {
             connection.open_document(path).await?;
@@ -96,21 +96,23 @@ impl HandshakeArgs {
         &self,
         client: &Client,
         endpoint: &Endpoint,
-    ) -> Result<(), CommandError> {
+    ) -> Result<RawJson, CommandError> {
         let root = self.root.as_deref().unwrap_or(Path::new("."));
         let params = lsp::initialize_params(root, endpoint, self.init_options.as_ref())?;
         let initialize = Invocation::new("initialize", Some(params));
         let reply = client.caller().send(initialize).await;
-        reply.map_err(|error| about_handshake(lsp::refused(error)))?;
-        lsp::say_initialized(client).await.map_err(|error| about_handshake(error.into()))
+        let result = reply.map_err(|error| about_handshake(lsp::refused(error)))?;
+        lsp::say_initialized(client).await.map_err(|error| about_handshake(error.into()))?;
+        Ok(result)
     }
 }
 
-async fn initialize_mcp(client: &Client, answers: &Answers) -> Result<(), CommandError> {
+async fn initialize_mcp(client: &Client, answers: &Answers) -> Result<RawJson, CommandError> {
     let initialize = Invocation::new("initialize", Some(mcp::initialize_params(answers)?));
     let result = client.caller().send(initialize).await;
     let result = result.map_err(|error| about_handshake(mcp::refused(error)))?;
-    mcp::accept(client, &result).await.map_err(about_handshake)
+    mcp::accept(client, &result).await.map_err(about_handshake)?;
+    Ok(result)
 }
 
 fn about_handshake(failure: CommandError) -> CommandError {

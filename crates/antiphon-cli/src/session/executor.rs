@@ -107,6 +107,7 @@ async fn take(
 pub(super) async fn lost(client: &Client) -> CommandError {
     match client.peer() {
         Some(peer) => CommandError::caused(Exit::Transport, &peer.closed().await)
+            .about("the connection is lost")
             .hint("check the log of the server; -v shows the messages"),
         None => CommandError::usage("an HTTP server cannot send messages on its own")
             .hint("use ws:// if the server accepts WebSockets on this port"),

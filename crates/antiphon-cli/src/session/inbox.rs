@@ -5,7 +5,7 @@
 //!
 //! The inbox is bounded: it forgets the oldest messages.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon::{Invocation, Params, RawJson};
@@ -81,6 +81,13 @@ impl Inbox {
         let is_wanted = |message: &Received| message.method == method && fits(&message.params);
         let at = kept.messages.iter().position(is_wanted)?;
         kept.take(at)
+    }
+
+    /// Returns the methods of the messages.
+    pub(super) fn methods(&self) -> Vec<String> {
+        let kept = self.lock();
+        let methods: BTreeSet<_> = kept.messages.iter().map(|message| &message.method).collect();
+        methods.into_iter().cloned().collect()
     }
 
     /// Forgets all messages.

@@ -4,10 +4,12 @@
 
 mod executor;
 mod inbox;
+mod interactive;
 mod line;
 mod report;
 mod script;
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,6 +17,7 @@ use tokio::signal::ctrl_c;
 use tokio::time::timeout;
 
 pub(crate) use self::inbox::Inbox;
+use self::interactive::Interactive;
 pub(crate) use self::line::Variables;
 use self::report::{Report, SessionFormat};
 use self::script::Script;
@@ -22,6 +25,7 @@ use crate::answers::Incoming;
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
+use crate::openrpc::discovery::SchemaArgs;
 use crate::quantity::Span;
 
 /// Make several calls on one connection, from a script or at a prompt
@@ -48,6 +52,11 @@ pub(crate) struct SessionArgs {
     /// Fail if the whole script takes longer than this; --timeout applies to each line
     #[arg(long, value_name = "TIME")]
     max_time: Option<Span>,
+    /// Neither read nor write the history of the prompt
+    #[arg(long)]
+    no_history: bool,
+    #[command(flatten)]
+    schema: SchemaArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -101,7 +110,9 @@ fn help() -> String {
 
 pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let script = args.script()?;
-    script.check()?;
+    if let Some(script) = &script {
+        script.check()?;
+    }
     let report = Report {
         format: args.format,
         // With --verbose they are shown already.
@@ -110,18 +121,38 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     };
     let observe = Box::new(move |incoming: Incoming<'_>| report.incoming(incoming));
     let mut connection = args.connect.connect(None, Some(observe)).await?;
-    let exit = args.run_script(script, &mut connection, report).await;
+    let exit = match script {
+        Some(script) => args.run_script(script, &mut connection, report).await,
+        None => args.run_prompt(&mut connection, report).await,
+    };
     let exit = exit.unwrap_or_else(CommandError::report);
     args.connect.close(connection).await;
     Ok(exit)
 }
 
 impl SessionArgs {
-    fn script(&self) -> Result<Script, CommandError> {
+    /// Returns the script; `None` for a prompt.
+    fn script(&self) -> Result<Option<Script>, CommandError> {
         match &self.file {
-            Some(path) => Script::of_file(path),
-            None if !self.lines.is_empty() => Ok(Script::of_lines(&self.lines)),
-            None => Ok(Script::of_stdin()),
+            Some(path) => Script::of_file(path).map(Some),
+            None if !self.lines.is_empty() => Ok(Some(Script::of_lines(&self.lines))),
+            None if io::stdin().is_terminal() => Ok(None),
+            None => Ok(Some(Script::of_stdin())),
+        }
+    }
+
+    async fn run_prompt(
+        &self,
+        connection: &mut OpenConnection,
+        report: Report,
+    ) -> Result<Exit, CommandError> {
+        let keeps_history = !self.no_history;
+        let interactive =
+            Interactive { connect: &self.connect, schema: &self.schema, report, keeps_history };
+        match interactive.run(connection).await? {
+            Some(exit) => Ok(exit),
+            // A terminal without line editing, such as TERM=dumb.
+            None => self.run_script(Script::of_stdin(), connection, report).await,
         }
     }
 

@@ -85,7 +85,7 @@ impl Report {
         failure: CommandError,
     ) -> Result<Exit, CommandError> {
         if self.format == SessionFormat::Text {
-            return Ok(failure.about(&place.name).report());
+            return Ok(place.name_in(failure).report());
         }
         let entry = Entry::of(place, line);
         match failure.peer_error() {

@@ -18,8 +18,18 @@ use crate::open_connection::OpenConnection;
 pub(super) struct Place {
     /// The number of the line, from 1.
     pub(super) number: usize,
-    /// How an error names it, such as `line 3` or `calls.txt:3`.
-    pub(super) name: String,
+    /// How an error names it, such as `line 3` or `calls.txt:3`. `None` at the prompt.
+    pub(super) name: Option<String>,
+}
+
+impl Place {
+    /// Names the place in an error.
+    pub(super) fn name_in(&self, failure: CommandError) -> CommandError {
+        match &self.name {
+            Some(name) => failure.about(name),
+            None => failure,
+        }
+    }
 }
 
 /// The lines to run.
@@ -33,13 +43,13 @@ pub(super) enum Script {
 impl Script {
     /// The lines of the command line.
     pub(super) fn of_lines(lines: &[String]) -> Self {
-        let place = |number| Place { number, name: format!("line {number}") };
+        let place = |number| Place { number, name: Some(format!("line {number}")) };
         Self::Given((1..).map(place).zip(lines.iter().cloned()).collect())
     }
 
     /// A single line, which is its own name.
     pub(super) fn of_line(text: &str) -> Self {
-        let place = Place { number: 1, name: format!("`{text}`") };
+        let place = Place { number: 1, name: Some(format!("`{text}`")) };
         Self::Given(VecDeque::from([(place, text.to_owned())]))
     }
 
@@ -47,7 +57,7 @@ impl Script {
         let file = path.display();
         let text = std::fs::read_to_string(path)
             .map_err(|error| CommandError::usage(format!("cannot read {file}: {error}")))?;
-        let place = |number| Place { number, name: format!("{file}:{number}") };
+        let place = |number| Place { number, name: Some(format!("{file}:{number}")) };
         Ok(Self::Given((1..).map(place).zip(text.lines().map(str::to_owned)).collect()))
     }
 
@@ -69,7 +79,7 @@ impl Script {
     pub(super) fn check(&self) -> Result<(), CommandError> {
         let Self::Given(lines) = self else { return Ok(()) };
         lines.iter().try_for_each(|(place, text)| {
-            Line::parse(text).map(drop).map_err(|fault| fault.about(&place.name))
+            Line::parse(text).map(drop).map_err(|fault| place.name_in(fault))
         })
     }
 
@@ -78,9 +88,9 @@ impl Script {
             Self::Given(lines) => Ok(lines.pop_front()),
             Self::Stdin(lines, number) => {
                 *number += 1;
-                let place = Place { number: *number, name: format!("line {number}") };
+                let place = Place { number: *number, name: Some(format!("line {number}")) };
                 let text = lines.recv().await.transpose().map_err(|error| {
-                    CommandError::usage(format!("cannot read {} of stdin: {error}", place.name))
+                    CommandError::usage(format!("cannot read line {number} of stdin: {error}"))
                 })?;
                 Ok(text.map(|text| (place, text)))
             }
@@ -123,7 +133,7 @@ impl Script {
                 Ok(Some(line)) => executor::run(connection, &line, None).await,
                 Err(fault) => Err(fault),
             };
-            if let Outcome::Exit = ran.map_err(|failure| failure.about(&place.name))? {
+            if let Outcome::Exit = ran.map_err(|failure| place.name_in(failure))? {
                 break;
             }
         }

@@ -6,6 +6,7 @@ mod memory;
 mod process;
 mod socket;
 mod stream;
+mod terminal;
 mod ws;
 
 use std::io;
@@ -19,6 +20,7 @@ pub(crate) use self::memory::Memory;
 pub(crate) use self::process::{Ended, Process, Server, antiphon, run, run_within};
 pub(crate) use self::socket::Socket;
 pub(crate) use self::stream::{Framing, Stream};
+pub(crate) use self::terminal::Terminal;
 pub(crate) use self::ws::{Frame, KEY, PROOF, Ws};
 
 /// The time limit of every wait. A test fails after it.

@@ -17,6 +17,10 @@ use crate::handshake::document::Place;
 use crate::open_connection::OpenConnection;
 use crate::params::ParamArgs;
 
+/// The commands of a session. Any other first word is a method.
+pub(super) const COMMANDS: [&str; 9] =
+    ["answer", "call", "clear", "exit", "help", "notify", "open", "vars", "wait"];
+
 /// A parsed line.
 #[derive(Debug)]
 pub(crate) struct Line {
@@ -86,6 +90,11 @@ impl Line {
     /// result of the server.
     pub(super) fn prints(&self) -> bool {
         self.variable.is_none() && !matches!(self.step, Step::Open(_))
+    }
+
+    /// Whether it ends the session.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self.step, Step::Exit)
     }
 
     /// Returns the method of a call, a notification or a `wait`.

@@ -14,7 +14,7 @@ use crate::openrpc::did_you_mean::{did_you_mean, similar};
 pub(crate) const LAST: &str = "_";
 
 /// The results that lines have stored.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Variables(BTreeMap<String, RawJson>);
 
 impl Variables {
@@ -24,6 +24,20 @@ impl Variables {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Completes `$name` or `$name.member`.
+    pub(crate) fn completions(&self, typed: &str) -> Vec<String> {
+        let Some((place, prefix)) = typed.rsplit_once('.') else {
+            let names = self.iter().map(|(name, _)| format!("${name}"));
+            return names.filter(|name| name.starts_with(typed)).collect();
+        };
+        let path = place.get(1..).and_then(|path| VariablePath::parse(path).ok()?);
+        let value = path.and_then(|(path, _)| self.get(&path).ok());
+        let members = value.and_then(|value| value.decode::<BTreeMap<String, RawJson>>().ok());
+        let names = members.into_iter().flatten().map(|(name, _)| name);
+        let fits = names.filter(|name| name.starts_with(prefix) && identifier(name) == Some(name));
+        fits.map(|name| format!("{place}.{name}")).collect()
     }
 
     /// Returns the value that a path names.

@@ -3,6 +3,7 @@
 mod init;
 mod interrupt;
 mod messages;
+mod prompt;
 mod real;
 mod script;
 

@@ -1,0 +1,215 @@
+//! The prompt of a session.
+//!
+//! The editor reads the next line while a call runs, so Ctrl-C can cancel the call, and lines that are typed
+//! ahead wait for it. All output goes above the line that is being edited.
+
+mod completer;
+mod editor;
+mod history;
+mod names;
+
+use std::collections::VecDeque;
+
+use rustyline::completion::FilenameCompleter;
+use tokio::signal::ctrl_c;
+use tokio::time::{Duration, timeout};
+
+use self::completer::{LineCompleter, Vocabulary};
+use self::editor::{Editor, Input};
+use super::executor;
+use super::line::Line;
+use super::report::Report;
+use super::script::{LineEnd, Place, run_line};
+use crate::connect::ConnectArgs;
+use crate::exit::{CommandError, Exit};
+use crate::open_connection::OpenConnection;
+use crate::openrpc::discovery::{self, SchemaArgs};
+use crate::output;
+
+const PROMPT: &str = "antiphon> ";
+
+/// The time limit of `rpc.discover`. Its result is only used for completion.
+const DISCOVERY: Duration = Duration::from_secs(5);
+
+/// A session at a prompt.
+pub(super) struct Interactive<'a> {
+    pub(super) connect: &'a ConnectArgs,
+    pub(super) schema: &'a SchemaArgs,
+    pub(super) report: Report,
+    pub(super) keeps_history: bool,
+}
+
+impl Interactive<'_> {
+    /// Runs lines until the user ends the session. Returns `None` if the terminal has no line editing.
+    pub(super) async fn run(
+        &self,
+        connection: &mut OpenConnection,
+    ) -> Result<Option<Exit>, CommandError> {
+        let vocabulary = Vocabulary::default();
+        let methods = names::methods(connection.dialect, connection.initialized.as_ref());
+        vocabulary.add_methods(methods);
+        let document = self.schema.read()?;
+        let completer = LineCompleter {
+            vocabulary: vocabulary.clone(),
+            inbox: connection.inbox.clone(),
+            files: FilenameCompleter::new(),
+        };
+        let history = self.keeps_history.then(history::file).flatten();
+        let Ok(editor) = Editor::start(completer, history) else { return Ok(None) };
+        match document {
+            Some(document) => vocabulary.set_document(document),
+            None => discover(connection, &vocabulary),
+        }
+        let mut prompt = Prompt::new(editor);
+        let exit = self.run_lines(connection, &mut prompt, &vocabulary).await;
+        prompt.editor.end();
+        exit.map(Some)
+    }
+
+    async fn run_lines(
+        &self,
+        connection: &mut OpenConnection,
+        prompt: &mut Prompt,
+        vocabulary: &Vocabulary,
+    ) -> Result<Exit, CommandError> {
+        output::note(&output::dim(
+            "`help` lists the commands, Tab completes, Ctrl-D ends the session",
+        ));
+        let mut exit = Exit::Success;
+        let mut is_lost = false;
+        let mut number = 0;
+        loop {
+            vocabulary.set_variables(&connection.variables);
+            let client = connection.client.clone();
+            let text = tokio::select! {
+                text = prompt.line() => text,
+                failure = executor::lost(&client), if !is_lost && client.peer().is_some() => {
+                    is_lost = true;
+                    exit = failure.hint("`exit` or Ctrl-D ends the session").report();
+                    continue;
+                }
+            };
+            let Some(text) = text else { return Ok(exit) };
+            number += 1;
+            let place = Place { number, name: None };
+            match self.run_cancellable(connection, prompt, &place, &text).await? {
+                Some(LineEnd::Last) => return Ok(exit),
+                Some(LineEnd::Next | LineEnd::Failed(_)) => {}
+                None => output::note(&output::dim("cancelled")),
+            }
+        }
+    }
+
+    /// Runs a line. Returns `None` if the user cancels it.
+    async fn run_cancellable(
+        &self,
+        connection: &mut OpenConnection,
+        prompt: &mut Prompt,
+        place: &Place,
+        text: &str,
+    ) -> Result<Option<LineEnd>, CommandError> {
+        let run = run_line(connection, self.connect, self.report, place, text);
+        tokio::select! {
+            // A line that ends at once needs no second prompt.
+            biased;
+            end = run => end.map(Some),
+            () = prompt.interrupted() => Ok(None),
+        }
+    }
+}
+
+/// Fetches the OpenRPC document while the user types.
+fn discover(connection: &OpenConnection, vocabulary: &Vocabulary) {
+    // The methods of a dialect are known.
+    if connection.dialect.is_some() {
+        return;
+    }
+    let (client, vocabulary) = (connection.client.clone(), vocabulary.clone());
+    tokio::spawn(async move {
+        if let Ok(Ok(document)) = timeout(DISCOVERY, discovery::fetch(&client)).await {
+            vocabulary.set_document(document);
+        }
+    });
+}
+
+/// Whether a line ends the session.
+fn is_exit(line: &str) -> bool {
+    matches!(Line::parse(line), Ok(Some(line)) if line.ends())
+}
+
+/// The prompt, and the lines that were typed while another one ran.
+struct Prompt {
+    editor: Editor,
+    typed_ahead: VecDeque<Input>,
+    /// Whether the editor reads a line.
+    is_asked: bool,
+    /// Whether `exit` was typed, so that no line follows.
+    is_last: bool,
+}
+
+impl Prompt {
+    fn new(editor: Editor) -> Self {
+        Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false }
+    }
+
+    /// Returns the next line; `None` if there is no more.
+    ///
+    /// # Cancel safety
+    /// No line is lost.
+    async fn line(&mut self) -> Option<String> {
+        loop {
+            match self.typed_ahead.pop_front() {
+                None => {
+                    let input = self.input().await;
+                    self.keep(input);
+                }
+                Some(Input::Line(line)) => return Some(line),
+                Some(Input::Interrupt) => {}
+                Some(Input::End) => return None,
+            }
+        }
+    }
+
+    /// Waits for Ctrl-C, which drops the lines that were typed until then, or for the end of the input.
+    async fn interrupted(&mut self) {
+        loop {
+            let input = tokio::select! {
+                input = self.input() => input,
+                // Between two prompts the terminal sends a signal.
+                _ = ctrl_c() => Input::Interrupt,
+            };
+            if let Input::Line(_) = input {
+                self.keep(input);
+                continue;
+            }
+            self.typed_ahead.clear();
+            self.is_last = false;
+            return self.keep(input);
+        }
+    }
+
+    /// Asks for a line, and returns what the user did.
+    async fn input(&mut self) -> Input {
+        if self.is_last {
+            // The last line runs. Only a signal can cancel it.
+            std::future::pending::<()>().await;
+        }
+        if !self.is_asked {
+            self.is_asked = true;
+            self.editor.ask(PROMPT);
+        }
+        let input = self.editor.next().await;
+        self.is_asked = false;
+        input
+    }
+
+    /// Keeps an input until its turn comes. A paste may have several lines.
+    fn keep(&mut self, input: Input) {
+        let Input::Line(text) = input else {
+            self.is_last |= matches!(input, Input::End);
+            return self.typed_ahead.push_back(input);
+        };
+        self.is_last |= text.lines().any(is_exit);
+        self.typed_ahead.extend(text.lines().map(|line| Input::Line(line.to_owned())));
+    }
+}

@@ -1,0 +1,228 @@
+//! The prompt of a session, at a pseudo-terminal.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::mpsc::channel;
+
+use super::notification;
+use crate::support::{FakeServer, Framing, PATIENCE, Scratch, Server, Terminal, methods, result};
+
+const PROMPT: &str = "antiphon> ";
+const CTRL_C: &str = "\x03";
+const CTRL_D: &str = "\x04";
+const UP: &str = "\x1b[A";
+
+/// A session at a terminal, whose home directory is temporary.
+fn prompt(home: &Scratch, endpoint: &str, words: &[&str]) -> Terminal {
+    let words = [&["session", endpoint], words].concat();
+    let mut terminal = Terminal::start(home.path("").as_os_str(), &words);
+    terminal.expect(PROMPT);
+    terminal
+}
+
+#[test]
+fn lines_are_edited_and_results_are_shown() {
+    let server = Server::start("ws://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("ws"), &[]);
+    // Ctrl-A moves to the start of the line.
+    terminal.press("1 2\x01sum \r");
+    terminal.expect("3\r\n");
+    terminal.expect(PROMPT);
+    terminal.press("nope\r");
+    terminal.expect("error -32601: Method not found");
+    terminal.expect(PROMPT);
+    // A paste of two lines.
+    terminal.press("\x1b[200~x = echo {\"a\": [1.50]}\n$x[0].a\x1b[201~\r");
+    terminal.expect("  1.50\r\n");
+    terminal.expect(PROMPT);
+    terminal.press("half a line");
+    terminal.expect("half a line");
+    terminal.press(CTRL_C);
+    terminal.expect(PROMPT);
+    terminal.press("exit\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn ctrl_d_ends_the_session_with_the_handshake() {
+    let server = FakeServer::start(Framing::Header, |message| result(message, "{}"));
+    let home = Scratch::new();
+    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let terminal = prompt(&home, &endpoint, &["--dialect", "lsp"]);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(methods(&server.record()), ["initialize", "initialized", "shutdown", "exit"]);
+}
+
+#[test]
+fn tab_completes_methods_params_variables_and_commands() {
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("tcp"), &[]);
+    terminal.press("tip = echo {\"height\": 7, \"hash\": 8}\r");
+    terminal.expect(PROMPT);
+    // The methods arrive in the background. Until then, `subtrx` is called.
+    terminal.press("subtr\tx\r");
+    while terminal.expect_one_of(&["error -32601", "error -32602"]) == 0 {
+        terminal.expect(PROMPT);
+        terminal.press("subtr\tx\r");
+    }
+    terminal.expect(PROMPT);
+    terminal.press("subtr\tminu\t50 sub\t8\r");
+    terminal.expect("42\r\n");
+    terminal.expect(PROMPT);
+    terminal.press("ec\t$ti\t[0].he\t\r");
+    terminal.expect("  7\r\n");
+    terminal.expect(PROMPT);
+    terminal.press("exi\t\r");
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen}");
+}
+
+#[test]
+fn a_language_server_decides_which_methods_are_completed() {
+    let server = FakeServer::start(Framing::Header, |message| {
+        result(message, r#"{"capabilities":{"hoverProvider":true,"definitionProvider":false}}"#)
+    });
+    let home = Scratch::new();
+    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let mut terminal = prompt(&home, &endpoint, &["--dialect", "lsp"]);
+    terminal.press("textDocument/h\t");
+    terminal.expect("textDocument/hover ");
+    terminal.press(CTRL_C);
+    terminal.expect(PROMPT);
+    terminal.press("textDocument/de\tx\r");
+    terminal.expect("capabilities");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(methods(&server.record()).contains(&"textDocument/dex"));
+}
+
+#[test]
+fn messages_of_the_server_do_not_destroy_the_line() {
+    let (speak, messages) = channel::<Vec<String>>();
+    let server = FakeServer::start(Framing::Line, move |message| match &message["method"] {
+        method if method == "work" => {
+            let mut replies = messages.recv_timeout(PATIENCE).unwrap();
+            replies.extend(result(message, "\"done\""));
+            replies
+        }
+        _ => result(message, "\"reported\""),
+    });
+    let home = Scratch::new();
+    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let mut terminal = prompt(&home, &endpoint, &["--dialect", "v1"]);
+    terminal.press("work\r");
+    terminal.expect(PROMPT);
+    terminal.press("rep");
+    terminal.expect("rep");
+    let ask = r#"{"jsonrpc":"2.0","id":1,"method":"ask","params":[]}"#;
+    speak.send(vec![notification("news", r#"["\u001b]0;x\u009b"]"#), ask.to_owned()]).unwrap();
+    terminal.expect("server: news [\"\\u001b]0;x\\u009b\"]\r\n");
+    // The line is drawn again below each message.
+    terminal.expect("antiphon> rep");
+    terminal.expect("server: ask [] -> error -32601: Method not found\r\n");
+    terminal.expect("\"done\"\r\n");
+    terminal.expect("antiphon> rep");
+    terminal.press("ort 1\r");
+    terminal.expect("\"reported\"");
+    terminal.expect(PROMPT);
+    terminal.press("answer ask=5\r");
+    terminal.expect(PROMPT);
+    terminal.press("work\r");
+    speak.send(vec![ask.to_owned()]).unwrap();
+    terminal.expect("server: ask [] -> 5");
+    terminal.expect("done");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(methods(&server.record()), ["work", "-", "report", "work", "-"]);
+}
+
+#[test]
+fn ctrl_c_cancels_the_running_call_and_keeps_the_session() {
+    let (called, is_called) = channel();
+    let server = FakeServer::start(Framing::Header, move |message| {
+        if message["method"] == "work" {
+            called.send(()).unwrap();
+            return Vec::new();
+        }
+        result(message, "7")
+    });
+    let home = Scratch::new();
+    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let mut terminal = prompt(&home, &endpoint, &["--dialect", "lsp", "--no-init"]);
+    terminal.press("work\r");
+    is_called.recv_timeout(PATIENCE).unwrap();
+    terminal.expect(PROMPT);
+    // Dropped, since Ctrl-C cancels what was typed ahead, too.
+    terminal.press("never\r");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_C);
+    terminal.expect("cancelled");
+    terminal.expect(PROMPT);
+    terminal.press("next\r");
+    terminal.expect("7\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    assert_eq!(methods(&server.record()), ["work", "$/cancelRequest", "next"]);
+}
+
+#[test]
+fn the_history_is_private_and_leaves_out_lines_that_begin_with_a_space() {
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("tcp"), &[]);
+    terminal.press("sum 40 2\r");
+    terminal.expect("42\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(" echo s3cret\r");
+    terminal.expect("  \"s3cret\"\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let file = home.path(".local/state/antiphon/session-history");
+    let history = std::fs::read_to_string(&file).unwrap();
+    assert!(history.contains("sum 40 2") && !history.contains("s3cret"), "{history}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // The next session has the lines of the first.
+    let mut terminal = prompt(&home, server.endpoint("tcp"), &[]);
+    terminal.press(UP);
+    terminal.expect("sum 40 2");
+    terminal.press("\r");
+    terminal.expect("42\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let other = Scratch::new();
+    let mut terminal = prompt(&other, server.endpoint("tcp"), &["--no-history"]);
+    terminal.press("sum 1\r");
+    terminal.expect("1\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    assert!(!other.path(".local").exists());
+}
+
+#[test]
+fn a_lost_connection_is_reported_at_the_prompt() {
+    let server = Server::start("tcp://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("tcp"), &[]);
+    terminal.press("sum 1\r");
+    terminal.expect("1\r\n");
+    terminal.expect(PROMPT);
+    drop(server);
+    terminal.expect("error: the connection is lost: ");
+    terminal.expect("Ctrl-D ends the session");
+    terminal.expect(PROMPT);
+    terminal.press("$_\r");
+    terminal.expect("1\r\n");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(3));
+}
