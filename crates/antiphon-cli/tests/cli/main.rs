@@ -20,6 +20,7 @@ mod bitcoin;
 mod checking;
 mod commands;
 mod completions;
+mod ethereum_nodes;
 mod flood;
 mod handshake;
 mod hostile;
