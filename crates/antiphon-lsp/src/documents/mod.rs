@@ -124,7 +124,7 @@ impl Documents {
     }
 
     /// Fails if the document has changed or was closed since this snapshot: with
-    /// [`content_modified`](crate::error::content_modified), which a handler returns with `?` after it has
+    /// [`content_modified`], which a handler returns with `?` after it has
     /// waited. The editor then asks again.
     ///
     /// ```

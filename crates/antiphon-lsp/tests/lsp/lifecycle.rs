@@ -1,7 +1,10 @@
 //! The lifecycle as an editor sees it.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use antiphon::RawJson;
 use serde_json::{Value, json};
@@ -65,4 +68,28 @@ fn the_exit_code_tells_whether_the_editor_has_shut_the_server_down() {
     assert_eq!(run(&[started.clone(), shutdown]).0, Some(0));
     assert_eq!(run(&[started]).0, Some(1));
     assert_eq!(run(&[]).0, Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_server_ends_with_the_process_of_its_editor() {
+    let mut editor = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let mut server = Command::new(example("hover_server"));
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let text = initialize(Some(editor.id())).to_string();
+    write!(input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+    let mut response = BufReader::new(server.stdout.take().unwrap());
+    let mut header = String::new();
+    response.read_line(&mut header).unwrap();
+    assert!(header.starts_with("Content-Length: "), "{header}");
+    assert_eq!(server.try_wait().unwrap(), None);
+    drop(editor.stdin.take());
+    editor.wait().unwrap();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(server.wait().unwrap()));
+    let status = told.recv_timeout(Duration::from_secs(60)).expect("the server ends");
+    assert_eq!(status.code(), Some(1));
+    // The server has ended although its stdin is open.
+    drop(input);
 }
