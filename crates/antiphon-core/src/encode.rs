@@ -121,6 +121,7 @@ pub fn after_outcome(id: &Id, out: &mut BytesMut) {
 }
 
 /// Returns the encoded length of a Response: exact for a result, an estimate for an error.
+#[inline]
 pub fn response_len(id: &Id, outcome: &Outcome) -> usize {
     let outcome = match outcome {
         Ok(result) => result.as_bytes().len(),

@@ -101,13 +101,16 @@ impl<'a> Envelope<'a> {
         match self.call(rules) {
             Ok(call) if self.has_trace() => Ok(self.traced(call)),
             Ok(call) => Ok(call.to_message(self.frame)),
-            Err(reason) => self.to_invalid(&reason, rules, in_batch),
+            Err(reason) => self.to_other_call(reason, rules, in_batch),
         }
     }
 
-    /// Builds the entry of a call that breaks a rule of 2.0.
+    /// Builds the entry of a call that breaks a rule of 2.0. Takes the reason by value: a reference would keep it
+    /// in memory for every call.
     #[cold]
-    fn to_invalid(&self, reason: &EnvelopeError, rules: &Rules, in_batch: bool) -> Entry {
+    #[inline(never)]
+    #[expect(clippy::needless_pass_by_value)]
+    fn to_other_call(&self, reason: EnvelopeError, rules: &Rules, in_batch: bool) -> Entry {
         let legacy = self.to_legacy_entry(rules, in_batch);
         legacy.unwrap_or_else(|| invalid(self.readable_id(), &format_args!("{reason}")))
     }
@@ -124,6 +127,12 @@ impl<'a> Envelope<'a> {
         {
             return ScannedEntry::Call(call);
         }
+        self.to_other_entry(rules)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn to_other_entry(&self, rules: &Rules) -> ScannedEntry {
         ScannedEntry::Other(Box::new(self.to_entry_of(rules, true)))
     }
 
@@ -182,20 +191,29 @@ impl<'a> Envelope<'a> {
         Ok(ScannedCall { id, method, params, escaped })
     }
 
+    #[inline(always)]
     fn to_response(&self, rules: &Rules) -> Entry {
-        let id = self.readable_id();
-        let outcome = match self.outcome() {
-            Err(_) if rules.versions != Versions::V2 => self.legacy_outcome(),
-            outcome => outcome,
-        };
-        match outcome {
-            Ok(outcome) => Ok(Message::Response(Response { id, outcome })),
-            Err(reason) => {
-                let error = ErrorObject::new(Code::INVALID_REQUEST.0, "Invalid Response")
-                    .with_data(&format_args!("{reason}"));
-                Err(Invalid { id, error, intent: Intent::Response })
-            }
+        match self.outcome() {
+            Ok(outcome) => Ok(Message::Response(Response { id: self.readable_id(), outcome })),
+            Err(reason) => self.to_other_response(reason, rules),
         }
+    }
+
+    /// Builds the entry of a Response that breaks a rule of 2.0.
+    #[cold]
+    #[inline(never)]
+    fn to_other_response(&self, reason: EnvelopeError, rules: &Rules) -> Entry {
+        let id = self.readable_id();
+        let outcome = match rules.versions {
+            Versions::V2 => Err(reason),
+            Versions::V1AndV2 | Versions::Bitcoin => self.legacy_outcome(),
+        };
+        let outcome = outcome.map_err(|reason| {
+            let error = ErrorObject::new(Code::INVALID_REQUEST.0, "Invalid Response");
+            let error = error.with_data(&format_args!("{reason}"));
+            Invalid { id: id.clone(), error, intent: Intent::Response }
+        })?;
+        Ok(Message::Response(Response { id, outcome }))
     }
 
     /// Whether a Response is a result and not an error, or the reason why it is not valid.

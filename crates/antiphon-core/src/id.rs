@@ -30,12 +30,12 @@ use crate::version::Version;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub enum Id {
-    /// `null`: discouraged in a Request, and the id of an error response when no id could be read.
-    Null,
     /// A Number as it was received.
     Number(NumberId),
     /// A String as it was received.
     String(StringId),
+    /// `null`: discouraged in a Request, and the id of an error response when no id could be read.
+    Null,
     /// The id of a request that JSON-RPC 2.0 does not have. A decoder creates it only with
     /// [`Versions`](crate::Versions) other than 2.0.
     Other(OtherId),
@@ -52,26 +52,58 @@ pub struct StringId(RawJson);
 /// The id of a request of JSON-RPC 1.0, or of another kind than 2.0 allows. It may be any JSON value, or absent.
 ///
 /// It holds the version of the request, because the response has the same version.
+#[derive(Clone, Eq)]
+pub struct OtherId(Versioned);
+
+/// An enum and not a pair: every `Id` with a text has it in the same place, and one comparison of the tag finds
+/// out whether it has one. So dropping an `Id` stays cheap.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct OtherId(Box<(Version, Option<RawJson>)>);
+enum Versioned {
+    V1Absent,
+    V2Absent,
+    V1(RawJson),
+    V2(RawJson),
+}
 
 impl OtherId {
     pub(crate) fn id(version: Version, json: Option<RawJson>) -> Id {
-        Id::Other(Self(Box::new((version, json))))
+        Id::Other(Self(match (version, json) {
+            (Version::V1, Some(json)) => Versioned::V1(json),
+            (Version::V2, Some(json)) => Versioned::V2(json),
+            (Version::V1, None) => Versioned::V1Absent,
+            (Version::V2, None) => Versioned::V2Absent,
+        }))
     }
 
     /// The version of the request.
     pub fn version(&self) -> Version {
-        self.0.0
+        match self.0 {
+            Versioned::V1(_) | Versioned::V1Absent => Version::V1,
+            Versioned::V2(_) | Versioned::V2Absent => Version::V2,
+        }
     }
 
     /// The id as JSON; `None` if the request has no member `id`.
     pub fn as_json(&self) -> Option<&RawJson> {
-        self.0.1.as_ref()
+        match &self.0 {
+            Versioned::V1(json) | Versioned::V2(json) => Some(json),
+            Versioned::V1Absent | Versioned::V2Absent => None,
+        }
     }
+}
 
-    fn as_str(&self) -> &str {
-        self.as_json().map_or("null", RawJson::as_str)
+/// Apart, so that the comparison of other ids is inlined.
+impl PartialEq for OtherId {
+    #[cold]
+    #[inline(never)]
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Hash for OtherId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 
@@ -106,19 +138,21 @@ impl Id {
 
     /// The id as JSON text; `null` if it is absent.
     pub fn as_str(&self) -> &str {
-        match self {
-            Self::Null => "null",
-            Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_str(),
-            Self::Other(id) => id.as_str(),
-        }
+        self.as_json().map_or("null", RawJson::as_str)
     }
 
     /// The id as JSON bytes, like [`as_str`](Self::as_str).
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
+        self.as_json().map_or(b"null", RawJson::as_bytes)
+    }
+
+    #[inline(always)]
+    fn as_json(&self) -> Option<&RawJson> {
         match self {
-            Self::Null => b"null",
-            Self::Number(NumberId(text)) | Self::String(StringId(text)) => text.as_bytes(),
-            Self::Other(id) => id.as_str().as_bytes(),
+            Self::Number(NumberId(json)) | Self::String(StringId(json)) => Some(json),
+            Self::Null => None,
+            Self::Other(id) => id.as_json(),
         }
     }
 
