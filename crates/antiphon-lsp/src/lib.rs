@@ -1,20 +1,4 @@
-//! The Language Server Protocol on Antiphon, for servers and for clients.
-//!
-//! A server implements [`LanguageServer`], and [`serve_stdio`] serves it to an editor:
-//!
-//! - [`Editor`] is the other side: its requests and notifications, [progress](Editor::progress) and
-//!   [partial results](Editor::partial_results).
-//! - [`documents::Documents`] keeps the texts of the open documents.
-//! - [`LanguageService`] enforces the lifecycle, also over connections other than stdio.
-//! - [`error`] has the errors of the protocol.
-//!
-//! A client starts a server with [`ServerSession`], and answers it with a [`LanguageClient`]:
-//!
-//! - [`RemoteServer`] is the other side, with [results in parts](RemoteServer::partial_results).
-//! - [`ServerSession::open`] opens a document, and [`ServerSession::diagnostics`] is what the server finds.
-//! - [`ServerSession::progress`] is what the server does on its own.
-//!
-//! [`types`] holds the types of the protocol, generated from its meta model by the crate `gen-lsp-types`.
+#![doc = include_str!("../docs/crate.md")]
 
 mod channel;
 #[cfg(test)]
@@ -49,3 +33,10 @@ pub use session::{
     Diagnostics, OpenDocument, OpenError, ProgressState, ServerProgress, ServerProgressStream,
     ServerSession, SessionBuilder, ShutdownError, StartError,
 };
+
+/// Compiles and runs the examples of the documents as doctests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/coming-from-tower-lsp.md")]
+    struct ComingFromTowerLsp;
+}

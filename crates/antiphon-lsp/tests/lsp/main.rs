@@ -16,6 +16,7 @@ mod generate {
 mod generated;
 mod lifecycle;
 mod order;
+mod pages;
 mod progress;
 mod raw_editor;
 mod real_editors;
