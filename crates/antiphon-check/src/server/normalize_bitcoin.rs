@@ -2,8 +2,8 @@
 
 use crate::transcript::json::{Json, JsonValue};
 
-/// Normalizes a Response with `result`, `error` and `id`, of which one is null, and without `jsonrpc`.
-/// Returns `None` for a text that is not JSON or has a duplicate member: the case compares it as it is.
+/// Normalizes a Response with `result` and `error`, of which one is null, without `jsonrpc`, or with an error and
+/// without an id. Returns `None` for a text that is not JSON or has a duplicate member: the case compares it as it is.
 pub(super) fn from_bitcoin(message: &[u8]) -> Option<Vec<u8>> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
     let JsonValue::Array(entries) = &json.value else {
@@ -25,7 +25,9 @@ fn response(json: &Json) -> Option<String> {
     let version = (!has("jsonrpc")).then(|| "\"jsonrpc\":\"2.0\"".to_owned());
     let kept = members.written().filter(|(name, _)| is_kept(name));
     let kept = kept.map(|(name, one)| format!("{}:{}", name.text(), one.text()));
-    Some(format!("{{{}}}", version.into_iter().chain(kept).collect::<Vec<_>>().join(",")))
+    // The error of a message without an id has none either.
+    let id = (has("error") && !is_null("error") && !has("id")).then(|| "\"id\":null".to_owned());
+    Some(format!("{{{}}}", version.into_iter().chain(kept).chain(id).collect::<Vec<_>>().join(",")))
 }
 
 #[cfg(test)]
@@ -40,6 +42,10 @@ mod tests {
         let failed = r#"[{"jsonrpc":"2.0","error":{"code":1},"id":1}]"#;
         assert_eq!(words(r#"[{"result":null,"error":{"code":1},"id":1}]"#), failed);
         assert_eq!(words(good), good);
+        let without_id = r#"{"jsonrpc":"2.0","error":{"code":1},"id":null}"#;
+        assert_eq!(words(r#"{"result":null,"error":{"code":1}}"#), without_id);
+        let result = r#"{"jsonrpc":"2.0","result":1}"#;
+        assert_eq!(words(r#"{"result":1,"error":null}"#), result);
         assert_eq!(from_bitcoin(b"\xFF"), None);
     }
 

@@ -272,9 +272,10 @@ impl<'a> CaseRun<'a> {
             let message =
                 self.message(patterns).await.map_err(|finding| expected_any(&finding, patterns))?;
             let order = if self.case.facts.is_ordered { Order::Kept } else { Order::Free };
+            let normalized = self.normalized(&message);
             let found = left
                 .iter()
-                .position(|one| one.matches(&message, order, &mut self.bindings).is_ok());
+                .position(|one| one.matches(&normalized, order, &mut self.bindings).is_ok());
             match found {
                 Some(at) => drop(left.swap_remove(at)),
                 None => {

@@ -1,5 +1,6 @@
 //! `antiphon check` and `antiphon check-client` as commands.
 
+mod bitcoin_core;
 mod clients;
 mod endless;
 mod foreign;

@@ -27,6 +27,22 @@ fn http() {
 }
 
 #[test]
+fn http_as_a_bitcoin_node() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin");
+    over(server.endpoint("http"), &["--profile", "bitcoin"]);
+}
+
+/// Bitcoin nodes serve only HTTP, but the dialect is the same elsewhere. The calls of the server have version 1.0.
+#[test]
+fn tcp_as_a_bitcoin_node() {
+    let server = Server::start("tcp://127.0.0.1:0", "--dialect bitcoin");
+    for scheme in ["tcp+line", "tcp+header"] {
+        let endpoint = server.endpoint("tcp").replace("tcp:", &format!("{scheme}:"));
+        over(&endpoint, &["--profile", "bitcoin", "--skip", "reverse"]);
+    }
+}
+
+#[test]
 fn websocket_on_the_http_port() {
     let server = Server::start("http://127.0.0.1:0", "");
     over(&server.endpoint("http").replace("http:", "ws:"), &[]);
