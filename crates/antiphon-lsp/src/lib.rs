@@ -30,8 +30,8 @@ pub use progress::{
 };
 pub use remote_server::RemoteServer;
 pub use session::{
-    Diagnostics, OpenDocument, OpenError, ProgressState, ServerProgress, ServerProgressStream,
-    ServerSession, SessionBuilder, ShutdownError, StartError,
+    ApplyError, Diagnostics, OpenDocument, OpenError, ProgressState, ServerProgress,
+    ServerProgressStream, ServerSession, SessionBuilder, ShutdownError, StartError,
 };
 
 /// Compiles and runs the examples of the documents as doctests.

@@ -5,6 +5,7 @@
 //!
 //! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics.
 
+mod part_queue;
 mod partial_results;
 mod report;
 mod reporters;

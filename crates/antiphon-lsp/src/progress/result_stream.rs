@@ -3,22 +3,19 @@
 //! The reader of the connection puts each part into a queue, before it delivers the response. So the parts that were
 //! sent before the response are read before the end, however slow other handlers are.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as Poller, Poll, Waker, ready};
+use std::sync::Arc;
+use std::task::{Context as Poller, Poll, ready};
 
-use antiphon::{BoxFuture, Call, CallError, Cause, Method, Progress, ProgressWatch, RawJson};
+use antiphon::{BoxFuture, Call, CallError, Cause, Method, Progress, ProgressWatch};
 use futures_core::Stream;
 use serde::Serialize;
 
+use super::part_queue::PartQueue;
 use super::{PartialResultParams, ResultOf, WorkDoneParams, WorkDoneReport};
 use crate::RemoteServer;
 use crate::types::{ProgressToken, Request, RequestWithPartialResults};
-
-/// The most bytes of parts that wait to be read.
-const MAX_BYTES: usize = 256 << 20;
 
 /// The parts of a result: a `Stream` that ends when the response arrives. Created by
 /// [`RemoteServer::partial_results`].
@@ -31,7 +28,7 @@ const MAX_BYTES: usize = 256 << 20;
 #[must_use = "the request is sent when the stream is polled"]
 pub struct ResultStream<R: RequestWithPartialResults> {
     request: State<R::Result>,
-    parts: Arc<Parts>,
+    parts: Arc<PartQueue>,
     /// Ends the delivery of parts.
     _watch: Option<ProgressWatch>,
 }
@@ -42,17 +39,6 @@ enum State<T> {
     Done(Result<T, CallError>),
     /// The stream has ended with this error.
     Failed(CallError),
-}
-
-#[derive(Default)]
-struct Parts(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    parts: VecDeque<RawJson>,
-    bytes: usize,
-    is_over_limit: bool,
-    reader: Option<Waker>,
 }
 
 impl RemoteServer {
@@ -109,7 +95,7 @@ impl RemoteServer {
     where
         P: PartialResultParams + Serialize,
     {
-        let parts: Arc<Parts> = Arc::default();
+        let parts: Arc<PartQueue> = Arc::default();
         let watch = self.watch(&parts);
         *params.partial_result_token_mut() = watch.as_ref().ok().and_then(token);
         let call = prepare(self.call(<P::Request as Request>::METHOD.as_str(), params));
@@ -120,7 +106,7 @@ impl RemoteServer {
         ResultStream { request, parts, _watch: watch.ok() }
     }
 
-    fn watch(&self, parts: &Arc<Parts>) -> Result<ProgressWatch, CallError> {
+    fn watch(&self, parts: &Arc<PartQueue>) -> Result<ProgressWatch, CallError> {
         let peer = self.client().peer().ok_or(CallError::CannotCallBack("this transport"))?;
         let parts = parts.clone();
         peer.watch_progress(move |part| parts.push(part))
@@ -200,69 +186,5 @@ impl<R: RequestWithPartialResults> Unpin for ResultStream<R> {}
 impl<R: RequestWithPartialResults> fmt::Debug for ResultStream<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ResultStream").field("method", &R::METHOD.as_str()).finish_non_exhaustive()
-    }
-}
-
-impl Parts {
-    /// Keeps a part. Called by the reader of the connection, so it never waits.
-    fn push(&self, part: RawJson) {
-        let mut waiting = self.waiting();
-        if waiting.is_over_limit {
-            return;
-        }
-        waiting.bytes += part.as_str().len();
-        waiting.is_over_limit = waiting.bytes > MAX_BYTES;
-        if !waiting.is_over_limit {
-            waiting.parts.push_back(part);
-        }
-        let reader = waiting.reader.take();
-        drop(waiting);
-        reader.into_iter().for_each(Waker::wake);
-    }
-
-    /// Keeps no parts from now on.
-    fn ignore(&self) {
-        let mut waiting = self.waiting();
-        waiting.is_over_limit = true;
-        waiting.parts.clear();
-    }
-
-    fn poll(&self, poller: &Poller<'_>) -> Poll<Result<RawJson, CallError>> {
-        let mut waiting = self.waiting();
-        if let Some(part) = waiting.parts.pop_front() {
-            waiting.bytes -= part.as_str().len();
-            return Poll::Ready(Ok(part));
-        }
-        if waiting.is_over_limit {
-            let cause = format!("more than {MAX_BYTES} bytes of parts were not read in time");
-            return Poll::Ready(Err(CallError::OverLimit(cause.into())));
-        }
-        waiting.reader = Some(poller.waker().clone());
-        Poll::Pending
-    }
-
-    /// No code that holds the lock can panic halfway through a change.
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parts_that_wait_are_bounded() {
-        let parts = Parts::default();
-        let poller = Poller::from_waker(Waker::noop());
-        let part = RawJson::parse("\"four\"").unwrap();
-        parts.waiting().bytes = MAX_BYTES - 2 * part.as_str().len();
-        for _ in 0..4 {
-            parts.push(part.clone());
-        }
-        let kept = (0..9).take_while(|_| matches!(parts.poll(&poller), Poll::Ready(Ok(_)))).count();
-        assert_eq!(kept, 2);
-        let Poll::Ready(Err(error)) = parts.poll(&poller) else { panic!("no error") };
-        assert!(matches!(error, CallError::OverLimit(_)), "{error:?}");
     }
 }

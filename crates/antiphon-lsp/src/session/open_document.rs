@@ -7,7 +7,8 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use antiphon::{CallError, Peer};
 use serde::Serialize;
@@ -16,11 +17,11 @@ use super::diagnostics::Published;
 use super::sync_options::{Change, SyncOptions};
 use crate::documents::{Document, PositionEncoding, Text, difference};
 use crate::types::{
-    DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
-    DidSaveTextDocumentParams, LanguageKind, Position, PublishDiagnosticsParams, Range,
+    self, DidChangeTextDocumentParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams,
+    DidSaveTextDocumentParams, LanguageKind, Position, PublishDiagnosticsParams,
     TextDocumentContentChangeEvent, TextDocumentContentChangePartial,
     TextDocumentContentChangeWholeDocument, TextDocumentIdentifier, TextDocumentItem,
-    TextDocumentPositionParams, Uri, VersionedTextDocumentIdentifier,
+    TextDocumentPositionParams, TextEdit, Uri, VersionedTextDocumentIdentifier,
 };
 
 /// A document that cannot be opened.
@@ -41,6 +42,24 @@ pub enum OpenError {
         /// The cause.
         source: CallError,
     },
+}
+
+/// Edits that are not applied.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApplyError {
+    /// Two edits change the same text, so that their order would matter.
+    #[error(
+        "the edit of line {} overlaps another one: the edits of one document must be disjoint",
+        .range.start.line + 1
+    )]
+    Overlap {
+        /// One of the two.
+        range: types::Range,
+    },
+    /// The change was not sent.
+    #[error("the edits were not sent")]
+    NotSent(#[source] CallError),
 }
 
 /// What the documents of a session share.
@@ -138,9 +157,19 @@ impl OpenDocument {
     }
 
     /// Replaces a range of positions in the unit of the session.
-    pub async fn edit(&mut self, range: Range, text: &str) -> Result<(), CallError> {
+    pub async fn edit(&mut self, range: types::Range, text: &str) -> Result<(), CallError> {
         let bytes = self.document.byte_range(range);
         self.change(bytes, text).await
+    }
+
+    /// Applies edits, such as those of `textDocument/formatting`, as one change. As the protocol says, their ranges are
+    /// those of the text before all of them, and texts that are inserted at one position keep their order.
+    ///
+    /// # Errors
+    /// Fails if two ranges overlap. Nothing is changed then.
+    pub async fn apply(&mut self, edits: &[TextEdit]) -> Result<(), ApplyError> {
+        let text = edited(&self.document, edits)?;
+        self.replace(&text).await.map_err(ApplyError::NotSent)
     }
 
     /// Replaces the whole text. What it has in common with the old text at the start and at the end is not sent, if
@@ -185,10 +214,10 @@ impl OpenDocument {
         Ok(())
     }
 
-    /// Sends a change, and then has it.
+    /// Sends a replacement of a byte range, and then has it.
     ///
     /// A future that is dropped before its end has neither sent nor changed anything.
-    async fn change(&mut self, bytes: std::ops::Range<usize>, new: &str) -> Result<(), CallError> {
+    async fn change(&mut self, bytes: Range<usize>, new: &str) -> Result<(), CallError> {
         let mut text = self.document.text().clone();
         text.replace(bytes.clone(), new);
         let version = self.document.version().saturating_add(1);
@@ -207,7 +236,7 @@ impl OpenDocument {
     /// The change, as the server wants it.
     fn event(
         &self,
-        bytes: std::ops::Range<usize>,
+        bytes: Range<usize>,
         new: &str,
         changed: &Document,
     ) -> Option<TextDocumentContentChangeEvent> {
@@ -229,12 +258,31 @@ impl OpenDocument {
     }
 }
 
+/// The text of a document after these edits.
+fn edited(document: &Document, edits: &[TextEdit]) -> Result<String, ApplyError> {
+    let mut sorted: Vec<_> =
+        edits.iter().map(|edit| (document.byte_range(edit.range), edit)).collect();
+    // Stable: edits at one position stay in their order.
+    sorted.sort_by_key(|(range, _)| (range.start, range.end));
+    let (mut text, mut end) = (String::new(), 0);
+    for (range, edit) in sorted {
+        if range.start < end {
+            return Err(ApplyError::Overlap { range: edit.range });
+        }
+        text.push_str(&document.text().slice(end..range.start));
+        text.push_str(&edit.new_text);
+        end = range.end;
+    }
+    text.push_str(&document.text().slice(end..document.text().len()));
+    Ok(text)
+}
+
 /// The version of a document that was opened.
 const FIRST_VERSION: i32 = 1;
 
 impl Workspace {
     /// No code that holds the lock can panic halfway through a change.
-    fn open(&self) -> std::sync::MutexGuard<'_, HashSet<Uri>> {
+    fn open(&self) -> MutexGuard<'_, HashSet<Uri>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

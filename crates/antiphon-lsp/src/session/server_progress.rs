@@ -14,6 +14,7 @@ use std::task::{Context as Poller, Poll, Waker};
 use antiphon::{BoxFuture, CallError, CloseReason, ErrorObject, Params, Peer};
 use futures_core::Stream;
 
+use super::progress_state::ProgressState;
 use crate::WorkDoneReport;
 use crate::error::request_failed;
 use crate::types::{
@@ -22,44 +23,6 @@ use crate::types::{
 };
 
 const MAX_RUNNING: usize = 100;
-
-/// How far something is that the server does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ProgressState {
-    /// What is done, such as `Indexing`.
-    pub title: String,
-    /// What is done just now. The last message of progress that has ended.
-    pub message: Option<String>,
-    /// 0 to 100, if the server knows it.
-    pub percentage: Option<u32>,
-    /// Whether the user may cancel it.
-    pub cancellable: bool,
-    /// Whether it has ended.
-    pub ended: bool,
-}
-
-impl ProgressState {
-    /// Applies a report. What it does not name stays.
-    fn apply(&mut self, report: WorkDoneReport) {
-        let (message, percentage, cancellable) = match report {
-            WorkDoneReport::Begin(begin) => {
-                self.title = begin.title;
-                (begin.message, begin.percentage, begin.cancellable)
-            }
-            WorkDoneReport::Report(report) => {
-                (report.message, report.percentage, report.cancellable)
-            }
-            WorkDoneReport::End(end) => {
-                self.ended = true;
-                (end.message, None, Some(false))
-            }
-        };
-        self.message = message.or(self.message.take());
-        self.percentage = percentage.or(self.percentage);
-        self.cancellable = cancellable.unwrap_or(self.cancellable);
-    }
-}
 
 /// The progress that the server of one session has created.
 #[derive(Debug, Default)]
@@ -299,23 +262,5 @@ mod tests {
         running.report(Some(&params(&json!({"token": 0, "value": {"kind": "end"}}))));
         assert_eq!(running.table().new.len(), MAX_RUNNING - 1);
         create(0).unwrap();
-    }
-
-    #[test]
-    fn a_report_keeps_what_it_does_not_name() {
-        let mut state = ProgressState::default();
-        let mut apply = |report: Value| {
-            state.apply(serde_json::from_value(report).unwrap());
-            (state.message.clone(), state.percentage, state.cancellable, state.ended)
-        };
-        let text = |text: &str| Some(text.to_owned());
-        let begin = json!({"kind": "begin", "title": "t", "message": "a", "cancellable": true});
-        assert_eq!(apply(begin), (text("a"), None, true, false));
-        let report = json!({"kind": "report", "percentage": 5});
-        assert_eq!(apply(report), (text("a"), Some(5), true, false));
-        let report = json!({"kind": "report", "message": "b", "cancellable": false});
-        assert_eq!(apply(report), (text("b"), Some(5), false, false));
-        assert_eq!(apply(json!({"kind": "end"})), (text("b"), Some(5), false, true));
-        assert_eq!(state.title, "t");
     }
 }

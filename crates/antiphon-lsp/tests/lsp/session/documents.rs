@@ -1,8 +1,8 @@
 //! Documents that the session opens, changes, saves and closes.
 
 use antiphon_lsp::documents::PositionEncoding;
-use antiphon_lsp::types::{Position, Range};
-use antiphon_lsp::{OpenError, ServerSession};
+use antiphon_lsp::types::{Position, Range, TextEdit};
+use antiphon_lsp::{ApplyError, OpenError, ServerSession};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -48,6 +48,39 @@ async fn a_document_is_opened_changed_saved_and_closed() {
     assert_eq!(told.next("didOpen").await["textDocument"]["version"], 1);
     drop(again);
     told.next("didClose").await;
+}
+
+fn edit(start: (u32, u32), end: (u32, u32), text: &str) -> TextEdit {
+    TextEdit::new(range(start, end), text.to_owned())
+}
+
+#[tokio::test]
+async fn edits_are_applied_together_as_if_none_moved_another() {
+    for sync in [2, 1] {
+        let (session, mut told) = start(ServerSession::builder(), json!(sync)).await;
+        let mut document = session.open(URI, "plaintext", "one\ntwo\nthree\n").await.unwrap();
+        told.next("didOpen").await;
+        let edits = [
+            edit((2, 0), (2, 5), "3"),
+            edit((0, 0), (0, 0), "a"),
+            edit((0, 0), (0, 0), "b"),
+            edit((0, 3), (1, 0), ""),
+            edit((0, 0), (0, 1), "O"),
+        ];
+        document.apply(&edits).await.unwrap();
+        let changed = told.next("didChange").await;
+        assert_eq!((&changed["text"], document.version()), (&json!("abOnetwo\n3\n"), 2));
+        assert_eq!(document.snapshot().as_str(), "abOnetwo\n3\n");
+        let overlapping = [edit((0, 1), (0, 4), "x"), edit((0, 0), (0, 2), "y")];
+        let error = document.apply(&overlapping).await.unwrap_err();
+        assert!(matches!(error, ApplyError::Overlap { .. }), "{error:?}");
+        assert!(error.to_string().contains("line 1"), "{error}");
+        document.apply(&[]).await.unwrap();
+        assert_eq!(document.version(), 2);
+        session.shutdown().await.unwrap();
+        drop(document);
+        told.nothing_else();
+    }
 }
 
 #[tokio::test]

@@ -52,6 +52,19 @@ async fn a_process_is_started_used_and_ended() {
     session.shutdown().await.unwrap();
 }
 
+#[test]
+fn the_example_of_a_client_prints_what_the_example_of_a_server_finds() {
+    let path = std::env::temp_dir().join(format!("antiphon-lsp-diagnose-{}", std::process::id()));
+    std::fs::write(&path, "right\nteh end\n").unwrap();
+    let mut client = std::process::Command::new(example("diagnose"));
+    let client = client.arg(format!("exec:{}", example("typos_server").display()));
+    let output = client.arg(&path).arg("plaintext").output().unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed, format!("{}:2: Write `the`\n", path.display()));
+    assert!(output.status.success());
+}
+
 #[tokio::test]
 async fn a_server_that_listens_is_used_and_ended() {
     let server = Server::bind("tcp+header://127.0.0.1:0").await.unwrap();
