@@ -174,7 +174,7 @@ impl Dialect {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let node = Router::new().method("getbalance", |(): (), cx: Context| async move {
     ///     match cx.connection().path() {
-    ///         Some("/wallet/savings") => Ok(RawJson::encode(&21_000_000)?),
+    ///         Some("/wallet/savings") => Ok(21_000_000),
     ///         _ => Err(ErrorObject::new(-18, "Requested wallet does not exist or is not loaded")),
     ///     }
     /// });
