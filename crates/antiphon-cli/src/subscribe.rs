@@ -62,7 +62,8 @@ pub(crate) async fn run(args: SubscribeArgs) -> Result<Exit, CommandError> {
     let connection = args.connect.connect(reconnect, None).await?;
     let reply = async { connection.client.subscribe::<RawJson>(topic, &params).await };
     let reply = args.connect.in_time(reply).await;
-    let exit = match reply.and_then(|reply| reply.map_err(subscribe_failed)) {
+    let failed = |error| subscribe_failed(error, args.connect.dialect());
+    let exit = match reply.and_then(|reply| reply.map_err(failed)) {
         Ok(items) => show(items, args.count).await.unwrap_or_else(CommandError::report),
         Err(failure) => failure.report(),
     };
@@ -124,10 +125,15 @@ fn opposite(method: &str) -> Option<String> {
     Some(format!("{}{opposite}{}", &method[..at], &method[at + word.len()..]))
 }
 
-fn subscribe_failed(error: CallError) -> CommandError {
+fn subscribe_failed(error: CallError, dialect: Option<DialectName>) -> CommandError {
+    let hint = match dialect {
+        Some(DialectName::Ethereum) => {
+            "use ws:// or wss://, or unix: for IPC; geth has WebSockets on port 8546, anvil on its HTTP port"
+        }
+        _ => "use ws:// or wss:// if the server accepts WebSockets on this port",
+    };
     match error {
-        CallError::CannotCallBack(_) => CommandError::caused(Exit::Transport, &error)
-            .hint("use ws:// or wss:// if the server accepts WebSockets on this port"),
+        CallError::CannotCallBack(_) => CommandError::caused(Exit::Transport, &error).hint(hint),
         other => other.into(),
     }
 }

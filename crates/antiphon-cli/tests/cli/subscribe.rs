@@ -160,6 +160,10 @@ fn ethereum_subscribes_by_the_kind() {
             (sent.to_owned(), &json!("0x9"))
         );
     }
+    let http = ["subscribe", "http://127.0.0.1:1", "newHeads", "--dialect", "ethereum"];
+    let ended = run(antiphon().args(http), b"");
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("geth has WebSockets on port 8546"), "{}", ended.stderr);
     // Without the dialect, the name is a method.
     let ended = run(antiphon().args(["subscribe", "tcp://127.0.0.1:1", "newHeads"]), b"");
     assert!(ended.stderr.contains("--unsubscribe NAME"), "{}", ended.stderr);

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use antiphon::{Client, Context, Dialect, Limits, Router, Server, Topic};
+use antiphon::layer::{Quota, RateLimit};
+use antiphon::{Client, Context, Dialect, Handler as _, Limits, Router, Server, Topic};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -42,6 +43,47 @@ async fn errors_have_the_codes_and_words_of_nodes() {
     let (mut raw, _node) = served(Limits { subscriptions: 0, ..Limits::default() });
     raw.send(&request(3, "eth_subscribe", r#"["newHeads"]"#)).await;
     assert_eq!(raw.next().await["error"]["code"], -32005);
+}
+
+/// What geth replies to the same messages: the codes and ids, in order.
+#[tokio::test]
+async fn invalid_messages_have_the_codes_and_ids_of_geth() {
+    let (mut raw, _node) = served(Limits::default());
+    let invalid = |id: Value| json!([[-32600, id]]);
+    let call = request(7, "eth_chainId", "[]");
+    for (message, replies) in [
+        (
+            r#"{"jsonrpc":"2.0","id":{"a":1},"method":"eth_chainId"}"#.to_owned(),
+            invalid(Value::Null),
+        ),
+        (r#"{"jsonrpc":"1.0","id":2,"method":"eth_chainId"}"#.to_owned(), invalid(json!(2))),
+        (r#"{"jsonrpc":"2.0","id":3}"#.to_owned(), invalid(json!(3))),
+        ("3".to_owned(), invalid(Value::Null)),
+        ("[]".to_owned(), invalid(Value::Null)),
+        (format!("[1,{call}]"), json!([[-32600, null], [null, 7]])),
+        (r#"{"jsonrpc":"2.0","id":null,"method":"eth_chainId"}"#.to_owned(), json!([[null, null]])),
+    ] {
+        raw.send(&message).await;
+        let reply = raw.next().await;
+        let entries = reply.as_array().cloned().unwrap_or_else(|| vec![reply.clone()]);
+        let found: Vec<_> =
+            entries.iter().map(|entry| json!([entry["error"]["code"], entry["id"]])).collect();
+        assert_eq!(json!(found), replies, "{message}: {reply}");
+    }
+}
+
+#[tokio::test]
+async fn a_rate_limit_has_the_code_that_clients_retry() {
+    let node = node().layer(RateLimit::new(Quota::new(1, Duration::from_secs(3_600))));
+    let (mut raw, _node) = Raw::served_in(Dialect::ethereum(), Limits::default(), node);
+    raw.send(&request(1, "eth_chainId", "[]")).await;
+    assert_eq!(raw.next().await["result"], "0x539");
+    raw.send(&request(2, "eth_chainId", "[]")).await;
+    let error = raw.next().await["error"].take();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32005), &json!("rate limit exceeded"))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -97,6 +139,16 @@ async fn http_has_no_subscriptions_but_a_websocket_on_the_same_port_has() {
     let body: Value = serde_json::from_str(body).unwrap();
     let error = json!({"code": -32601, "message": "notifications not supported"});
     assert_eq!((status, &body["error"], &body["id"]), ("HTTP/1.1 200 OK", &error, &json!(1)));
+
+    // A batch is answered entry by entry.
+    let batch = format!(
+        "[{},{}]",
+        request(1, "eth_subscribe", r#"["newHeads"]"#),
+        request(2, "eth_chainId", "[]")
+    );
+    let response = exchange(&address, &post("/", JSON, &batch)).await;
+    let replies: Value = serde_json::from_str(parts(&response).1).unwrap();
+    assert_eq!((&replies[0]["error"], &replies[1]["result"]), (&error, &json!("0x539")));
 
     let health = "GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n";
     let response = exchange(&address, health).await;
