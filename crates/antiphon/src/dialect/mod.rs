@@ -179,9 +179,9 @@ impl Dialect {
     ///     }
     /// });
     /// let server = Server::bind("http://127.0.0.1:0").await?.dialect(Dialect::bitcoin());
-    /// let wallet = format!("{}wallet/savings", server.endpoint());
+    /// let wallet = server.endpoint().with_path("/wallet/savings")?;
     /// tokio::spawn(server.serve(node));
-    /// let client = Client::builder().dialect(Dialect::bitcoin()).connect(wallet.as_str()).await?;
+    /// let client = Client::builder().dialect(Dialect::bitcoin()).connect(&wallet).await?;
     /// assert_eq!(client.call::<RawJson>("getbalance", ()).await?.as_str(), "21000000");
     /// # Ok(()) }
     /// ```
