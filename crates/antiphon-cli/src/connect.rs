@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use antiphon::layer::Credentials;
 use antiphon::{
-    Client, ClientBuilder, ConnectError, Direction, Endpoint, Framing, Reconnect, TappedMessage,
+    Client, ClientBuilder, ConnectError, Dialect, Direction, Endpoint, Framing, Reconnect,
+    TappedMessage,
 };
 use clap::Args;
 use http::header::AUTHORIZATION;
@@ -14,7 +15,7 @@ use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::answers::{AnswerArgs, AnsweringHandler, Observer};
-use crate::dialect::DialectName;
+use crate::dialect::{DialectName, VersionName};
 use crate::exit::{CommandError, Exit};
 use crate::handshake::HandshakeArgs;
 use crate::limits::ConnectionLimits;
@@ -53,6 +54,9 @@ pub(crate) struct ConnectArgs {
     /// Apply the conventions of this dialect of JSON-RPC
     #[arg(long, value_enum, value_name = "NAME")]
     dialect: Option<DialectName>,
+    /// Send calls of this version of JSON-RPC [default: 1.0 in the dialects bitcoin and v1, else 2.0]
+    #[arg(long, value_enum, value_name = "VERSION")]
+    jsonrpc: Option<VersionName>,
     #[command(flatten)]
     handshake: HandshakeArgs,
     #[command(flatten)]
@@ -164,6 +168,13 @@ impl ConnectArgs {
         self.timeout.0.and_then(|limit| Instant::now().checked_add(limit))
     }
 
+    /// Returns the dialect, with the version of the calls.
+    fn conventions(&self) -> Option<Dialect> {
+        let dialect = self.dialect.map(DialectName::to_dialect);
+        let Some(version) = self.jsonrpc else { return dialect };
+        Some(dialect.unwrap_or_default().version(version.to_version()))
+    }
+
     /// Returns the endpoint with the framing of the dialect, unless it names one.
     fn target(&self) -> Endpoint {
         let mut endpoint = self.endpoint.clone();
@@ -221,8 +232,8 @@ impl ConnectArgs {
                 inspect(message.direction, message.bytes);
             },
         );
-        if let Some(dialect) = self.dialect {
-            builder = builder.dialect(dialect.to_dialect());
+        if let Some(dialect) = self.conventions() {
+            builder = builder.dialect(dialect);
         }
         if self.http2 {
             builder = builder.http2();

@@ -1,6 +1,6 @@
-//! The dialects that `--dialect` names.
+//! The dialects that `--dialect` names, and the versions that `--jsonrpc` names.
 
-use antiphon::Dialect;
+use antiphon::{Dialect, Version};
 use clap::ValueEnum;
 
 /// A dialect of JSON-RPC, as `--dialect` names it.
@@ -27,6 +27,26 @@ impl DialectName {
             Self::Ethereum => Dialect::ethereum(),
             Self::Bitcoin => Dialect::bitcoin(),
             Self::V1 => Dialect::v1(),
+        }
+    }
+}
+
+/// A version of JSON-RPC, as `--jsonrpc` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VersionName {
+    /// Without `jsonrpc`, or with "1.0" in the dialect bitcoin
+    #[value(name = "1.0")]
+    V1,
+    /// With `"jsonrpc": "2.0"`
+    #[value(name = "2.0")]
+    V2,
+}
+
+impl VersionName {
+    pub(crate) fn to_version(self) -> Version {
+        match self {
+            Self::V1 => Version::V1,
+            Self::V2 => Version::V2,
         }
     }
 }

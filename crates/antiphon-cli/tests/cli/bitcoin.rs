@@ -117,3 +117,21 @@ fn errors_of_both_versions_are_shown() {
         assert!(ended.stderr.contains("-32601"), "{ended:?}");
     }
 }
+
+#[test]
+fn the_version_of_the_calls_can_be_set() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin");
+    for (flags, sent) in [
+        (&["--dialect", "bitcoin"][..], r#"{"jsonrpc":"1.0","#),
+        (&["--dialect", "bitcoin", "--jsonrpc", "2.0"], r#"{"jsonrpc":"2.0","#),
+        (&["--dialect", "v1"], r#"{"method":"#),
+        (&["--jsonrpc", "1.0"], r#"{"method":"#),
+        (&["--jsonrpc", "2.0"], r#"{"jsonrpc":"2.0","#),
+    ] {
+        let words = ["call", "-v", server.endpoint("http"), "echo", "0.10000000"];
+        let ended = run(antiphon().args(words).args(flags), b"");
+        assert_eq!(ended.stdout, "[0.10000000]\n", "{ended:?}");
+        let request = ended.stderr.lines().find_map(|line| line.strip_prefix("--> "));
+        assert!(request.is_some_and(|text| text.starts_with(sent)), "{flags:?} {ended:?}");
+    }
+}

@@ -223,10 +223,10 @@ fn bcoin() {
     let node = Foreign::start(node.args(["0", "pa55word"]));
     let url = format!("http://127.0.0.1:{}", node.port);
     let user = ["--user", "x:pa55word"];
-    for dialect in ["bitcoin", "v1"] {
-        let as_user = |words: &[&str], user: &[&str]| {
-            call(&[&["--dialect", dialect, &url], words, user].concat())
-        };
+    for (dialect, version) in [("bitcoin", "1.0"), ("bitcoin", "2.0"), ("v1", "1.0"), ("v1", "2.0")]
+    {
+        let flags = ["--dialect", dialect, "--jsonrpc", version, &url];
+        let as_user = |words: &[&str], user: &[&str]| call(&[&flags, words, user].concat());
         let count = as_user(&["getblockcount"], &user);
         assert_eq!((count.code, &*count.stdout), (Some(0), "0\n"), "{count:?}");
         let difficulty = as_user(&["getdifficulty"], &user);
@@ -242,7 +242,7 @@ fn bcoin() {
             assert!(refused.stderr.contains("401"), "{refused:?}");
         }
         let mut batch = antiphon();
-        batch.args(["batch", &url, "--dialect", dialect]).args(user);
+        batch.arg("batch").args(flags).args(user);
         let ended = run(&mut batch, b"{\"method\":\"getblockcount\"}\n{\"method\":\"unknown\"}");
         assert_eq!(ended.stdout.lines().count(), 2, "{ended:?}");
         assert!(ended.stdout.contains(r#""result":0"#), "{ended:?}");
