@@ -3,11 +3,13 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use antiphon::{Endpoint, RawJson};
 use antiphon_check::server::{self, ServerCheck, Suite};
 use antiphon_check::{Baseline, Profile, RunEvent};
 use clap::Args;
+use http::header::AUTHORIZATION;
 use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
@@ -16,7 +18,10 @@ use crate::exit::{CommandError, Exit};
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{MaybeSpan, Span};
 use crate::tls::ClientTls;
-use crate::{connect, endpoint, output};
+use crate::{connect, endpoint, output, secret};
+
+/// The time for which a server accepts a token of the Engine API.
+const TOKEN_LIFE: Duration = Duration::from_secs(60);
 
 /// Check whether a server conforms to JSON-RPC 2.0
 #[derive(Debug, Args)]
@@ -58,6 +63,9 @@ pub(crate) struct CheckArgs {
     /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
     headers: Vec<(HeaderName, HeaderValue)>,
+    /// Authenticate to the Engine API of an Ethereum node with a token, signed with the secret in this file
+    #[arg(long, value_name = "FILE", conflicts_with = "hostile")]
+    jwt_secret: Option<PathBuf>,
     #[command(flatten)]
     tls: ClientTls,
 }
@@ -214,6 +222,7 @@ impl CheckArgs {
             true => ServerCheck::HOSTILE_BUDGET,
             false => ServerCheck::BUDGET,
         };
+        let budget = self.budget.map_or(Some(default), |budget| budget.0);
         Ok(ServerCheck {
             address: endpoint.to_string().parse()?,
             method: self.method.clone().map(|method| (method, self.params.0.clone())),
@@ -223,9 +232,25 @@ impl CheckArgs {
             allow_remote: self.allow_remote,
             shows_stderr: self.reporting.verbose,
             timeout: self.timeout.0,
-            budget: self.budget.map_or(Some(default), |budget| budget.0),
-            headers: self.headers.clone(),
+            budget,
+            headers: self.all_headers(budget)?,
             tls: self.tls.raw([endpoint])?,
         })
+    }
+
+    /// Returns the headers of each request. One token serves the whole run, so the run must not outlast it.
+    fn all_headers(
+        &self,
+        budget: Option<Duration>,
+    ) -> Result<Vec<(HeaderName, HeaderValue)>, CommandError> {
+        let mut headers = self.headers.clone();
+        if let Some(file) = &self.jwt_secret {
+            if budget.is_none_or(|budget| budget > TOKEN_LIFE) {
+                let what = "the token of --jwt-secret is valid for 60 seconds, but the run may take longer";
+                return Err(CommandError::usage(what).hint("use --budget 60s or less"));
+            }
+            headers.push((AUTHORIZATION, secret::jwt_header(file)?));
+        }
+        Ok(headers)
     }
 }

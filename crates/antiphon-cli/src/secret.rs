@@ -3,8 +3,10 @@
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
+use std::time::SystemTime;
 
-use antiphon::layer::JwtSecret;
+use antiphon::layer::{Credentials, JwtSecret};
+use http::HeaderValue;
 
 use crate::exit::{CommandError, Exit};
 
@@ -66,6 +68,12 @@ pub(crate) fn lines(secrets: &[Secret]) -> Result<Vec<String>, CommandError> {
 /// Reads the secret of the Engine API.
 pub(crate) fn jwt(path: &Path) -> Result<JwtSecret, CommandError> {
     JwtSecret::read(path).map_err(|error| CommandError::caused(Exit::Usage, &error))
+}
+
+/// Returns an `Authorization` header with a token that is issued now.
+pub(crate) fn jwt_header(path: &Path) -> Result<HeaderValue, CommandError> {
+    let header = Credentials::Bearer(jwt(path)?.token(SystemTime::now())).to_header();
+    header.map_err(|error| CommandError::usage(format!("the token is not valid: {error}")))
 }
 
 fn read(path: &str) -> Result<String, CommandError> {

@@ -178,6 +178,10 @@ fn the_engine_api_needs_a_token_over_http_and_websocket_only() {
         assert_eq!(ended.code, Some(3), "{}", ended.stderr);
         assert!(ended.stderr.contains("401"), "{}", ended.stderr);
     }
+    let check = ["check", http, "--only", "batch"];
+    let ended = run(antiphon().args(check).args(["--jwt-secret", file]), b"");
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert_ne!(run(antiphon().args(check), b"").code, Some(0));
     let ended = run(antiphon().args(["call", "--dialect", "ethereum", &unix, "echo", "1"]), b"");
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "[1]\n"), "{}", ended.stderr);
 }
@@ -196,6 +200,14 @@ fn a_jwt_secret_that_cannot_be_used_is_a_usage_error() {
             "64 hexadecimal digits, found 4",
         ),
         (["call", "tcp://127.0.0.1:1", "echo", "--jwt-secret", short], "does not support headers"),
+        (
+            ["check", "http://127.0.0.1:1", "--budget=61s", "--jwt-secret", short],
+            "--budget 60s or less",
+        ),
+        (
+            ["check", "http://127.0.0.1:1", "--hostile", "--jwt-secret", short],
+            "cannot be used with",
+        ),
         (["serve", "http://127.0.0.1:0", "--threads=1", "--jwt-secret", short], "found 4"),
         (
             ["serve", "tcp://127.0.0.1:0", "--threads=1", "--jwt-secret", short],
