@@ -65,8 +65,8 @@ impl Editor {
     /// Begins to report the progress of a request, if its `workDoneToken` asks for it. Otherwise every report does
     /// nothing.
     ///
-    /// All reports of a method precede its response. The progress ends when the method is done, at the latest:
-    /// keep it in the method, not in a task that outlives it.
+    /// All reports of a method precede its response. The progress ends when the method is done, at the latest, also if
+    /// a task still has it.
     ///
     /// ```
     /// use antiphon::ErrorObject;

@@ -177,11 +177,21 @@ impl<S: LanguageServer> From<Arc<S>> for LanguageService {
 
 impl Handler for LanguageService {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
-        match self.lifecycle.admit_request(call.method.as_str()) {
-            Err(error) => Box::pin(std::future::ready(Err(error))),
-            Ok(()) if call.method.as_str() == "initialize" => self.initialize(call, cx),
-            Ok(()) => self.router.call(call, cx),
+        if let Err(error) = self.lifecycle.admit_request(call.method.as_str()) {
+            return Box::pin(std::future::ready(Err(error)));
         }
+        let reporters = self.reporters.as_ref();
+        let request = reporters.and_then(|reporters| reporters.request(call.params.as_ref()));
+        let answer = match call.method.as_str() {
+            "initialize" => self.initialize(call, cx),
+            _ => self.router.call(call, cx),
+        };
+        let Some(request) = request else { return answer };
+        Box::pin(async move {
+            // Dropped after the answer's future, and before the response is queued.
+            let _request = request;
+            answer.await
+        })
     }
 
     fn notify(&self, notification: Invocation, cx: Context) -> BoxFuture<'static, ()> {

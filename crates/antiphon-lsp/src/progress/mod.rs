@@ -3,11 +3,13 @@
 //! The reports of a request are queued before its response, because both go through the queue of the connection
 //! in the order of the handler. This module never decides what is worth a report.
 //!
-//! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics.
+//! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics. The `end` of a
+//! request's progress precedes the response.
 
 mod part_queue;
 mod partial_results;
 mod report;
+mod report_line;
 mod reporters;
 mod result_stream;
 mod work_done;

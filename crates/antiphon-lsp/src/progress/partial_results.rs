@@ -3,7 +3,7 @@
 use antiphon::{CallError, ErrorObject};
 use serde_json::{Map, Value};
 
-use super::work_done::{METHOD, Params};
+use super::report_line::{METHOD, Params};
 use super::{PartialResultParams, ResultOf};
 use crate::Editor;
 use crate::types::{ProgressToken, Request, RequestWithPartialResults};

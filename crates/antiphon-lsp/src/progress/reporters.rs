@@ -8,10 +8,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use antiphon::Params;
+use antiphon::{Params, Peer};
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+use super::report_line::ReportLine;
 use crate::types::{ProgressToken, WorkDoneProgressCancelParams};
 
 /// The running progress reports of one connection.
@@ -31,7 +32,9 @@ struct Running {
 
 #[derive(Debug)]
 struct Reporter {
-    token: ProgressToken,
+    line: Arc<ReportLine>,
+    /// Whether it belongs to a request, and so ends with the response.
+    is_of_request: bool,
     cancellation: CancellationToken,
 }
 
@@ -46,15 +49,33 @@ impl Reporters {
     /// Adds a reporter with the token of a request, or with a new one of this side.
     pub(super) fn register(
         self: &Arc<Self>,
+        peer: Peer,
         token: Option<ProgressToken>,
         cancellation: CancellationToken,
-    ) -> (ProgressToken, Registered) {
+    ) -> (Arc<ReportLine>, Registered) {
         let mut running = self.running();
         running.last += 1;
-        let number = running.last;
+        let (number, is_of_request) = (running.last, token.is_some());
         let token = token.unwrap_or_else(|| format!("antiphon-server-{number}").into());
-        running.reporters.insert(number, Reporter { token: token.clone(), cancellation });
-        (token, Registered { reporters: self.clone(), number })
+        let line = Arc::new(ReportLine::new(peer, token));
+        let reporter = Reporter { line: line.clone(), is_of_request, cancellation };
+        running.reporters.insert(number, reporter);
+        (line, Registered { reporters: self.clone(), number })
+    }
+
+    /// Returns a guard that ends the progress of a request when it is dropped: before the response. `None` if the
+    /// params have no token.
+    pub(crate) fn request(self: &Arc<Self>, params: Option<&Params>) -> Option<RunningRequest> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct WithToken {
+            work_done_token: Option<ProgressToken>,
+        }
+        let json = params?.as_json();
+        // Most params have no token, and are not read twice.
+        memchr::memmem::find(json.as_bytes(), b"workDoneToken")?;
+        let token = json.decode::<WithToken>().ok()?.work_done_token?;
+        Some(RunningRequest { reporters: self.clone(), token })
     }
 
     /// Whether the editor shows progress that it has not asked for.
@@ -88,17 +109,36 @@ impl Reporters {
         let params = params
             .and_then(|params| params.as_json().decode::<WorkDoneProgressCancelParams>().ok());
         let Some(WorkDoneProgressCancelParams { token }) = params else { return };
-        let running = self.running();
-        let named = running.reporters.values().filter(|reporter| reporter.token == token);
-        let named: Vec<_> = named.map(|reporter| reporter.cancellation.clone()).collect();
-        // Without the lock, because a cancellation wakes tasks.
-        drop(running);
+        let named = self.named(&token, |reporter| reporter.cancellation.clone());
         named.iter().for_each(CancellationToken::cancel);
+    }
+
+    /// Something of each reporter with this token. The lock is released, because what follows may wake tasks.
+    fn named<T>(&self, token: &ProgressToken, of: impl Fn(&Reporter) -> T) -> Vec<T> {
+        let running = self.running();
+        running.reporters.values().filter(|it| it.line.token == *token).map(of).collect()
     }
 
     /// No code that holds the lock can panic halfway through a change.
     fn running(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered, and whose caller wants progress.
+#[derive(Debug)]
+pub(crate) struct RunningRequest {
+    reporters: Arc<Reporters>,
+    token: ProgressToken,
+}
+
+impl Drop for RunningRequest {
+    fn drop(&mut self) {
+        let of_request =
+            |reporter: &Reporter| reporter.is_of_request.then(|| reporter.line.clone());
+        for line in self.reporters.named(&self.token, of_request).into_iter().flatten() {
+            line.end();
+        }
     }
 }
 
@@ -117,13 +157,16 @@ mod tests {
         reporters.cancel(Some(&Params::parse(&params).unwrap()));
     }
 
-    #[test]
-    fn only_running_reporters_are_cancelled() {
+    #[tokio::test]
+    async fn only_running_reporters_are_cancelled() {
+        let (ours, _theirs) = antiphon::transport::memory::pair();
+        let client = antiphon::Client::builder().over(ours);
+        let peer = || client.peer().unwrap();
         let reporters = Arc::new(Reporters::default());
         let [first, second, ours] = [0; 3].map(|_| CancellationToken::new());
-        let (_, one) = reporters.register(Some(7.into()), first.clone());
-        let (_, two) = reporters.register(Some(7.into()), second.clone());
-        let (token, _three) = reporters.register(None, ours.clone());
+        let (_, one) = reporters.register(peer(), Some(7.into()), first.clone());
+        let (_, two) = reporters.register(peer(), Some(7.into()), second.clone());
+        let (line, _three) = reporters.register(peer(), None, ours.clone());
         drop(one);
         cancel(&reporters, "7");
         cancel(&reporters, "\"7\"");
@@ -131,7 +174,7 @@ mod tests {
         assert!(!first.is_cancelled() && second.is_cancelled() && !ours.is_cancelled());
         drop(two);
         assert_eq!(reporters.running().reporters.len(), 1);
-        cancel(&reporters, &serde_json::to_string(&token).unwrap());
+        cancel(&reporters, &serde_json::to_string(&line.token).unwrap());
         assert!(ours.is_cancelled());
     }
 

@@ -1,18 +1,16 @@
 //! Work-done progress, as a server reports it: `begin`, any number of `report`, and `end`.
 
+use std::sync::Arc;
+
 use antiphon::{BoxFuture, CallError};
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::report_line::ReportLine;
 use super::reporters::Registered;
 use crate::Editor;
 use crate::types::{
-    ProgressToken, WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressEnd,
-    WorkDoneProgressReport,
+    ProgressToken, WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressReport,
 };
-
-/// The method of every progress report and every part of a result.
-pub(super) const METHOD: &str = "$/progress";
 
 /// The settings of progress that begins when this is awaited. Created by [`Editor::progress`] and
 /// [`Editor::create_progress`].
@@ -75,13 +73,14 @@ impl BeginProgress {
             Token::Request(token) => token,
             Token::Created => None,
         };
-        let (token, registered) = editor.reporters().register(token, cancellation.clone());
+        let peer = editor.peer().clone();
+        let (line, registered) = editor.reporters().register(peer, token, cancellation.clone());
         if is_created {
-            let params = WorkDoneProgressCreateParams::new(token.clone());
+            let params = WorkDoneProgressCreateParams::new(line.token.clone());
             editor.work_done_progress_create(params).await?;
         }
-        let shown = Shown { editor, token, _registered: registered };
-        shown.send(begin).await?;
+        line.send(begin).await?;
+        let shown = Shown { line, _registered: registered };
         Ok(WorkDoneProgress { shown: Some(shown), percentage, cancellation })
     }
 }
@@ -98,7 +97,8 @@ impl IntoFuture for BeginProgress {
 /// Progress that the editor shows to the user. See [`Editor::progress`] and [`Editor::create_progress`].
 ///
 /// It ends with [`end`](Self::end), or when it is dropped. So it also ends if the method returns early, panics or is
-/// cancelled. The methods do nothing if the editor does not want progress.
+/// cancelled. The progress of a request ends before the response, wherever it is. After the end, and if the editor does
+/// not want progress, the methods do nothing.
 #[derive(Debug)]
 pub struct WorkDoneProgress {
     shown: Option<Shown>,
@@ -110,22 +110,8 @@ pub struct WorkDoneProgress {
 /// Progress that has begun.
 #[derive(Debug)]
 struct Shown {
-    editor: Editor,
-    token: ProgressToken,
+    line: Arc<ReportLine>,
     _registered: Registered,
-}
-
-/// The params of `$/progress`, without a copy of the value.
-#[derive(Serialize)]
-pub(super) struct Params<'a, V> {
-    pub(super) token: &'a ProgressToken,
-    pub(super) value: V,
-}
-
-impl Shown {
-    async fn send(&self, value: impl Serialize) -> Result<(), CallError> {
-        self.editor.notify(METHOD, Params { token: &self.token, value }).await
-    }
 }
 
 impl WorkDoneProgress {
@@ -155,17 +141,16 @@ impl WorkDoneProgress {
     ///
     /// # Cancel safety
     /// If the future is dropped, the progress ends without a message.
-    pub async fn end(mut self, message: impl Into<String>) -> Result<(), CallError> {
+    pub async fn end(self, message: impl Into<String>) -> Result<(), CallError> {
         if let Some(shown) = &self.shown {
-            shown.send(WorkDoneProgressEnd::new(Some(message.into()))).await?;
+            shown.line.finish(message.into()).await?;
         }
-        self.shown = None;
         Ok(())
     }
 
     /// Whether the editor shows this progress. If not, messages need not be made.
     pub fn is_shown(&self) -> bool {
-        self.shown.is_some()
+        self.shown.as_ref().is_some_and(|shown| !shown.line.has_ended())
     }
 
     /// A token that is cancelled when the editor sends `window/workDoneProgress/cancel` for this progress.
@@ -185,15 +170,14 @@ impl WorkDoneProgress {
         let Some(shown) = &self.shown else { return Ok(()) };
         let percentage = percentage.map(|percentage| percentage.min(100).max(self.percentage));
         self.percentage = percentage.unwrap_or(self.percentage);
-        shown.send(WorkDoneProgressReport { message, percentage, ..Default::default() }).await
+        shown.line.send(WorkDoneProgressReport { message, percentage, ..Default::default() }).await
     }
 }
 
 impl Drop for WorkDoneProgress {
     fn drop(&mut self) {
-        let Some(shown) = self.shown.take() else { return };
-        let params = Params { token: &shown.token, value: WorkDoneProgressEnd::default() };
-        // Fails only if the connection has ended.
-        let _ = shown.editor.peer().notify_now(METHOD, params);
+        if let Some(shown) = &self.shown {
+            shown.line.end();
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The answers of a session to requests of the server that the application does not implement.
 //!
 //! They are truthful: nobody looks at this session, so it applies no edit and shows no dialog. The bare contract
-//! [`LanguageClient`](crate::LanguageClient) answers -32601 instead.
+//! [`LanguageClient`](crate::LanguageClient) answers -32601 instead. The binary gives the same answers, as rules that a
+//! user can replace.
 
 use antiphon::{Invocation, Outcome, RawJson};
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use antiphon::{Dialect, Server};
+use antiphon::{Dialect, Limits, Server};
 use antiphon_lsp::{Editor, LanguageServer, LanguageService, limits};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -17,9 +17,17 @@ impl RawEditor {
     pub(crate) async fn connect<S: LanguageServer>(
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
     ) -> Self {
+        Self::connect_with(limits(), make).await
+    }
+
+    /// Like [`connect`](Self::connect), with limits of the server.
+    pub(crate) async fn connect_with<S: LanguageServer>(
+        limits: Limits,
+        make: impl Fn(Editor) -> S + Send + Sync + 'static,
+    ) -> Self {
         let server = Server::bind("tcp+header://127.0.0.1:0").await.unwrap();
         let port = server.endpoint().port().unwrap();
-        let server = server.dialect(Dialect::lsp()).limits(limits());
+        let server = server.dialect(Dialect::lsp()).limits(limits);
         let serving =
             server.serve_with(move |_connection, peer| LanguageService::for_peer(peer, &make));
         tokio::spawn(serving);
@@ -32,11 +40,16 @@ impl RawEditor {
         capabilities: Value,
         make: impl Fn(Editor) -> S + Send + Sync + 'static,
     ) -> Self {
-        let mut editor = Self::connect(make).await;
+        Self::connect(make).await.initialized(capabilities).await
+    }
+
+    /// Does the handshake.
+    pub(crate) async fn initialized(mut self, capabilities: Value) -> Self {
+        let editor = &mut self;
         editor.request(0, "initialize", json!({ "capabilities": capabilities })).await;
         assert_eq!(editor.next().await["id"], 0);
         editor.notify("initialized", json!({})).await;
-        editor
+        self
     }
 
     pub(crate) async fn send(&mut self, message: Value) {

@@ -1,6 +1,8 @@
 //! Work-done progress, as a server reports it and as it arrives.
 
-use antiphon::{Code, Context, ErrorObject};
+use std::collections::HashSet;
+
+use antiphon::{Code, Context, ErrorObject, Limits};
 use antiphon_lsp::types::{
     ExecuteCommandParams, InitializeParams, InitializeResult, InitializedParams, LspAny,
     WorkDoneProgressCancelParams,
@@ -64,6 +66,17 @@ impl LanguageServer for Backend {
             }
             "fail" => return Err(ErrorObject::new(-1, "failed")),
             "panic" => panic!("on purpose"),
+            "outlive" => {
+                let seen = self.seen.clone();
+                tokio::spawn(async move {
+                    while progress.is_shown() {
+                        progress.percentage(20).await.unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                    progress.end("too late").await.unwrap();
+                    seen.send("ended".to_owned()).unwrap();
+                });
+            }
             _ => {
                 progress.cancellation().cancelled().await;
                 progress.report("cancelled", None).await?;
@@ -145,6 +158,53 @@ async fn progress_ends_before_the_response_of_a_handler_that_fails_or_panics() {
         assert_eq!(progress(&mut editor, &json!(1)).await, json!({"kind": "end"}));
         assert_eq!(editor.response(id).await["error"]["code"], code);
     }
+}
+
+#[tokio::test]
+async fn progress_ends_before_the_response_while_the_write_queue_is_full() {
+    let (seen, mut events) = mpsc::unbounded_channel();
+    let limits = Limits { write_queue_bytes: 1, ..antiphon_lsp::limits() };
+    let make = move |editor| Backend { editor, seen: seen.clone() };
+    let mut editor = RawEditor::connect_with(limits, make).await.initialized(json!({})).await;
+    assert_eq!(next(&mut events).await, "silent");
+    for id in 1..20 {
+        editor.request(id, "workspace/executeCommand", command("fail", &json!(id))).await;
+    }
+    let mut ended = HashSet::new();
+    let mut answered = 0;
+    while answered < 19 {
+        let message = editor.next().await;
+        if let Some(id) = message["id"].as_u64() {
+            assert!(ended.contains(&id), "{message}");
+            answered += 1;
+        } else if message["params"]["value"]["kind"] == "end" {
+            assert!(ended.insert(message["params"]["token"].as_u64().unwrap()), "{message}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn progress_that_outlives_its_request_ends_before_the_response() {
+    let (mut editor, mut seen) = start(false).await;
+    assert_eq!(next(&mut seen).await, "silent");
+    for id in 1..100 {
+        let token = json!(id);
+        editor.request(id, "workspace/executeCommand", command("outlive", &token)).await;
+        let mut last = Value::Null;
+        loop {
+            let message = editor.next().await;
+            if message.get("id").is_some() {
+                break;
+            }
+            assert_eq!(message["params"]["token"], token, "{message}");
+            last = message["params"]["value"].clone();
+        }
+        assert_eq!(last, json!({"kind": "end"}));
+        assert_eq!(next(&mut seen).await, "ended");
+    }
+    // Nothing came after a response.
+    editor.request(100, "shutdown", json!(null)).await;
+    assert_eq!(editor.response(100).await["result"], Value::Null);
 }
 
 #[tokio::test]
