@@ -217,6 +217,31 @@ fn clangd_hovers_in_one_command() {
     assert!(hover["contents"]["value"].as_str().unwrap().contains("int add(int a, int b)"));
 }
 
+/// Asks for the hover at line 2, column 9 of a file with this text.
+fn hover(server: &str, name: &str, text: &str) -> String {
+    let scratch = Scratch::new();
+    let file = scratch.path(name);
+    std::fs::write(&file, text).unwrap();
+    let place = format!("{}:2:9", file.display());
+    let root = scratch.path("").display().to_string();
+    let words = ["textDocument/hover", "--at", &place, "--root", &root, "--timeout", "60s"];
+    let ended = run(antiphon().args(["call", "--dialect", "lsp", server]).args(words), b"");
+    assert_eq!(ended.code, Some(0), "{server}: run interop/setup: {ended:?}");
+    ended.stdout
+}
+
+#[test]
+#[ignore = "needs interop/setup"]
+fn other_language_servers_hover_in_one_command() {
+    let pylsp = format!("exec:{}", script(".venv/bin/pylsp").display());
+    let shown = hover(&pylsp, "a.py", "import os\nhere = os.getcwd()\n");
+    assert!(shown.contains("import os") || shown.contains("OS routines"), "{shown}");
+    let program = script("node_modules/typescript-language-server/lib/cli.mjs");
+    let typescript = format!("exec:node '{}' --stdio", program.display());
+    let shown = hover(&typescript, "a.ts", "const count: number = 1;\nconst x=count;\n");
+    assert!(shown.contains("const count: number"), "{shown}");
+}
+
 /// Returns the endpoint of the reference server of MCP, if it is installed.
 pub(crate) fn everything() -> Option<String> {
     let server = script("node_modules/@modelcontextprotocol/server-everything/dist/index.js");

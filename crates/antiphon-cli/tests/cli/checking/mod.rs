@@ -4,6 +4,7 @@ mod bitcoin_core;
 mod clients;
 mod endless;
 mod foreign;
+mod language_servers;
 mod late;
 mod mutants;
 mod own;

@@ -1,0 +1,52 @@
+//! `check --profile lsp` with language servers: the example of antiphon-lsp, and clangd.
+
+use std::path::PathBuf;
+
+use super::{Judged, judged};
+
+/// Returns whether the time limit has ended the run.
+fn is_cut_short(judged: &Judged) -> bool {
+    judged.report["cases"].to_string().contains("the time limit was reached")
+}
+
+/// Returns the names of the cases of the profile with this verdict.
+fn of_profile<'a>(judged: &'a Judged, verdict: &str) -> Vec<&'a str> {
+    judged.names(verdict).into_iter().filter(|name| name.starts_with("lsp-")).collect()
+}
+
+/// The example of antiphon-lsp, beside this test.
+fn typos_server() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let server = folder.join("examples/typos_server");
+    assert!(server.exists(), "typos_server is missing: run cargo build -p antiphon-lsp --examples");
+    server
+}
+
+#[test]
+#[ignore = "needs interop/setup"]
+fn the_example_passes_every_case() {
+    let endpoint = format!("exec+header:'{}'", typos_server().display());
+    let place =
+        r#"{"textDocument": {"uri": "file:///closed"}, "position": {"line": 0, "character": 0}}"#;
+    let method = ["--method", "textDocument/hover", "--params", place];
+    let judged = judged(&[&[&endpoint, "--profile", "lsp"], &method[..]].concat());
+    assert_eq!((judged.code, &*judged.findings()), (Some(0), ""));
+    assert_eq!(of_profile(&judged, "passed").len(), 13);
+    assert!(judged.count("passed") > 200 && !is_cut_short(&judged));
+}
+
+/// clangd ends at some invalid messages, leaves others without a response, and answers some late: the run
+/// ends in time, and blames no case of the profile for it.
+#[test]
+#[ignore = "needs interop/setup"]
+fn a_run_against_clangd_ends_within_the_budget() {
+    let words = ["exec+header:clangd --log=error", "--profile", "lsp", "--timeout", "1s"];
+    let judged = judged(&words);
+    assert!(!is_cut_short(&judged), "{}", judged.findings());
+    assert_eq!(judged.code, Some(1));
+    assert_eq!(judged.report["cases"][0]["group"], "lsp");
+    assert_eq!(of_profile(&judged, "warned"), ["lsp-header-case", "lsp-shutdown"]);
+    assert_eq!(of_profile(&judged, "passed").len(), 11, "{}", judged.findings());
+    assert!(judged.names("failed").contains(&"example-invalid-json"), "it is left unanswered");
+}
