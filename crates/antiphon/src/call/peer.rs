@@ -64,7 +64,7 @@ pub(crate) trait Link: Send + Sync {
         watch: Watch,
     ) -> BoxFuture<'_, Result<RawJson, CallError>>;
 
-    /// Watches the progress with a new token, which is returned.
+    /// Watches progress with a new token, and returns the token.
     fn watch_progress(&self, watch: Watch) -> Result<Id, CallError>;
 
     fn unwatch_progress(&self, token: &Id);
@@ -151,9 +151,13 @@ impl Peer {
         self.post(Invocation::new(method, params)).await
     }
 
-    /// Queues a notification at once, also while the write queue is full. For destructors, which cannot wait:
-    /// such as the end of something whose start [`notify`](Self::notify) has told. Any other sender waits, or it
-    /// could fill the memory while the peer does not read.
+    /// Queues a notification without waiting, even if the write queue is full.
+    ///
+    /// Use this only in destructors, which cannot wait. Everywhere else, use [`notify`](Self::notify): it waits for
+    /// room in the queue, so memory stays bounded while the peer does not read.
+    ///
+    /// # Errors
+    /// Fails if the params cannot be encoded or the connection has ended.
     ///
     /// ```
     /// use antiphon::Peer;
@@ -172,15 +176,16 @@ impl Peer {
         self.link.post_now(&Invocation::new(method, params))
     }
 
-    /// Passes the progress that the peer reports with a new token to a function. For protocols in which a call has
-    /// more than one token, or progress belongs to no call; otherwise use
+    /// Creates a token, and calls a function with each progress report that has this token.
+    ///
+    /// Use it if a call has more than one token, or if progress does not belong to a call. Otherwise use
     /// [`Call::with_progress`](crate::Call::with_progress).
     ///
-    /// The function runs when a report is read from the connection, before the handlers of other notifications and
-    /// before any later response is delivered. It must not block.
+    /// The function runs as soon as a report is read from the connection: it does not wait for the handlers of
+    /// earlier notifications, and it runs before any later response is delivered. It must not block.
     ///
     /// # Errors
-    /// Fails if the [`Dialect`] of this side has no progress.
+    /// Fails if the [`Dialect`] of this side does not define progress.
     ///
     /// ```
     /// use antiphon::{CallError, Peer};

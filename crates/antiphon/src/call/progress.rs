@@ -73,9 +73,8 @@ impl<P> fmt::Debug for Progress<P> {
     }
 }
 
-/// The progress with one token, which goes to a function. Created by
-/// [`Peer::watch_progress`](crate::Peer::watch_progress). Ends when it is dropped; later progress with the token is a
-/// notification like any other.
+/// A registration of [`Peer::watch_progress`](crate::Peer::watch_progress). Dropping it ends the registration: later
+/// progress with the token is an ordinary notification.
 #[must_use = "the watch ends when it is dropped"]
 pub struct ProgressWatch {
     pub(super) link: Arc<dyn Link>,
@@ -83,7 +82,7 @@ pub struct ProgressWatch {
 }
 
 impl ProgressWatch {
-    /// The token, to be sent to the peer. No other progress of this side has it on this connection.
+    /// Returns the token to send to the peer. It is unique among the tokens of this side on this connection.
     pub fn token(&self) -> &Id {
         &self.token
     }
@@ -108,7 +107,7 @@ pub struct Watch(pub(crate) Arc<WatchState>);
 pub(crate) struct WatchState {
     /// The stream of the values, if one was requested.
     pub(crate) feed: Option<Arc<FollowedSubscription>>,
-    /// The function that gets the values, if there is one.
+    /// The function that receives the values.
     receive: Option<Box<dyn Fn(RawJson) + Send + Sync>>,
     last: Mutex<Instant>,
 }
@@ -144,7 +143,7 @@ impl Watch {
         if let Some(feed) = &self.0.feed {
             feed.offer(value);
         } else if let Some(receive) = &self.0.receive {
-            // A panic must not end the connection. It was logged.
+            // A panic must not end the connection. `guarded` logs it.
             let _ = guarded("the receiver of progress", || receive(value));
         }
     }

@@ -154,9 +154,9 @@ impl ClientBuilder {
         self
     }
 
-    /// Authenticates with the tokens of the Engine API of Ethereum nodes: each HTTP request has a new token, and so
-    /// has each request that opens a WebSocket, also when the client reconnects. The token replaces an
-    /// `Authorization` header. Transports without HTTP ignore it.
+    /// Authenticates with tokens of the Engine API of Ethereum nodes. Each HTTP request and each upgrade to a WebSocket
+    /// has a new token, including those of a reconnect. The token replaces any other `Authorization` header. It has no
+    /// effect on transports without HTTP.
     ///
     /// ```no_run
     /// use antiphon::Client;

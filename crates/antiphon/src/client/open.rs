@@ -121,8 +121,8 @@ impl ClientBuilder {
         self.attach_then(wire, std::future::ready(()))
     }
 
-    /// The layers around each HTTP request. That of the tokens is the innermost, so that no other one sees a
-    /// token.
+    /// Returns the layers around each HTTP request. The layer that adds tokens is the innermost, so no other layer
+    /// sees a token.
     #[cfg(feature = "http")]
     fn request_layers(&self) -> Vec<HttpClientLayer> {
         #[cfg_attr(not(feature = "jwt"), allow(unused_mut))]
@@ -134,7 +134,7 @@ impl ClientBuilder {
         layers
     }
 
-    /// The headers of a request that opens a WebSocket.
+    /// Returns the headers of the upgrade to a WebSocket.
     #[cfg(feature = "ws")]
     fn upgrade_headers(&self) -> HeaderMap {
         #[cfg_attr(not(feature = "jwt"), allow(unused_mut))]

@@ -7,8 +7,8 @@ use crate::transport::{RequestReply, RequestReplyCaller};
 
 impl ClientBuilder {
     /// Creates a client over a transport that carries one reply per message and has no connection, such
-    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply, and
-    /// the versions of its dialect. A handler, cancellation, progress and reconnection need a connection and have
+    /// as a message queue. The limits, the timeout, the layers and the tap of this builder apply, and so do the
+    /// versions of its dialect. A handler, cancellation, progress and reconnection need a connection and have
     /// no effect.
     ///
     /// The server is a [`Responder`](crate::Responder), or any other that the transport reaches.

@@ -1,16 +1,16 @@
-//! The calls and notifications of this side, in the version of the dialect.
+//! The encoding of outgoing calls and notifications in the JSON-RPC version of the dialect.
 
 use antiphon_core::{Id, Method, Params, encode};
 use bytes::{BufMut as _, BytesMut};
 
-/// How this side writes its calls.
+/// The encoding of outgoing calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallStyle {
     #[default]
     V2,
-    /// JSON-RPC 1.0: no version, and params and an id in every message.
+    /// JSON-RPC 1.0: no `jsonrpc`, and every message has `params` and `id`.
     V1,
-    /// Like `V1`, with `"jsonrpc":"1.0"`, as the documents of Bitcoin nodes show it. btcd requires it.
+    /// Like `V1`, with `"jsonrpc":"1.0"`, as in the documentation of Bitcoin nodes. btcd requires it.
     StatedV1,
 }
 

@@ -1,29 +1,29 @@
 //! The codes and messages of the errors that the library creates.
 //!
-//! Errors of the application are never changed. An error of the library is recognized by its code and its
-//! message: an application that creates one with the same constructor means the same.
+//! Application errors are never changed. A library error is recognized by its code and message. If an application
+//! creates an error with the same constructor, it has the same meaning and is translated too.
 
 use std::borrow::Cow;
 
 use antiphon_core::{Code, ErrorObject};
 
-/// The codes and messages of errors.
+/// The codes and messages of library errors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ErrorStyle {
-    /// As the library creates them.
+    /// Unchanged.
     #[default]
     Plain,
-    /// As Ethereum nodes do. EIP-1474 assigns other meanings to some codes of the library: -32006 is an
-    /// unsupported version of JSON-RPC there.
+    /// Those of Ethereum nodes. EIP-1474 assigns other meanings to some of the library's codes: -32006 means an
+    /// unsupported version of JSON-RPC.
     Ethereum,
-    /// As Bitcoin Core does: an invalid message gets a sentence as its `message`, and no `data`.
+    /// Those of Bitcoin Core: the error of an invalid message has the reason as its `message`, and no `data`.
     Bitcoin,
 }
 
-/// An error of the library in Ethereum: its code and message, and those of nodes.
+/// A library error and its translation: code and message in the library, code and message in Ethereum nodes.
 type Translation = (Code, &'static str, i64, &'static str);
 
-/// The words and codes are geth's where it has the error, and else the code is that of EIP-1474.
+/// Codes and messages follow geth if it has the error. Otherwise, the code is that of EIP-1474.
 const ETHEREUM: [Translation; 5] = [
     (Code::TIMED_OUT, "Request timed out", -32002, "request timed out"),
     (Code::RESPONSE_TOO_LARGE, "Response too large", -32003, "response too large"),
@@ -37,11 +37,11 @@ const ETHEREUM: [Translation; 5] = [
     ),
 ];
 
-/// Limit exceeded, in EIP-1474. Clients such as viem wait and try again.
+/// "Limit exceeded" in EIP-1474. Clients such as viem wait and retry.
 const LIMIT_EXCEEDED: i64 = -32005;
 
 impl ErrorStyle {
-    /// Returns an error in this style. `data` stays.
+    /// Returns the error in this style, with its `data` unchanged.
     pub(crate) fn apply(self, error: ErrorObject) -> ErrorObject {
         match self {
             Self::Plain => error,
@@ -50,12 +50,12 @@ impl ErrorStyle {
         }
     }
 
-    /// Like [`apply`](Self::apply), for the outcome of a call of this method.
+    /// Like [`apply`](Self::apply), for the outcome of a call to `method`.
     pub(crate) fn apply_to_call(self, method: &str, error: ErrorObject) -> ErrorObject {
         match self {
-            // An invalid message is no call.
+            // The Bitcoin style changes only the errors of invalid messages, which are not calls.
             Self::Plain | Self::Bitcoin => error,
-            // ethers recognizes a missing method by these words.
+            // ethers detects an unknown method by this text.
             Self::Ethereum if error == ErrorObject::method_not_found() => ErrorObject {
                 message: format!("the method {method} does not exist/is not available").into(),
                 ..error
@@ -64,7 +64,8 @@ impl ErrorStyle {
         }
     }
 
-    /// The error of a call that needs a connection and came over HTTP, if this style has a special one.
+    /// Returns the error for a subscribe call over HTTP, which has no connection for the items. `None` if this style
+    /// does not define one.
     pub(crate) fn without_connection(self, method: &str) -> Option<ErrorObject> {
         let is_subscribe = self == Self::Ethereum && method.ends_with("_subscribe");
         let error = || ErrorObject::new(Code::METHOD_NOT_FOUND.0, "notifications not supported");
@@ -83,8 +84,8 @@ fn ethereum(error: ErrorObject) -> ErrorObject {
     }
 }
 
-/// The beginning of the reason why a message is invalid, and the words of Bitcoin Core. For any other reason,
-/// the reason itself is the message.
+/// Pairs of a prefix of the library's reason and Bitcoin Core's message. A reason without a matching prefix becomes
+/// the message itself.
 const BITCOIN: [(&str, &str); 6] = [
     ("a message must be an Object", "Invalid Request object"),
     ("`jsonrpc` must be a String", "jsonrpc field must be a string"),

@@ -1,7 +1,7 @@
 //! Conventions on top of JSON-RPC, such as those of LSP, MCP and Ethereum, as configuration.
 //!
 //! Plain JSON-RPC can neither cancel a call nor report its progress. A [`Dialect`] names the
-//! notifications that do so on a connection. Both peers must use the same dialect.
+//! notifications for both, and holds the other conventions of a community. Both peers must use the same dialect.
 
 mod call_style;
 mod cancel;
@@ -16,9 +16,11 @@ pub use cancel::Cancellation;
 pub(crate) use errors::ErrorStyle;
 pub use progress::{ProgressStyle, Token};
 
-/// Conventions on top of JSON-RPC: which notifications cancel a call or report progress, whether requests
-/// may overtake a notification, whether `"params": null` is accepted, the versions of JSON-RPC, the codes of errors,
-/// the HTTP statuses, and the defaults of limits and framings. The default is plain JSON-RPC 2.0.
+/// Conventions on top of JSON-RPC. The default is plain JSON-RPC 2.0.
+///
+/// A dialect defines which notifications cancel a call or report progress, whether requests may overtake a
+/// notification, and whether `"params": null` is accepted. It also defines the versions of JSON-RPC, error codes, HTTP
+/// statuses, and default limits and framings.
 ///
 /// ```
 /// use antiphon::{Cancellation, Dialect, ProgressStyle};
@@ -29,7 +31,7 @@ pub use progress::{ProgressStyle, Token};
 /// let model = Dialect::mcp();
 /// // The error codes, limits and IPC framing of an Ethereum node.
 /// let node = Dialect::ethereum();
-/// // JSON-RPC 1.0 beside 2.0, with the statuses and errors of a Bitcoin node.
+/// // JSON-RPC 1.0 and 2.0, with the HTTP statuses and errors of a Bitcoin node.
 /// let bitcoin = Dialect::bitcoin();
 /// // A custom dialect: progress refers to the id of the call, and params may have any shape.
 /// let own = Dialect::plain()
@@ -49,11 +51,11 @@ pub struct Dialect {
     pub(crate) unix_framing: Option<Framing>,
     /// Whether a GET without an upgrade gets an empty response with status 200, for health checks.
     pub(crate) answers_get: bool,
-    /// The versions that are read.
+    /// The versions of incoming messages.
     pub(crate) versions: Versions,
-    /// The version of the calls of this side.
+    /// The encoding of outgoing calls.
     pub(crate) calls: CallStyle,
-    /// Whether HTTP responses have the statuses and bodies of Bitcoin nodes, unless a policy is set.
+    /// Whether HTTP responses have the statuses and bodies of Bitcoin nodes if the server sets no policy.
     pub(crate) bitcoin_http: bool,
 }
 
@@ -66,7 +68,7 @@ impl Dialect {
     /// The Language Server Protocol. A call cancelled with `$/cancelRequest` gets the error -32800;
     /// `$/progress` refers to the `workDoneToken` of the params. The order is
     /// [strict](Self::strict_order), so that a request sees every document change before it. `"params": null`
-    /// counts as absent, because common editors and servers send it; see
+    /// counts as absent because common editors and servers send it; see
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
     pub fn lsp() -> Self {
@@ -89,18 +91,18 @@ impl Dialect {
 
     /// The conventions of Ethereum nodes.
     ///
-    /// - Errors that the library creates have the codes and messages of nodes: `the method x does not exist/is
-    ///   not available`, -32002 for a timeout, -32003 for a response over the limit, -32600 for a batch over the
-    ///   limit, and -32005 for a rate limit and too many subscriptions.
+    /// - Library errors have the codes and messages of nodes: `the method x does not exist/is not available`, -32002
+    ///   for a timeout, -32003 for a response over the limit, -32600 for a batch over the limit, and -32005 for a
+    ///   rate limit or too many subscriptions.
     /// - A call whose method ends in `_subscribe` gets -32601 `notifications not supported` over HTTP, before
     ///   it reaches a layer or a handler.
-    /// - A server has the [limits](Self::limits) of a node, unless it sets its own.
-    /// - A `unix:` endpoint without a framing carries JSON values that follow each other, on both sides. This is
-    ///   what nodes call IPC.
+    /// - A server has the [limits](Self::limits) of a node unless it sets its own.
+    /// - A `unix:` endpoint without a framing carries a stream of JSON values, on servers and clients. Nodes call
+    ///   this IPC.
     /// - `"params": null` counts as absent.
     /// - A GET without an upgrade gets an empty response with status 200, as health checks expect.
     ///
-    /// [`Topic::ethereum`](crate::Topic::ethereum) has the names of subscriptions.
+    /// [`Topic::ethereum`](crate::Topic::ethereum) names the methods of a subscription.
     ///
     /// ```
     /// use antiphon::{Client, Context, Dialect, Router, Server};
@@ -127,13 +129,13 @@ impl Dialect {
         }
     }
 
-    /// JSON-RPC 1.0 beside 2.0, decided by each message and each entry of a batch.
+    /// JSON-RPC 1.0 and 2.0 on one connection. Each message and each batch entry has its own version.
     ///
-    /// - A message without `jsonrpc`, or with null or "1.0" in it, is one of 1.0. Its id is any JSON value. A
-    ///   null or absent id makes it a notification. Its response has `result`, `error` and `id`, and no
-    ///   `jsonrpc`. So do the responses to messages that cannot be read.
-    /// - This side calls in 1.0; see [`version`](Self::version). It reads responses of both versions, and
-    ///   errors of any JSON value.
+    /// - A message is a 1.0 message if `jsonrpc` is absent, null or "1.0". Its id is any JSON value; a null or absent
+    ///   id makes it a notification. Its response has `result`, `error` and `id`, and no `jsonrpc`. Responses to
+    ///   unreadable messages also have this form.
+    /// - Outgoing calls are 1.0 calls; see [`version`](Self::version). Responses of both versions are accepted, and
+    ///   an error may be any JSON value.
     /// - `"params": null` counts as absent.
     ///
     /// ```
@@ -154,17 +156,16 @@ impl Dialect {
         }
     }
 
-    /// The conventions of Bitcoin nodes: those of Bitcoin Core 28 and later, which mixes JSON-RPC 1.0, 1.1 and
-    /// 2.0.
+    /// The conventions of Bitcoin Core 28 and later, which mixes JSON-RPC 1.0, 1.1 and 2.0.
     ///
-    /// - The version is decided by each message and each entry of a batch, as in [`v1`](Self::v1). Every call of
-    ///   1.0 gets a response, also without an id. Ids are any JSON value in both versions. The empty batch has
-    ///   the reply `[]` over HTTP.
-    /// - Invalid messages get the codes and words of Bitcoin Core, without `data`.
-    /// - The HTTP responses are those of [`BitcoinPolicy`](crate::transport::http::BitcoinPolicy), unless the
-    ///   server has its own policy: a failed call of 1.0 has the status 400, 404 or 500.
-    /// - This side calls in 1.0, which every node understands; see [`version`](Self::version). It reads
-    ///   responses of both versions.
+    /// - Each message and each batch entry has its own version, as in [`v1`](Self::v1). Every 1.0 call gets a
+    ///   response, even without an id. In both versions, an id is any JSON value. Over HTTP, the response to an empty
+    ///   batch is `[]`.
+    /// - Errors of invalid messages have the codes and messages of Bitcoin Core, without `data`.
+    /// - HTTP responses follow [`BitcoinPolicy`](crate::transport::http::BitcoinPolicy) unless the server sets its own
+    ///   policy: a failed 1.0 call gets status 400, 404 or 500.
+    /// - Outgoing calls are 1.0 calls, which every node understands; see [`version`](Self::version). Responses of both
+    ///   versions are accepted.
     ///
     /// Amounts stay exact: [`RawJson`](crate::RawJson) keeps the text of a number.
     ///
@@ -196,9 +197,9 @@ impl Dialect {
         }
     }
 
-    /// The limits of a server in this dialect that sets none: those of geth in [`ethereum`](Self::ethereum),
-    /// which are 5 MiB for a message, 1,000 entries for a batch and 25 MB for a response. The defaults
-    /// otherwise.
+    /// Returns the default limits of a server in this dialect. In [`ethereum`](Self::ethereum), these are geth's:
+    /// 5 MiB per message, 1,000 entries per batch and 25 MB per response. In other dialects, they are
+    /// [`Limits::default`].
     ///
     /// ```
     /// use antiphon::{Dialect, Limits};
@@ -264,12 +265,12 @@ impl Dialect {
         self
     }
 
-    /// Sets the version of the calls of this side. A dialect that calls in 1.0 also reads responses of 1.0.
+    /// Sets the version of outgoing calls. A dialect that sends 1.0 calls also accepts 1.0 responses.
     ///
     /// ```
     /// use antiphon::{Dialect, Version};
     ///
-    /// // Calls in 2.0; the node may answer in either version.
+    /// // Sends 2.0 calls. The node may respond in either version.
     /// let node = Dialect::bitcoin().version(Version::V2);
     /// # drop(node);
     /// ```

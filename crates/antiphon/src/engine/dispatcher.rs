@@ -124,7 +124,7 @@ impl Dispatcher {
         CatchUnwind::enter(enter, poller, done)
     }
 
-    /// Calls the handler in a dialect. Apart, so that plain JSON-RPC does not pay for it.
+    /// Calls the handler with the rules of a dialect. A separate function, so plain JSON-RPC does not pay for it.
     #[inline(never)]
     fn call_in(
         &self,

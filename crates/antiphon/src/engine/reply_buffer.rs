@@ -31,7 +31,7 @@ impl ReplyWriter {
         let (limit, errors) = (settings.limits.response_bytes, settings.errors());
         let mut out = BytesMut::with_capacity(capacity);
         if batch && entries == 0 {
-            // A decoder lets an empty batch pass only where its reply is `[]`.
+            // The decoder accepts an empty batch only if its reply is `[]`.
             out.put_u8(b'[');
         }
         Self { out, batch, limit, errors, was_cut: false }
@@ -185,8 +185,8 @@ impl ReplyTail {
     }
 }
 
-/// Encodes a response if it is within the limit. Otherwise writes nothing and returns false: an error replaces
-/// the response, so that each request keeps exactly one.
+/// Encodes a response if it is within the limit. Otherwise writes nothing and returns false; the caller writes an error
+/// instead, so each request gets exactly one response.
 #[inline]
 fn write_answer(id: &Id, outcome: &Outcome, limit: usize, out: &mut BytesMut) -> bool {
     let start = out.len();

@@ -103,7 +103,7 @@ impl Requests {
         ended
     }
 
-    /// Returns an error of the library as the dialect has it.
+    /// Returns a library error in the style of the dialect.
     #[cold]
     pub(super) fn styled(&self, error: ErrorObject) -> ErrorObject {
         self.dispatcher.settings.errors().apply(error)

@@ -49,19 +49,19 @@ impl Settings {
         self.dialect.as_ref()?.progress.as_ref()
     }
 
-    /// How this side writes its calls.
+    /// Returns the encoding of outgoing calls.
     #[inline]
     pub(crate) fn calls(&self) -> CallStyle {
         self.dialect.as_ref().map_or(CallStyle::V2, |dialect| dialect.calls)
     }
 
-    /// The style of the errors that the library creates.
+    /// Returns the style of library errors.
     #[inline]
     pub(crate) fn errors(&self) -> ErrorStyle {
         self.dialect.as_ref().map_or(ErrorStyle::Plain, |dialect| dialect.errors)
     }
 
-    /// Whether a GET without an upgrade gets an empty response.
+    /// Returns whether a GET without an upgrade gets an empty response.
     #[cfg(feature = "http")]
     pub(crate) fn answers_get(&self) -> bool {
         self.dialect.as_ref().is_some_and(|dialect| dialect.answers_get)

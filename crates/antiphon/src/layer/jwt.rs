@@ -1,9 +1,9 @@
-//! The tokens of the Engine API, which a consensus client shows to an execution client.
+//! The tokens of the Engine API, with which a consensus client authenticates to an execution client.
 //!
-//! Both read the same 32 bytes from a file. A token is a JWT that is signed with them (RFC 7519, HS256) and
-//! valid for a minute around its `iat`. Other algorithms are refused, `none` too.
+//! Both clients read the same 32-byte secret from a file. A token is a JWT signed with it (RFC 7519, HS256). It is
+//! valid within 60 seconds of its `iat`. All other algorithms are rejected, including `none`.
 //!
-//! Invariant: no output has the secret or a token.
+//! Invariant: no log, error or `Debug` output contains the secret or a token.
 
 use std::fmt;
 use std::fs::File;
@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 
 use super::Credentials;
 
-/// The secret of an execution client and a consensus client: it signs and checks the tokens of the Engine API.
+/// The secret that an execution client and a consensus client share. It signs and verifies the tokens of the Engine
+/// API.
 ///
 /// [`EnginePolicy`](crate::transport::http::EnginePolicy) requires such tokens, and
 /// [`ClientBuilder::jwt`](crate::ClientBuilder::jwt) sends them. The `Debug` output omits the secret.
@@ -43,7 +44,7 @@ use super::Credentials;
 #[derive(Clone)]
 pub struct JwtSecret(hmac::Key);
 
-/// The error of a secret that cannot be read.
+/// The reason why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JwtSecretError {
@@ -55,48 +56,50 @@ pub enum JwtSecretError {
         /// The cause.
         source: io::Error,
     },
-    /// The file holds something else.
-    #[error("{} holds no JWT secret", path.display())]
+    /// The file does not contain a secret.
+    #[error("invalid JWT secret in {}", path.display())]
     Content {
         /// The path of the file.
         path: PathBuf,
         /// The cause.
         source: Box<JwtSecretError>,
     },
-    /// The text has another length.
-    #[error("a JWT secret has 64 hexadecimal digits, found {0}; `openssl rand -hex 32` makes one")]
+    /// The text has a wrong length.
+    #[error(
+        "a JWT secret has 64 hexadecimal digits, found {0}; create one with `openssl rand -hex 32`"
+    )]
     Length(usize),
-    /// The text has another character than a hexadecimal digit.
+    /// The text has a character that is not a hexadecimal digit.
     #[error(
         "a JWT secret has only hexadecimal digits, found another character at position {0}; \
-         `openssl rand -hex 32` makes one"
+         create one with `openssl rand -hex 32`"
     )]
     Digit(usize),
 }
 
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => "make one with `openssl rand -hex 32`, for both clients",
+        io::ErrorKind::NotFound => "create one for both clients with `openssl rand -hex 32`",
         io::ErrorKind::PermissionDenied => "allow this user to read it, for example with `chown`",
-        _ => "it must be a text file with 64 hexadecimal digits",
+        _ => "use a text file with 64 hexadecimal digits",
     }
 }
 
-/// The largest difference between `iat` and the clock (execution-apis, engine/authentication.md).
+/// The maximum difference between `iat` and the clock (execution-apis, engine/authentication.md).
 const TOLERANCE: Duration = Duration::from_secs(60);
 
-/// The part of a secret file that is read: more than any secret with its `0x` and blanks.
+/// The maximum number of bytes to read from a secret file. A valid file is much shorter.
 const FILE_BYTES: u64 = 1_024;
 
 /// The header of each token: `{"typ":"JWT","alg":"HS256"}`.
 const HEADER: &str = "eyJ0eXAiOiJKV1QiLCJhbGciOiJIUzI1NiJ9";
 
 impl JwtSecret {
-    /// Reads a secret from a file with 64 hexadecimal digits, with or without `0x`. Logs a warning if other users of
-    /// the machine can read the file.
+    /// Reads a secret from a file that contains 64 hexadecimal digits, with or without `0x`. Logs a warning if every
+    /// user of the machine can access the file.
     ///
     /// # Errors
-    /// Fails if the file cannot be read or holds something else.
+    /// Fails if the file cannot be read or does not contain a secret.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, JwtSecretError> {
         let path = path.as_ref();
         let text = read_text(path)
@@ -110,7 +113,7 @@ impl JwtSecret {
     /// Creates a secret from 64 hexadecimal digits, with or without `0x`. White space around them is ignored.
     ///
     /// # Errors
-    /// Fails for another length or another character.
+    /// Fails if the length is wrong or a character is not a hexadecimal digit.
     ///
     /// ```
     /// use antiphon::layer::JwtSecret;
@@ -137,7 +140,7 @@ impl JwtSecret {
         }
     }
 
-    /// Returns a token that was issued at this time. Receivers accept it for 60 seconds.
+    /// Returns a token with this time of issue. Receivers accept it for 60 seconds.
     ///
     /// ```
     /// use antiphon::layer::JwtSecret;
@@ -159,13 +162,13 @@ impl JwtSecret {
         format!("{signed}.{}", BASE64.encode(signature))
     }
 
-    /// Returns the value of an `Authorization` header with a new token. It is not logged.
+    /// Returns the value of an `Authorization` header with a new token. It is marked as sensitive.
     pub(crate) fn authorization(&self) -> HeaderValue {
         let bearer = Credentials::Bearer(self.token(SystemTime::now()));
         bearer.to_header().expect("base64 is valid in a header")
     }
 
-    /// Checks a token. The signature is checked before anything in the token is used.
+    /// Verifies a token. The signature is verified before the content of the token is used.
     pub(crate) fn check(&self, token: &str, now: SystemTime) -> Result<(), TokenError> {
         let (signed, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
         let (header, claims) = signed.split_once('.').ok_or(TokenError::Malformed)?;
@@ -183,33 +186,33 @@ impl fmt::Debug for JwtSecret {
     }
 }
 
-/// The reason why a token is refused. It is sent to the client, so it has nothing of the secret.
+/// The reason why a token is rejected. It is sent to the client, so it never contains the secret.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum TokenError {
     #[error("the token is not a JWT")]
     Malformed,
     #[error(
-        "the signature of the token is not valid: sign with HS256, and use the same secret file on both sides"
+        "the signature of the token is invalid: sign with HS256, and use the same secret file on both sides"
     )]
     Signature,
-    #[error("the header of the token is not valid: `alg` must be HS256, without `crit`")]
+    #[error("the header of the token is invalid: `alg` must be HS256, and `crit` must be absent")]
     Header,
-    #[error("the token has no `iat`, or its times are not numbers")]
+    #[error("the token needs `iat` as a number, and `exp` must be a number if present")]
     Times,
     #[error(
-        "the token is stale: `iat` is {0:.0} seconds ago, at most 60 are allowed; make a new token for each request, and set both clocks"
+        "the token is too old: `iat` is {0:.0} seconds ago, at most 60 are allowed; create a new token for each request, and synchronize the clocks"
     )]
     Stale(f64),
     #[error(
-        "the token is from the future: `iat` is {0:.0} seconds ahead, at most 60 are allowed; set both clocks"
+        "the token is from the future: `iat` is {0:.0} seconds ahead, at most 60 are allowed; synchronize the clocks"
     )]
     Future(f64),
-    #[error("the token has expired, by its `exp`")]
+    #[error("the token has expired: its `exp` is in the past")]
     Expired,
 }
 
-/// The algorithm is fixed, so a token that names another one never reaches another check (RFC 8725, section 3.1). An
-/// extension that must be understood is not (RFC 7515, section 4.1.11).
+/// Checks the header of a token. Only one algorithm is accepted (RFC 8725, section 3.1). `crit` names extensions that
+/// the receiver must understand, and none is supported (RFC 7515, section 4.1.11).
 fn check_header(header: &Map<String, Value>) -> Result<(), TokenError> {
     let is_known = header.get("alg").is_some_and(|alg| alg == "HS256");
     match is_known && !header.contains_key("crit") {
@@ -218,7 +221,7 @@ fn check_header(header: &Map<String, Value>) -> Result<(), TokenError> {
     }
 }
 
-/// Other claims, such as `id` and `clv`, are ignored.
+/// Checks `iat` and `exp`. Ignores other claims, such as `id` and `clv`.
 fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), TokenError> {
     let time = |name| match claims.get(name) {
         None => Ok(None),
@@ -238,7 +241,7 @@ fn check_times(claims: &Map<String, Value>, now: f64) -> Result<(), TokenError> 
     }
 }
 
-/// Decodes a part of a token. A `Map` refuses an Array, which a derived `Deserialize` accepts.
+/// Decodes a part of a token as an Object. A derived `Deserialize` would also accept an Array.
 fn object(part: &str) -> Result<Map<String, Value>, TokenError> {
     let text = BASE64.decode(part).map_err(|_| TokenError::Malformed)?;
     serde_json::from_slice(&text).map_err(|_| TokenError::Malformed)
@@ -256,14 +259,15 @@ fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Nodes accept such a file, and containers often mount it so: no error.
+/// Logs a warning if every user can access the file. This is not an error: nodes accept such a file, and containers
+/// often mount it with these permissions.
 #[cfg(unix)]
 fn warn_if_public(file: &File, path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let is_public = |mode: u32| mode & 0o007 != 0;
     if file.metadata().is_ok_and(|metadata| is_public(metadata.permissions().mode())) {
         let path = path.display();
-        tracing::warn!(%path, "every user of this machine can read the JWT secret; use chmod 600");
+        tracing::warn!(%path, "every user of this machine can access the JWT secret; use chmod 600");
     }
 }
 

@@ -50,7 +50,7 @@ impl WatchedCalls {
     }
 
     pub(super) fn unwatch(&self, token: &Id) {
-        // Dropped without the lock, because it may hold a function of the application.
+        // Dropped after the lock is released, because it may own application code.
         let _watch = self.table().as_mut().and_then(|table| table.watches.remove(token));
     }
 
@@ -75,7 +75,7 @@ const NO_PROGRESS: &str =
     "progress; set a dialect that has it, such as Dialect::lsp(), on both sides";
 
 impl Shared {
-    /// Watches the progress with a new token.
+    /// Watches progress with a new token, and returns the token.
     pub(super) fn watch_token(&self, watch: Watch) -> Result<Id, CallError> {
         self.settings.progress().ok_or(CallError::Unsupported(NO_PROGRESS))?;
         let token = self.watched_calls.next_token();

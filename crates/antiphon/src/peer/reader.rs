@@ -67,7 +67,7 @@ pub(super) fn receive(frame: &Bytes, line: bool, shared: &Shared) -> Received {
         }
         Payload::One(entry) => deliver(entry, shared)
             .map_or(Received::Nothing, |rest| Received::Payload(Payload::One(rest))),
-        // Two peers that answer it would exchange empty batches forever.
+        // Two peers that reply to an empty batch with `[]` would exchange empty batches forever.
         Payload::Batch(batch) if batch.len() == 0 => {
             let invalid = Invalid::empty_batch(shared.settings.rules.versions);
             Received::Payload(Payload::One(Err(invalid)))

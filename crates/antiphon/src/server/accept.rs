@@ -78,7 +78,7 @@ impl WireService {
         }
     }
 
-    /// The protocol with the framing of the dialect, if the endpoint is a Unix socket and names none.
+    /// Returns the protocol. A Unix socket without a framing in its endpoint gets the framing of the dialect.
     fn in_dialect(&self, protocol: Protocol, endpoint: Option<&Endpoint>) -> Protocol {
         match (protocol, endpoint, &self.settings.dialect) {
             (Protocol::Framed(None), Some(Endpoint::Unix { .. }), Some(dialect)) => {

@@ -66,8 +66,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Sets the limits of the server and of its connections. The default is that of the
-    /// [dialect](Self::dialect), see [`Dialect::limits`].
+    /// Sets the limits of the server and of its connections. The [dialect](Self::dialect) defines the default; see
+    /// [`Dialect::limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = Some(limits);
         self

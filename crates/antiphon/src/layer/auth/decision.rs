@@ -34,7 +34,7 @@ impl AuthRules {
         self.decide_header(cx.connection())
     }
 
-    /// Decides by the header of the request, or of the one that opened the WebSocket.
+    /// Decides by the headers of the request, or of the upgrade that opened the WebSocket.
     pub(super) fn decide_header(&self, connection: &Connection) -> AuthDecision {
         let session = AuthSession::get(connection);
         match session.and_then(|session| session.result(self.mark)) {

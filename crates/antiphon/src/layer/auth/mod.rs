@@ -73,14 +73,14 @@ struct AuthRules {
     login: Option<Box<str>>,
 }
 
-/// The decision on a request by its header alone.
+/// The result of checking only the headers of a request.
 #[cfg(feature = "http")]
 pub(crate) enum HeaderAuth {
-    /// The credentials are those of this identity.
+    /// The credentials belong to this identity.
     Accepted(Arc<Identity>),
     /// Only [`Auth::verify`] can decide.
     Undecided,
-    /// The credentials are missing or not valid.
+    /// The credentials are missing or invalid.
     Rejected,
 }
 
@@ -109,7 +109,7 @@ impl Auth {
         self.known(Credentials::Basic { user, password }, identity)
     }
 
-    /// Decides on a request by its header, before any call. An HTTP policy may do so before the body is read.
+    /// Checks the headers of a request before any call. An HTTP policy can do this before the body is read.
     #[cfg(feature = "http")]
     pub(crate) fn check_header(&self, request: &Connection) -> HeaderAuth {
         match self.0.decide_header(request) {

@@ -1,7 +1,7 @@
 //! The HTTP responses of Bitcoin nodes, as Bitcoin Core 28 and later send them.
 //!
-//! The policy decides statuses, and adds nothing to JSON-RPC itself: the versions and the words of errors are
-//! those of the dialect.
+//! The policy sets statuses and headers. It does not change JSON-RPC itself: the dialect decides the versions and the
+//! error messages.
 
 use antiphon_core::Code;
 use bytes::{BufMut as _, Bytes, BytesMut};
@@ -18,20 +18,20 @@ use crate::connection::Connection;
 use crate::layer::{Auth, HeaderAuth};
 
 /// The HTTP responses of Bitcoin nodes, as Bitcoin Core 28 and later send them.
-/// [`Dialect::bitcoin`](crate::Dialect::bitcoin) sets it for a server without a policy of its own.
+/// [`Dialect::bitcoin`](crate::Dialect::bitcoin) uses this policy if the server sets none.
 ///
 /// | reply | status |
 /// |---|---|
-/// | an error of 1.0 | 400 for -32600, 404 for -32601, 500 for any other code |
-/// | a message that cannot be read | 500 |
-/// | an error of 2.0 | 200, or 400 for -32600 |
-/// | a batch | 200, or 204 if it has only notifications of 2.0 |
-/// | a notification of 2.0 | 204 |
+/// | a 1.0 error | 400 for -32600, 404 for -32601, 500 for any other code |
+/// | the error of an unreadable message | 500 |
+/// | a 2.0 error | 200, or 400 for -32600 |
+/// | a batch | 200, or 204 if it has only 2.0 notifications |
+/// | none, for a 2.0 notification | 204 |
 ///
-/// A body ends in a newline. Every content type is accepted. Any method but POST has the status 405.
+/// Each body ends with a newline. Every content type is accepted. Methods other than POST get status 405.
 ///
-/// With [`auth`](Self::auth), a request needs credentials before its body is read. Without valid ones, the
-/// response has the status 401, `www-authenticate: Basic realm="jsonrpc"` and no body.
+/// With [`auth`](Self::auth), credentials are checked before the body of a request is read. If they are missing or
+/// invalid, the response has status 401, `www-authenticate: Basic realm="jsonrpc"` and no body.
 ///
 /// ```
 /// use antiphon::layer::Auth;
@@ -52,23 +52,26 @@ pub struct BitcoinPolicy {
 }
 
 impl BitcoinPolicy {
-    /// Creates a policy that serves every client.
+    /// Creates a policy without authentication.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Requires these credentials before the body of a request is read. Handlers see the
-    /// [`Identity`](crate::Identity). Credentials that only [`Auth::verify`] can decide pass: put the same `Auth` around the
-    /// handler too.
+    /// [`Identity`](crate::Identity).
+    ///
+    /// This check cannot run [`Auth::verify`]: credentials that need it pass. Add the same `Auth` as a layer around
+    /// the handler to verify them.
     #[must_use]
     pub fn auth(self, auth: Auth) -> Self {
         Self { auth: Some(auth), ..self }
     }
 
-    /// Answers calls of 2.0 in the shape and with the statuses of 1.0 too, as Bitcoin Core before 28 does. A call of 2.0
-    /// without an id stays a notification.
+    /// Sends 1.0 responses and statuses to 2.0 calls too, as Bitcoin Core before version 28 does. A 2.0 call without
+    /// an id remains a notification.
     ///
-    /// Some clients need it: the batches of python-bitcoinrpc 1.0 state version 2.0, but read the null `error` of 1.0.
+    /// Some clients need this: python-bitcoinrpc 1.0 sends batches as version 2.0 but expects the null `error` of a 1.0
+    /// response.
     #[must_use]
     pub fn always_v1(self) -> Self {
         Self { always_v1: true, ..self }
@@ -129,7 +132,7 @@ impl HttpPolicy for BitcoinPolicy {
     }
 }
 
-/// The text for a method that is not POST. Bitcoin Core refuses methods that it does not know without one.
+/// Returns the response body for a method other than POST. Bitcoin Core sends none for methods that it does not know.
 fn post_only(method: Option<&Method>) -> &'static str {
     match method {
         Some(&(Method::GET | Method::HEAD | Method::PUT)) => {
@@ -147,20 +150,21 @@ fn unauthorized() -> Response<HttpBody> {
     response
 }
 
-/// Whether a single reply, as the library encodes it, is one of 1.0.
+/// Returns whether a single reply, as the library encodes it, is a 1.0 response.
 fn is_v1(reply: &[u8]) -> bool {
     reply.starts_with(b"{\"result\":")
 }
 
-/// Whether a single reply, as the library encodes it, is a result. Its text is not searched: it may be long.
+/// Returns whether a single reply, as the library encodes it, is a result. Compares only the first bytes, because a
+/// result may be long.
 fn is_result(reply: &[u8]) -> bool {
     let is_error = reply.starts_with(b"{\"result\":null,\"error\":{")
         || reply.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":");
     !is_error
 }
 
-/// The status of a failed call. Bitcoin Core reserves -32600 for messages that it cannot read, and answers
-/// them with 400 in every version.
+/// Returns the status of a failed call. Bitcoin Core uses -32600 only for invalid messages, and answers them with 400
+/// in every version.
 fn status_of_error(is_v1: bool, codes: &[Option<i64>]) -> StatusCode {
     match codes.first().copied().flatten().map(Code) {
         Some(Code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
@@ -170,7 +174,7 @@ fn status_of_error(is_v1: bool, codes: &[Option<i64>]) -> StatusCode {
     }
 }
 
-/// Writes the responses of a reply, of either version, in the shape of 1.0.
+/// Returns a reply with all its responses in the form of 1.0.
 fn to_v1(reply: &[u8]) -> Bytes {
     let all = read_objects(reply, ["result", "error", "id"], usize::MAX, |[result, error, id]| {
         let text = |member: Option<&RawValue>| member.map_or("null", RawValue::get).to_owned();

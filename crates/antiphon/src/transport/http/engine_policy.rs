@@ -1,4 +1,4 @@
-//! The authentication of the Engine API: a token in each HTTP request, and in the one that opens a WebSocket.
+//! The authentication of the Engine API: a token in each HTTP request, including the upgrade to a WebSocket.
 
 use std::time::SystemTime;
 
@@ -11,14 +11,14 @@ use super::response;
 use crate::connection::Connection;
 use crate::layer::{Credentials, JwtSecret};
 
-/// Requires a token of the Engine API in each HTTP request, and in the one that opens a WebSocket.
+/// Requires a token of the Engine API in each HTTP request, including the upgrade to a WebSocket.
 ///
-/// A request without a valid token has the status 401 before its body is read, and the body of the response
-/// has the reason. A token is an HS256 JWT whose `iat` is at most 60 seconds from the clock of the server.
-/// A token with another algorithm is refused.
+/// A request without a valid token gets status 401 before its body is read. The body of the response states the
+/// reason. A token is an HS256 JWT whose `iat` differs from the server's clock by at most 60 seconds. Tokens with other
+/// algorithms are rejected.
 ///
-/// Other transports have no headers and are not protected. A Unix socket is protected by the permissions of
-/// its file, as in nodes.
+/// Other transports have no headers, so this policy does not protect them. The file permissions of a Unix socket
+/// protect it, as in Ethereum nodes.
 ///
 /// ```
 /// use antiphon::layer::JwtSecret;
@@ -44,7 +44,7 @@ pub struct EnginePolicy {
 }
 
 impl EnginePolicy {
-    /// Creates a policy that accepts the tokens of this secret.
+    /// Creates a policy that accepts tokens signed with this secret.
     pub fn new(secret: JwtSecret) -> Self {
         Self { secret }
     }

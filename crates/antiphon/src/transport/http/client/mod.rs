@@ -238,7 +238,7 @@ impl HttpCaller {
         }
         match match_notification(decode(body, &self.rules)) {
             Ok(()) if status.is_success() => {
-                // A Bitcoin node replies to every message of 1.0.
+                // A Bitcoin node responds to every 1.0 message.
                 if self.calls == CallStyle::V2 {
                     tracing::warn!(%status, "a notification got a reply");
                 }
