@@ -117,7 +117,8 @@ impl Server {
     /// handlers see.
     ///
     /// The end of its input means that the peer is gone, and cancels running calls: a peer that
-    /// only closes its sending half gets no more responses. [`Limits::stall_timeout`] is checked while
+    /// only closes its sending half gets no more responses.
+    /// [`Limits::stall_timeout`](crate::Limits::stall_timeout) is checked while
     /// messages cannot be written, but not within an incoming message, because only the transport knows
     /// where one begins.
     ///
@@ -142,7 +143,7 @@ impl Server {
     /// Serves transports that the application accepts, each as one connection like
     /// [`from_transport`](Self::from_transport), under the limits and the shutdown of this server. The
     /// server ends when the stream and all its connections have ended. A transport over
-    /// [`Limits::connections`] is dropped.
+    /// [`Limits::connections`](crate::Limits::connections) is dropped.
     ///
     /// ```
     /// use antiphon::transport::memory::{self, MemoryTransport};
