@@ -1,11 +1,11 @@
 //! clangd, from LLVM.
 
 use antiphon_lsp::types::{
-    CodeActionParams, CodeActionResponse, ExecuteCommandParams, WorkDoneProgressParams,
+    CodeActionParams, CodeActionResponse, ExecuteCommandParams, TextEdit, WorkDoneProgressParams,
 };
 use serde_json::json;
 
-use super::editor::{Project, parsed};
+use super::editor::{Project, messages, parsed, range};
 use crate::raw_editor::within;
 
 /// The position of `coun` counts the emoji as two units.
@@ -23,20 +23,18 @@ async fn start() -> Project {
 #[tokio::test]
 #[ignore = "needs interop/setup"]
 async fn every_step_of_a_session() {
-    let mut project = start().await;
+    let project = start().await;
     assert_eq!(project.session().server_info().unwrap().name, "clangd");
-    project.open("b.c", "c", TEXT).await;
-    let wrong = project.diagnostics("b.c", |_| true).await;
-    assert!(
-        wrong.iter().any(|message| message.contains("undeclared identifier 'coun'")),
-        "{wrong:?}"
-    );
-    assert!(project.hover("b.c", 0, 5).await.contains("variable count"));
-    let completions = project.completions("b.c", 1, 37).await;
+    let mut document = project.open("b.c", "c", TEXT).await;
+    let wrong = within(document.diagnostics()).await.unwrap().diagnostics;
+    assert!(messages(&wrong).concat().contains("undeclared identifier 'coun'"), "{wrong:?}");
+    assert!(project.hover(&document, (0, 5)).await.contains("variable count"));
+    let completions = project.completions(&document, (1, 37)).await;
     assert!(completions.iter().any(|label| label.trim() == "count"), "{completions:?}");
-    project.edit("b.c", 2, (1, 33, 37), "count").await;
-    project.diagnostics("b.c", <[_]>::is_empty).await;
-    assert!(project.hover("b.c", 1, 34).await.contains("variable count"));
+    document.edit(range(1, 33, 37), "count").await.unwrap();
+    assert_eq!(within(document.diagnostics()).await.unwrap().diagnostics, []);
+    assert!(project.hover(&document, (1, 34)).await.contains("variable count"));
+    document.close().await.unwrap();
     project.shutdown().await;
 }
 
@@ -45,13 +43,10 @@ async fn every_step_of_a_session() {
 #[ignore = "needs interop/setup"]
 async fn what_it_asks_and_tells_by_itself() {
     let mut project = start().await;
-    project.open("b.c", "c", TEXT).await;
-    let created = project.seen("window/workDoneProgress/create", |_| true).await;
-    for kind in ["begin", "end"] {
-        let progress = project.seen("$/progress", |params| params["value"]["kind"] == kind).await;
-        assert_eq!(progress["token"], created["token"]);
-    }
-    project.seen("workspace/semanticTokens/refresh", |_| true).await;
+    let _document = project.open("b.c", "c", TEXT).await;
+    let token = project.progress().await;
+    assert_eq!(project.asked("window/workDoneProgress/create").await["token"], token);
+    project.asked("workspace/semanticTokens/refresh").await;
     project.shutdown().await;
 }
 
@@ -60,15 +55,12 @@ async fn what_it_asks_and_tells_by_itself() {
 #[ignore = "needs interop/setup"]
 async fn a_command_that_edits_through_us() {
     let mut project = start().await;
-    project.open("b.c", "c", TEXT).await;
-    let published = project.seen("textDocument/publishDiagnostics", |params| {
-        !params["diagnostics"].as_array().unwrap().is_empty()
-    });
-    let diagnostics = published.await["diagnostics"].clone();
+    let mut document = project.open("b.c", "c", TEXT).await;
+    let wrong = project.diagnostics(&document, |messages| !messages.is_empty()).await;
     let params: CodeActionParams = parsed(json!({
-        "textDocument": {"uri": project.uri("b.c")},
-        "range": diagnostics[0]["range"],
-        "context": {"diagnostics": [diagnostics[0]]},
+        "textDocument": document.identifier(),
+        "range": wrong[0].range,
+        "context": {"diagnostics": [wrong[0]]},
     }));
     let actions = within(project.server().code_action(params).into_future()).await.unwrap();
     let command = actions.unwrap().into_iter().find_map(|action| match action {
@@ -82,9 +74,10 @@ async fn a_command_that_edits_through_us() {
         work_done_progress_params: WorkDoneProgressParams::default(),
     };
     within(project.server().execute_command(params).into_future()).await.unwrap();
-    let edit = project.seen("workspace/applyEdit", |_| true).await;
-    let change = &edit["edit"]["changes"][project.uri("b.c").0][0];
-    assert_eq!(change["newText"], "count");
-    assert_eq!(change["range"]["start"], json!({"line": 1, "character": 33}));
+    let asked = project.asked("workspace/applyEdit").await;
+    let edits: Vec<TextEdit> = parsed(asked["edit"]["changes"][&document.uri().0].clone());
+    document.apply(&edits).await.unwrap();
+    assert_eq!(document.snapshot().as_str(), TEXT.replace("coun;", "count;"));
+    assert_eq!(within(document.diagnostics()).await.unwrap().diagnostics, []);
     project.shutdown().await;
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 use antiphon::{Context, Endpoint, ErrorObject};
 use antiphon_lsp::types::{
     ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, CompletionParams, CompletionResponse,
-    ConfigurationParams, Contents, DidChangeTextDocumentParams, DidOpenTextDocumentParams,
-    HoverParams, LspAny, ProgressParams, PublishDiagnosticsParams, RegistrationParams,
-    TextDocumentPositionParams, Uri, WorkDoneProgressCreateParams,
+    ConfigurationParams, Contents, Diagnostic, HoverParams, LspAny, Message, Position, Range,
+    RegistrationParams, TextDocumentPositionParams, WorkDoneProgressCreateParams,
 };
-use antiphon_lsp::{LanguageClient, RemoteServer, ServerSession, file_uri};
+use antiphon_lsp::{
+    LanguageClient, OpenDocument, RemoteServer, ServerProgressStream, ServerSession, file_uri,
+};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -24,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What a server has sent: the method and the params.
 type Seen = (&'static str, Value);
 
-/// Answers every request as an editor does, and passes on what was asked.
+/// Answers what a server asks its editor, and passes it on. Diagnostics and progress are streams of the session.
 struct Headless(mpsc::UnboundedSender<Seen>);
 
 impl Headless {
@@ -35,14 +37,6 @@ impl Headless {
 }
 
 impl LanguageClient for Headless {
-    async fn publish_diagnostics(&self, params: PublishDiagnosticsParams, _: Context) {
-        self.seen("textDocument/publishDiagnostics", params);
-    }
-
-    async fn progress(&self, params: ProgressParams, _: Context) {
-        self.seen("$/progress", params);
-    }
-
     async fn work_done_progress_create(
         &self,
         params: WorkDoneProgressCreateParams,
@@ -90,6 +84,7 @@ impl LanguageClient for Headless {
 pub(super) struct Project {
     folder: Scratch,
     session: ServerSession,
+    progress: ServerProgressStream,
     arriving: mpsc::UnboundedReceiver<Seen>,
     /// What has arrived and was not asked for yet.
     arrived: Vec<Seen>,
@@ -116,7 +111,8 @@ impl Project {
             .start(Endpoint::Exec { command, framing: None }, Headless(seen))
             .await
             .unwrap_or_else(|error| panic!("{}: run interop/setup", antiphon::ErrorChain(&error)));
-        Self { folder, session, arriving, arrived: Vec::new() }
+        let progress = session.progress();
+        Self { folder, session, progress, arriving, arrived: Vec::new() }
     }
 
     pub(super) fn session(&self) -> &ServerSession {
@@ -131,49 +127,26 @@ impl Project {
         self.session.server()
     }
 
-    pub(super) fn uri(&self, name: &str) -> Uri {
-        file_uri(self.folder.path(name)).unwrap()
-    }
-
     /// Opens a document that need not be a file.
-    pub(super) async fn open(&self, name: &str, language: &str, text: &str) {
-        let document =
-            json!({"uri": self.uri(name), "languageId": language, "version": 1, "text": text});
-        let params: DidOpenTextDocumentParams = parsed(json!({"textDocument": document}));
-        self.server().did_open(params).await.unwrap();
+    pub(super) async fn open(&self, name: &str, language: &str, text: &str) -> OpenDocument {
+        let uri = file_uri(self.folder.path(name)).unwrap();
+        self.session.open(uri, language.to_owned(), text).await.unwrap()
     }
 
-    /// Replaces the characters `from..to` of a line.
-    pub(super) async fn edit(
-        &self,
-        name: &str,
-        version: i32,
-        (line, from, to): (u32, u32, u32),
-        text: &str,
-    ) {
-        let at = |character| json!({"line": line, "character": character});
-        let change = json!({"range": {"start": at(from), "end": at(to)}, "text": text});
-        let params: DidChangeTextDocumentParams = parsed(json!({
-            "textDocument": {"uri": self.uri(name), "version": version},
-            "contentChanges": [change]
-        }));
-        self.server().did_change(params).await.unwrap();
-    }
-
-    /// The text of the hover at a place.
-    pub(super) async fn hover(&self, name: &str, line: u32, character: u32) -> String {
-        let params = HoverParams::new(Default::default(), self.at(name, line, character));
+    /// The text of the hover at a line and a character.
+    pub(super) async fn hover(&self, document: &OpenDocument, at: (u32, u32)) -> String {
+        let params = HoverParams::new(Default::default(), place(document, at));
         let hover = within(self.server().hover(params).into_future()).await.unwrap();
-        match hover.unwrap_or_else(|| panic!("no hover at {name}:{line}:{character}")).contents {
+        match hover.unwrap_or_else(|| panic!("no hover at {at:?}")).contents {
             Contents::MarkupContent(markup) => markup.value,
             other => panic!("{other:?}"),
         }
     }
 
-    /// The labels of the completions at a place.
-    pub(super) async fn completions(&self, name: &str, line: u32, character: u32) -> Vec<String> {
+    /// The labels of the completions at a line and a character.
+    pub(super) async fn completions(&self, document: &OpenDocument, at: (u32, u32)) -> Vec<String> {
         let (done, partial) = Default::default();
-        let params = CompletionParams::new(None, done, partial, self.at(name, line, character));
+        let params = CompletionParams::new(None, done, partial, place(document, at));
         let completions = within(self.server().completion(params).into_future()).await.unwrap();
         let items = match completions {
             Some(CompletionResponse::CompletionItemList(items)) => items,
@@ -183,17 +156,10 @@ impl Project {
         items.into_iter().map(|item| item.label).collect()
     }
 
-    /// A place in a document.
-    fn at(&self, name: &str, line: u32, character: u32) -> TextDocumentPositionParams {
-        let position = json!({"line": line, "character": character});
-        parsed(json!({"textDocument": {"uri": self.uri(name)}, "position": position}))
-    }
-
-    /// Waits for a message of this name that fulfils the condition. It may have arrived before.
-    pub(super) async fn seen(&mut self, method: &str, condition: impl Fn(&Value) -> bool) -> Value {
+    /// Waits for a request of this name. It may have arrived before.
+    pub(super) async fn asked(&mut self, method: &str) -> Value {
         loop {
-            let wanted = |seen: &Seen| seen.0 == method && condition(&seen.1);
-            if let Some(index) = self.arrived.iter().position(wanted) {
+            if let Some(index) = self.arrived.iter().position(|seen| seen.0 == method) {
                 return self.arrived.remove(index).1;
             }
             let next = timeout(LIMIT, self.arriving.recv()).await.ok().flatten();
@@ -201,17 +167,34 @@ impl Project {
         }
     }
 
-    /// Waits for diagnostics of this document that fulfil the condition. Returns the messages.
+    /// Waits for diagnostics of this document whose messages fulfil the condition.
     pub(super) async fn diagnostics(
-        &mut self,
-        name: &str,
+        &self,
+        document: &OpenDocument,
         condition: impl Fn(&[String]) -> bool,
-    ) -> Vec<String> {
-        let uri = self.uri(name).0;
-        let published = self.seen("textDocument/publishDiagnostics", |params| {
-            params["uri"] == *uri && condition(&messages(params))
-        });
-        messages(&published.await)
+    ) -> Vec<Diagnostic> {
+        let mut all = self.session.diagnostics();
+        let mut last = None;
+        while let Ok(Some(published)) = timeout(LIMIT, all.next()).await {
+            if published.uri == *document.uri() && condition(&messages(&published.diagnostics)) {
+                return published.diagnostics;
+            }
+            last = Some(published);
+        }
+        panic!("no such diagnostics, the last ones are {last:?}")
+    }
+
+    /// Waits until the server has created progress and ended it. Returns the token.
+    pub(super) async fn progress(&mut self) -> Value {
+        let progress = within(self.progress.next()).await;
+        let mut progress = progress.unwrap();
+        let token = serde_json::to_value(progress.token()).unwrap();
+        while let Some(state) = within(progress.next()).await {
+            if state.ended {
+                return token;
+            }
+        }
+        panic!("the progress has no end")
     }
 
     /// Ends the server, which exits with 0.
@@ -220,9 +203,22 @@ impl Project {
     }
 }
 
-fn messages(published: &Value) -> Vec<String> {
-    let diagnostics = published["diagnostics"].as_array().unwrap();
-    diagnostics.iter().map(|it| it["message"].as_str().unwrap().to_owned()).collect()
+/// What diagnostics say.
+pub(super) fn messages(diagnostics: &[Diagnostic]) -> Vec<String> {
+    let message = |it: &Diagnostic| match &it.message {
+        Message::String(text) => text.clone(),
+        Message::MarkupContent(markup) => markup.value.clone(),
+    };
+    diagnostics.iter().map(message).collect()
+}
+
+fn place(document: &OpenDocument, (line, character): (u32, u32)) -> TextDocumentPositionParams {
+    document.at(Position::new(line, character))
+}
+
+/// The characters `from..to` of a line.
+pub(super) fn range(line: u32, from: u32, to: u32) -> Range {
+    Range::new(Position::new(line, from), Position::new(line, to))
 }
 
 /// The capabilities that make servers ask their editor.
@@ -239,9 +235,7 @@ fn capabilities() -> antiphon_lsp::types::ClientCapabilities {
         "textDocument": {
             "hover": {"contentFormat": ["plaintext"]},
             "completion": {"completionItem": {"snippetSupport": false}},
-            "publishDiagnostics": {"versionSupport": true},
         },
-        "window": {"workDoneProgress": true},
     }))
 }
 

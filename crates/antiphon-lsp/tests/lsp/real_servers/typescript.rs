@@ -1,9 +1,9 @@
 //! typescript-language-server, from Node's packages.
 
-use antiphon_lsp::types::{ExecuteCommandParams, LspAny};
+use antiphon_lsp::types::{ExecuteCommandParams, LspAny, TextEdit};
 use serde_json::json;
 
-use super::editor::{Project, parsed};
+use super::editor::{Project, messages, parsed, range};
 use crate::raw_editor::within;
 use crate::scratch::interop;
 
@@ -24,16 +24,16 @@ async fn start() -> Project {
 #[tokio::test]
 #[ignore = "needs interop/setup"]
 async fn every_step_of_a_session() {
-    let mut project = start().await;
-    project.open("a.ts", "typescript", TEXT).await;
-    let wrong = project.diagnostics("a.ts", |messages| !messages.is_empty()).await;
-    assert_eq!(wrong, ["Cannot find name 'coun'. Did you mean 'count'?"]);
-    assert!(project.hover("a.ts", 0, 7).await.contains("const count: number"));
-    let completions = project.completions("a.ts", 1, 22).await;
+    let project = start().await;
+    let mut document = project.open("a.ts", "typescript", TEXT).await;
+    let wrong = project.diagnostics(&document, |messages| !messages.is_empty()).await;
+    assert_eq!(messages(&wrong), ["Cannot find name 'coun'. Did you mean 'count'?"]);
+    assert!(project.hover(&document, (0, 7)).await.contains("const count: number"));
+    let completions = project.completions(&document, (1, 22)).await;
     assert!(completions.iter().any(|label| label == "count"), "{completions:?}");
-    project.edit("a.ts", 2, (1, 18, 22), "count").await;
-    project.diagnostics("a.ts", <[_]>::is_empty).await;
-    assert!(project.hover("a.ts", 1, 19).await.contains("const count: number"));
+    document.edit(range(1, 18, 22), "count").await.unwrap();
+    project.diagnostics(&document, <[_]>::is_empty).await;
+    assert!(project.hover(&document, (1, 19)).await.contains("const count: number"));
     project.shutdown().await;
 }
 
@@ -41,15 +41,12 @@ async fn every_step_of_a_session() {
 #[ignore = "needs interop/setup"]
 async fn what_it_asks_and_tells_by_itself() {
     let mut project = start().await;
-    project.open("a.ts", "typescript", TEXT).await;
-    let question = project.seen("workspace/configuration", |_| true).await;
+    let _document = project.open("a.ts", "typescript", TEXT).await;
+    let question = project.asked("workspace/configuration").await;
     assert_eq!(question["items"][0]["section"], "formattingOptions");
-    let created = project.seen("window/workDoneProgress/create", |_| true).await;
-    for kind in ["begin", "end"] {
-        let progress = project.seen("$/progress", |params| params["value"]["kind"] == kind).await;
-        assert_eq!(progress["token"], created["token"]);
-    }
-    let registered = project.seen("client/registerCapability", |_| true).await;
+    let token = project.progress().await;
+    assert_eq!(project.asked("window/workDoneProgress/create").await["token"], token);
+    let registered = project.asked("client/registerCapability").await;
     let method = &registered["registrations"][0]["method"];
     assert_eq!(method, "workspace/didChangeWatchedFiles", "{registered}");
     project.shutdown().await;
@@ -60,12 +57,15 @@ async fn what_it_asks_and_tells_by_itself() {
 #[ignore = "needs interop/setup"]
 async fn a_command_that_edits_through_us() {
     let mut project = start().await;
-    project.open("a.ts", "typescript", "import { b } from './other';\n").await;
+    let mut document =
+        project.open("a.ts", "typescript", "import { b } from './other';\nlet a;\n").await;
     let path = project.folder().join("a.ts");
     let params: ExecuteCommandParams =
         parsed(json!({"command": "_typescript.organizeImports", "arguments": [path]}));
     within(project.server().execute_command(params).into_future()).await.unwrap();
-    let edit = project.seen("workspace/applyEdit", |_| true).await.to_string();
-    assert!(edit.contains(&project.uri("a.ts").0) && edit.contains(r#""newText":"""#), "{edit}");
+    let asked = project.asked("workspace/applyEdit").await;
+    let edits: Vec<TextEdit> = parsed(asked["edit"]["changes"][&document.uri().0].clone());
+    document.apply(&edits).await.unwrap();
+    assert_eq!(document.snapshot().as_str(), "let a;\n");
     project.shutdown().await;
 }
