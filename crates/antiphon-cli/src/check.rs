@@ -17,8 +17,9 @@ use crate::check_options::{ReportArgs, SelectionArgs, interrupted, list};
 use crate::exit::{CommandError, Exit};
 use crate::progress_bar::ProgressBar;
 use crate::quantity::{MaybeSpan, Span};
+use crate::request_headers::RequestHeaders;
 use crate::tls::ClientTls;
-use crate::{connect, endpoint, output, secret};
+use crate::{endpoint, output, secret};
 
 /// The time for which a server accepts a token of the Engine API.
 const TOKEN_LIFE: Duration = Duration::from_secs(60);
@@ -60,11 +61,10 @@ pub(crate) struct CheckArgs {
     /// Stop the run after this long; 0 or none disables it [default: 25s, or 5m with --hostile]
     #[arg(long, value_name = "TIME")]
     budget: Option<MaybeSpan>,
-    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
+    #[command(flatten)]
+    headers: RequestHeaders,
     /// Authenticate to the Engine API of an Ethereum node with a token, signed with the secret in this file
-    #[arg(long, value_name = "FILE", conflicts_with = "hostile")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["hostile", "user"])]
     jwt_secret: Option<PathBuf>,
     #[command(flatten)]
     tls: ClientTls,
@@ -243,7 +243,7 @@ impl CheckArgs {
         &self,
         budget: Option<Duration>,
     ) -> Result<Vec<(HeaderName, HeaderValue)>, CommandError> {
-        let mut headers = self.headers.clone();
+        let mut headers = self.headers.read()?;
         if let Some(file) = &self.jwt_secret {
             if budget.is_none_or(|budget| budget > TOKEN_LIFE) {
                 let what = "the token of --jwt-secret is valid for 60 seconds, but the run may take longer";

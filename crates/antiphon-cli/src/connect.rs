@@ -4,14 +4,11 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use antiphon::layer::Credentials;
 use antiphon::{
     Client, ClientBuilder, ConnectError, Dialect, Direction, Endpoint, Framing, Reconnect,
     TappedMessage,
 };
 use clap::Args;
-use http::header::AUTHORIZATION;
-use http::{HeaderName, HeaderValue};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::answers::{AnswerArgs, AnsweringHandler, Observer};
@@ -21,7 +18,8 @@ use crate::handshake::HandshakeArgs;
 use crate::limits::ConnectionLimits;
 use crate::open_connection::OpenConnection;
 use crate::quantity::{MaybeSpan, Span};
-use crate::secret::{self, Secret};
+use crate::request_headers::RequestHeaders;
+use crate::secret;
 use crate::session::Inbox;
 use crate::tls::ClientTls;
 use crate::{endpoint, output, waiting_line};
@@ -39,14 +37,8 @@ pub(crate) struct ConnectArgs {
     /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
     #[arg(value_parser = endpoint::callable)]
     endpoint: Endpoint,
-    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
-    /// Authenticate as this user, or with the first line of a file, such as the cookie of a Bitcoin
-    /// node
-    #[arg(short, long, env = "ANTIPHON_USER", hide_env_values = true)]
-    #[arg(value_name = "USER:PASSWORD|@FILE")]
-    user: Option<Secret>,
+    #[command(flatten)]
+    headers: RequestHeaders,
     /// Authenticate to the Engine API of an Ethereum node with new tokens, signed with the secret in this
     /// file
     #[arg(long, value_name = "FILE", conflicts_with = "user")]
@@ -197,8 +189,7 @@ impl ConnectArgs {
     ) -> Result<OpenConnection, CommandError> {
         let endpoint = self.target();
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
-        let has_headers = !self.headers.is_empty() || self.user.is_some();
-        if (has_headers || self.jwt_secret.is_some()) && !web {
+        if (!self.headers.is_empty() || self.jwt_secret.is_some()) && !web {
             return Err(CommandError::usage(format!("{endpoint} does not support headers"))
                 .hint("-H, --user and --jwt-secret are for http:// and ws://"));
         }
@@ -238,13 +229,10 @@ impl ConnectArgs {
         if self.http2 {
             builder = builder.http2();
         }
-        if let Some(user) = &self.user {
-            builder = builder.header(AUTHORIZATION, basic(user)?);
-        }
         if let Some(file) = &self.jwt_secret {
             builder = builder.jwt(secret::jwt(file)?);
         }
-        for (name, value) in self.headers.iter().cloned() {
+        for (name, value) in self.headers.read()? {
             builder = builder.header(name, value);
         }
         Ok(builder)
@@ -306,18 +294,6 @@ impl ConnectArgs {
     }
 }
 
-/// Returns the header of a user and password.
-fn basic(user: &Secret) -> Result<HeaderValue, CommandError> {
-    let text = user.first_line()?;
-    let (user, password) = text.split_once(':').ok_or_else(|| {
-        CommandError::usage("--user requires a user and a password, such as ada:secret")
-            .hint("@FILE reads them from a file")
-    })?;
-    let (user, password) = (user.to_owned(), password.to_owned());
-    let header = Credentials::Basic { user, password }.to_header();
-    header.map_err(|error| CommandError::usage(format!("the credentials are not valid: {error}")))
-}
-
 /// Prints a message on stderr.
 fn print_message(direction: Direction, message: &[u8]) {
     let mark = match direction {
@@ -329,30 +305,4 @@ fn print_message(direction: Direction, message: &[u8]) {
         text => output::visible(text),
     };
     output::note(&format!("{} {text}", output::dim(mark)));
-}
-
-/// Parses `Name: value`.
-pub(crate) fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
-    let (name, value) = text.split_once(':').ok_or("the colon is missing; use 'Name: value'")?;
-    let name: HeaderName =
-        name.trim().parse().map_err(|_| format!("`{name}` is not a header name"))?;
-    let value = value.trim().parse().map_err(|_| "the value contains a control character")?;
-    if [http::header::CONTENT_LENGTH, http::header::TRANSFER_ENCODING].contains(&name) {
-        return Err(format!("`{name}` is set automatically"));
-    }
-    Ok((name, value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::header;
-
-    #[test]
-    fn a_header_has_a_name_and_a_value() {
-        let (name, value) = header("X-Key:  a:b ").unwrap();
-        assert_eq!((name.as_str(), value.to_str().unwrap()), ("x-key", "a:b"));
-        for bad in ["X-Key", ": x", "a b: c", "a: b\nc", "Content-Length: 3"] {
-            assert!(header(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -27,6 +27,7 @@ mod params;
 mod progress_bar;
 mod prompt_printer;
 mod quantity;
+mod request_headers;
 mod secret;
 mod serve;
 mod session;

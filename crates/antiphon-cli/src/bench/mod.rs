@@ -25,7 +25,6 @@ use std::time::Duration;
 use antiphon::RawJson;
 use antiphon_check::raw::{RemoteHosts, ResolvedTarget};
 use clap::{Args, ValueEnum};
-use http::{HeaderName, HeaderValue};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::config::BenchConfig;
@@ -39,6 +38,7 @@ use self::stats::Window;
 use crate::exit::{CommandError, Exit};
 use crate::params::{ParamArgs, read_data};
 use crate::quantity::{Count, MaybeSpan, Span};
+use crate::request_headers::RequestHeaders;
 use crate::tls::ClientTls;
 use crate::{connect, endpoint, output};
 
@@ -97,9 +97,8 @@ pub(crate) struct BenchArgs {
     /// Fail a connection attempt or a call after this long; 0 or none waits forever
     #[arg(long, value_name = "TIME", default_value_t = connect::DEFAULT_TIMEOUT.into())]
     timeout: MaybeSpan,
-    /// Send this HTTP header, such as 'Authorization: Bearer ...' [repeatable]
-    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = connect::header)]
-    headers: Vec<(HeaderName, HeaderValue)>,
+    #[command(flatten)]
+    headers: RequestHeaders,
     #[command(flatten)]
     tls: ClientTls,
     /// Spread the connections over this many threads
@@ -255,6 +254,7 @@ impl BenchArgs {
     async fn targets(&self) -> Result<Vec<Arc<ResolvedTarget>>, CommandError> {
         let all = std::iter::once(&self.endpoint).chain(self.vs.iter().map(|vs| &vs.endpoint));
         let tls = self.tls.raw(all)?;
+        let headers = self.headers.read()?;
         let first = NamedEndpoint { name: self.name.clone(), endpoint: self.endpoint.clone() };
         let remote = match self.allow_remote {
             true => RemoteHosts::Allowed,
@@ -265,7 +265,7 @@ impl BenchArgs {
         let mut targets = Vec::new();
         for named in std::iter::once(first).chain(self.vs.iter().cloned()) {
             let address = named.endpoint.to_string().parse()?;
-            let mut target = ResolvedTarget::resolve(address, &self.headers, &tls, remote).await?;
+            let mut target = ResolvedTarget::resolve(address, &headers, &tls, remote).await?;
             target.name = named.name.unwrap_or(target.name);
             targets.push(Arc::new(target));
         }

@@ -45,6 +45,22 @@ fn the_readers_of_the_cookie_are_admitted() {
 }
 
 #[test]
+fn every_command_that_connects_reads_the_cookie() {
+    let scratch = Scratch::new();
+    let cookie = scratch.path(".cookie");
+    let server = node(&cookie);
+    let (url, user) = (server.endpoint("http"), format!("@{}", cookie.display()));
+    let check = ["check", url, "--profile", "bitcoin", "--only", "bitcoin", "--user", &user];
+    let bench =
+        ["bench", url, "subtract", "42", "23", "--expect", "19", "-n", "10", "--user", &user];
+    for arguments in [&check[..], &bench[..], &["session", url, "subtract 42 23", "--user", &user]]
+    {
+        let ended = run(antiphon().args(arguments), b"");
+        assert_eq!(ended.code, Some(0), "{arguments:?}: {ended:?}");
+    }
+}
+
+#[test]
 fn the_cookie_is_removed_at_exit() {
     let scratch = Scratch::new();
     let cookie = scratch.path(".cookie");
