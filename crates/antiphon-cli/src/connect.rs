@@ -11,7 +11,7 @@ use antiphon::{
 use clap::Args;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::answers::{AnswerArgs, AnsweringHandler, Observer};
+use crate::answers::{AnswerArgs, AnsweringHandler, Listener};
 use crate::dialect::{DialectName, VersionName};
 use crate::exit::{CommandError, Exit};
 use crate::handshake::HandshakeArgs;
@@ -96,10 +96,10 @@ impl ConnectArgs {
     pub(crate) async fn connect(
         &self,
         reconnect: Option<Reconnect>,
-        observe: Option<Observer>,
+        listener: Option<Listener>,
     ) -> Result<OpenConnection, CommandError> {
         let connected = async {
-            let mut connection = self.open(reconnect, |_, _| {}, observe).await?;
+            let mut connection = self.open(reconnect, |_, _| {}, listener).await?;
             match self.begin(&mut connection).await {
                 Ok(()) => Ok(connection),
                 Err(failure) => {
@@ -185,7 +185,7 @@ impl ConnectArgs {
         &self,
         reconnect: Option<Reconnect>,
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
-        observe: Option<Observer>,
+        listener: Option<Listener>,
     ) -> Result<OpenConnection, CommandError> {
         let endpoint = self.target();
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
@@ -193,7 +193,9 @@ impl ConnectArgs {
             return Err(CommandError::usage(format!("{endpoint} does not support headers"))
                 .hint("-H, --user and --jwt-secret are for http:// and ws://"));
         }
-        let answers = self.answers.read(self.dialect, self.handshake.root())?;
+        let mut answers = self.answers.read(self.dialect, self.handshake.root())?;
+        let (observe, by_hand) = listener.map(|it| (it.observe, it.by_hand)).unzip();
+        answers.by_hand = by_hand.flatten();
         let inbox = Inbox::default();
         let mut builder = self.builder(inspect)?;
         // Without a handler, a message that cannot be read can only be a response, and fails the call.

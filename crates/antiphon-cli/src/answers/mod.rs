@@ -1,7 +1,7 @@
 //! Answers to the calls of a server, by rules.
 //!
 //! The rules of the command line come first, then those of the dialect, then -32601. The first rule that fits
-//! decides. An answer never waits.
+//! decides. Only `antiphon session --ask` waits: for an answer by hand where no rule fits.
 
 mod defaults;
 mod rule;
@@ -11,6 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use antiphon::{BoxFuture, Context, ErrorObject, Handler, Invocation, Outcome, Params};
 use clap::Args;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::oneshot;
 
 pub(crate) use self::rule::Rule;
 use crate::dialect::DialectName;
@@ -40,7 +42,7 @@ impl AnswerArgs {
             rules.extend(read_file(path)?);
         }
         rules.extend(defaults::rules(dialect, root)?);
-        Ok(Answers { rules: Arc::new(RwLock::new(rules)) })
+        Ok(Answers { rules: Arc::new(RwLock::new(rules)), by_hand: None })
     }
 }
 
@@ -60,6 +62,15 @@ fn read_file(path: &Path) -> Result<Vec<Rule>, CommandError> {
 #[derive(Clone, Debug)]
 pub(crate) struct Answers {
     rules: Arc<RwLock<Vec<Rule>>>,
+    /// Whether calls that no rule fits are answered by hand.
+    pub(crate) by_hand: Option<Sender<Question>>,
+}
+
+/// A call that waits for an answer by hand.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) method: String,
+    pub(crate) reply: oneshot::Sender<Outcome>,
 }
 
 impl Answers {
@@ -68,9 +79,9 @@ impl Answers {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a call of this method gets a result.
+    /// Whether a call of this method may get a result.
     pub(crate) fn covers(&self, method: &str) -> bool {
-        self.answer(method, None).is_ok()
+        self.by_rule(method, None).map_or(self.by_hand.is_some(), |answer| answer.is_ok())
     }
 
     /// Adds a rule before all others.
@@ -78,18 +89,39 @@ impl Answers {
         self.rules.write().unwrap_or_else(PoisonError::into_inner).insert(0, rule);
     }
 
-    /// Returns the answer to a call.
-    pub(crate) fn answer(&self, method: &str, params: Option<&Params>) -> Outcome {
+    /// Returns the answer of the first rule that fits.
+    fn by_rule(&self, method: &str, params: Option<&Params>) -> Option<Outcome> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
-        match rules.iter().find(|rule| rule.fits(method)) {
-            Some(rule) => rule.answer(params),
-            None => Err(ErrorObject::method_not_found()),
-        }
+        rules.iter().find(|rule| rule.fits(method)).map(|rule| rule.answer(params))
+    }
+
+    /// Queues a call for an answer by hand. Returns `None` if there is no one to ask, or too many calls wait.
+    fn ask(&self, method: &str) -> Option<oneshot::Receiver<Outcome>> {
+        let (reply, answer) = oneshot::channel();
+        let question = Question { method: method.to_owned(), reply };
+        self.by_hand.as_ref()?.try_send(question).ok()?;
+        Some(answer)
     }
 }
 
-/// What a server sends: a notification, or a call with the answer that it gets.
-pub(crate) type Incoming<'a> = (&'a Invocation, Option<&'a Outcome>);
+/// What a server sends.
+pub(crate) type Incoming<'a> = (&'a Invocation, Reaction<'a>);
+
+/// What happens to a message of the server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reaction<'a> {
+    /// A notification gets no answer.
+    None,
+    Answered(&'a Outcome),
+    /// The call waits for an answer by hand.
+    Asked,
+}
+
+/// What a command does with the messages of the server.
+pub(crate) struct Listener {
+    pub(crate) observe: Observer,
+    pub(crate) by_hand: Option<Sender<Question>>,
+}
 
 /// Sees every message of the server.
 pub(crate) type Observer = Box<dyn Fn(Incoming<'_>) + Send + Sync>;
@@ -103,9 +135,9 @@ pub(crate) struct AnsweringHandler {
 }
 
 impl AnsweringHandler {
-    fn see(&self, message: &Invocation, answer: Option<&Outcome>) {
+    fn see(&self, message: &Invocation, reaction: Reaction<'_>) {
         if let Some(observe) = &self.observe {
-            observe((message, answer));
+            observe((message, reaction));
         }
         self.inbox.push(message);
     }
@@ -113,13 +145,24 @@ impl AnsweringHandler {
 
 impl Handler for AnsweringHandler {
     fn call(&self, call: Invocation, _: Context) -> BoxFuture<'static, Outcome> {
-        let outcome = self.answers.answer(call.method.as_str(), call.params.as_ref());
-        self.see(&call, Some(&outcome));
+        let method = call.method.as_str();
+        let outcome = match self.answers.by_rule(method, call.params.as_ref()) {
+            Some(outcome) => outcome,
+            None => match self.answers.ask(method) {
+                Some(answer) => {
+                    self.see(&call, Reaction::Asked);
+                    let none = |_| Err(ErrorObject::method_not_found());
+                    return Box::pin(async move { answer.await.unwrap_or_else(none) });
+                }
+                None => Err(ErrorObject::method_not_found()),
+            },
+        };
+        self.see(&call, Reaction::Answered(&outcome));
         Box::pin(std::future::ready(outcome))
     }
 
     fn notify(&self, notification: Invocation, _: Context) -> BoxFuture<'static, ()> {
-        self.see(&notification, None);
+        self.see(&notification, Reaction::None);
         Box::pin(std::future::ready(()))
     }
 }

@@ -53,6 +53,12 @@ impl Rule {
         Ok(Self { method: Cow::Owned(method.to_owned()), answer })
     }
 
+    /// Parses `JSON` or `!CODE MESSAGE`, the answer without a method.
+    pub(crate) fn parse_answer(text: &str) -> Result<Outcome, String> {
+        let sign = if text.starts_with('!') { "" } else { "=" };
+        Self::parse(&format!("reply{sign}{text}")).map(|rule| rule.answer(None))
+    }
+
     pub(crate) fn fits(&self, method: &str) -> bool {
         match self.method.strip_suffix('*') {
             Some(prefix) => method.starts_with(prefix),

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use tokio::signal::ctrl_c;
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::timeout;
 
 pub(crate) use self::inbox::Inbox;
@@ -21,7 +22,7 @@ use self::interactive::Interactive;
 pub(crate) use self::line::Variables;
 use self::report::{Report, SessionFormat};
 use self::script::Script;
-use crate::answers::Incoming;
+use crate::answers::{Incoming, Listener, Question};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -52,6 +53,9 @@ pub(crate) struct SessionArgs {
     /// Fail if the whole script takes longer than this; --timeout applies to each line
     #[arg(long, value_name = "TIME")]
     max_time: Option<Span>,
+    /// Ask at the prompt for the answer to each call of the server that no rule fits
+    #[arg(long)]
+    ask: bool,
     /// Neither read nor write the history of the prompt
     #[arg(long)]
     no_history: bool,
@@ -85,6 +89,8 @@ Lines:
                             also one that arrived before, but each only once
   clear                     forget what has arrived, so that `wait` ignores it
   answer METHOD=JSON        answer calls of the server from now on, as --answer
+  reply JSON                answer the oldest call by hand (--ask); an error is
+  reply !CODE MESSAGE         a code and a message
   open FILE                 open a document, or send its new text
   call METHOD [PARAM...]    call a method that has the name of a command
   vars, help, exit          list the variables, show this text, end the session
@@ -108,6 +114,9 @@ fn help() -> String {
     format!("{EXAMPLES}\n\n{GRAMMAR}\n\n{OUTPUT}")
 }
 
+/// The maximum number of calls that wait for an answer by hand. Others get -32601.
+const MOST_QUESTIONS: usize = 16;
+
 pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let script = args.script()?;
     if let Some(script) = &script {
@@ -119,11 +128,19 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
         shows_incoming: !args.quiet
             && (args.format == SessionFormat::Json || !args.connect.is_verbose()),
     };
-    let observe = Box::new(move |incoming: Incoming<'_>| report.incoming(incoming));
-    let mut connection = args.connect.connect(None, Some(observe)).await?;
+    if args.ask && script.is_some() {
+        return Err(CommandError::usage("--ask needs a prompt, but this session runs a script")
+            .hint("answer with rules instead: --answer METHOD=JSON"));
+    }
+    let (by_hand, questions) = channel(MOST_QUESTIONS);
+    let listener = Listener {
+        observe: Box::new(move |incoming: Incoming<'_>| report.incoming(incoming)),
+        by_hand: args.ask.then_some(by_hand),
+    };
+    let mut connection = args.connect.connect(None, Some(listener)).await?;
     let exit = match script {
         Some(script) => args.run_script(script, &mut connection, report).await,
-        None => args.run_prompt(&mut connection, report).await,
+        None => args.run_prompt(&mut connection, report, questions).await,
     };
     let exit = exit.unwrap_or_else(CommandError::report);
     args.connect.close(connection).await;
@@ -145,11 +162,12 @@ impl SessionArgs {
         &self,
         connection: &mut OpenConnection,
         report: Report,
+        questions: Receiver<Question>,
     ) -> Result<Exit, CommandError> {
         let keeps_history = !self.no_history;
         let interactive =
             Interactive { connect: &self.connect, schema: &self.schema, report, keeps_history };
-        match interactive.run(connection).await? {
+        match interactive.run(connection, questions).await? {
             Some(exit) => Ok(exit),
             // A terminal without line editing, such as TERM=dumb.
             None => self.run_script(Script::of_stdin(), connection, report).await,

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::line::Line;
 use super::script::Place;
-use crate::answers::Incoming;
+use crate::answers::{Incoming, Reaction};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -102,13 +102,20 @@ impl Report {
     }
 
     /// Shows a message of the server.
-    pub(super) fn incoming(self, (message, answer): Incoming<'_>) {
+    pub(super) fn incoming(self, (message, reaction): Incoming<'_>) {
+        let answer = match reaction {
+            Reaction::Answered(outcome) => Some(outcome),
+            _ => None,
+        };
         match self.format {
-            _ if !self.shows_incoming => {}
-            SessionFormat::Text => output::note(&output::dim(&text((message, answer)))),
+            _ if !self.shows_incoming && !matches!(reaction, Reaction::Asked) => {}
+            SessionFormat::Text => output::note(&output::dim(&text((message, reaction)))),
             SessionFormat::Json => {
                 let entry = Entry {
-                    kind: if answer.is_some() { "call" } else { "notification" },
+                    kind: match reaction {
+                        Reaction::None => "notification",
+                        _ => "call",
+                    },
                     method: Some(message.method.as_str()),
                     params: params(message),
                     result: answer.and_then(|answer| answer.as_ref().ok()),
@@ -143,14 +150,17 @@ fn params(message: &Invocation) -> Option<&RawJson> {
 }
 
 /// Formats `server: METHOD PARAMS -> ANSWER`.
-fn text((message, answer): Incoming<'_>) -> String {
+fn text((message, reaction): Incoming<'_>) -> String {
     let short = |text: &str| output::excerpt(&output::visible(text));
     let json = |json: &RawJson| short(&output::on_one_line(json.as_str()));
     let params = params(message).map(|params| format!(" {}", json(params))).unwrap_or_default();
-    let answer = match answer {
-        None => String::new(),
-        Some(Ok(result)) => format!(" -> {}", json(result)),
-        Some(Err(error)) => format!(" -> error {}: {}", error.code, short(&error.message)),
+    let answer = match reaction {
+        Reaction::None => String::new(),
+        Reaction::Asked => " waits for `reply JSON` or `reply !CODE MESSAGE`".to_owned(),
+        Reaction::Answered(Ok(result)) => format!(" -> {}", json(result)),
+        Reaction::Answered(Err(error)) => {
+            format!(" -> error {}: {}", error.code, short(&error.message))
+        }
     };
     format!("server: {}{params}{answer}", short(message.method.as_str()))
 }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use rustyline::completion::FilenameCompleter;
 use tokio::signal::ctrl_c;
+use tokio::sync::mpsc::Receiver;
 use tokio::time::{Duration, timeout};
 
 use self::completer::{LineCompleter, Vocabulary};
@@ -20,6 +21,7 @@ use super::executor;
 use super::line::Line;
 use super::report::Report;
 use super::script::{LineEnd, Place, run_line};
+use crate::answers::{Question, Rule};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -44,6 +46,7 @@ impl Interactive<'_> {
     pub(super) async fn run(
         &self,
         connection: &mut OpenConnection,
+        questions: Receiver<Question>,
     ) -> Result<Option<Exit>, CommandError> {
         let vocabulary = Vocabulary::default();
         let methods = names::methods(connection.dialect, connection.initialized.as_ref());
@@ -60,7 +63,7 @@ impl Interactive<'_> {
             Some(document) => vocabulary.set_document(document),
             None => discover(connection, &vocabulary),
         }
-        let mut prompt = Prompt::new(editor);
+        let mut prompt = Prompt::new(editor, questions);
         let exit = self.run_lines(connection, &mut prompt, &vocabulary).await;
         prompt.editor.end();
         exit.map(Some)
@@ -72,9 +75,7 @@ impl Interactive<'_> {
         prompt: &mut Prompt,
         vocabulary: &Vocabulary,
     ) -> Result<Exit, CommandError> {
-        output::note(&output::dim(
-            "`help` lists the commands, Tab completes, Ctrl-D ends the session",
-        ));
+        note("`help` lists the commands, Tab completes, Ctrl-D ends the session");
         let mut exit = Exit::Success;
         let mut is_lost = false;
         let mut number = 0;
@@ -95,7 +96,7 @@ impl Interactive<'_> {
             match self.run_cancellable(connection, prompt, &place, &text).await? {
                 Some(LineEnd::Last) => return Ok(exit),
                 Some(LineEnd::Next | LineEnd::Failed(_)) => {}
-                None => output::note(&output::dim("cancelled")),
+                None => note("cancelled"),
             }
         }
     }
@@ -145,11 +146,13 @@ struct Prompt {
     is_asked: bool,
     /// Whether `exit` was typed, so that no line follows.
     is_last: bool,
+    /// The calls of the server that wait for an answer by hand. Without `--ask` there are none.
+    questions: Receiver<Question>,
 }
 
 impl Prompt {
-    fn new(editor: Editor) -> Self {
-        Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false }
+    fn new(editor: Editor, questions: Receiver<Question>) -> Self {
+        Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false, questions }
     }
 
     /// Returns the next line; `None` if there is no more.
@@ -210,6 +213,31 @@ impl Prompt {
             return self.typed_ahead.push_back(input);
         };
         self.is_last |= text.lines().any(is_exit);
-        self.typed_ahead.extend(text.lines().map(|line| Input::Line(line.to_owned())));
+        for line in text.lines() {
+            match line.trim().strip_prefix("reply ") {
+                // At once: the call that runs may wait for it.
+                Some(answer) if !self.questions.is_closed() => match self.reply(answer.trim()) {
+                    Ok(method) => note(&format!("{} is answered", output::visible(&method))),
+                    Err(failure) => _ = failure.report(),
+                },
+                _ => self.typed_ahead.push_back(Input::Line(line.to_owned())),
+            }
+        }
     }
+
+    /// Answers the oldest call that waits. Returns its method.
+    fn reply(&mut self, answer: &str) -> Result<String, CommandError> {
+        let outcome = Rule::parse_answer(answer).map_err(CommandError::usage)?;
+        while let Ok(question) = self.questions.try_recv() {
+            // It fails if the server no longer waits.
+            if question.reply.send(outcome.clone()).is_ok() {
+                return Ok(question.method);
+            }
+        }
+        Err(CommandError::usage("no call of the server waits for an answer"))
+    }
+}
+
+fn note(text: &str) {
+    output::note(&output::dim(text));
 }

@@ -18,8 +18,8 @@ use crate::open_connection::OpenConnection;
 use crate::params::ParamArgs;
 
 /// The commands of a session. Any other first word is a method.
-pub(super) const COMMANDS: [&str; 9] =
-    ["answer", "call", "clear", "exit", "help", "notify", "open", "vars", "wait"];
+pub(super) const COMMANDS: [&str; 10] =
+    ["answer", "call", "clear", "exit", "help", "notify", "open", "reply", "vars", "wait"];
 
 /// A parsed line.
 #[derive(Debug)]
@@ -134,6 +134,13 @@ impl Step {
                 return Err(missing(&command, "a rule, such as `answer window/*=null`"));
             }
             "answer" => Self::Answer(words),
+            // The prompt of a session with `--ask` reads it, also while a call runs.
+            "reply" => {
+                return Err(CommandError::usage(
+                    "`reply` answers a call of the server at a prompt",
+                )
+                .hint("start the session with --ask; `call reply` calls a method"));
+            }
             "clear" | "vars" | "help" | "exit" => Self::alone(&command, &words)?,
             _ => {
                 words.insert(0, first);

@@ -226,3 +226,34 @@ fn a_lost_connection_is_reported_at_the_prompt() {
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, Some(3));
 }
+
+#[test]
+fn a_call_of_the_server_is_answered_by_hand() {
+    let server = Server::start("ws://127.0.0.1:0", "");
+    let home = Scratch::new();
+    let flags = ["--ask", "--answer", "known=1"];
+    let mut terminal = prompt(&home, server.endpoint("ws"), &flags);
+    // The result of the call needs the answer, so the prompt reads it while the call runs.
+    for (answer, expected) in [
+        ("reply {\"a\": 1.50}\r", "  \"a\": 1.50\r\n"),
+        ("reply !-7 not now\r", "error -7: not now"),
+    ] {
+        terminal.press("call_me_back ask [1]\r");
+        terminal.expect("server: ask [1] waits for `reply JSON`");
+        terminal.expect(PROMPT);
+        terminal.press("reply {\r");
+        terminal.expect("is not JSON");
+        terminal.expect(PROMPT);
+        terminal.press(answer);
+        terminal.expect(expected);
+        terminal.expect(PROMPT);
+    }
+    terminal.press("call_me_back known\r");
+    terminal.expect("server: known -> 1");
+    terminal.expect(PROMPT);
+    terminal.press("reply 1\r");
+    terminal.expect("no call of the server waits");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+}

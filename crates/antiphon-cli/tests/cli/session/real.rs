@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::session;
 use crate::interop::script;
-use crate::support::{Ended, Scratch};
+use crate::support::{Ended, Scratch, antiphon, run};
 
 const SOURCE: &str = "int add(int a, int b) { return a + b; }\nint x = add(1, 2);\nint y = zzz;\n";
 
@@ -35,6 +35,32 @@ fn clangd_gives_diagnostics_hover_and_a_definition() {
     assert!(hover["contents"]["value"].as_str().unwrap().contains("int add(int a, int b)"));
     // The definition, and the call in line 2.
     assert_eq!(highlights.as_array().unwrap().len(), 2, "{highlights}");
+}
+
+#[test]
+#[ignore = "needs interop/setup"]
+fn clangd_hovers_after_one_document_is_open() {
+    let scratch = Scratch::new();
+    let file = scratch.path("main.c");
+    std::fs::write(&file, SOURCE).unwrap();
+    let open = format!("open {}", file.display());
+    let params = format!(
+        "textDocument:={{\"uri\":\"file://{}\"}}",
+        std::fs::canonicalize(&file).unwrap().display()
+    );
+    let words = [
+        "call",
+        "--dialect",
+        "lsp",
+        "exec+header:clangd --log=error",
+        "textDocument/hover",
+        "--init",
+        &open,
+        &params,
+        "position:={\"line\":1,\"character\":8}",
+    ];
+    let hover = parsed(&run(antiphon().args(words), b"")).remove(0);
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("int add(int a, int b)"));
 }
 
 #[test]

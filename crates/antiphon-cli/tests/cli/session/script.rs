@@ -151,6 +151,15 @@ fn a_line_runs_when_it_arrives() {
 }
 
 #[test]
+fn a_script_cannot_ask() {
+    for words in [&["--ask", "sum 1"][..], &["reply 1"]] {
+        let ended = session("tcp://127.0.0.1:1", words, "");
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("--ask"), "{ended:?}");
+    }
+}
+
+#[test]
 fn the_whole_script_has_a_time_limit() {
     let server = Server::start("tcp://127.0.0.1:0", "");
     let words = ["--max-time", "1s", "sum 1", "sleep 60000"];
