@@ -40,7 +40,7 @@ pub(crate) struct ServerAccess {
     factor: AtomicU32,
 }
 
-/// After this many hangs, the timeout becomes short.
+/// After this many hangs, the timeout becomes short. Dropped calls count too, after the first hang.
 const MANY: u64 = 3;
 const SHORT: Duration = Duration::from_millis(500);
 const MANY_DROPS: u64 = 10;
@@ -79,9 +79,17 @@ impl ServerAccess {
     pub(crate) fn reply_timeout(&self) -> Duration {
         let is_attack = self.factor.load(Ordering::Relaxed) > 1;
         match self.hangs.load(Ordering::Relaxed) {
-            MANY.. if !is_attack => self.full_timeout().min(SHORT.max(10 * self.slowest)),
+            hangs if !is_attack && (hangs >= MANY || hangs > 0 && self.drops_calls(hangs)) => {
+                self.full_timeout().min(SHORT.max(10 * self.slowest))
+            }
             _ => self.full_timeout(),
         }
+    }
+
+    /// Reports whether the server was silent often enough because it drops calls, and was never late.
+    fn drops_calls(&self, hangs: u64) -> bool {
+        let silences = hangs + self.drops.load(Ordering::Relaxed);
+        silences >= MANY && self.lateness.load(Ordering::Relaxed) == 0
     }
 
     /// Returns the full timeout, for replies that decide whether the server is alive.
@@ -318,4 +326,38 @@ fn has_our_prefix(id: &Json) -> bool {
 /// Returns a name as a JSON String.
 pub(crate) fn quoted(name: &str) -> String {
     serde_json::Value::from(name).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::{RemoteHosts, TlsOptions};
+
+    #[tokio::test]
+    async fn the_timeout_becomes_short_for_a_server_that_drops_calls() {
+        let (timeout, call) = (Duration::from_secs(2), Duration::from_millis(70));
+        let access = async || {
+            let address = "exec:server".parse().unwrap();
+            let (tls, remote) = (TlsOptions::default(), RemoteHosts::Allowed);
+            let target = ResolvedTarget::resolve(address, &[], &tls, remote).await.unwrap();
+            let deadline = Instant::now() + Duration::from_secs(3_600);
+            let mut access = ServerAccess::new(target, Profile::Lsp, timeout, deadline, None);
+            access.adapt_to(call);
+            access
+        };
+        let dropping = access().await;
+        (0..5).for_each(|_| dropping.record_drop());
+        // Silence to a later call, too, has the full timeout once.
+        assert_eq!(dropping.reply_timeout(), timeout);
+        dropping.record_hang();
+        assert_eq!(dropping.reply_timeout(), 10 * call);
+        dropping.attacks(true);
+        assert_eq!(dropping.reply_timeout(), 5 * timeout);
+
+        let late = access().await;
+        (0..5).for_each(|_| late.record_drop());
+        late.record_overtaken(Duration::from_millis(900));
+        late.record_hang();
+        assert_eq!(late.reply_timeout(), timeout, "its next reply may be late, too");
+    }
 }

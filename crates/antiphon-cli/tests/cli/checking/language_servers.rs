@@ -1,8 +1,9 @@
-//! `check --profile lsp` with language servers: the example of antiphon-lsp, and clangd.
+//! `check --profile lsp` with language servers: the example of antiphon-lsp, clangd and pylsp.
 
 use std::path::PathBuf;
 
 use super::{Judged, judged};
+use crate::interop::script;
 
 /// Returns whether the time limit has ended the run.
 fn is_cut_short(judged: &Judged) -> bool {
@@ -49,4 +50,17 @@ fn a_run_against_clangd_ends_within_the_budget() {
     assert_eq!(of_profile(&judged, "warned"), ["lsp-header-case", "lsp-shutdown"]);
     assert_eq!(of_profile(&judged, "passed").len(), 11, "{}", judged.findings());
     assert!(judged.names("failed").contains(&"example-invalid-json"), "it is left unanswered");
+}
+
+/// pylsp leaves most invalid messages without a response.
+#[test]
+#[ignore = "needs interop/setup"]
+fn a_run_against_pylsp_ends_within_the_budget() {
+    let endpoint = format!("exec+header:{}", script(".venv/bin/pylsp").display());
+    let judged = judged(&[&endpoint, "--profile", "lsp", "--timeout", "1s"]);
+    assert!(!is_cut_short(&judged), "{}", judged.findings());
+    assert_eq!(judged.report["cases"][0]["group"], "lsp");
+    for case in ["lsp-cancel-unknown", "lsp-unknown-method"] {
+        assert_eq!(judged.verdict(case), "passed", "{}", judged.findings());
+    }
 }
