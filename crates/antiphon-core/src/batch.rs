@@ -194,7 +194,7 @@ impl Entries {
         self.items.as_slice().first().is_some_and(ScannedEntry::is_request)
     }
 
-    /// Whether there are remaining entries, and all of them are valid Requests and Notifications.
+    /// Whether there are remaining entries and all of them are valid Requests or Notifications.
     pub fn holds_only_calls(&self) -> bool {
         let items = self.items.as_slice();
         !items.is_empty() && items.iter().all(|item| item.is_request() || item.is_notification())

@@ -38,7 +38,7 @@ pub struct Rules {
     pub batch_answers: usize,
     /// Whether `"params": null` counts as absent. Some clients send it.
     pub null_params: bool,
-    /// The versions of JSON-RPC that are read.
+    /// The accepted versions of JSON-RPC.
     pub versions: Versions,
 }
 

@@ -81,8 +81,8 @@ pub fn response(id: &Id, outcome: &Outcome, out: &mut BytesMut) {
     after_outcome(id, out);
 }
 
-/// Appends a Response of 1.0, or one of 2.0 whose id 2.0 does not allow. In 1.0 both `result` and `error` are
-/// there. Without an id in the request, there is none in the response.
+/// Appends a 1.0 Response, or a 2.0 Response with an id that 2.0 does not allow. A 1.0 Response has both `result` and
+/// `error`. If the request has no id, the Response has none.
 #[cold]
 fn other_response(id: &OtherId, outcome: &Outcome, out: &mut BytesMut) {
     let is_v1 = id.version() == Version::V1;
@@ -109,10 +109,10 @@ fn other_response(id: &OtherId, outcome: &Outcome, out: &mut BytesMut) {
     out.put_u8(b'}');
 }
 
-/// The bytes before the result of a Response of 2.0, for writers that do not copy the result.
+/// The bytes before the result of a 2.0 Response, for writers that do not copy the result.
 pub const BEFORE_RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 
-/// Appends the end of a Response of 2.0: everything after its result or error.
+/// Appends the end of a 2.0 Response: everything after its result or error.
 #[inline]
 pub fn after_outcome(id: &Id, out: &mut BytesMut) {
     out.extend_from_slice(b",\"id\":");
@@ -137,7 +137,7 @@ pub fn response_len(id: &Id, outcome: &Outcome) -> usize {
     members + outcome + b"}".len()
 }
 
-/// The encoded length of a Response with this id, without its result and the closing brace.
+/// Returns the encoded length of a Response with this id, without its result and the closing brace.
 #[cold]
 fn other_members_len(id: &OtherId) -> usize {
     let members = match id.version() {

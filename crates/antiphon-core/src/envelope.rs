@@ -105,8 +105,8 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Builds the entry of a call that breaks a rule of 2.0. Takes the reason by value: a reference would keep it
-    /// in memory for every call.
+    /// Builds the entry of a call that breaks a rule of 2.0. It takes the reason by value, because a reference would
+    /// force every call to store it in memory.
     #[cold]
     #[inline(never)]
     #[expect(clippy::needless_pass_by_value)]

@@ -36,8 +36,8 @@ pub enum Id {
     String(StringId),
     /// `null`: discouraged in a Request, and the id of an error response when no id could be read.
     Null,
-    /// The id of a request that JSON-RPC 2.0 does not have. A decoder creates it only with
-    /// [`Versions`](crate::Versions) other than 2.0.
+    /// An id that JSON-RPC 2.0 does not allow, or the id of a 1.0 request. A decoder creates it only if
+    /// [`Versions`](crate::Versions) include 1.0.
     Other(OtherId),
 }
 
@@ -49,14 +49,14 @@ pub struct NumberId(RawJson);
 #[derive(Clone)]
 pub struct StringId(RawJson);
 
-/// The id of a request of JSON-RPC 1.0, or of another kind than 2.0 allows. It may be any JSON value, or absent.
+/// The id of a JSON-RPC 1.0 request, or an id of a kind that 2.0 does not allow. It may be any JSON value, or absent.
 ///
-/// It holds the version of the request, because the response has the same version.
+/// It includes the version of the request, because the response must have the same version.
 #[derive(Clone, Eq)]
 pub struct OtherId(Versioned);
 
-/// An enum and not a pair: every `Id` with a text has it in the same place, and one comparison of the tag finds
-/// out whether it has one. So dropping an `Id` stays cheap.
+/// The version and the JSON text of an [`OtherId`]. This is an enum, not a pair, to keep dropping an `Id` cheap: each
+/// variant with a text stores it at the same offset, and one comparison of the tag decides whether there is a text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Versioned {
     V1Absent,
@@ -92,7 +92,7 @@ impl OtherId {
     }
 }
 
-/// Apart, so that the comparison of other ids is inlined.
+/// A separate function, so the comparison of other kinds of ids is inlined.
 impl PartialEq for OtherId {
     #[cold]
     #[inline(never)]
@@ -108,7 +108,7 @@ impl Hash for OtherId {
 }
 
 impl Id {
-    /// The version of the request that has this id.
+    /// Returns the version of the request with this id.
     pub fn version(&self) -> Version {
         match self {
             Self::Other(id) => id.version(),

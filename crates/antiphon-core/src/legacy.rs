@@ -1,11 +1,10 @@
-//! Classification of one JSON Object where a decoder reads JSON-RPC 1.0 beside 2.0.
+//! Classification of one JSON Object if a decoder accepts JSON-RPC 1.0 as well as 2.0.
 //!
-//! [`envelope`](crate::envelope) tries the rules of 2.0 first. This module sees only the Objects that break
-//! them, so a message of 2.0 pays nothing for the other versions.
+//! [`envelope`](crate::envelope) tries the rules of 2.0 first. This module sees only Objects that break those rules,
+//! so support for 1.0 does not slow down 2.0 messages.
 //!
-//! Invariant: the response to a message has the version of that message. The id carries the version, because
-//! the id is what travels from a request to its response. A message whose version cannot be read counts as
-//! 1.0, as in Bitcoin nodes.
+//! Invariant: a response has the version of its request. The version is part of the id, because the id is copied from
+//! the request to the response. A message whose version cannot be read counts as 1.0, as in Bitcoin nodes.
 
 use crate::decode::Rules;
 use crate::envelope::{ERROR, Envelope, EnvelopeError, ID, JSONRPC, RESULT};
@@ -18,7 +17,7 @@ use crate::scan::JsonKind;
 use crate::version::{Version, Versions};
 
 impl Envelope<'_> {
-    /// Builds the entry of an Object that is not a valid call of 2.0; `None` if the rules of 2.0 apply to it.
+    /// Builds the entry of an Object that is not a valid 2.0 call. Returns `None` if the rules of 2.0 apply to it.
     #[cold]
     pub(crate) fn to_legacy_entry(&self, rules: &Rules, in_batch: bool) -> Option<Entry> {
         let stated = self.version();
@@ -33,7 +32,7 @@ impl Envelope<'_> {
             Ok(call) => call,
             Err(reason) => {
                 let error = ErrorObject::invalid_request().with_data(&format_args!("{reason}"));
-                // Bitcoin nodes leave an invalid notification out of the reply to a batch.
+                // Bitcoin nodes do not respond to an invalid notification in a batch.
                 let is_silent = in_batch && is_notification && version == Version::V2;
                 let intent = if is_silent { Intent::Notification } else { Intent::Request };
                 return Some(Err(Invalid { id: self.invalid_id(version), error, intent }));
@@ -48,7 +47,7 @@ impl Envelope<'_> {
         }))
     }
 
-    /// The version that the message states, or the reason why it states none.
+    /// Returns the version of the message, or the reason why it has no valid one.
     fn version(&self) -> Result<Version, EnvelopeError> {
         match self.kind(JSONRPC) {
             _ if !self.has(JSONRPC) => Ok(Version::V1),
@@ -70,12 +69,12 @@ impl Envelope<'_> {
         }
     }
 
-    /// The kind of a member; Null if it is absent.
+    /// Returns the kind of a member; Null if it is absent.
     fn kind_or_null(&self, name: usize) -> JsonKind {
         if self.has(name) { self.kind(name) } else { JsonKind::Null }
     }
 
-    /// The id of a request. One that 2.0 allows, in a message of 2.0, is a plain id.
+    /// Returns the id of a request. It is an ordinary id if the message is a 2.0 message and 2.0 allows the id.
     fn legacy_id(&self, version: Version) -> Id {
         let id = self.has(ID).then(|| self.json(ID));
         match (version, id) {
@@ -86,7 +85,7 @@ impl Envelope<'_> {
         }
     }
 
-    /// The id in the error response to an invalid message: null if it occurs twice.
+    /// Returns the id for the error response to an invalid message: null if `id` occurs twice.
     fn invalid_id(&self, version: Version) -> Id {
         match self.check_duplicates() {
             Err(EnvelopeError::Twice(ID)) => OtherId::id(version, Some(RawJson::NULL)),
@@ -94,8 +93,8 @@ impl Envelope<'_> {
         }
     }
 
-    /// The outcome of a response that breaks the rules of 2.0. A member that is null counts as absent beside
-    /// the other one.
+    /// Returns the outcome of a response that breaks the rules of 2.0. If both `result` and `error` are present, the one
+    /// that is null counts as absent.
     #[cold]
     pub(crate) fn legacy_outcome(&self) -> Result<Outcome, EnvelopeError> {
         self.version()?;
@@ -109,10 +108,10 @@ impl Envelope<'_> {
     }
 }
 
-/// The code of an error that has none.
+/// The code for an error without a code.
 const UNKNOWN: i64 = -32000;
 
-/// An error of 1.0, which may be any JSON value. Without a code and a message, the value becomes `data`.
+/// Converts a 1.0 error, which may be any JSON value. A value without a code and a message becomes the `data`.
 fn legacy_error(error: RawJson) -> ErrorObject {
     ErrorObject::from_json(error.clone()).unwrap_or_else(|| {
         let text: Option<String> = error.decode().ok();

@@ -121,7 +121,7 @@ pub type Entry = Result<Message, Invalid>;
 pub enum Payload {
     /// A single message.
     One(Entry),
-    /// A batch. Never empty (section 6), except with [`Versions::Bitcoin`](crate::Versions::Bitcoin).
+    /// A batch. It is never empty (section 6), except with [`Versions::Bitcoin`](crate::Versions::Bitcoin).
     Batch(Entries),
 }
 
@@ -148,7 +148,7 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// An empty batch, which section 6 forbids.
+    /// Returns the entry for an empty batch, which section 6 forbids.
     pub fn empty_batch(versions: Versions) -> Self {
         let error = ErrorObject::invalid_request().with_data("a batch may not be empty");
         Self { id: versions.unreadable_id(), error, intent: Intent::Request }
@@ -169,8 +169,8 @@ impl Invalid {
 pub enum Intent {
     /// A Request, or an unrecognisable message. It gets `error` as its response.
     Request,
-    /// A Notification, of which the sender learns nothing. Only
-    /// [`Versions::Bitcoin`](crate::Versions::Bitcoin) has it.
+    /// A Notification. It gets no response. A decoder returns this only with
+    /// [`Versions::Bitcoin`](crate::Versions::Bitcoin).
     Notification,
     /// A Response. It never gets a response, because otherwise two peers could exchange errors forever.
     Response,

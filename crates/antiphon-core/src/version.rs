@@ -1,4 +1,4 @@
-//! The versions of JSON-RPC, and which of them a decoder reads.
+//! The versions of JSON-RPC, and the choice of versions that a decoder accepts.
 //!
 //! This module does not decode: see [`legacy`](crate::legacy).
 
@@ -17,17 +17,17 @@ use crate::json::RawJson;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Version {
-    /// JSON-RPC 1.0, and 1.1, which differs only in a member `version`.
+    /// JSON-RPC 1.0, and 1.1, which only adds a member `version`.
     ///
-    /// A call has no `jsonrpc`, or null or "1.0" in it. A response has both `result` and `error`, and one of
-    /// them is null.
+    /// In a call, `jsonrpc` is absent, null or "1.0". A response has both `result` and `error`, and one of them is
+    /// null.
     V1,
     /// JSON-RPC 2.0.
     #[default]
     V2,
 }
 
-/// The versions of JSON-RPC that a decoder reads. A batch may mix versions.
+/// The versions of JSON-RPC that a decoder accepts. A batch may mix versions.
 ///
 /// ```
 /// use antiphon_core::{Message, Payload, Rules, Version, Versions, decode};
@@ -44,17 +44,17 @@ pub enum Versions {
     /// Only 2.0.
     #[default]
     V2,
-    /// 1.0 and 2.0. A call of 1.0 whose id is null or absent is a notification; any other JSON value is an id
-    /// there. A response may have a null `error` beside its `result`, and an error of any kind.
+    /// 1.0 and 2.0. The id of a 1.0 call is any JSON value; if it is null or absent, the call is a notification. A
+    /// response may have both `result` and a null `error`. An error may be any JSON value.
     V1AndV2,
-    /// 1.0 and 2.0 with the rules of Bitcoin nodes: every call of 1.0 is a request, also without an id; any
-    /// JSON value is an id, also in 2.0; an empty batch is a batch.
+    /// 1.0 and 2.0 with the rules of Bitcoin nodes. Every 1.0 call is a request, even without an id. In both versions,
+    /// an id may be any JSON value. An empty batch is valid.
     Bitcoin,
 }
 
 impl Versions {
-    /// The id in the response to a message whose version and id cannot be read. It counts as 1.0, unless
-    /// only 2.0 is read.
+    /// Returns the id in the response to a message whose version and id cannot be read. Such a message counts as 1.0
+    /// unless only 2.0 is accepted.
     pub fn unreadable_id(self) -> Id {
         match self {
             Self::V2 => Id::Null,

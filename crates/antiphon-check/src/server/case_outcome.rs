@@ -1,4 +1,4 @@
-//! Turns what happened in a case into its result.
+//! Converts the events of a case into its result.
 
 use crate::result::{CaseResult, CaseStatus, DialogueLine, FailureKind, Finding};
 use crate::transcript::TranscriptCase;
@@ -35,7 +35,7 @@ pub(super) fn result_of_finding(
     CaseResult { fault: Some(finding.fault), dialogue, ..result }
 }
 
-/// Returns the result of a case that the server did not survive.
+/// Returns the result of a case that crashed the server.
 pub(super) fn crashed(
     case: &TranscriptCase,
     how: &str,
@@ -46,7 +46,7 @@ pub(super) fn crashed(
     result_of_finding(case, Finding::new(FailureKind::Crashed, reason), dialogue)
 }
 
-/// Blames the last case that was run for a crash, although it got its reply.
+/// Records a crash as the result of the last case, even if that case got its reply.
 pub(super) fn blame_crash(before: &mut [CaseResult], how: &str) {
     let Some(last) = before.iter_mut().rev().find(|result| result.status != CaseStatus::NotRun)
     else {

@@ -1,7 +1,7 @@
 //! Makes sure that the server still replies, before a finding is final.
 //!
-//! The run restarts a crashed server that `--spawn` started, and waits a while for any other. A server
-//! that stays away ends the run; the remaining cases are not run.
+//! The run restarts a crashed server that `--spawn` started, and waits a while for any other server. If the server
+//! does not come back, the run ends, and the remaining cases are not run.
 
 use std::time::Duration;
 

@@ -2,8 +2,9 @@
 
 use crate::transcript::json::{Json, JsonValue};
 
-/// Normalizes a Response with `result` and `error`, of which one is null, without `jsonrpc`, or with an error and
-/// without an id. Returns `None` for a text that is not JSON or has a duplicate member: the case compares it as it is.
+/// Converts the Responses of a message to the form of 2.0: removes a null `result` or `error`, adds `jsonrpc`, and adds a
+/// null id to an error without one. Returns `None` for a text that is not JSON or has a duplicate member: the case then
+/// compares the text unchanged.
 pub(super) fn from_bitcoin(message: &[u8]) -> Option<Vec<u8>> {
     let json = Json::parse(std::str::from_utf8(message).ok()?).ok()?;
     let JsonValue::Array(entries) = &json.value else {
@@ -25,7 +26,7 @@ fn response(json: &Json) -> Option<String> {
     let version = (!has("jsonrpc")).then(|| "\"jsonrpc\":\"2.0\"".to_owned());
     let kept = members.written().filter(|(name, _)| is_kept(name));
     let kept = kept.map(|(name, one)| format!("{}:{}", name.text(), one.text()));
-    // The error of a message without an id has none either.
+    // The error response to a message without an id has no id.
     let id = (has("error") && !is_null("error") && !has("id")).then(|| "\"id\":null".to_owned());
     Some(format!("{{{}}}", version.into_iter().chain(kept).chain(id).collect::<Vec<_>>().join(",")))
 }

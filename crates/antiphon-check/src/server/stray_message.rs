@@ -1,7 +1,7 @@
 //! Finds the case that an unexpected message belongs to.
 //!
-//! Cases share a connection, and a late reply to one case arrives while a later one runs. Its id tells
-//! which cases it can belong to. No case is charged for a message that cannot be its own.
+//! Cases share a connection, so a late reply to one case arrives while a later case runs. The id of the reply limits
+//! the cases that it can belong to. A message never counts against a case that it cannot belong to.
 
 use super::methods::ServerMethods;
 use crate::result::{CaseResult, CaseStatus, FailureKind, Finding, shortened};
@@ -18,10 +18,10 @@ pub(super) fn can_answer(message: &[u8], case: &TranscriptCase) -> bool {
     }
 }
 
-/// Charges the earlier case that the message belongs to; `users` are the cases that used the connection.
+/// Adds a finding to the earlier case that the message belongs to. `users` are the cases that used the connection.
 ///
-/// A late reply that a silent case expected clears that case. Any other message is a finding of the last
-/// case that it can be a reply to.
+/// If the message is the reply that a case without a reply expected, that case passes. Any other message is a finding
+/// of the last case that it can be a reply to.
 pub(super) fn settle(
     message: &[u8],
     users: &[usize],
@@ -50,14 +50,14 @@ pub(super) fn settle(
     charge_passed(owner.and_then(|user| results.get_mut(*user)), &finding);
 }
 
-/// Charges an earlier case, unless it has a finding of its own.
+/// Adds a finding to an earlier case, unless it already has one.
 pub(super) fn charge_passed(earlier: Option<&mut CaseResult>, finding: &Finding) {
     if let Some(earlier) = earlier.filter(|earlier| earlier.status == CaseStatus::Passed) {
         charge(earlier, &finding.clone().because("after the reply to the next call:"));
     }
 }
 
-/// Makes the finding the result of a case that had passed.
+/// Replaces the result of a passed case by the finding.
 pub(super) fn charge(result: &mut CaseResult, finding: &Finding) {
     result.status = CaseStatus::of(result.level, finding.fault);
     result.fault = Some(finding.fault);

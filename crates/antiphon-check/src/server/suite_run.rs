@@ -212,7 +212,7 @@ impl SuiteRun {
         again
     }
 
-    /// Charges earlier cases for the messages that belong to them.
+    /// Adds findings to the earlier cases that unexpected messages belong to.
     fn settle(
         &self,
         messages: &[Vec<u8>],

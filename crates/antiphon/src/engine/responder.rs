@@ -55,8 +55,8 @@ impl Responder {
         }
     }
 
-    /// Sets the dialect: the versions of JSON-RPC, the codes of errors, and whether `"params": null` is
-    /// accepted. There is no way back to the caller, so nothing else of it applies.
+    /// Sets the dialect: the versions of JSON-RPC, the error codes, and whether `"params": null` is accepted. Its
+    /// other settings need a connection to the caller and have no effect.
     ///
     /// ```
     /// use antiphon::{Context, Dialect, Responder, Router};
