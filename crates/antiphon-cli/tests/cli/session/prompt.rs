@@ -15,6 +15,8 @@ const UP: &str = "\x1b[A";
 fn prompt(home: &Scratch, endpoint: &str, words: &[&str]) -> Terminal {
     let words = [&["session", endpoint], words].concat();
     let mut terminal = Terminal::start(home.path("").as_os_str(), &words);
+    // The note may arrive after the prompt, which is then drawn again.
+    terminal.expect("Ctrl-D ends the session");
     terminal.expect(PROMPT);
     terminal
 }
