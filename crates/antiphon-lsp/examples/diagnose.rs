@@ -1,4 +1,4 @@
-//! The smallest client: it starts a language server, opens a file, and prints what the server finds in it.
+//! The smallest client: it starts a language server, opens a file, and prints its diagnostics.
 //!
 //! `cargo run --example diagnose -- exec:clangd src/main.c c`
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use antiphon_lsp::{LanguageClient, ServerSession, file_uri};
 
-/// Nobody looks at this session, so its default answers are enough.
+/// This client has no user interface, so the default responses of a session are enough.
 struct Headless;
 
 impl LanguageClient for Headless {}

@@ -108,7 +108,7 @@ impl LanguageServer for Typos {
 
 impl Typos {
     async fn publish(&self, document: Result<Document, DocumentError>) {
-        // Editors show stderr in their log.
+        // Editors show the server's stderr in their log.
         let Ok(document) = document.inspect_err(|error| eprintln!("{error}")) else { return };
         let diagnostics = corrections(&document).map(|typo| diagnostic(&typo)).collect();
         let (uri, version) = (document.uri().clone(), Some(document.version()));

@@ -1,4 +1,4 @@
-//! The ways in which an editor and its server are connected.
+//! The transports between an editor and the server that it starts.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +14,8 @@ use crate::{Editor, LanguageService};
 
 /// The connection between an editor and the server that it has started.
 ///
-/// Editors name it by an argument: `--stdio`, `--pipe=PATH` or `--socket=PORT`. On a pipe or a socket, the
-/// editor listens and the server connects.
+/// Editors pass it as an argument: `--stdio`, `--pipe=PATH` or `--socket=PORT`. With a pipe or a socket, the editor
+/// listens and the server connects.
 ///
 /// ```no_run
 /// use antiphon_lsp::Channel;
@@ -45,24 +45,24 @@ pub enum Channel {
     Socket(u16),
 }
 
-/// Serves the editor that has started this process, over stdin and stdout. The main function of most
-/// language servers; see [`LanguageServer`](crate::LanguageServer).
+/// Serves the editor that has started this process, over stdin and stdout. Most language servers call only this
+/// function in `main`; see [`LanguageServer`](crate::LanguageServer).
 ///
-/// The closure gets the handle of the editor and returns the server, or a [`LanguageService`] with methods of
-/// your own. It runs once.
+/// The closure receives the handle of the editor, and returns the server, or a [`LanguageService`] with your own
+/// methods. It runs once.
 ///
-/// Returns when the editor has sent `exit`, has closed stdin, or has ended (`processId` of `initialize`, on
-/// Unix). The exit code is a success if `shutdown` came before, and 1 otherwise. `stdout` belongs to the
-/// protocol, so logs go to stderr.
+/// Returns when the editor sends `exit`, closes stdin, or (on Unix) when the editor's process ends (`processId` of
+/// `initialize`). The exit code is 0 if the editor sent `shutdown` first, and 1 otherwise. The protocol uses stdout,
+/// so write logs to stderr.
 pub async fn serve_stdio<S: Into<LanguageService>>(
     make: impl Fn(Editor) -> S + Send + Sync + 'static,
 ) -> ExitCode {
     Channel::Stdio.serve(make).await
 }
 
-/// The limits of a connection to an editor: those of the library, with room for whole documents. While the
-/// handler of a notification waits for the editor, 16,384 messages of together 256 MiB may wait behind it.
-/// Handlers that still run at `exit` have one second to finish.
+/// Returns the limits of a connection to an editor: those of the library, but with 256 MiB for a message and for a
+/// response. While a notification handler waits for the editor, up to 16,384 messages with a total of 256 MiB can queue
+/// behind it. Handlers that still run at `exit` have one second to finish.
 pub fn limits() -> Limits {
     Limits {
         frame_bytes: 256 << 20,
@@ -72,7 +72,7 @@ pub fn limits() -> Limits {
     }
 }
 
-/// An argument that names a channel without saying which.
+/// An argument `--pipe` or `--socket` without a valid path or port.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid argument `{argument}`: expected {expected}")]
 pub struct InvalidChannel {
@@ -81,9 +81,8 @@ pub struct InvalidChannel {
 }
 
 impl Channel {
-    /// Finds the channel in the arguments of this process: the last of `--stdio`, `--pipe=PATH`,
-    /// `--pipe PATH`, `--socket=PORT` and `--socket PORT`. Without one, stdio. Other arguments are left to the
-    /// application.
+    /// Parses the channel from the arguments of this process: `--stdio`, `--pipe=PATH`, `--pipe PATH`, `--socket=PORT`
+    /// or `--socket PORT`. The last one wins; the default is stdio. Other arguments are ignored.
     ///
     /// # Errors
     /// Fails if a pipe has no path, or a socket has no valid port.

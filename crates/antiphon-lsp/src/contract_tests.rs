@@ -30,7 +30,7 @@ const NEW: [(&str, &str); 2] = [
     ("workspace/textDocumentContent/refresh", "serverToClient"),
 ];
 
-/// The methods that go in this direction, except for `$/cancelRequest`, which the connection handles.
+/// Returns the methods in this direction, except for `$/cancelRequest`, which the connection handles.
 fn of_the_model(direction: &str) -> BTreeSet<String> {
     let model: Value = serde_json::from_str(include_str!("../meta/methods-3.17.json")).unwrap();
     let listed = ["requests", "notifications"].map(|list| model[list].as_array().unwrap().clone());

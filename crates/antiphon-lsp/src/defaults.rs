@@ -1,10 +1,10 @@
-//! The bodies of methods that an implementation does not override.
+//! The default implementations of contract methods.
 
 use std::future::{Ready, ready};
 
 use antiphon::{Context, ErrorObject};
 
-/// The answer of a method that is not implemented: -32601.
+/// Returns the error -32601 for a request that is not implemented.
 pub(crate) fn unsupported<P, R>(params: P, cx: Context) -> Ready<Result<R, ErrorObject>> {
     drop((params, cx));
     ready(Err(ErrorObject::method_not_found()))

@@ -1,4 +1,4 @@
-//! The editor, as a server sees it.
+//! The handle of the editor, for a server.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::types::{LogMessageParams, MessageType, Notification, Request, ShowMes
 /// clone. [`serve_stdio`](crate::serve_stdio) and [`LanguageService::for_peer`](crate::LanguageService::for_peer)
 /// create it.
 ///
-/// A request is a [`Call`]: it is sent when it is awaited, and has a timeout, a progress stream and the other
-/// options of a call. A notification returns when it is queued.
+/// A request is a [`Call`]: it is sent when it is awaited, and has the options of a call, such as a timeout. A
+/// notification returns when it is queued.
 ///
 /// ```
 /// use antiphon::CallError;
@@ -39,7 +39,7 @@ impl Editor {
         Self { peer, reporters }
     }
 
-    /// The connection to the editor, for methods that are not part of the protocol.
+    /// Returns the connection to the editor, for methods that are not part of the protocol.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
@@ -62,11 +62,10 @@ impl Editor {
         self.show_message(ShowMessageParams { kind, message: message.into() }).await
     }
 
-    /// Begins to report the progress of a request, if its `workDoneToken` asks for it. Otherwise every report does
-    /// nothing.
+    /// Begins to report the progress of a request. If the request has no `workDoneToken`, the reports do nothing.
     ///
-    /// All reports of a method precede its response. The progress ends when the method is done, at the latest, also if
-    /// a task still has it.
+    /// All reports of a request precede its response. The progress ends with the request at the latest, even if a task
+    /// still holds it.
     ///
     /// ```
     /// use antiphon::ErrorObject;
@@ -95,11 +94,11 @@ impl Editor {
         BeginProgress::of_request(self.clone(), token, title.into())
     }
 
-    /// Begins to report progress of work that no request has asked for. The editor is asked first, with
-    /// `window/workDoneProgress/create`. If it has not announced `window.workDoneProgress`, nothing is sent, and
-    /// every report does nothing.
+    /// Begins to report the progress of work that does not belong to a request. Sends `window/workDoneProgress/create`
+    /// to the editor first. If the editor has not announced `window.workDoneProgress`, nothing is sent, and the reports
+    /// do nothing.
     ///
-    /// Not before `initialized`: editors accept no request until then.
+    /// Do not call this before `initialized`: editors accept no requests until then.
     ///
     /// ```
     /// use antiphon::Context;
@@ -123,13 +122,13 @@ impl Editor {
     /// ```
     ///
     /// # Errors
-    /// Awaiting it fails if the editor answers with an error, or if the connection has ended.
+    /// Awaiting the result fails if the editor responds with an error, or if the connection has ended.
     pub fn create_progress(&self, title: impl Into<String>) -> BeginProgress {
         BeginProgress::created(self.clone(), title.into())
     }
 
-    /// Begins the result of a request in parts. If its `partialResultToken` asks for parts, each one is sent at
-    /// once, and the response is empty, as the protocol says. Otherwise the response has all of them.
+    /// Begins to send the result of a request in parts. If the request has a `partialResultToken`, each part is sent at
+    /// once, and the response is empty, as the protocol requires. Otherwise the response contains all parts.
     ///
     /// ```
     /// use antiphon::ErrorObject;
@@ -159,12 +158,12 @@ impl Editor {
         &self.reporters
     }
 
-    /// Calls a typed request, also one of your own that implements [`Request`].
+    /// Calls a typed request. Implement [`Request`] for your own methods.
     pub fn request<R: Request>(&self, params: R::Params) -> Call<R::Result> {
         self.call(R::METHOD.as_str(), params)
     }
 
-    /// Sends a typed notification, also one of your own that implements [`Notification`].
+    /// Sends a typed notification. Implement [`Notification`] for your own methods.
     pub async fn notification<N: Notification>(&self, params: N::Params) -> Result<(), CallError> {
         self.notify(N::METHOD.as_str(), params).await
     }

@@ -1,17 +1,17 @@
-//! The process of the editor: which it is, and when it has ended.
+//! The process of the editor: its id, and the wait for its end.
 //!
-//! Systems other than Unix are not supported: there the server ends with its connection only.
+//! Only Unix is supported. On other systems, the server ends only with its connection.
 
 use std::time::Duration;
 
 use antiphon::Params;
 use serde::Deserialize;
 
-/// The time between two looks at the process. A file descriptor of the process would announce its end, but
-/// Tokio takes a foreign descriptor only in `unsafe` code.
+/// The interval between two checks of the process. A pidfd would signal the end of the process, but to register one
+/// with Tokio needs `unsafe` code.
 const INTERVAL: Duration = Duration::from_secs(3);
 
-/// The process that the params of `initialize` name.
+/// Returns the `processId` in the params of `initialize`.
 pub(crate) fn id(params: Option<&Params>) -> Option<i32> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -22,7 +22,7 @@ pub(crate) fn id(params: Option<&Params>) -> Option<i32> {
     editor.process_id
 }
 
-/// Waits until the process has ended. Never returns on systems that cannot tell.
+/// Waits until the process has ended. Never returns on systems other than Unix.
 pub(crate) async fn ended(process: i32) {
     while is_alive(process) {
         tokio::time::sleep(INTERVAL).await;
@@ -33,7 +33,7 @@ pub(crate) async fn ended(process: i32) {
 fn is_alive(process: i32) -> bool {
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
-    // A process of another user may not be signalled, and is alive.
+    // EPERM means that the process belongs to another user, so it is alive.
     Pid::from_raw(process).is_none_or(|pid| test_kill_process(pid) != Err(Errno::SRCH))
 }
 

@@ -16,29 +16,31 @@ use antiphon::ErrorObject;
 
 use crate::types::{ErrorCodes, LspErrorCodes};
 
-/// Server not initialized, -32002: a request came before `initialize` was answered. The lifecycle returns it.
+/// Server not initialized (-32002): a request arrived before the response to `initialize`.
+/// [`LanguageService`](crate::LanguageService) returns it.
 pub fn server_not_initialized() -> ErrorObject {
     ErrorObject::new(code(ErrorCodes::ServerNotInitialized), "Server not initialized")
 }
 
-/// Content modified, -32801: the document has changed, so the result would be wrong. The editor may ask again.
+/// Content modified (-32801): the document has changed, so the result would be outdated. The editor may repeat the
+/// request.
 pub fn content_modified() -> ErrorObject {
     ErrorObject::new(code(LspErrorCodes::ContentModified), "Content modified")
 }
 
-/// Request cancelled, -32800. A request that the editor has cancelled is answered so without your help.
+/// Request cancelled (-32800). The library already returns it for requests that the editor cancels.
 pub fn request_cancelled() -> ErrorObject {
     ErrorObject::new(code(LspErrorCodes::RequestCancelled), "Request cancelled")
 }
 
-/// Server cancelled, -32802: the server gives the request up. Only for requests that say so, such as
-/// `textDocument/diagnostic`, whose `data` is
+/// Server cancelled (-32802): the server has cancelled the request. The protocol allows it only for some requests, such
+/// as `textDocument/diagnostic`, where `data` is
 /// [`DiagnosticServerCancellationData`](crate::types::DiagnosticServerCancellationData).
 pub fn server_cancelled() -> ErrorObject {
     ErrorObject::new(code(LspErrorCodes::ServerCancelled), "Server cancelled")
 }
 
-/// Request failed, -32803: the request is valid and failed. The message is for the user.
+/// Request failed (-32803): the request is valid but failed. The editor shows the message to the user.
 pub fn request_failed(message: impl Into<Cow<'static, str>>) -> ErrorObject {
     ErrorObject::new(code(LspErrorCodes::RequestFailed), message)
 }

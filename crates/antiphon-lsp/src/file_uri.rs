@@ -1,4 +1,4 @@
-//! Paths of files as URIs of the protocol.
+//! Conversion between file paths and `file:` URIs.
 
 use std::fmt::Write as _;
 use std::io;
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::types::Uri;
 
-/// The `file:` URI of a path. A relative path is made absolute with the current directory. Bytes other than
-/// ASCII letters, digits, `-`, `.`, `_`, `~` and `/` are percent-encoded.
+/// Returns the `file:` URI of a path. A relative path starts at the current directory. Bytes other than ASCII letters,
+/// digits, `-`, `.`, `_`, `~` and `/` are percent-encoded.
 ///
 /// # Errors
 /// Fails if the path is empty, if there is no current directory, or, on systems other than Unix, if the path is
@@ -34,7 +34,8 @@ pub fn file_uri(path: impl AsRef<Path>) -> io::Result<Uri> {
     Ok(Uri(uri))
 }
 
-/// The path that a `file:` URI names; `None` for any other URI, and for one with the name of a host.
+/// Returns the path of a `file:` URI. Returns `None` for any other URI, and for a `file:` URI with a host other than
+/// `localhost`.
 ///
 /// ```
 /// # #[cfg(unix)] {
@@ -50,7 +51,7 @@ pub fn file_path(uri: &Uri) -> Option<PathBuf> {
     path.starts_with('/').then(|| decoded(path)).flatten().and_then(system_path)
 }
 
-/// Replaces each `%` and its two digits by the byte that they name.
+/// Decodes percent-encoded bytes.
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -10,18 +10,17 @@ use crate::lifecycle::Lifecycle;
 use crate::progress::Reporters;
 use crate::{Editor, LanguageServer};
 
-/// A [`LanguageServer`] as the [`Handler`] of one connection, with the lifecycle of the protocol:
+/// A [`Handler`] that serves a [`LanguageServer`] on one connection, with the lifecycle of the protocol:
 ///
-/// - Before the answer to `initialize`, a request gets the error -32002, and a notification is dropped.
-/// - A second `initialize` gets -32600. After an error, `initialize` may be repeated.
+/// - Before the response to `initialize`, a request gets the error -32002, and a notification is dropped.
+/// - A second `initialize` gets -32600. If `initialize` fails, the editor may repeat it.
 /// - After `shutdown`, every request gets -32600, and a notification is dropped.
 /// - `exit` closes the connection.
 ///
-/// Unknown requests get -32601, and unknown notifications are ignored, whether their names begin with `$/`
-/// or not.
+/// Unknown requests get -32601, and unknown notifications are ignored, including those whose names begin with `$/`.
 ///
 /// [`serve_stdio`](crate::serve_stdio) and [`Channel`](crate::Channel) serve one editor and return the exit
-/// status. Any other [`Server`](antiphon::Server) serves many:
+/// status. To serve many editors, use a [`Server`](antiphon::Server):
 ///
 /// ```no_run
 /// use antiphon::Server;
@@ -46,7 +45,7 @@ use crate::{Editor, LanguageServer};
 /// # Ok(()) }
 /// ```
 ///
-/// Methods of your own are in a router. An `Arc` of the server can be the state of that router:
+/// To add your own methods, merge a router. An `Arc` of the server can be the state of that router:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -76,15 +75,15 @@ use crate::{Editor, LanguageServer};
 pub struct LanguageService {
     router: Router,
     lifecycle: Arc<Lifecycle>,
-    /// The progress of the server, if it was made with an [`Editor`].
+    /// The running progress of this connection, if the service has an [`Editor`].
     reporters: Option<Arc<Reporters>>,
     /// Whether the server ends with the process that `initialize` names.
     ends_with_editor: bool,
 }
 
 impl LanguageService {
-    /// Creates the handler of a connection. The closure gets the handle of the editor at its other end, and returns
-    /// the server, or a service with methods of your own.
+    /// Creates the handler of a connection. The closure receives the handle of the editor, and returns a
+    /// [`LanguageServer`], or a `LanguageService` with your own methods.
     pub fn for_peer<S: Into<Self>>(peer: Peer, make: impl FnOnce(Editor) -> S) -> Self {
         let reporters: Arc<Reporters> = Arc::default();
         let service = make(Editor::new(peer, reporters.clone())).into();
@@ -99,15 +98,15 @@ impl LanguageService {
     /// Adds the methods of a router.
     ///
     /// # Panics
-    /// Panics if the router has a method of the protocol.
+    /// Panics if the router defines a method of the protocol.
     #[must_use]
     pub fn merge(mut self, router: Router) -> Self {
         self.router = self.router.merge(router);
         self
     }
 
-    /// Makes this the only service of the process: it has this lifecycle, and ends when the process that
-    /// `initialize` names as the editor's has ended.
+    /// Makes this the only service of the process: it shares this lifecycle, and ends when the editor's process
+    /// (`processId` of `initialize`) has ended.
     pub(crate) fn for_process(self, lifecycle: Arc<Lifecycle>) -> Self {
         Self { lifecycle, ends_with_editor: true, ..self }
     }
@@ -142,14 +141,15 @@ impl LanguageService {
             handled.await;
             lifecycle.end();
             if let Ok(peer) = peer {
-                // Not here: the connection closes when this notification has been handled.
+                // In a task, because the connection closes only after this notification is handled.
                 tokio::spawn(async move { peer.close().await });
             }
         })
     }
 }
 
-/// Leaves the phase of `initialize` also if its future is dropped: at a cancellation, or after a panic.
+/// A guard that leaves the phase `Initializing` even if the future of `initialize` is dropped, for example by a
+/// cancellation or a panic.
 struct Initializing {
     lifecycle: Arc<Lifecycle>,
     is_ok: bool,

@@ -1,10 +1,9 @@
 //! The lifecycle of a server: which messages it serves before `initialize` and after `shutdown`.
 //!
-//! This module knows the methods of the lifecycle and no others. It never touches the connection: it tells
-//! when the server must end, and with which status.
+//! This module handles only the methods of the lifecycle. It never touches the connection: it reports when the server
+//! must end, and with which status.
 //!
-//! Invariant: the phase changes when a message arrives, before any later message is looked at. So the
-//! messages of one connection see one order.
+//! Invariant: a message changes the phase before any later message is handled.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::error::server_not_initialized;
 
-/// The phase of a server, in their order.
+/// The phases of a server, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// `initialize` has not arrived, or has failed.
@@ -42,7 +41,7 @@ impl Lifecycle {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a request may run. `initialize` and `shutdown` change the phase.
+    /// Admits a request, or returns the error for it. `initialize` and `shutdown` change the phase.
     pub(crate) fn admit_request(&self, method: &str) -> Result<(), ErrorObject> {
         let mut phase = self.phase();
         match (*phase, method) {
@@ -56,12 +55,12 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Whether a notification is handled. All others are dropped, as the protocol says.
+    /// Returns whether a notification is handled. All others are dropped, as the protocol requires.
     pub(crate) fn admits_notification(&self, method: &str) -> bool {
         method == "exit" || *self.phase() == Phase::Running
     }
 
-    /// Ends the handling of `initialize`. The client may try again if it has failed.
+    /// Records the outcome of `initialize`. The client may repeat it after a failure.
     pub(crate) fn initialized(&self, is_ok: bool) {
         let mut phase = self.phase();
         if *phase == Phase::Initializing {
@@ -69,12 +68,12 @@ impl Lifecycle {
         }
     }
 
-    /// Whether `shutdown` has arrived, so that `exit` ends the server with success.
+    /// Returns whether `shutdown` has arrived. If so, `exit` ends the server with status 0.
     pub(crate) fn is_shut_down(&self) -> bool {
         *self.phase() == Phase::ShutDown
     }
 
-    /// Ends the server: `exit` has been handled, or the process of the editor is gone.
+    /// Ends the server after `exit`, or after the end of the editor's process.
     pub(crate) fn end(&self) {
         self.ended.send_replace(true);
     }

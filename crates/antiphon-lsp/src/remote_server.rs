@@ -1,4 +1,4 @@
-//! The server, as an editor sees it.
+//! The handle of a language server, for an editor.
 
 use antiphon::{Call, CallError, Client};
 use serde::Serialize;
@@ -35,17 +35,17 @@ impl RemoteServer {
         Self { client }
     }
 
-    /// The connection to the server, for methods that are not part of the protocol.
+    /// Returns the connection to the server, for methods that are not part of the protocol.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Calls a typed request, also one of your own that implements [`Request`].
+    /// Calls a typed request. Implement [`Request`] for your own methods.
     pub fn request<R: Request>(&self, params: R::Params) -> Call<R::Result> {
         self.call(R::METHOD.as_str(), params)
     }
 
-    /// Sends a typed notification, also one of your own that implements [`Notification`].
+    /// Sends a typed notification. Implement [`Notification`] for your own methods.
     pub async fn notification<N: Notification>(&self, params: N::Params) -> Result<(), CallError> {
         self.notify(N::METHOD.as_str(), params).await
     }

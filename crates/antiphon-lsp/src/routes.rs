@@ -13,7 +13,7 @@ macro_rules! routes {
     };
 }
 
-/// Calls a method with its params, or without: `()` are no params.
+/// Calls a method with its params. `()` stands for a method without params.
 macro_rules! call {
     ($server:ident, $method:ident, $params:ident, $cx:ident, ()) => {{
         let () = $params;

@@ -1,9 +1,9 @@
-//! The difference of two texts, as one change.
+//! The difference between two texts, as one change.
 
 use std::ops::Range;
 
-/// The bytes of the old text to replace, and what replaces them: everything between the common start and the common
-/// end. Both ends are between two characters, and not between the two of `\r\n`, which no position names.
+/// Returns the byte range of the old text to replace, and its replacement: everything between the common prefix and the
+/// common suffix. Both ends are character boundaries, and never inside `\r\n`, because no position is there.
 pub(crate) fn difference<'a>(old: &str, new: &'a str) -> (Range<usize>, &'a str) {
     let mut start = common(old.bytes(), new.bytes());
     while !(is_between(old, start) && is_between(new, start)) {
@@ -17,12 +17,12 @@ pub(crate) fn difference<'a>(old: &str, new: &'a str) -> (Range<usize>, &'a str)
     (start..old.len() - end, &new[start..new.len() - end])
 }
 
-/// The number of equal bytes at the start.
+/// Returns the length of the common prefix in bytes.
 fn common(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> usize {
     one.zip(other).take_while(|(one, other)| one == other).count()
 }
 
-/// Whether an offset is between two characters, and not inside of `\r\n`.
+/// Returns whether an offset is a character boundary and not inside `\r\n`.
 fn is_between(text: &str, offset: usize) -> bool {
     let bytes = text.as_bytes();
     let splits =

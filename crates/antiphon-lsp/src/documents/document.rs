@@ -1,4 +1,4 @@
-//! One version of one document, as handlers see it.
+//! A snapshot of a document for handlers.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use super::{PositionEncoding, Text};
 use crate::types;
 use crate::types::{LanguageKind, Position, Uri};
 
-/// A snapshot of an open document: its text in one version. A clone is cheap, and later changes of the
-/// document do not affect it, so a handler can keep it across an await.
+/// A snapshot of one version of an open document. It is cheap to clone. Later changes of the document do not affect
+/// it, so a handler can keep it across an await.
 #[derive(Clone)]
 pub struct Document(Arc<Snapshot>);
 
@@ -19,7 +19,7 @@ struct Snapshot {
     version: i32,
     encoding: PositionEncoding,
     text: Text,
-    /// The text in one piece, made when it is first asked for.
+    /// The text in one piece, created on first use.
     whole: OnceLock<String>,
 }
 
@@ -40,54 +40,54 @@ impl Document {
         Self::new(uri.clone(), language.clone(), version, *encoding, text)
     }
 
-    /// Whether both are the same version of the same document, also if it was opened again meanwhile.
+    /// Returns whether both are the same version of the same document. A document that was closed and opened again is
+    /// another one.
     pub(super) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The URI, as the editor writes it.
+    /// Returns the URI exactly as the editor sent it.
     pub fn uri(&self) -> &Uri {
         &self.0.uri
     }
 
-    /// The language that the editor named when it opened the document.
+    /// Returns the language that the editor sent in `didOpen`.
     pub fn language(&self) -> &LanguageKind {
         &self.0.language
     }
 
-    /// The version, as of `didOpen` or the last `didChange`.
+    /// Returns the version, from `didOpen` or the last `didChange`.
     pub fn version(&self) -> i32 {
         self.0.version
     }
 
-    /// The unit of the positions of this connection.
+    /// Returns the position encoding of this connection.
     pub fn encoding(&self) -> PositionEncoding {
         self.0.encoding
     }
 
-    /// The whole text. The first call of each version copies it into one piece.
+    /// Returns the whole text. The first call for each version copies the text into one piece.
     pub fn as_str(&self) -> &str {
         self.0.whole.get_or_init(|| self.0.text.to_string())
     }
 
-    /// The text with its index of lines and characters, without a copy.
+    /// Returns the text with its index of lines and characters, without a copy.
     pub fn text(&self) -> &Text {
         &self.0.text
     }
 
-    /// A line without its end; `None` past the last line.
+    /// Returns a line without its line end; `None` past the last line.
     pub fn line(&self, line: u32) -> Option<String> {
         let range = self.0.text.line_range(line as usize)?;
         Some(self.0.text.slice(range))
     }
 
-    /// The text in a range of positions.
+    /// Returns the text in a range of positions.
     pub fn slice(&self, range: types::Range) -> String {
         self.0.text.slice(self.byte_range(range))
     }
 
-    /// Converts a position to a byte offset. Positions outside of the text are moved into it; see
-    /// [`Text::offset`].
+    /// Converts a position to a byte offset. Positions outside the text are clamped; see [`Text::offset`].
     pub fn offset(&self, position: Position) -> usize {
         self.0.text.offset(position.line, position.character, self.0.encoding)
     }
@@ -98,8 +98,7 @@ impl Document {
         Position { line, character }
     }
 
-    /// Converts a range of positions to a range of bytes. A range that ends before it starts is turned
-    /// around.
+    /// Converts a range of positions to a range of bytes. If the range ends before it starts, the ends are swapped.
     pub fn byte_range(&self, range: types::Range) -> Range<usize> {
         byte_range(&self.0.text, range, self.0.encoding)
     }
@@ -120,7 +119,7 @@ pub(super) fn byte_range(
     start.min(end)..start.max(end)
 }
 
-/// Shows the size, not the text: a log is no place for a user's document.
+/// Prints the size instead of the text, to keep documents out of logs.
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")

@@ -1,14 +1,14 @@
-//! What a character of a position counts.
+//! The position encodings of the protocol.
 
 use crate::types::{InitializeParams, PositionEncodingKind};
 
-/// The unit that positions on a connection count, agreed on at `initialize`.
+/// The unit of positions on a connection. Both sides agree on it during `initialize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PositionEncoding {
     /// Bytes.
     Utf8,
-    /// Code units of UTF-16, as in JavaScript. Every client and server knows this one.
+    /// UTF-16 code units, as in JavaScript. Every client and server supports them.
     #[default]
     Utf16,
     /// Unicode scalar values: Rust's `char`.
@@ -16,15 +16,15 @@ pub enum PositionEncoding {
 }
 
 impl PositionEncoding {
-    /// The first encoding of the client's list, which is sorted by preference, that is one of the three.
-    /// UTF-16 if there is none.
+    /// Returns the first encoding in the client's list that is one of these three. The list is sorted by preference.
+    /// The default is UTF-16.
     pub fn negotiate(params: &InitializeParams) -> Self {
         let general = params.capabilities.general.as_ref();
         let offered = general.and_then(|general| general.position_encodings.as_deref());
         offered.into_iter().flatten().find_map(Self::of).unwrap_or_default()
     }
 
-    /// The encoding of this name, if it is one of the three.
+    /// Returns the encoding with this name, if it is one of these three.
     pub fn of(kind: &PositionEncodingKind) -> Option<Self> {
         match kind.as_str() {
             "utf-8" => Some(Self::Utf8),
@@ -34,7 +34,7 @@ impl PositionEncoding {
         }
     }
 
-    /// The number of units of a character.
+    /// Returns the number of units in a character.
     pub fn units_of(self, char: char) -> usize {
         match self {
             Self::Utf8 => char.len_utf8(),

@@ -1,9 +1,9 @@
-//! Why a message about a document is not applied.
+//! Errors of notifications about documents.
 
 use crate::types::Uri;
 
-/// A notification about a document that cannot be applied. The sender gets no response to a notification, so
-/// whoever receives the error reports it.
+/// The reason why a notification about a document cannot be applied. A notification gets no response, so log this error
+/// or show it to the user.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DocumentError {
@@ -13,7 +13,7 @@ pub enum DocumentError {
         /// The document.
         uri: Uri,
     },
-    /// A version that is not newer than the current one. The document stays as it is.
+    /// The version is not newer than the current one. The document is unchanged.
     #[error(
         "version {version} of {} is not newer than {current}: each change needs a higher version",
         .uri.0
@@ -26,15 +26,15 @@ pub enum DocumentError {
         /// The version of the document.
         current: i32,
     },
-    /// The texts exceed the limit. The document is closed, since a text that misses a change is wrong.
+    /// The texts exceed the limit. The document is closed, because its text would miss a change.
     #[error("{} is closed: the open documents exceed {limit} bytes (see Documents::max_bytes)", .uri.0)]
     TooLarge {
         /// The document.
         uri: Uri,
-        /// The limit of all texts together.
+        /// The limit for the total size of all texts.
         limit: usize,
     },
-    /// Too many documents are open. This one stays closed.
+    /// Too many documents are open. This one is not opened.
     #[error("{} is not opened: {limit} documents are open (see Documents::max_documents)", .uri.0)]
     TooManyDocuments {
         /// The document.
@@ -42,7 +42,7 @@ pub enum DocumentError {
         /// The limit.
         limit: usize,
     },
-    /// The saved text is another one than the text after all changes. The document stays as it is.
+    /// The saved text differs from the text after all changes. The document is unchanged.
     #[error("the saved text of {} differs from the text after all changes: open it again", .uri.0)]
     DifferentText {
         /// The document.

@@ -1,10 +1,10 @@
-//! The open documents of an editor: which text has which document now?
+//! A store of the editor's open documents.
 //!
-//! An optional layer. A language server gives it each notification about a document,
-//! in the order of arrival. It reads no file and sends nothing.
+//! The store is optional. A language server passes it each notification about documents, in the order of arrival. It
+//! reads no files and sends nothing.
 //!
-//! Invariant: a text is what the editor has in that version. A change that cannot be applied is an error, never a
-//! guess; a document that misses a change is closed.
+//! Invariant: the text equals the editor's text of the same version. A change that cannot be applied is an error, never
+//! a guess. A document that misses a change is closed.
 
 mod difference;
 mod document;
@@ -31,10 +31,10 @@ use crate::types::{
     TextDocumentContentChangeEvent as Change, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
 };
 
-/// The open documents of one connection, kept up to date by the editor's notifications. A clone is the same
-/// store.
+/// A store of the open documents of one connection. The editor's notifications keep it up to date. Clones share the
+/// same store.
 ///
-/// URIs are compared byte by byte, as the editor writes them.
+/// URIs are compared byte by byte, without normalization.
 ///
 /// ```
 /// use antiphon_lsp::documents::Documents;
@@ -63,7 +63,7 @@ pub struct Documents {
 #[derive(Debug, Default)]
 struct Open {
     documents: HashMap<Uri, Document>,
-    /// The bytes of all texts together.
+    /// The total size of all texts in bytes.
     bytes: usize,
     encoding: PositionEncoding,
 }
@@ -75,27 +75,27 @@ impl Default for Documents {
 }
 
 impl Documents {
-    /// An empty store, with positions in UTF-16.
+    /// Creates an empty store, with positions in UTF-16.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The most documents that are open at a time: 10,000 by default.
+    /// Sets the maximum number of open documents: 10,000 by default.
     #[must_use]
     pub fn max_documents(mut self, limit: usize) -> Self {
         self.max_documents = limit;
         self
     }
 
-    /// The most bytes that all texts have together: 512 MiB by default.
+    /// Sets the maximum total size of all texts in bytes: 512 MiB by default.
     #[must_use]
     pub fn max_bytes(mut self, limit: usize) -> Self {
         self.max_bytes = limit;
         self
     }
 
-    /// Agrees on the unit of positions, and returns the capabilities that say so and that ask for the
-    /// notifications about documents. Use it for the rest of the capabilities:
+    /// Negotiates the position encoding, and returns the server capabilities for this encoding and for document
+    /// notifications. Extend them with your own capabilities:
     /// `ServerCapabilities { hover_provider, ..documents.capabilities(&params) }`.
     pub fn capabilities(&self, params: &InitializeParams) -> ServerCapabilities {
         let encoding = PositionEncoding::negotiate(params);
@@ -113,19 +113,21 @@ impl Documents {
         }
     }
 
-    /// The newest version of an open document.
+    /// Returns the newest version of an open document.
     pub fn get(&self, uri: &Uri) -> Option<Document> {
         self.lock().documents.get(uri).cloned()
     }
 
-    /// The newest versions of all open documents, in no order.
+    /// Returns the newest versions of all open documents, in no particular order.
     pub fn all(&self) -> Vec<Document> {
         self.lock().documents.values().cloned().collect()
     }
 
-    /// Fails if the document has changed or was closed since this snapshot: with
-    /// [`content_modified`], which a handler returns with `?` after it has
-    /// waited. The editor then asks again.
+    /// Checks that a snapshot is still the newest version. Call this after an await, and return the error with `?`: the
+    /// editor then repeats the request.
+    ///
+    /// # Errors
+    /// Fails with [`content_modified`] if the document was changed or closed since the snapshot.
     ///
     /// ```
     /// use antiphon::ErrorObject;
@@ -143,8 +145,7 @@ impl Documents {
         now.filter(|now| now.is(document)).map(drop).ok_or_else(content_modified)
     }
 
-    /// Opens a document. If it is open already, the new text replaces the old one: it is complete, and the
-    /// editor counts on from the new version.
+    /// Opens a document. If it is already open, the new text and version replace the old ones.
     pub fn open(&self, params: &DidOpenTextDocumentParams) -> Result<Document, DocumentError> {
         let item = &params.text_document;
         let mut open = self.lock();
@@ -162,7 +163,7 @@ impl Documents {
         self.insert(&mut open, document)
     }
 
-    /// Applies all changes of a notification, in their order.
+    /// Applies all changes of a notification, in order.
     pub fn change(&self, params: &DidChangeTextDocumentParams) -> Result<Document, DocumentError> {
         let uri = &params.text_document.text_document_identifier.uri;
         let version = params.text_document.version;
@@ -185,7 +186,7 @@ impl Documents {
         self.insert(&mut open, changed)
     }
 
-    /// Compares the saved text with the document's, if the editor sends it.
+    /// Checks that the saved text equals the document, if the editor sends the text.
     pub fn save(&self, params: &DidSaveTextDocumentParams) -> Result<Document, DocumentError> {
         let uri = &params.text_document.uri;
         let document = self.get(uri).ok_or_else(|| not_open(uri))?;
@@ -197,7 +198,7 @@ impl Documents {
         }
     }
 
-    /// Closes a document, and returns what it was last.
+    /// Closes a document, and returns its last version.
     pub fn close(&self, params: &DidCloseTextDocumentParams) -> Result<Document, DocumentError> {
         let uri = &params.text_document.uri;
         self.lock().remove(uri).ok_or_else(|| not_open(uri))

@@ -1,9 +1,9 @@
-//! Progress and partial results: who asked for them, how are they sent, and how are they read?
+//! Progress and partial results: which requests want them, how a server sends them, and how an editor reads them.
 //!
-//! The reports of a request are queued before its response, because both go through the queue of the connection
-//! in the order of the handler. This module never decides what is worth a report.
+//! The reports of a request precede its response, because both use the write queue of the connection. This module never
+//! decides when to report.
 //!
-//! Invariant: every `begin` is followed by one `end`, also if the handler is cancelled or panics. The `end` of a
+//! Invariant: every `begin` is followed by one `end`, even if the handler is cancelled or panics. The `end` of a
 //! request's progress precedes the response.
 
 mod part_queue;
@@ -31,13 +31,13 @@ pub trait PartialResultParams {
     /// The request.
     type Request: RequestWithPartialResults;
 
-    /// The token that the parts of the result carry, if the caller wants them.
+    /// Returns the token for the parts of the result. `None` if the caller wants the result in one piece.
     fn partial_result_token(&self) -> Option<&ProgressToken>;
 
-    /// The same token, for the caller to set.
+    /// Returns a mutable reference to the token, so that a caller can set it.
     fn partial_result_token_mut(&mut self) -> &mut Option<ProgressToken>;
 
-    /// The result without anything in it: the response of a request whose result was sent in parts.
+    /// Returns an empty result: the response of a request whose result was sent in parts.
     fn empty_result() -> ResultOf<Self>;
 }
 
@@ -45,9 +45,9 @@ pub trait PartialResultParams {
 ///
 /// Implemented for the params of every such request of the protocol.
 pub trait WorkDoneParams {
-    /// The token that the reports carry, if the caller wants them.
+    /// Returns the token for the reports. `None` if the caller wants no progress.
     fn work_done_token(&self) -> Option<&ProgressToken>;
 
-    /// The same token, for the caller to set.
+    /// Returns a mutable reference to the token, so that a caller can set it.
     fn work_done_token_mut(&mut self) -> &mut Option<ProgressToken>;
 }

@@ -1,6 +1,7 @@
-//! The parts of a result that have arrived and were not read yet.
+//! A queue of the parts of a result that have arrived but are not read yet.
 //!
-//! Invariant: they have at most [`MAX_BYTES`] together. Beyond that the queue keeps no more, and ends with an error.
+//! Invariant: the total size is at most [`MAX_BYTES`]. If a part exceeds it, the queue accepts no more parts, and ends
+//! with an error.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,7 +24,7 @@ struct Waiting {
 }
 
 impl PartQueue {
-    /// Keeps a part. Called by the reader of the connection, so it never waits.
+    /// Adds a part. It never waits, because the reader of the connection calls it.
     pub(super) fn push(&self, part: RawJson) {
         let mut waiting = self.waiting();
         if waiting.is_over_limit {
@@ -39,7 +40,7 @@ impl PartQueue {
         reader.into_iter().for_each(Waker::wake);
     }
 
-    /// Keeps no parts from now on.
+    /// Closes the queue: later parts are dropped.
     pub(super) fn ignore(&self) {
         let mut waiting = self.waiting();
         waiting.is_over_limit = true;
@@ -53,7 +54,9 @@ impl PartQueue {
             return Poll::Ready(Ok(part));
         }
         if waiting.is_over_limit {
-            let cause = format!("more than {MAX_BYTES} bytes of parts were not read in time");
+            let cause = format!(
+                "the unread parts of the result exceed {MAX_BYTES} bytes: read the stream faster"
+            );
             return Poll::Ready(Err(CallError::OverLimit(cause.into())));
         }
         waiting.reader = Some(poller.waker().clone());

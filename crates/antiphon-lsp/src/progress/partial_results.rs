@@ -1,4 +1,4 @@
-//! The result of a request in parts, as a server sends it.
+//! Partial results on the server: how it sends the result of a request in parts.
 
 use antiphon::{CallError, ErrorObject};
 use serde_json::{Map, Value};
@@ -17,9 +17,9 @@ pub struct PartialResults<R: RequestWithPartialResults> {
 
 #[derive(Debug)]
 enum Parts<T> {
-    /// The editor gets each part at once, and this as the result.
+    /// The editor receives each part at once. This is the empty result.
     Sent { editor: Editor, token: ProgressToken, empty: T },
-    /// The parts so far, as one value.
+    /// The parts so far, merged into one value.
     Collected(Value, T),
 }
 
@@ -33,7 +33,7 @@ impl<R: RequestWithPartialResults> PartialResults<R> {
         Self { result }
     }
 
-    /// Whether the editor gets the parts at once. If not, there is no gain in small parts.
+    /// Returns whether each part is sent at once. If not, small parts have no advantage.
     pub fn is_streaming(&self) -> bool {
         matches!(self.result, Parts::Sent { .. })
     }
@@ -53,24 +53,24 @@ impl<R: RequestWithPartialResults> PartialResults<R> {
         }
     }
 
-    /// Returns the response: all parts, or an empty result if the editor has them already.
+    /// Returns the response: all parts, or an empty result if they were already sent.
     ///
     /// # Errors
-    /// Fails with -32603 if the parts are of different kinds, such as locations and links, so that no result has both.
+    /// Fails with -32603 if the parts have different kinds, such as locations and links, which cannot be in one result.
     pub fn finish(self) -> Result<R::Result, ErrorObject> {
         match self.result {
             Parts::Sent { empty, .. } | Parts::Collected(Value::Null, empty) => Ok(empty),
             Parts::Collected(all, _) => serde_json::from_value(all).map_err(|error| {
                 let method = <R as Request>::METHOD.as_str();
-                tracing::error!(method, %error, "the parts do not make one result");
+                tracing::error!(method, %error, "the parts of a result have different kinds; send one kind");
                 ErrorObject::internal_error()
             }),
         }
     }
 }
 
-/// Appends a part as the protocol says: the items of an Array follow the others, and so do those of each member of
-/// an Object.
+/// Merges a part into the result, as the protocol defines: appends the items of an Array, and merges the members of an
+/// Object.
 fn append(all: &mut Value, part: Value) {
     match (all, part) {
         (Value::Array(all), Value::Array(part)) => all.extend(part),

@@ -1,4 +1,4 @@
-//! A work-done report, as an editor reads it.
+//! Work-done progress on the client: the type of a report.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +32,8 @@ use crate::types::{WorkDoneProgressBegin, WorkDoneProgressEnd, WorkDoneProgressR
 pub enum WorkDoneReport {
     /// The first report.
     Begin(WorkDoneProgressBegin),
-    /// Any other.
+    /// An intermediate report.
     Report(WorkDoneProgressReport),
-    /// The last one.
+    /// The last report.
     End(WorkDoneProgressEnd),
 }

@@ -1,6 +1,6 @@
 //! The reports of one progress on the wire: in order, and none after the end.
 //!
-//! Invariant: a report is queued under the lock that also guards the end. So nothing follows `end`, also if a task
+//! Invariant: one lock guards both the queueing of a report and the end. So nothing follows `end`, even if a task
 //! reports while the response of its request ends the progress.
 
 use std::future::poll_fn;
@@ -23,7 +23,7 @@ pub(super) struct Params<'a, V> {
     pub(super) value: V,
 }
 
-/// The way of reports with one token to the editor.
+/// The sender of reports with one token.
 #[derive(Debug)]
 pub(super) struct ReportLine {
     peer: Peer,
@@ -61,7 +61,7 @@ impl ReportLine {
         .await
     }
 
-    /// Sends the end without waiting, unless it was sent.
+    /// Sends the end without waiting, unless it was already sent.
     pub(super) fn end(&self) {
         let mut has_ended = self.lock();
         if !std::mem::replace(&mut *has_ended, true) {

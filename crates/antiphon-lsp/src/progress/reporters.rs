@@ -1,8 +1,7 @@
-//! The running progress reports of one connection: which tokens are in use, and who wants to know of a
-//! cancellation?
+//! The running progress of one connection: which tokens are in use, and which reporter does a cancellation reach?
 //!
-//! Invariant: there is one entry per [`WorkDoneProgress`](super::WorkDoneProgress) that has not ended. Tokens that are
-//! not in the table are ignored.
+//! Invariant: there is one entry per [`WorkDoneProgress`](super::WorkDoneProgress) that has not ended. A cancellation
+//! with an unknown token is ignored.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::report_line::ReportLine;
 use crate::types::{ProgressToken, WorkDoneProgressCancelParams};
 
-/// The running progress reports of one connection.
+/// The running progress of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reporters {
     running: Mutex<Running>,
@@ -25,7 +24,7 @@ pub(crate) struct Reporters {
 
 #[derive(Debug, Default)]
 struct Running {
-    /// By a number, because an editor may use one token for two requests.
+    /// The key is a number, because an editor may use one token for two requests.
     reporters: HashMap<u64, Reporter>,
     last: u64,
 }
@@ -33,12 +32,12 @@ struct Running {
 #[derive(Debug)]
 struct Reporter {
     line: Arc<ReportLine>,
-    /// Whether it belongs to a request, and so ends with the response.
+    /// Whether the progress belongs to a request. If so, it ends with the response.
     is_of_request: bool,
     cancellation: CancellationToken,
 }
 
-/// The entry of one reporter. It is removed with this value.
+/// A guard for the entry of one reporter. Dropping it removes the entry.
 #[derive(Debug)]
 pub(super) struct Registered {
     reporters: Arc<Reporters>,
@@ -46,7 +45,7 @@ pub(super) struct Registered {
 }
 
 impl Reporters {
-    /// Adds a reporter with the token of a request, or with a new one of this side.
+    /// Adds a reporter with the token of a request, or with a new token.
     pub(super) fn register(
         self: &Arc<Self>,
         peer: Peer,
@@ -63,8 +62,8 @@ impl Reporters {
         (line, Registered { reporters: self.clone(), number })
     }
 
-    /// Returns a guard that ends the progress of a request when it is dropped: before the response. `None` if the
-    /// params have no token.
+    /// Returns a guard that ends the progress of a request when it is dropped, which happens before the response.
+    /// Returns `None` if the params have no token.
     pub(crate) fn request(self: &Arc<Self>, params: Option<&Params>) -> Option<RunningRequest> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -72,18 +71,18 @@ impl Reporters {
             work_done_token: Option<ProgressToken>,
         }
         let json = params?.as_json();
-        // Most params have no token, and are not read twice.
+        // Most params have no token; this check avoids decoding them twice.
         memchr::memmem::find(json.as_bytes(), b"workDoneToken")?;
         let token = json.decode::<WithToken>().ok()?.work_done_token?;
         Some(RunningRequest { reporters: self.clone(), token })
     }
 
-    /// Whether the editor shows progress that it has not asked for.
+    /// Returns whether the editor accepts progress outside of requests.
     pub(super) fn can_create(&self) -> bool {
         self.can_create.load(Ordering::Relaxed)
     }
 
-    /// Reads the capabilities in the params of `initialize`.
+    /// Stores the capabilities in the params of `initialize`.
     pub(crate) fn negotiate(&self, params: Option<&Params>) {
         #[derive(Default, Deserialize)]
         struct Initialize {
@@ -113,7 +112,8 @@ impl Reporters {
         named.iter().for_each(CancellationToken::cancel);
     }
 
-    /// Something of each reporter with this token. The lock is released, because what follows may wake tasks.
+    /// Returns a value for each reporter with this token. The lock is released on return, because the caller may wake
+    /// tasks.
     fn named<T>(&self, token: &ProgressToken, of: impl Fn(&Reporter) -> T) -> Vec<T> {
         let running = self.running();
         running.reporters.values().filter(|it| it.line.token == *token).map(of).collect()
@@ -125,7 +125,7 @@ impl Reporters {
     }
 }
 
-/// A request that is being answered, and whose caller wants progress.
+/// A running request whose caller wants progress.
 #[derive(Debug)]
 pub(crate) struct RunningRequest {
     reporters: Arc<Reporters>,

@@ -1,7 +1,7 @@
-//! The result of a request in parts, as an editor reads it.
+//! Partial results on the client: a stream of the parts of a result.
 //!
-//! The reader of the connection puts each part into a queue, before it delivers the response. So the parts that were
-//! sent before the response are read before the end, however slow other handlers are.
+//! The reader of the connection queues each part before it delivers the response. So all parts that precede the
+//! response are read before the stream ends, even if other handlers are slow.
 
 use std::fmt;
 use std::pin::Pin;
@@ -17,14 +17,14 @@ use super::{PartialResultParams, ResultOf, WorkDoneParams, WorkDoneReport};
 use crate::RemoteServer;
 use crate::types::{ProgressToken, Request, RequestWithPartialResults};
 
-/// The parts of a result: a `Stream` that ends when the response arrives. Created by
+/// A `Stream` of the parts of a result, which ends when the response arrives. Created by
 /// [`RemoteServer::partial_results`].
 ///
-/// The request is sent when the stream is first polled. Dropping the stream cancels it, with `$/cancelRequest`. Up to
-/// 256 MiB of JSON may wait to be read; beyond that the stream fails with [`CallError::OverLimit`], and the request is
-/// cancelled.
+/// The request is sent when the stream is first polled. Dropping the stream cancels the request with
+/// `$/cancelRequest`. At most 256 MiB of JSON is buffered. Beyond that, the stream fails with
+/// [`CallError::OverLimit`], and the request is cancelled.
 ///
-/// An error is the last item. [`response`](Self::response) returns it too.
+/// An error is the last item. [`response`](Self::response) returns the same error.
 #[must_use = "the request is sent when the stream is polled"]
 pub struct ResultStream<R: RequestWithPartialResults> {
     request: State<R::Result>,
@@ -35,7 +35,7 @@ pub struct ResultStream<R: RequestWithPartialResults> {
 
 enum State<T> {
     Pending(BoxFuture<'static, Result<T, CallError>>),
-    /// The response. An error was not read yet.
+    /// The response has arrived. If it is an error, the stream has not returned it yet.
     Done(Result<T, CallError>),
     /// The stream has ended with this error.
     Failed(CallError),
@@ -44,7 +44,7 @@ enum State<T> {
 impl RemoteServer {
     /// Calls a request whose result may arrive in parts, and sets its `partialResultToken`.
     ///
-    /// A server may send no parts, and everything in the response. So read both:
+    /// A server may send the whole result in the response, without parts. So read both:
     ///
     /// ```
     /// use antiphon::CallError;
@@ -69,8 +69,8 @@ impl RemoteServer {
         self.streamed(params, |call| call)
     }
 
-    /// Like [`partial_results`](Self::partial_results), with the progress of the work. That stream drops the oldest of
-    /// more than 64 reports that were not read.
+    /// Like [`partial_results`](Self::partial_results), with a stream of progress reports. That stream buffers 64
+    /// reports and drops the oldest ones.
     pub fn partial_results_with_progress<P>(
         &self,
         params: P,
@@ -113,13 +113,13 @@ impl RemoteServer {
     }
 }
 
-/// The token of a watch, as a type of the protocol.
+/// Converts the token of a watch to the type of the protocol.
 fn token(watch: &ProgressWatch) -> Option<ProgressToken> {
     serde_json::from_str(watch.token().as_str()).ok()
 }
 
 impl<R: RequestWithPartialResults> ResultStream<R> {
-    /// Waits for the response: what the server has not sent in parts. Parts that were not read are lost.
+    /// Waits for the response, which contains everything that the server did not send in parts. Discards unread parts.
     pub async fn response(self) -> Result<R::Result, CallError> {
         self.parts.ignore();
         match self.request {
@@ -129,7 +129,7 @@ impl<R: RequestWithPartialResults> ResultStream<R> {
         }
     }
 
-    /// The next part that has arrived, or the reason why there are no more.
+    /// Returns the next part, or the reason why there are no more parts.
     fn poll_part(&self, poller: &Poller<'_>) -> Poll<Result<R::PartialResult, CallError>> {
         let part = match self.parts.poll(poller) {
             Poll::Ready(part) => part?,
@@ -143,7 +143,7 @@ impl<R: RequestWithPartialResults> ResultStream<R> {
         )
     }
 
-    /// Ends the stream with this error, and the request with it.
+    /// Ends the stream with this error, and cancels the request.
     fn fail(&mut self, error: CallError) -> Poll<Option<Result<R::PartialResult, CallError>>> {
         self.request = State::Failed(error.clone());
         Poll::Ready(Some(Err(error)))
@@ -168,7 +168,7 @@ impl<R: RequestWithPartialResults> Stream for ResultStream<R> {
                 State::Pending(request) => {
                     let outcome = ready!(request.as_mut().poll(poller));
                     this.request = State::Done(outcome);
-                    // The last parts have arrived before the response.
+                    // Parts that precede the response are already in the queue.
                 }
                 State::Done(Err(error)) => {
                     let error = error.clone();
@@ -180,7 +180,7 @@ impl<R: RequestWithPartialResults> Stream for ResultStream<R> {
     }
 }
 
-/// Nothing in it refers to itself.
+/// No field is self-referential.
 impl<R: RequestWithPartialResults> Unpin for ResultStream<R> {}
 
 impl<R: RequestWithPartialResults> fmt::Debug for ResultStream<R> {

@@ -1,4 +1,4 @@
-//! Work-done progress, as a server reports it: `begin`, any number of `report`, and `end`.
+//! Work-done progress on the server: `begin`, any number of `report`, and `end`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::types::{
     ProgressToken, WorkDoneProgressBegin, WorkDoneProgressCreateParams, WorkDoneProgressReport,
 };
 
-/// The settings of progress that begins when this is awaited. Created by [`Editor::progress`] and
+/// A builder for progress. The progress begins when the builder is awaited. Created by [`Editor::progress`] and
 /// [`Editor::create_progress`].
 #[derive(Debug)]
 #[must_use = "progress begins when this is awaited"]
@@ -22,12 +22,12 @@ pub struct BeginProgress {
     begin: WorkDoneProgressBegin,
 }
 
-/// Where the token comes from.
+/// The origin of the token.
 #[derive(Debug)]
 enum Token {
-    /// A request, whose caller may not want progress.
+    /// A request. `None` if the caller wants no progress.
     Request(Option<ProgressToken>),
-    /// This side, which tells the editor first.
+    /// This server, which first creates the token at the editor.
     Created,
 }
 
@@ -42,13 +42,13 @@ impl BeginProgress {
         Self { editor, token: Token::Created, begin }
     }
 
-    /// Adds a message, which the editor shows beside the title.
+    /// Sets a message that the editor shows next to the title.
     pub fn message(mut self, message: impl Into<String>) -> Self {
         self.begin.message = Some(message.into());
         self
     }
 
-    /// Shows a percentage from the start, mostly 0. Without it, editors may ignore the percentages of later reports.
+    /// Sets the first percentage, usually 0. Without it, editors may ignore the percentages of later reports.
     pub fn percentage(mut self, percentage: u32) -> Self {
         self.begin.percentage = Some(percentage.min(100));
         self
@@ -96,9 +96,9 @@ impl IntoFuture for BeginProgress {
 
 /// Progress that the editor shows to the user. See [`Editor::progress`] and [`Editor::create_progress`].
 ///
-/// It ends with [`end`](Self::end), or when it is dropped. So it also ends if the method returns early, panics or is
-/// cancelled. The progress of a request ends before the response, wherever it is. After the end, and if the editor does
-/// not want progress, the methods do nothing.
+/// It ends with [`end`](Self::end) or when it is dropped, so it also ends if the method returns early, panics or is
+/// cancelled. The progress of a request ends before the response, even if a task still holds it. After the end, or if
+/// the editor does not want progress, the methods do nothing.
 #[derive(Debug)]
 pub struct WorkDoneProgress {
     shown: Option<Shown>,
@@ -119,11 +119,10 @@ impl WorkDoneProgress {
         Self { shown: None, percentage: 0, cancellation: CancellationToken::new() }
     }
 
-    /// Reports a message, and a percentage if it is known: `report("3 of 7 files", 42)`,
-    /// `report("linking", None)`.
+    /// Reports a message and an optional percentage: `report("3 of 7 files", 42)`, `report("linking", None)`.
     ///
-    /// A percentage never falls and is at most 100: a lower one than before is sent as the one before. Waits while
-    /// the write queue is full.
+    /// The percentage never decreases: a lower value is replaced by the previous one. Values above 100 are sent as 100.
+    /// Waits while the write queue is full.
     pub async fn report(
         &mut self,
         message: impl Into<String>,
@@ -132,7 +131,7 @@ impl WorkDoneProgress {
         self.send(Some(message.into()), percentage.into()).await
     }
 
-    /// Reports a percentage. The message stays.
+    /// Reports a percentage, and keeps the message.
     pub async fn percentage(&mut self, percentage: u32) -> Result<(), CallError> {
         self.send(None, Some(percentage)).await
     }
@@ -148,16 +147,16 @@ impl WorkDoneProgress {
         Ok(())
     }
 
-    /// Whether the editor shows this progress. If not, messages need not be made.
+    /// Returns whether the editor shows this progress. If not, you can skip the work of building messages.
     pub fn is_shown(&self) -> bool {
         self.shown.as_ref().is_some_and(|shown| !shown.line.has_ended())
     }
 
-    /// A token that is cancelled when the editor sends `window/workDoneProgress/cancel` for this progress.
-    /// The work decides what follows; the progress goes on until it ends.
+    /// Returns a token that is cancelled when the editor sends `window/workDoneProgress/cancel` for this progress.
+    /// Cancellation does not end the progress: your code decides when to stop.
     ///
-    /// The notification arrives in its order: while the handler of an earlier notification runs, it waits. So start
-    /// long work in [`Context::spawn`](antiphon::Context::spawn) there.
+    /// The cancellation is a notification, so it waits while the handler of an earlier notification runs. In
+    /// notification handlers, start long work with [`Context::spawn`](antiphon::Context::spawn).
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }

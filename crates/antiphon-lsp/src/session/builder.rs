@@ -18,7 +18,7 @@ use crate::types::{
 };
 use crate::{Editor, LanguageClient, LanguageService, RemoteServer, file_uri, limits};
 
-/// The settings of a [`ServerSession`]: what `initialize` tells the server, and the timeouts.
+/// A builder for a [`ServerSession`]: the params of `initialize`, limits and timeouts.
 ///
 /// ```no_run
 /// use antiphon_lsp::documents::PositionEncoding;
@@ -64,9 +64,11 @@ impl Default for SessionBuilder {
 }
 
 impl SessionBuilder {
-    /// Sets the params of `initialize`. The settings below change parts of them, so set this first. The
-    /// session adds what it does itself; see [`capabilities`](Self::capabilities). It adds the id of this
-    /// process for a server that it starts, and none for any other server.
+    /// Sets the params of `initialize`. Call this first, because other methods of the builder change parts of the
+    /// params.
+    ///
+    /// The session adds its own capabilities; see [`capabilities`](Self::capabilities). If it starts the server, it
+    /// also sets `processId` to the id of this process.
     pub fn params(mut self, params: InitializeParams) -> Self {
         self.params = params;
         self
@@ -79,10 +81,10 @@ impl SessionBuilder {
         self
     }
 
-    /// Adds a folder to the workspace. The first one is also the `rootUri`, which older servers read.
+    /// Adds a folder to the workspace. The first folder is also the `rootUri`, for older servers.
     ///
     /// # Errors
-    /// Fails if the path has no URI; see [`file_uri`].
+    /// Fails if the path cannot be converted to a URI; see [`file_uri`].
     #[allow(deprecated, reason = "older servers read `rootUri` only")]
     pub fn root(mut self, folder: impl AsRef<Path>) -> io::Result<Self> {
         let uri = file_uri(&folder)?;
@@ -99,65 +101,65 @@ impl SessionBuilder {
         Ok(self)
     }
 
-    /// Sets what the server's documentation calls initialization options.
+    /// Sets the `initializationOptions`, which the documentation of the server describes.
     pub fn initialization_options(mut self, options: LspAny) -> Self {
         self.params.initialization_options = Some(options);
         self
     }
 
-    /// Sets the capabilities: what your [`LanguageClient`] implements. The session adds its own, unless you have
-    /// set them: units of positions, notifications about saved documents, versions of diagnostics, workspace folders,
-    /// and progress that the server creates.
+    /// Sets the capabilities that your [`LanguageClient`] implements. The session adds its own capabilities unless you
+    /// have set them: position encodings, `didSave`, versions of diagnostics, workspace folders, and progress that the
+    /// server creates.
     pub fn capabilities(mut self, capabilities: ClientCapabilities) -> Self {
         self.params.capabilities = capabilities;
         self
     }
 
-    /// Sets the units of positions that are offered, sorted by preference. By default UTF-8, UTF-16, UTF-32.
-    /// The server chooses; every server knows UTF-16.
+    /// Sets the offered position encodings, sorted by preference. The default is UTF-8, UTF-16, UTF-32. The server
+    /// chooses one; every server supports UTF-16.
     pub fn encodings(mut self, encodings: &[PositionEncoding]) -> Self {
         self.encodings = encodings.to_vec();
         self
     }
 
-    /// Sets the limits of the connection; [`limits`] by default.
+    /// Sets the limits of the connection. The default is [`limits`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the time that the server has to answer `initialize`: 60 seconds by default.
+    /// Sets the timeout of `initialize`: 60 seconds by default.
     pub fn initialize_timeout(mut self, timeout: Duration) -> Self {
         self.initialize_timeout = timeout;
         self
     }
 
-    /// Sets the time that the server has to answer `shutdown`, and again to end after `exit`: 5 seconds by
-    /// default. See [`ServerSession::shutdown`].
+    /// Sets the timeout of `shutdown`: 5 seconds by default. The wait after `exit` has the same timeout. See
+    /// [`ServerSession::shutdown`].
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.shutdown_timeout = timeout;
         self
     }
 
-    /// Starts the server that the endpoint names, and does the handshake. `client` serves the requests and
-    /// notifications of the server.
+    /// Starts a server or connects to it, and does the handshake. `client` handles the requests and notifications of
+    /// the server.
     ///
-    /// `exec+header:COMMAND` starts a process. `tcp+header://HOST:PORT` and `unix+header:PATH` connect to a
-    /// server that listens. Without a framing, the endpoint has that of the protocol: `exec:clangd` is
-    /// `exec+header:clangd`.
+    /// `exec:COMMAND` starts a process. `tcp://HOST:PORT` and `unix:PATH` connect to a running server. The default
+    /// framing is `+header`: `exec:clangd` means `exec+header:clangd`.
     ///
     /// # Errors
-    /// See [`StartError`]. The server is stopped then.
+    /// See [`StartError`]. On an error, the process of the server is stopped.
     ///
     /// # Cancel safety
-    /// A process of a dropped future is stopped; see [`ServerSession`].
+    /// If the future is dropped, the process of the server is stopped; see [`ServerSession`].
     pub async fn start(
         self,
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
         let endpoint = endpoint.try_into().map(with_framing).map_err(|error| {
-            let (server, remedy) = (String::new(), "use an endpoint such as exec+header:clangd");
+            let (server, remedy) =
+                ("(invalid endpoint)".to_owned(), "use exec:clangd, for example");
             StartError::Connect {
                 server,
                 remedy,
@@ -173,7 +175,7 @@ impl SessionBuilder {
         self.handshake(server, connected, heard, is_child).await
     }
 
-    /// Like [`start`](Self::start), with a server in this process: for tests of a language server.
+    /// Like [`start`](Self::start), with a server in this process. It is meant for tests of a language server.
     ///
     /// ```
     /// use antiphon_lsp::{LanguageClient, ServerSession};
@@ -206,7 +208,7 @@ impl SessionBuilder {
         self.handshake("the server in this process".to_owned(), connected, heard, false).await
     }
 
-    /// Like [`start`](Self::start), over a transport that the application has opened.
+    /// Like [`start`](Self::start), over a transport that the application opened.
     pub async fn over(
         self,
         transport: impl Transport,
@@ -238,7 +240,7 @@ impl SessionBuilder {
             let result = remote.initialize(self.params.clone());
             let result = result.timeout(self.initialize_timeout).await?;
             remote.initialized(InitializedParams {}).await?;
-            // A connection on which the server cannot call is no connection of the protocol.
+            // The protocol needs a connection on which the server can call the client.
             let peer = client.peer().ok_or(CallError::CannotCallBack("this transport"))?;
             Ok((result, peer))
         };
@@ -252,7 +254,7 @@ impl SessionBuilder {
         session
     }
 
-    /// Adds to the params what the session does itself.
+    /// Adds the capabilities and the process id of the session to the params.
     fn announce(&mut self, is_child: bool) {
         if is_child {
             self.params.process_id = i32::try_from(std::process::id()).ok();
@@ -271,7 +273,7 @@ impl SessionBuilder {
     }
 }
 
-/// The protocol has one framing, so an endpoint need not name it.
+/// Sets the framing of the protocol if the endpoint has none.
 fn with_framing(mut endpoint: Endpoint) -> Endpoint {
     if let Endpoint::Tcp { framing, .. }
     | Endpoint::Unix { framing, .. }

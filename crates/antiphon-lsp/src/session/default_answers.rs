@@ -1,8 +1,8 @@
-//! The answers of a session to requests of the server that the application does not implement.
+//! The default responses of a session to requests that the application does not implement.
 //!
-//! They are truthful: nobody looks at this session, so it applies no edit and shows no dialog. The bare contract
-//! [`LanguageClient`](crate::LanguageClient) answers -32601 instead. The binary gives the same answers, as rules that a
-//! user can replace.
+//! They are truthful: a session has no user interface, so it applies no edits and shows no dialogs. Without a session,
+//! [`LanguageClient`](crate::LanguageClient) returns -32601. The binary has the same responses as rules that a user can
+//! replace.
 
 use antiphon::{Invocation, Outcome, RawJson};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::types::{ConfigurationParams, WorkspaceFolders};
 
-/// Returns the answer of a session that has these folders; `None` if a request of this name has no answer.
+/// Returns the default response of a session with these folders; `None` if the method has none.
 pub(super) fn answer(request: &Invocation, folders: Option<&WorkspaceFolders>) -> Option<Outcome> {
     match request.method.as_str() {
         "client/registerCapability"

@@ -1,10 +1,10 @@
-//! The diagnostics that a server publishes: what is known about which document now?
+//! The newest diagnostics of each document.
 //!
-//! The newest diagnostics of each document are kept, in the order of their arrival. A reader that is slow skips
-//! older ones of the same document and misses no document.
+//! They are kept in the order of arrival. A slow reader skips older diagnostics of the same document, but misses no
+//! document.
 //!
-//! Invariant: at most [`MAX_DOCUMENTS`] documents and about [`MAX_BYTES`] of JSON are kept. Beyond that the
-//! document that was published first is forgotten.
+//! Invariant: at most [`MAX_DOCUMENTS`] documents and about [`MAX_BYTES`] of JSON are kept. Beyond that, the document
+//! with the oldest diagnostics is removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -27,7 +27,7 @@ pub(super) struct Published(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
-    /// By the number of their arrival.
+    /// The diagnostics by the number of their arrival.
     published: BTreeMap<u64, Entry>,
     by_document: HashMap<Uri, u64>,
     last: u64,
@@ -78,7 +78,7 @@ impl Table {
 }
 
 impl Published {
-    /// Keeps the params of `textDocument/publishDiagnostics`. Invalid ones are logged and ignored.
+    /// Stores the params of `textDocument/publishDiagnostics`. Invalid params are logged and ignored.
     pub(super) fn publish(&self, params: Option<&Params>) {
         let Some(json) = params.map(Params::as_json) else { return };
         let diagnostics = match json.decode() {
@@ -92,7 +92,7 @@ impl Published {
         readers.into_iter().for_each(Waker::wake);
     }
 
-    /// The number of the newest diagnostics.
+    /// Returns the number of the newest diagnostics.
     pub(super) fn last(&self) -> u64 {
         self.table().last
     }
@@ -101,8 +101,7 @@ impl Published {
         self.table().of(document).map(|(_, diagnostics)| diagnostics.clone())
     }
 
-    /// Waits for diagnostics of a document that were published after this number, and are not about an older
-    /// version.
+    /// Waits for diagnostics of a document that arrive after this number and are not for an older version.
     pub(super) async fn newer(
         &self,
         document: &Uri,
@@ -143,14 +142,14 @@ impl Published {
 /// A `Stream` of the diagnostics that the server publishes. Created by
 /// [`ServerSession::diagnostics`](super::ServerSession::diagnostics).
 ///
-/// It begins with what is known already, has the newest diagnostics of each document, in the order in which they
-/// arrived, and ends with the connection. Several streams get the same diagnostics.
+/// It starts with the diagnostics that have already arrived: the newest of each document, in the order of arrival. It
+/// ends with the connection. Several streams receive the same diagnostics.
 ///
-/// If diagnostics of a document are replaced before they are read, only the new ones are read. Those of the newest
-/// 10,000 documents are kept, as long as they have at most 256 MiB of JSON together.
+/// If new diagnostics of a document arrive before the old ones are read, the stream skips the old ones. It keeps the
+/// newest 10,000 documents, with at most 256 MiB of JSON in total.
 pub struct Diagnostics {
     published: Arc<Published>,
-    /// The number of the last ones that were read.
+    /// The number of the last diagnostics that were read.
     seen: u64,
     closed: BoxFuture<'static, CloseReason>,
 }

@@ -1,4 +1,4 @@
-//! Why a session does not start, and why it does not end as it should.
+//! Errors of the start and the shutdown of a session.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use antiphon::{CallError, CloseReason, ConnectError, Endpoint, ErrorObject};
 
 use crate::types::InitializeError;
 
-/// A session that was not started.
+/// The reason why a session did not start.
 ///
 /// ```
 /// use antiphon_lsp::{LanguageClient, ServerSession, StartError};
@@ -28,40 +28,42 @@ pub enum StartError {
     Connect {
         /// The endpoint.
         server: String,
-        /// What to check.
+        /// The remedy.
         remedy: &'static str,
         /// The cause.
         source: ConnectError,
     },
-    /// The server has ended before it answered `initialize`. The source has the exit status of a process.
-    #[error("{server} ended before it answered `initialize`: see what it has written to stderr")]
+    /// The server ended before its response to `initialize`. The source contains the exit status of a process.
+    #[error("{server} ended before its response to `initialize`; see its output on stderr")]
     Ended {
         /// The endpoint.
         server: String,
         /// The cause.
         source: CloseReason,
     },
-    /// The server has answered `initialize` with an error.
+    /// The server responded to `initialize` with an error.
     #[error("{server} refused `initialize`: {error}")]
     Refused {
         /// The endpoint.
         server: String,
         /// The error of the server.
         error: ErrorObject,
-        /// Whether the server asks to show the error to the user and to let them try again
+        /// Whether the server asks the client to show the error to the user and to offer a retry
         /// ([`InitializeError`]).
         retry: bool,
     },
-    /// The server has chosen a unit of positions that this crate does not know.
-    #[error("{server} counts positions in `{encoding}`: offered were utf-8, utf-16 or utf-32")]
+    /// The server chose a position encoding that this crate does not support.
+    #[error("{server} counts positions in `{encoding}`; it must choose utf-8, utf-16 or utf-32")]
     UnknownEncoding {
         /// The endpoint.
         server: String,
-        /// What the server has chosen.
+        /// The encoding that the server chose.
         encoding: String,
     },
-    /// The handshake failed in another way: there was no answer in time, or it is not a valid one.
-    #[error("the handshake with {server} failed")]
+    /// The handshake failed for another reason: the response timed out or is invalid.
+    #[error(
+        "the handshake with {server} failed; check that it is a language server, or raise `initialize_timeout`"
+    )]
     Handshake {
         /// The endpoint.
         server: String,
@@ -79,7 +81,7 @@ impl StartError {
         Self::Connect { server, remedy, source }
     }
 
-    /// The failure of `initialize` or `initialized`.
+    /// Converts a failure of `initialize` or `initialized`.
     pub(super) fn handshake(server: String, error: CallError) -> Self {
         match error {
             CallError::Rpc(error) => {
@@ -95,20 +97,21 @@ impl StartError {
     }
 }
 
-/// A server that has not ended as the protocol says. It runs no more: its process was killed if necessary.
+/// The reason why a server did not end as the protocol requires. The server no longer runs: its process is killed if
+/// necessary.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShutdownError {
-    /// `shutdown` failed: there was no answer in time, or it was an error.
-    #[error("{server} did not shut down")]
+    /// `shutdown` failed: the response timed out or was an error.
+    #[error("`shutdown` of {server} failed; the session was ended anyway")]
     Shutdown {
         /// The endpoint.
         server: String,
         /// The cause.
         source: CallError,
     },
-    /// The server ended with a failure after `exit`. The source has the exit status of a process.
-    #[error("{server} failed after `exit`")]
+    /// The server failed after `exit`. The source contains the exit status of a process.
+    #[error("{server} failed after `exit`; see its output on stderr")]
     Failed {
         /// The endpoint.
         server: String,
@@ -117,12 +120,12 @@ pub enum ShutdownError {
     },
     /// The server did not end in time after `exit`.
     #[error(
-        "{server} was still running {limit:?} after `exit`, and was stopped: raise the shutdown timeout if it only needs longer"
+        "{server} was stopped because it still ran {limit:?} after `exit`; raise `shutdown_timeout` if it needs more time"
     )]
     StillRunning {
         /// The endpoint.
         server: String,
-        /// The time that it had.
+        /// The timeout.
         limit: Duration,
     },
 }

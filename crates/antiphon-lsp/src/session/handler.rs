@@ -1,4 +1,5 @@
-//! What the server calls: the application's [`LanguageClient`] handles it, and the session keeps what it needs.
+//! The handler for calls of the server. It passes them to the application's [`LanguageClient`], and stores diagnostics
+//! and progress for the session.
 
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ impl Handler for SessionHandler {
     fn call(&self, call: Invocation, cx: Context) -> BoxFuture<'static, Outcome> {
         let default = default_answers::answer(&call, self.folders.as_ref());
         let Some(default) = default else { return self.client.call(call, cx) };
-        // Before the application's answer, because a server may report without waiting for it.
+        // Before the application responds, because a server may report without waiting for the response.
         let is_create = call.method.as_str() == "window/workDoneProgress/create";
         let created = is_create.then(|| self.heard.progress.create(call.params.as_ref()));
         let created = match created.transpose() {

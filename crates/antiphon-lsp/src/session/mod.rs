@@ -1,7 +1,6 @@
-//! A session with a language server: the start, the handshake, documents, diagnostics, and the end.
+//! A session with a language server: start, handshake, documents, diagnostics and shutdown.
 //!
-//! This module knows the protocol from the editor's side. It has no opinion on what an editor does with a
-//! server.
+//! This module implements the editor's side of the protocol. It does not decide how an editor uses a server.
 //!
 //! Invariant: a [`ServerSession`] exists only between `initialized` and `shutdown`.
 
@@ -37,19 +36,20 @@ use crate::types::{
     InitializeResult, LanguageKind, PublishDiagnosticsParams, ServerCapabilities, ServerInfo, Uri,
 };
 
-/// A language server that was started, and has answered `initialize`.
+/// A session with an initialized language server.
 ///
-/// [`server`](Self::server) has the requests and notifications of the protocol. [`open`](Self::open) opens a
-/// document, and [`diagnostics`](Self::diagnostics) is what the server finds in all of them.
+/// [`server`](Self::server) sends requests and notifications. [`open`](Self::open) opens a document, and
+/// [`diagnostics`](Self::diagnostics) is a stream of the diagnostics of all documents.
 ///
-/// What the server asks and tells goes to the [`LanguageClient`](crate::LanguageClient) that the session was started
-/// with. Requests that it does not implement (-32601) get the answer of a client that nobody looks at: `null` for each item
-/// of `workspace/configuration`, the folders of the session, no applied edits, no shown documents and no choice in
-/// dialogs. Registrations, `window/workDoneProgress/create` and all `refresh` requests are accepted.
+/// The [`LanguageClient`](crate::LanguageClient) of the session handles the requests and notifications of the server.
+/// If it does not implement a request (-32601), the session responds like a client without a user interface: `null` for
+/// each item of `workspace/configuration`, its folders for `workspace/workspaceFolders`, and a refusal of edits, shown
+/// documents and choices in dialogs. It accepts registrations, `window/workDoneProgress/create` and all `refresh`
+/// requests.
 ///
-/// End a session with [`shutdown`](Self::shutdown). A session that is dropped closes the connection, as soon as
-/// no clone of its [`RemoteServer`] is left. A process that was started then has two seconds to end; after
-/// that it gets SIGTERM, and two seconds later it is killed.
+/// End a session with [`shutdown`](Self::shutdown). If you drop the session and all clones of its [`RemoteServer`], the
+/// connection closes. A process that the session started then has two seconds to end. After that it gets SIGTERM, and
+/// two seconds later it is killed.
 ///
 /// ```no_run
 /// use antiphon_lsp::types::{
@@ -74,7 +74,7 @@ use crate::types::{
 #[derive(Debug)]
 pub struct ServerSession {
     server: RemoteServer,
-    /// The server, for error messages.
+    /// The endpoint of the server, for error messages.
     name: String,
     initialized: InitializeResult,
     workspace: Workspace,
@@ -82,7 +82,7 @@ pub struct ServerSession {
     shutdown_timeout: Duration,
 }
 
-/// What the server has told on its own.
+/// The diagnostics and progress that the server sends.
 #[derive(Clone, Debug, Default)]
 struct Heard {
     diagnostics: Arc<Published>,
@@ -95,7 +95,7 @@ impl ServerSession {
         SessionBuilder::default()
     }
 
-    /// The handshake is done.
+    /// Creates the session after the handshake.
     fn new(
         settings: &SessionBuilder,
         name: String,
@@ -121,31 +121,30 @@ impl ServerSession {
         Ok(Self { server, name, initialized, workspace, progress, shutdown_timeout })
     }
 
-    /// The requests and notifications that the server understands. A clone may be kept, and keeps the
-    /// connection open.
+    /// Returns the handle of the server, which sends requests and notifications. A clone keeps the connection open.
     pub fn server(&self) -> &RemoteServer {
         &self.server
     }
 
-    /// What the server can do.
+    /// Returns the capabilities of the server.
     pub fn capabilities(&self) -> &ServerCapabilities {
         &self.initialized.capabilities
     }
 
-    /// The name and the version of the server, if it tells them.
+    /// Returns the name and the version of the server, if it sends them.
     pub fn server_info(&self) -> Option<&ServerInfo> {
         self.initialized.server_info.as_ref()
     }
 
-    /// The unit of all positions in this session.
+    /// Returns the position encoding of this session.
     pub fn encoding(&self) -> PositionEncoding {
         self.workspace.encoding
     }
 
-    /// Opens a document with this text, and tells the server if it wants to know. Nothing is read from a file.
+    /// Opens a document with this text, and sends `didOpen` if the server wants it. Reads no file.
     ///
     /// # Errors
-    /// Fails if the document is open already, or if the connection has ended.
+    /// Fails if the document is already open, or if the connection has ended.
     ///
     /// ```
     /// use antiphon_lsp::{ServerSession, file_uri};
@@ -169,8 +168,8 @@ impl ServerSession {
         OpenDocument::open(workspace, uri.into(), language.into(), text.into()).await
     }
 
-    /// The diagnostics that the server publishes, of all documents, as a stream. It begins with what is known
-    /// already. [`OpenDocument::diagnostics`] waits for those of one text.
+    /// Returns a stream of the diagnostics that the server publishes for all documents. It starts with those that have
+    /// already arrived. [`OpenDocument::diagnostics`] waits for the diagnostics of one text.
     ///
     /// ```
     /// use antiphon_lsp::ServerSession;
@@ -187,22 +186,23 @@ impl ServerSession {
         Diagnostics::new(self.workspace.published.clone(), self.workspace.peer.clone())
     }
 
-    /// The newest diagnostics of a document; `None` if the server has published none.
+    /// Returns the newest diagnostics of a document; `None` if the server has published none.
     pub fn diagnostics_of(&self, document: &Uri) -> Option<PublishDiagnosticsParams> {
         self.workspace.published.of(document)
     }
 
-    /// The progress that the server creates with `window/workDoneProgress/create`, as a stream. The
-    /// [`LanguageClient`](crate::LanguageClient) gets the same reports.
+    /// Returns a stream of the progress that the server creates with `window/workDoneProgress/create`. The
+    /// [`LanguageClient`](crate::LanguageClient) receives the same reports.
     ///
-    /// The progress of a request belongs to its call: see [`Call::with_progress`](antiphon::Call::with_progress) with
-    /// [`WorkDoneReport`](crate::WorkDoneReport), and [`RemoteServer::partial_results`].
+    /// It does not contain the progress of requests. For that, use
+    /// [`Call::with_progress`](antiphon::Call::with_progress) with [`WorkDoneReport`](crate::WorkDoneReport), or
+    /// [`RemoteServer::partial_results_with_progress`].
     ///
     /// ```
     /// use antiphon_lsp::ServerSession;
     /// use futures_util::StreamExt as _;
     ///
-    /// /// Waits until the server has done what it does after its start.
+    /// /// Waits until the server has finished its work after the start.
     /// async fn wait_for_the_index(session: &ServerSession) {
     ///     let mut all = session.progress();
     ///     while let Some(mut progress) = all.next().await {
@@ -219,24 +219,24 @@ impl ServerSession {
         ServerProgressStream::new(self.progress.clone(), self.workspace.peer.clone())
     }
 
-    /// Ends the server: sends `shutdown`, waits for the answer, sends `exit`, and waits until the server has
-    /// closed the connection. The process of an `exec:` endpoint has exited by then.
+    /// Ends the server: sends `shutdown`, waits for the response, sends `exit`, and waits until the server closes the
+    /// connection. For an `exec:` endpoint, the process has exited on return.
     ///
     /// Both waits have the [timeout](SessionBuilder::shutdown_timeout) of the session. A process that does not
     /// end in time gets SIGTERM, and is killed two seconds later.
     ///
     /// # Errors
-    /// See [`ShutdownError`]. A server that exits with a status other than 0 has failed.
+    /// See [`ShutdownError`]. An exit status other than 0 is an error.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the session is dropped.
+    /// If the future is dropped, the session is dropped too.
     pub async fn shutdown(self) -> Result<(), ShutdownError> {
         let asked = self.server.shutdown().timeout(self.shutdown_timeout).await;
         let exited = self.exit().await;
-        // Waits for the process, and kills it if it must.
+        // Waits for the process, and kills it if necessary.
         self.client().clone().close().await;
         match asked {
-            // Some servers answer `shutdown` with a value.
+            // Some servers respond to `shutdown` with a value.
             Ok(()) | Err(CallError::Decode { .. }) => exited,
             Err(source) => Err(ShutdownError::Shutdown { server: self.name, source }),
         }
@@ -246,7 +246,7 @@ impl ServerSession {
         let (server, limit) = (|| self.name.clone(), self.shutdown_timeout);
         let peer = &self.workspace.peer;
         let ended = async {
-            // A server that is gone needs no `exit`. The reason of its end follows.
+            // If the server has already ended, `exit` is not needed. The reason of the end is read below.
             let _ = self.server.exit().await;
             peer.closed().await
         };

@@ -1,8 +1,8 @@
-//! A document that this side has opened: the editor's half of text synchronization.
+//! The editor's side of text synchronization: documents that a session has opened.
 //!
-//! The session counts the versions and sends what the server has asked for. It reads and writes no file.
+//! The session numbers the versions, and sends changes in the form that the server wants. It reads and writes no files.
 //!
-//! Invariant: the text of an [`OpenDocument`] is what the server has after all notifications that were sent, unless it
+//! Invariant: the text of an [`OpenDocument`] equals the server's text after all sent notifications, unless the server
 //! wants no changes.
 
 use std::collections::HashSet;
@@ -24,17 +24,17 @@ use crate::types::{
     TextDocumentPositionParams, TextEdit, Uri, VersionedTextDocumentIdentifier,
 };
 
-/// A document that cannot be opened.
+/// The reason why a document cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The document is open already. A server gets a second `didOpen` only after `didClose`.
-    #[error("{} is open already: change the document that is open, or close it first", .uri.0)]
+    /// The document is already open. The protocol forbids a second `didOpen` before `didClose`.
+    #[error("{} is already open: change the open document, or close it first", .uri.0)]
     AlreadyOpen {
         /// The document.
         uri: Uri,
     },
-    /// `didOpen` was not sent.
+    /// `didOpen` could not be sent.
     #[error("cannot open {}", .uri.0)]
     NotSent {
         /// The document.
@@ -44,39 +44,39 @@ pub enum OpenError {
     },
 }
 
-/// Edits that are not applied.
+/// The reason why edits are not applied.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// Two edits change the same text, so that their order would matter.
+    /// Two edits change the same text.
     #[error(
         "the edit of line {} overlaps another one: the edits of one document must be disjoint",
         .range.start.line + 1
     )]
     Overlap {
-        /// One of the two.
+        /// The range of one of the two edits.
         range: types::Range,
     },
-    /// The change was not sent.
+    /// The change could not be sent.
     #[error("the edits were not sent")]
     NotSent(#[source] CallError),
 }
 
-/// What the documents of a session share.
+/// The shared state of the documents of a session.
 #[derive(Clone, Debug)]
 pub(super) struct Workspace {
     pub(super) peer: Peer,
     pub(super) sync: SyncOptions,
     pub(super) encoding: PositionEncoding,
     pub(super) published: Arc<Published>,
-    /// The documents that are open.
+    /// The open documents.
     pub(super) open: Arc<Mutex<HashSet<Uri>>>,
 }
 
 /// A document that is open in a session. Created by [`ServerSession::open`](super::ServerSession::open).
 ///
-/// Each change has the next version, and is sent as the server wants it: as changed ranges, as the whole text, or not
-/// at all. [`close`](Self::close) closes the document, and so does dropping it.
+/// Each change has the next version. The server decides the form of a change: changed ranges, the whole text, or no
+/// change at all. [`close`](Self::close) closes the document, and so does dropping it.
 ///
 /// ```
 /// use antiphon::CallError;
@@ -97,9 +97,9 @@ pub(super) struct Workspace {
 pub struct OpenDocument {
     workspace: Workspace,
     document: Document,
-    /// The number of the diagnostics that had arrived before the last change was sent.
+    /// The number of the newest diagnostics when the last change was sent.
     seen: u64,
-    /// Whether the server still has the document.
+    /// Whether the document is still open on the server.
     is_open: bool,
 }
 
@@ -131,49 +131,50 @@ impl OpenDocument {
         Ok(opened)
     }
 
-    /// The document, as the server has it now.
+    /// Returns a snapshot of the document, which equals the server's version.
     pub fn snapshot(&self) -> &Document {
         &self.document
     }
 
-    /// The URI.
+    /// Returns the URI.
     pub fn uri(&self) -> &Uri {
         self.document.uri()
     }
 
-    /// The version: 1, and one more with each change.
+    /// Returns the version. It starts with 1 and increases by 1 with each change.
     pub fn version(&self) -> i32 {
         self.document.version()
     }
 
-    /// The document, as the params of requests name it.
+    /// Returns the identifier of the document, for the params of requests.
     pub fn identifier(&self) -> TextDocumentIdentifier {
         TextDocumentIdentifier::new(self.uri().clone())
     }
 
-    /// A position in the document, as the params of requests name it. [`Document::position`] converts a byte offset.
+    /// Returns the document and a position in it, for the params of requests. [`Document::position`] converts a byte
+    /// offset to a position.
     pub fn at(&self, position: Position) -> TextDocumentPositionParams {
         TextDocumentPositionParams::new(self.identifier(), position)
     }
 
-    /// Replaces a range of positions in the unit of the session.
+    /// Replaces a range of positions, in the position encoding of the session.
     pub async fn edit(&mut self, range: types::Range, text: &str) -> Result<(), CallError> {
         let bytes = self.document.byte_range(range);
         self.change(bytes, text).await
     }
 
-    /// Applies edits, such as those of `textDocument/formatting`, as one change. As the protocol says, their ranges are
-    /// those of the text before all of them, and texts that are inserted at one position keep their order.
+    /// Applies edits, such as those of `textDocument/formatting`, as one change. As the protocol defines, all ranges
+    /// refer to the original text, and several texts inserted at one position keep their order.
     ///
     /// # Errors
-    /// Fails if two ranges overlap. Nothing is changed then.
+    /// Fails if two ranges overlap. Then nothing is changed.
     pub async fn apply(&mut self, edits: &[TextEdit]) -> Result<(), ApplyError> {
         let text = edited(&self.document, edits)?;
         self.replace(&text).await.map_err(ApplyError::NotSent)
     }
 
-    /// Replaces the whole text. What it has in common with the old text at the start and at the end is not sent, if
-    /// the server wants ranges. An equal text changes nothing.
+    /// Replaces the whole text. If the server wants ranges, only the part that differs is sent. An equal text changes
+    /// nothing.
     pub async fn replace(&mut self, text: &str) -> Result<(), CallError> {
         let document = self.document.clone();
         let (bytes, new) = difference(document.as_str(), text);
@@ -183,7 +184,7 @@ impl OpenDocument {
         self.change(bytes, new).await
     }
 
-    /// Tells the server that the document was saved, if it wants to know. The file is written by the caller, before.
+    /// Sends `didSave` if the server wants it. Write the file before you call this.
     pub async fn save(&mut self) -> Result<(), CallError> {
         let Some(with_text) = self.workspace.sync.save else { return Ok(()) };
         let text = with_text.then(|| self.document.as_str().to_owned());
@@ -191,11 +192,10 @@ impl OpenDocument {
         self.send("textDocument/didSave", params).await
     }
 
-    /// Waits for the diagnostics of the current text: those that arrived after the last change was sent, and are
-    /// not about an older version. A server that names no version may still publish older results; this cannot be
-    /// told apart.
+    /// Waits for the diagnostics of the current text: diagnostics that arrive after the last change was sent, and that
+    /// do not name an older version. If the server sends no versions, the result may be for an older text.
     ///
-    /// A server that has nothing new to say publishes nothing, so use a timeout.
+    /// Use a timeout: a server may publish nothing if its diagnostics have not changed.
     ///
     /// # Errors
     /// Fails if the connection ends.
@@ -204,7 +204,7 @@ impl OpenDocument {
         published.newer(self.uri(), self.seen, self.version(), peer).await
     }
 
-    /// Closes the document. It may be opened again then.
+    /// Closes the document. It can then be opened again.
     pub async fn close(mut self) -> Result<(), CallError> {
         if self.is_open {
             let params = DidCloseTextDocumentParams::new(self.identifier());
@@ -214,9 +214,9 @@ impl OpenDocument {
         Ok(())
     }
 
-    /// Sends a replacement of a byte range, and then has it.
+    /// Sends a replacement of a byte range, then applies it to the text.
     ///
-    /// A future that is dropped before its end has neither sent nor changed anything.
+    /// If the future is dropped early, nothing is sent or changed.
     async fn change(&mut self, bytes: Range<usize>, new: &str) -> Result<(), CallError> {
         let mut text = self.document.text().clone();
         text.replace(bytes.clone(), new);
@@ -233,7 +233,7 @@ impl OpenDocument {
         Ok(())
     }
 
-    /// The change, as the server wants it.
+    /// Returns the change in the form that the server wants.
     fn event(
         &self,
         bytes: Range<usize>,
@@ -258,11 +258,11 @@ impl OpenDocument {
     }
 }
 
-/// The text of a document after these edits.
+/// Returns the text of a document after these edits.
 fn edited(document: &Document, edits: &[TextEdit]) -> Result<String, ApplyError> {
     let mut sorted: Vec<_> =
         edits.iter().map(|edit| (document.byte_range(edit.range), edit)).collect();
-    // Stable: edits at one position stay in their order.
+    // A stable sort, so edits at one position keep their order.
     sorted.sort_by_key(|(range, _)| (range.start, range.end));
     let (mut text, mut end) = (String::new(), 0);
     for (range, edit) in sorted {
@@ -277,7 +277,7 @@ fn edited(document: &Document, edits: &[TextEdit]) -> Result<String, ApplyError>
     Ok(text)
 }
 
-/// The version of a document that was opened.
+/// The first version of a document.
 const FIRST_VERSION: i32 = 1;
 
 impl Workspace {

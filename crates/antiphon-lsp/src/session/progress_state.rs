@@ -1,25 +1,25 @@
-//! How far something is that the server does, as all its reports together say.
+//! The state of one progress, combined from all its reports.
 
 use crate::WorkDoneReport;
 
-/// How far something is that the server does.
+/// The state of work that the server does.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgressState {
-    /// What is done, such as `Indexing`.
+    /// The title of the work, such as `Indexing`.
     pub title: String,
-    /// What is done just now. The last message of progress that has ended.
+    /// The current step. After the end, this is the last message.
     pub message: Option<String>,
-    /// 0 to 100, if the server knows it.
+    /// The percentage from 0 to 100, if the server sends it.
     pub percentage: Option<u32>,
-    /// Whether the user may cancel it.
+    /// Whether the user may cancel the work.
     pub cancellable: bool,
-    /// Whether it has ended.
+    /// Whether the work has ended.
     pub ended: bool,
 }
 
 impl ProgressState {
-    /// Applies a report. What it does not name stays.
+    /// Applies a report. Members that it does not contain are unchanged.
     pub(super) fn apply(&mut self, report: WorkDoneReport) {
         let (message, percentage, cancellable) = match report {
             WorkDoneReport::Begin(begin) => {

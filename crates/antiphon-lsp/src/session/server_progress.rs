@@ -1,9 +1,9 @@
-//! Progress that the server creates: which runs now, and how far is it?
+//! Progress that the server creates.
 //!
-//! Of each progress only the newest state is kept, so a reader that is slow skips states and misses no end.
+//! Only the newest state of each progress is kept, so a slow reader skips states but never misses the end.
 //!
-//! Invariant: at most [`MAX_RUNNING`] progress runs at a time. A token is in the table from `create` to `end`; reports
-//! with other tokens are ignored.
+//! Invariant: at most [`MAX_RUNNING`] tokens are in use at a time. A token is in the table from `create` to `end`;
+//! reports with other tokens are ignored.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -31,7 +31,7 @@ pub(super) struct Running(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     running: HashMap<ProgressToken, Arc<Current>>,
-    /// What no stream has returned yet.
+    /// The progress that no stream has returned yet.
     new: VecDeque<ProgressToken>,
     readers: Vec<Waker>,
 }
@@ -56,8 +56,8 @@ struct Newest {
 }
 
 impl Running {
-    /// Adds the token of `window/workDoneProgress/create`, and returns it. Params that cannot be read have none; the
-    /// handler answers them.
+    /// Adds the token of `window/workDoneProgress/create`, and returns it. Returns `None` for unreadable params; the
+    /// handler responds to them.
     pub(super) fn create(
         &self,
         params: Option<&Params>,
@@ -81,7 +81,7 @@ impl Running {
         Ok(Some(token))
     }
 
-    /// Removes a token that the application has refused, and ends its stream.
+    /// Removes a token that the application rejected, and ends its stream.
     pub(super) fn forget(&self, token: &ProgressToken) {
         let forgotten = self.table().remove(token);
         if let Some(current) = forgotten {
@@ -141,20 +141,20 @@ impl Current {
 }
 
 /// A `Stream` of the progress that the server creates. Created by
-/// [`ServerSession::progress`](super::ServerSession::progress). It begins with what runs already, and ends with the
-/// connection. Each progress goes to one stream.
+/// [`ServerSession::progress`](super::ServerSession::progress).
 ///
-/// The server may create 100 at a time; more are refused.
+/// It starts with the progress that already runs, and ends with the connection. Each progress goes to one stream. At
+/// most 100 can run at a time; `create` fails beyond that.
 pub struct ServerProgressStream {
     running: Arc<Running>,
     peer: Peer,
     closed: BoxFuture<'static, CloseReason>,
 }
 
-/// Progress that the server has created: a `Stream` of its states. The stream ends after the state that has
+/// A `Stream` of the states of one progress that the server created. It ends after the state with
 /// [`ended`](ProgressState::ended), or with the connection.
 ///
-/// If states are replaced before they are read, only the newest is read.
+/// If several states arrive before they are read, only the newest is read.
 pub struct ServerProgress {
     token: ProgressToken,
     current: Arc<Current>,
@@ -190,12 +190,12 @@ impl Stream for ServerProgressStream {
 }
 
 impl ServerProgress {
-    /// The token that the server has chosen.
+    /// Returns the token that the server chose.
     pub fn token(&self) -> &ProgressToken {
         &self.token
     }
 
-    /// Asks the server to cancel the work. The server decides what follows, and the progress goes on until it ends.
+    /// Asks the server to cancel the work. The server decides when to stop, and the stream continues until the end.
     pub async fn cancel(&self) -> Result<(), CallError> {
         let params = WorkDoneProgressCancelParams::new(self.token.clone());
         self.peer.notify("window/workDoneProgress/cancel", params).await

@@ -1,23 +1,23 @@
-//! What a server wants to know about documents.
+//! The document notifications that a server wants.
 
 use crate::types::{
     Save, ServerCapabilities, TextDocumentSync, TextDocumentSyncKind, TextDocumentSyncOptions,
 };
 
-/// The notifications about documents that a server has asked for.
+/// The document notifications that a server wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SyncOptions {
     /// `didOpen` and `didClose`.
     pub(super) open_close: bool,
     pub(super) change: Change,
-    /// `didSave`, and whether it has the text.
+    /// Whether to send `didSave`, and whether it includes the text.
     pub(super) save: Option<bool>,
 }
 
-/// What `didChange` has.
+/// The content of `didChange`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// There is no `didChange`.
+    /// `didChange` is not sent.
     None,
     /// The whole text.
     Full,
@@ -30,7 +30,7 @@ impl SyncOptions {
         match &capabilities.text_document_sync {
             Some(TextDocumentSync::Options(options)) => Self::of_options(options),
             Some(TextDocumentSync::Kind(kind)) => {
-                // Servers that send only the kind, as before LSP 3, get everything else too.
+                // A server that sends only the kind, as before LSP 3, gets all other notifications too.
                 let change = Change::of(Some(kind));
                 let any = change != Change::None;
                 Self { open_close: any, change, save: any.then_some(false) }

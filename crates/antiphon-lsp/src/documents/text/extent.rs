@@ -1,10 +1,10 @@
-//! The size of a text in everything that positions count.
+//! The size of a text in bytes, characters, UTF-16 code units and line ends.
 
 use std::ops::{AddAssign, SubAssign};
 
 use super::super::PositionEncoding;
 
-/// How many bytes, characters, UTF-16 code units and line ends a text has.
+/// The number of bytes, characters, UTF-16 code units and line ends of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) bytes: usize,
@@ -29,7 +29,7 @@ impl Extent {
         }
     }
 
-    /// Does not count the `\r` at the end, which is half of a line end.
+    /// Does not count a final `\r`, which may be half of a line end.
     pub(super) fn without_last_break(mut self) -> Self {
         self.breaks -= 1;
         self
@@ -46,7 +46,7 @@ fn breaks(bytes: &[u8]) -> usize {
     returns + feeds - both
 }
 
-/// The sum of a block fits into a byte, so that the compiler can add up many bytes in one instruction.
+/// The size of a block. Its sum fits into a byte, so the compiler can add many bytes in one instruction.
 fn count(bytes: &[u8], is_counted: impl Fn(u8) -> bool) -> usize {
     let block = |block: &[u8]| block.iter().map(|byte| u8::from(is_counted(*byte))).sum::<u8>();
     bytes.chunks(u8::MAX as usize).map(|bytes| usize::from(block(bytes))).sum()

@@ -1,16 +1,15 @@
-//! The text of a document: where is a line, where is a character of a line, what does an edit change?
+//! The text of a document, with an index of lines and characters.
 //!
-//! A text knows no versions and no messages. It is a list of pieces of at most [`PIECE`] bytes, each with its
+//! A text knows neither versions nor messages. It is a list of pieces of at most [`PIECE`] bytes, each with its
 //! [`Extent`]. An edit copies the pieces that it touches; a clone shares all pieces.
 //!
-//! Invariant: no piece is empty, every piece ends between two characters, and no piece ends between the two
-//! characters of `\r\n`. So the extents of the pieces add up to the extent of the text.
+//! Invariant: no piece is empty, every piece ends at a character boundary, and no piece ends inside `\r\n`. So the
+//! extents of the pieces add up to the extent of the text.
 //!
-//! `\n`, `\r\n` and `\r` end a line, as LSP says, and nothing else does. The known ropes do not do that for
-//! sure: `crop` does not break at `\r`, and what breaks a line of `ropey` 1 depends on a feature that any other
-//! crate of the same program can enable. A `String` with a list of line starts is simpler, but an edit behind a
-//! snapshot copies all of it: with 1 MB in lines of 40 bytes, 800 µs per edit. This takes 11 µs, and 4 µs without
-//! a snapshot (`ropey`: 2 and 1 µs).
+//! Only `\n`, `\r\n` and `\r` end a line, as LSP requires. Rope crates do not guarantee this: `crop` does not break at
+//! `\r`, and the line breaks of `ropey` 1 depend on a feature that any other crate of the program can enable. A
+//! `String` with a list of line starts is simpler, but an edit copies all of it while a snapshot exists: 800 µs per
+//! edit for 1 MB in lines of 40 bytes. This type takes 11 µs, and 4 µs without a snapshot (`ropey`: 2 and 1 µs).
 
 mod extent;
 mod piece;
@@ -23,11 +22,11 @@ use self::extent::Extent;
 use self::piece::{Piece, cut};
 use super::PositionEncoding;
 
-/// A piece with less than this many bytes is joined with a neighbor.
+/// The minimum size of a piece in bytes. Smaller pieces are joined with a neighbor.
 const SMALL: usize = piece::PIECE / 4;
 
-/// A text with an index of its lines and characters. A clone is a snapshot: it costs no copy, and later edits
-/// do not change it.
+/// A text with an index of its lines and characters. A clone is a snapshot: it is cheap, and later edits do not
+/// change it.
 ///
 /// Byte offsets past the end count as the end. Offsets inside a character count as its start.
 ///
@@ -47,39 +46,37 @@ pub struct Text {
 }
 
 impl Text {
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.extent.bytes
     }
 
-    /// Returns whether there is no text.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The number of lines: one more than there are line ends.
+    /// Returns the number of lines, which is the number of line ends plus one.
     pub fn line_count(&self) -> usize {
         self.extent.breaks + 1
     }
 
-    /// The byte range of a line, without its end; `None` past the last line.
+    /// Returns the byte range of a line without its line end; `None` past the last line.
     pub fn line_range(&self, line: usize) -> Option<Range<usize>> {
         let start = if line == 0 { 0 } else { self.line_end(line - 1)?.end };
         let end = self.line_end(line).map_or(self.len(), |end| end.start);
         Some(start..end)
     }
 
-    /// Converts a position to a byte offset. A character past the end of its line counts as the end of the
-    /// line, a line past the last one as the end of the text, and a position between two units of one
-    /// character as the start of the character.
+    /// Converts a position to a byte offset. A character past the end of its line counts as the end of the line. A line
+    /// past the last one counts as the end of the text. A position inside a character counts as its start.
     pub fn offset(&self, line: u32, character: u32, encoding: PositionEncoding) -> usize {
         let Some(range) = self.line_range(line as usize) else { return self.len() };
         let unit = self.units(range.start, encoding).saturating_add(character as usize);
         self.byte_of_unit(unit, encoding).min(range.end)
     }
 
-    /// Converts a byte offset to a line and a character. An offset inside of `\r\n` counts as the end of the
-    /// line.
+    /// Converts a byte offset to a line and a character. An offset inside `\r\n` counts as the end of the line.
     pub fn position(&self, offset: usize, encoding: PositionEncoding) -> (u32, u32) {
         let before = self.before(offset);
         let range = self.line_range(before.breaks).unwrap_or(0..0);
@@ -88,7 +85,7 @@ impl Text {
         (number(before.breaks), number(character))
     }
 
-    /// The text in a byte range.
+    /// Returns the text in a byte range.
     pub fn slice(&self, range: Range<usize>) -> String {
         let (start, end) = (self.floor(range.start), self.floor(range.end));
         let mut slice = String::with_capacity(end.saturating_sub(start));
@@ -103,12 +100,12 @@ impl Text {
         slice
     }
 
-    /// The parts of the text, in order.
+    /// Returns the pieces of the text, in order.
     pub fn chunks(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().map(|piece| &**piece)
     }
 
-    /// Replaces a byte range. A range that ends before it starts counts as an empty one at its start.
+    /// Replaces a byte range. A range that ends before it starts counts as an empty range at its start.
     pub fn replace(&mut self, range: Range<usize>, new: &str) {
         let start = self.floor(range.start);
         let (first, head) = self.piece_at(start);
@@ -129,19 +126,19 @@ impl Text {
         pieces.splice(span, new);
     }
 
-    /// The byte range of the end of this line; `None` for the last line and past it.
+    /// Returns the byte range of the line end of this line; `None` for the last line and past it.
     fn line_end(&self, line: usize) -> Option<Range<usize>> {
         let (piece, before) = self.seek(line, |extent| extent.breaks)?;
         let end = piece.line_end(line - before.breaks)?;
         Some(before.bytes + end.start..before.bytes + end.end)
     }
 
-    /// The number of units before a byte offset.
+    /// Returns the number of units before a byte offset.
     fn units(&self, offset: usize, encoding: PositionEncoding) -> usize {
         self.before(offset).units(encoding)
     }
 
-    /// The byte offset of the character that has this unit.
+    /// Returns the byte offset of the character that contains this unit.
     fn byte_of_unit(&self, unit: usize, encoding: PositionEncoding) -> usize {
         match self.seek(unit, |extent| extent.units(encoding)) {
             Some((piece, before)) => {
@@ -151,12 +148,12 @@ impl Text {
         }
     }
 
-    /// The offset of the start of its character.
+    /// Returns the start of the character at this offset.
     fn floor(&self, offset: usize) -> usize {
         self.before(offset).bytes
     }
 
-    /// The extent of the text before a byte offset.
+    /// Returns the extent of the text before a byte offset.
     fn before(&self, offset: usize) -> Extent {
         match self.seek(offset, |extent| extent.bytes) {
             Some((piece, mut before)) => {
@@ -167,8 +164,8 @@ impl Text {
         }
     }
 
-    /// The piece with this byte, and the place of the byte in it. At the end of the text, the end of the last
-    /// piece.
+    /// Returns the piece that contains this byte, and the byte's offset in it. At the end of the text, this is the end
+    /// of the last piece.
     fn piece_at(&self, offset: usize) -> (usize, usize) {
         let mut at = 0;
         for (index, piece) in self.pieces.iter().enumerate() {
@@ -181,8 +178,8 @@ impl Text {
         (last, self.pieces.last().map_or(0, |piece| piece.len()))
     }
 
-    /// The piece in which this count is exceeded, and the extent before the piece; `None` if the text has no
-    /// more than `count`.
+    /// Returns the piece in which this count is exceeded, and the extent before the piece. Returns `None` if the text
+    /// does not exceed `count`.
     fn seek(&self, count: usize, of: impl Fn(&Extent) -> usize) -> Option<(&Piece, Extent)> {
         let mut before = Extent::default();
         for piece in self.pieces.iter() {
@@ -195,9 +192,9 @@ impl Text {
     }
 }
 
-/// Joins a text, which replaces these pieces, with its neighbors if it is small or would separate `\r` from
-/// `\n`. Returns the pieces that it replaces then. Only its start can be new next to an old piece: it ends as the
-/// last replaced piece does, except at the end of the whole text.
+/// Joins a text that replaces these pieces with its neighbors, if the text is small or would separate `\r` from `\n`.
+/// Returns the range of pieces that it replaces then. Only the start of the text can meet an old piece in a new way:
+/// its end is that of the last replaced piece, except at the end of the whole text.
 fn join_neighbors(pieces: &[Piece], mut span: Range<usize>, text: &mut String) -> Range<usize> {
     while let Some(left) = span.start.checked_sub(1).and_then(|index| pieces.get(index)) {
         let separates = left.ends_with('\r') && text.starts_with('\n');
@@ -214,7 +211,7 @@ fn join_neighbors(pieces: &[Piece], mut span: Range<usize>, text: &mut String) -
     span
 }
 
-/// A line or a character as LSP writes it. A text is smaller than 4 GiB by the limits of the store.
+/// Converts a line or a character to the type of LSP. The limits of the store keep a text below 4 GiB.
 fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
@@ -233,7 +230,7 @@ impl fmt::Display for Text {
     }
 }
 
-/// Shows the size, not the text: a log is no place for a user's document.
+/// Prints the size instead of the text, to keep documents out of logs.
 impl fmt::Debug for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Text")

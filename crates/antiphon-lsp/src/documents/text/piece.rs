@@ -1,4 +1,4 @@
-//! A piece of a text, small enough to be scanned for one position.
+//! A piece of a text, small enough to scan for one position.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::PositionEncoding;
 use super::extent::Extent;
 
-/// The most bytes of a piece.
+/// The maximum size of a piece in bytes.
 pub(super) const PIECE: usize = 2048;
 
 /// A part of a text, and its extent.
@@ -21,7 +21,7 @@ impl Piece {
         Self { text: text.into(), extent: Extent::of(text) }
     }
 
-    /// The extent before a byte offset, or before the character that has the byte.
+    /// Returns the extent before a byte offset, or before the character that contains the byte.
     pub(super) fn before(&self, offset: usize) -> Extent {
         let offset = floor(&self.text, offset);
         let extent = Extent::of(&self.text[..offset]);
@@ -32,7 +32,7 @@ impl Piece {
         }
     }
 
-    /// The byte range of this line end, counted from 0.
+    /// Returns the byte range of a line end. Line ends are numbered from 0.
     pub(super) fn line_end(&self, index: usize) -> Option<Range<usize>> {
         let bytes = self.text.as_bytes();
         let last = memchr::memchr2_iter(b'\n', b'\r', bytes)
@@ -42,7 +42,7 @@ impl Piece {
         Some(start..last + 1)
     }
 
-    /// The byte offset of the character that has this unit.
+    /// Returns the byte offset of the character that contains this unit.
     pub(super) fn byte_of_unit(&self, unit: usize, encoding: PositionEncoding) -> usize {
         if encoding == PositionEncoding::Utf8 {
             return floor(&self.text, unit);
@@ -81,7 +81,7 @@ pub(super) fn cut(text: &str) -> Vec<Piece> {
     pieces
 }
 
-/// The offset, or the first one after it that is neither inside of a character nor of `\r\n`.
+/// Returns the first offset from this one on that is neither inside a character nor inside `\r\n`.
 fn end_of_character(text: &str, mut offset: usize) -> usize {
     while !text.is_char_boundary(offset) || is_inside_of_a_line_end(text, offset) {
         offset += 1;
@@ -94,7 +94,7 @@ fn is_inside_of_a_line_end(text: &str, offset: usize) -> bool {
     offset > 0 && bytes.get(offset - 1) == Some(&b'\r') && bytes.get(offset) == Some(&b'\n')
 }
 
-/// The start of the character that has this byte. `str::floor_char_boundary` needs Rust 1.91.
+/// Returns the start of the character that contains this byte. `str::floor_char_boundary` needs Rust 1.91.
 fn floor(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
