@@ -9,6 +9,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -42,7 +43,7 @@ use super::Credentials;
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]
-pub struct JwtSecret(hmac::Key);
+pub struct JwtSecret(Arc<hmac::Key>);
 
 /// The reason why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -135,9 +136,13 @@ impl JwtSecret {
             }
         }
         match (high, bytes.len()) {
-            (None, 32) => Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, &bytes))),
+            (None, 32) => Ok(Self::of(&bytes)),
             _ => Err(JwtSecretError::Length(digits.len())),
         }
+    }
+
+    fn of(key: &[u8]) -> Self {
+        Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, key)))
     }
 
     /// Returns a token with this time of issue. Receivers accept it for 60 seconds.
@@ -311,7 +316,7 @@ mod tests {
     #[test]
     fn the_signature_of_the_rfc_is_valid() {
         let key = "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow";
-        let secret = JwtSecret(hmac::Key::new(hmac::HMAC_SHA256, &BASE64.decode(key).unwrap()));
+        let secret = JwtSecret::of(&BASE64.decode(key).unwrap());
         let token = "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9\
                      .eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ\
                      .dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
