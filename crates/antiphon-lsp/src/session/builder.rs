@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use antiphon::transport::Transport;
 use antiphon::{
-    CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Framing, Limits,
-    PerConnection,
+    CallError, Client, ClientBuilder, Dialect, Endpoint, EndpointError, Limits, PerConnection,
 };
 
 use super::handler::SessionHandler;
@@ -157,7 +156,7 @@ impl SessionBuilder {
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
         client: impl LanguageClient,
     ) -> Result<ServerSession, StartError> {
-        let endpoint = endpoint.try_into().map(with_framing).map_err(|error| {
+        let endpoint = endpoint.try_into().map_err(|error| {
             let (server, remedy) =
                 ("(invalid endpoint)".to_owned(), "use exec:clangd, for example");
             StartError::Connect {
@@ -271,15 +270,4 @@ impl SessionBuilder {
         workspace.workspace_folders.get_or_insert(true);
         capabilities.window.get_or_insert_default().work_done_progress.get_or_insert(true);
     }
-}
-
-/// Sets the framing of the protocol if the endpoint has none.
-fn with_framing(mut endpoint: Endpoint) -> Endpoint {
-    if let Endpoint::Tcp { framing, .. }
-    | Endpoint::Unix { framing, .. }
-    | Endpoint::Exec { framing, .. } = &mut endpoint
-    {
-        framing.get_or_insert(Framing::Header);
-    }
-    endpoint
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+#[cfg(any(feature = "tcp", all(feature = "unix", unix), feature = "child"))]
+use antiphon_core::framing::Framing;
 #[cfg(feature = "ws")]
 use http::HeaderMap;
 
@@ -70,7 +72,7 @@ impl ClientBuilder {
                 let connector = transport::tls::Connector::new(&self.tls, &authority.host, &[])?;
                 let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
                 let stream = connector.connect(stream).await?;
-                let framing = Some(framing.unwrap_or(LINE));
+                let framing = Some(self.framing(*framing));
                 let facts = transport::tcp::tls_facts(&stream);
                 let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
@@ -79,21 +81,21 @@ impl ClientBuilder {
             Endpoint::Tcp { authority, framing, .. } => {
                 let stream = transport::tcp::connect(&authority.to_string(), &self.limits).await?;
                 let facts = transport::tcp::facts(&stream);
-                let framing = Some(framing.unwrap_or(LINE));
+                let framing = Some(self.framing(*framing));
                 let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }
             #[cfg(all(feature = "unix", unix))]
             Endpoint::Unix { path, framing } => {
                 let stream = tokio::net::UnixStream::connect(path).await?;
-                let framing = framing.or(self.dialect.unix_framing).unwrap_or(LINE);
+                let framing = self.framing(framing.or(self.dialect.unix_framing));
                 let (facts, framing) = (Connection::new("unix"), Some(framing));
                 let wire = FramedStream::wire(stream, facts, framing, &self.limits);
                 Ok(self.attach(wire))
             }
             #[cfg(feature = "child")]
             Endpoint::Exec { command, framing } => {
-                let framing = framing.unwrap_or(LINE);
+                let framing = self.framing(*framing);
                 let (child, wire) = transport::child::spawn(command, framing, &self.limits)?;
                 Ok(self.attach_then(wire, transport::child::reap(child)))
             }
@@ -146,6 +148,12 @@ impl ClientBuilder {
         headers
     }
 
+    /// The framing of a stream: that of its endpoint, of the dialect, or one message per line.
+    #[cfg(any(feature = "tcp", all(feature = "unix", unix), feature = "child"))]
+    fn framing(&self, named: Option<Framing>) -> Framing {
+        named.or(self.dialect.client_framing).unwrap_or(Framing::Line)
+    }
+
     /// The settings of the engine.
     pub(super) fn settings(&self) -> Settings {
         let settings = Settings::new(self.limits.clone());
@@ -170,6 +178,3 @@ impl ClientBuilder {
         Client::new(Arc::new(peer), self.timeout, OwnedConnection::Single(Arc::new(open)))
     }
 }
-
-#[cfg(any(feature = "tcp", all(feature = "unix", unix), feature = "child"))]
-const LINE: antiphon_core::framing::Framing = antiphon_core::framing::Framing::Line;

@@ -47,8 +47,12 @@ pub struct Dialect {
     pub(crate) null_params: bool,
     /// The codes and messages of the errors that the library creates.
     pub(crate) errors: ErrorStyle,
+    /// The limits of a server that sets none. Boxed, because each client moves its dialect.
+    limits: Option<Box<Limits>>,
     /// The framing of a Unix socket whose endpoint names none.
     pub(crate) unix_framing: Option<Framing>,
+    /// The framing of a client whose endpoint names none. A server detects it.
+    pub(crate) client_framing: Option<Framing>,
     /// Whether a GET without an upgrade gets an empty response with status 200, for health checks.
     pub(crate) answers_get: bool,
     /// The versions of incoming messages.
@@ -71,13 +75,14 @@ impl Dialect {
     /// counts as absent because common editors and servers send it; see
     /// [`Server::null_params`](crate::Server::null_params) and
     /// [`ClientBuilder::null_params`](crate::ClientBuilder::null_params).
+    /// A client of an endpoint without a framing, such as `exec:clangd`, uses `Content-Length` headers.
     pub fn lsp() -> Self {
         let progress = ProgressStyle::by_param("$/progress", "token", &["workDoneToken"]);
         let lsp = Self::plain()
             .cancellation(Cancellation::new("$/cancelRequest", "id"))
             .progress(progress.under("value"))
             .strict_order(true);
-        Self { null_params: true, ..lsp }
+        Self { null_params: true, client_framing: Some(Framing::Header), ..lsp }
     }
 
     /// The Model Context Protocol. A call cancelled with `notifications/cancelled` gets no response;
@@ -123,6 +128,12 @@ impl Dialect {
         Self {
             null_params: true,
             errors: ErrorStyle::Ethereum,
+            limits: Some(Box::new(Limits {
+                frame_bytes: 5 << 20,
+                batch_entries: 1_000,
+                response_bytes: 25_000_000,
+                ..Limits::default()
+            })),
             unix_framing: Some(Framing::Values),
             answers_get: true,
             ..Self::plain()
@@ -209,15 +220,7 @@ impl Dialect {
     /// assert_eq!(Dialect::lsp().limits(), Limits::default());
     /// ```
     pub fn limits(&self) -> Limits {
-        match self.errors {
-            ErrorStyle::Plain | ErrorStyle::Bitcoin => Limits::default(),
-            ErrorStyle::Ethereum => Limits {
-                frame_bytes: 5 << 20,
-                batch_entries: 1_000,
-                response_bytes: 25_000_000,
-                ..Limits::default()
-            },
-        }
+        self.limits.as_deref().cloned().unwrap_or_default()
     }
 
     /// Sets the notification that cancels a call.

@@ -23,7 +23,8 @@ use antiphon_core::framing::Framing;
 /// | `memory:name` | in-process | yes |
 ///
 /// Raw streams take a framing: `tcp+line://`, `unix+header:`, `stdio+header:`, `exec+header:clangd`.
-/// Without one, a listener detects the framing of the client, and a client uses `line`.
+/// Without one, a listener detects the framing of the client, and a client uses that of its
+/// [`Dialect`](crate::Dialect), or `line`.
 ///
 /// [`Client::connect`](crate::Client::connect) and [`Server::bind`](crate::Server::bind) take an
 /// endpoint as text or as a value.

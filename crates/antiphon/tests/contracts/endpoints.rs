@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use antiphon::{
-    CallError, Client, Code, Context, ErrorChain, ErrorObject, Limits, RawJson, Router, Server,
+    CallError, Client, Code, Context, Dialect, ErrorChain, ErrorObject, Limits, RawJson, Router,
+    Server,
 };
 use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::support::{dial, line, request, serve, within};
@@ -180,6 +182,24 @@ async fn connections_over_the_limit_receive_an_error() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_framing_of_a_client_is_that_of_its_endpoint_or_its_dialect() {
+    for (dialect, scheme, start) in [
+        (Dialect::plain(), "tcp", "{"),
+        (Dialect::lsp(), "tcp", "Content-Length: "),
+        (Dialect::lsp(), "tcp+line", "{"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("{scheme}://{}", listener.local_addr().unwrap());
+        let client = Client::builder().dialect(dialect).connect(&*endpoint).await.unwrap();
+        client.notify("m", ()).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut head = vec![0; start.len()];
+        within(stream.read_exact(&mut head)).await.unwrap();
+        assert_eq!(head, start.as_bytes(), "{endpoint}");
+    }
 }
 
 #[cfg(feature = "child")]

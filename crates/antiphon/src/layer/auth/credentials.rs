@@ -5,8 +5,8 @@ use std::hint::black_box;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use http::HeaderValue;
-use http::header::InvalidHeaderValue;
+use http::header::{AUTHORIZATION, InvalidHeaderValue};
+use http::{HeaderMap, HeaderValue};
 
 /// The credentials of a caller. The `Debug` output omits secrets.
 ///
@@ -46,6 +46,19 @@ impl Credentials {
         let text = String::from_utf8(BASE64.decode(rest).ok()?).ok()?;
         let (user, password) = text.split_once(':')?;
         Some(Self::Basic { user: user.to_owned(), password: password.to_owned() })
+    }
+
+    /// Returns the credentials of a request, or the reason why it has none. Several headers are rejected: a proxy in
+    /// front of the server may have checked another one than this side would.
+    pub(crate) fn of_request(headers: &HeaderMap) -> Result<Self, &'static str> {
+        let mut headers = headers.get_all(AUTHORIZATION).iter();
+        match (headers.next(), headers.next()) {
+            (_, Some(_)) => Err("there are several `Authorization` headers; send one"),
+            (None, None) => Err("credentials are missing"),
+            (Some(header), None) => {
+                Self::of_header(header).ok_or("credentials of this kind are not known")
+            }
+        }
     }
 
     /// Returns the value of the `Authorization` header. It is marked as sensitive, so it is not logged.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use antiphon_core::ErrorObject;
-use http::header::AUTHORIZATION;
 
 use super::session::AuthSession;
 use super::{AuthRules, Credentials, Verifier};
@@ -42,17 +41,9 @@ impl AuthRules {
             Some(None) => return AuthDecision::Reject(INVALID),
             None => {}
         }
-        // Several headers are rejected: a proxy in front of the server may have checked another one
-        // than this layer would.
-        let mut headers = connection.headers().get_all(AUTHORIZATION).iter();
-        let (first, second) = (headers.next(), headers.next());
-        if second.is_some() {
-            return AuthDecision::Reject("there are several `Authorization` headers; send one");
-        }
-        match first.map(Credentials::of_header) {
-            None => AuthDecision::Reject("credentials are missing"),
-            Some(None) => AuthDecision::Reject("credentials of this kind are not known"),
-            Some(Some(credentials)) => self.decide_credentials(credentials),
+        match Credentials::of_request(connection.headers()) {
+            Ok(credentials) => self.decide_credentials(credentials),
+            Err(reason) => AuthDecision::Reject(reason),
         }
     }
 

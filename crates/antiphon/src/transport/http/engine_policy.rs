@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::header::WWW_AUTHENTICATE;
 use http::{HeaderValue, Response, StatusCode};
 
 use super::http_body::HttpBody;
@@ -50,17 +50,14 @@ impl EnginePolicy {
     }
 
     fn check(&self, request: &Connection, now: SystemTime) -> Result<(), String> {
-        let mut headers = request.headers().get_all(AUTHORIZATION).iter();
-        let (first, second) = (headers.next(), headers.next());
-        if second.is_some() {
-            return Err("there are several `Authorization` headers; send one".to_owned());
-        }
-        match first.and_then(Credentials::of_header) {
-            Some(Credentials::Bearer(token)) => {
-                self.secret.check(&token, now).map_err(|error| error.to_string())
+        let reason = match Credentials::of_request(request.headers()) {
+            Ok(Credentials::Bearer(token)) => {
+                return self.secret.check(&token, now).map_err(|error| error.to_string());
             }
-            _ => Err("the token is missing: send `Authorization: Bearer TOKEN`".to_owned()),
-        }
+            Ok(_) => "the token is missing",
+            Err(reason) => reason,
+        };
+        Err(format!("{reason} (the Engine API needs `Authorization: Bearer TOKEN`)"))
     }
 }
 
