@@ -15,11 +15,10 @@ const INTERVAL: Duration = Duration::from_secs(3);
 pub(crate) fn id(params: Option<&Params>) -> Option<i32> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Editor {
+    struct EditorProcess {
         process_id: Option<i32>,
     }
-    let editor: Editor = params?.as_json().decode().ok()?;
-    editor.process_id
+    params?.as_json().decode::<EditorProcess>().ok()?.process_id
 }
 
 /// Waits until the process has ended. Never returns on systems other than Unix.

@@ -196,16 +196,14 @@ fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
         "//! The methods that `{name}` offers.\n\nuse antiphon::{{Call, CallError}};\n\nuse crate::{name};\n{}\nimpl {name} {{\n",
         imports(&callable, |entry| vec![&entry.types.params, &entry.types.result])
     );
-    for Entry { types, rust_name, .. } in callable.iter().copied() {
+    for entry in callable {
+        let Entry { types, rust_name, .. } = entry;
         let (parameter, given) = match types.params.as_str() {
             "()" => (String::new(), "()"),
             params => (format!(", params: {params}"), "params"),
         };
-        let entry = callable.iter().find(|entry| entry.types.name == types.name);
         let rust_name = calling_name(rust_name);
-        out += &entry.map_or_else(String::new, |entry| {
-            doc(if types.is_request { "Calls" } else { "Sends" }, entry)
-        });
+        out += &doc(if types.is_request { "Calls" } else { "Sends" }, entry);
         let _ = match types.is_request {
             true => write!(
                 out,

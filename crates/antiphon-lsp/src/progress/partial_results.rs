@@ -3,7 +3,7 @@
 use antiphon::{CallError, ErrorObject};
 use serde_json::{Map, Value};
 
-use super::report_line::{METHOD, Params};
+use super::report_line::{METHOD, ReportParams};
 use super::{PartialResultParams, ResultOf};
 use crate::Editor;
 use crate::types::{ProgressToken, Request, RequestWithPartialResults};
@@ -42,7 +42,7 @@ impl<R: RequestWithPartialResults> PartialResults<R> {
     pub async fn send(&mut self, part: R::PartialResult) -> Result<(), CallError> {
         match &mut self.result {
             Parts::Sent { editor, token, .. } => {
-                editor.notify(METHOD, Params { token, value: part }).await
+                editor.notify(METHOD, ReportParams { token, value: part }).await
             }
             Parts::Collected(collected, _) => {
                 let part =

@@ -18,7 +18,7 @@ pub(super) const METHOD: &str = "$/progress";
 
 /// The params of `$/progress`, without a copy of the value.
 #[derive(Serialize)]
-pub(super) struct Params<'a, V> {
+pub(super) struct ReportParams<'a, V> {
     pub(super) token: &'a ProgressToken,
     pub(super) value: V,
 }
@@ -47,7 +47,7 @@ impl ReportLine {
     }
 
     async fn send_and(&self, report: impl Serialize, is_end: bool) -> Result<(), CallError> {
-        let params = Params { token: &self.token, value: report };
+        let params = ReportParams { token: &self.token, value: report };
         let mut sending = pin!(self.peer.notify(METHOD, params));
         poll_fn(|poller| {
             let mut has_ended = self.lock();
@@ -65,7 +65,7 @@ impl ReportLine {
     pub(super) fn end(&self) {
         let mut has_ended = self.lock();
         if !std::mem::replace(&mut *has_ended, true) {
-            let params = Params { token: &self.token, value: WorkDoneProgressEnd::default() };
+            let params = ReportParams { token: &self.token, value: WorkDoneProgressEnd::default() };
             // Fails only if the connection has ended.
             let _ = self.peer.notify_now(METHOD, params);
         }

@@ -18,13 +18,13 @@ use crate::types::{
 #[must_use = "progress begins when this is awaited"]
 pub struct BeginProgress {
     editor: Editor,
-    token: Token,
+    token: TokenSource,
     begin: WorkDoneProgressBegin,
 }
 
 /// The origin of the token.
 #[derive(Debug)]
-enum Token {
+enum TokenSource {
     /// A request. `None` if the caller wants no progress.
     Request(Option<ProgressToken>),
     /// This server, which first creates the token at the editor.
@@ -34,12 +34,12 @@ enum Token {
 impl BeginProgress {
     pub(crate) fn of_request(editor: Editor, token: Option<ProgressToken>, title: String) -> Self {
         let begin = WorkDoneProgressBegin { title, ..Default::default() };
-        Self { editor, token: Token::Request(token), begin }
+        Self { editor, token: TokenSource::Request(token), begin }
     }
 
     pub(crate) fn created(editor: Editor, title: String) -> Self {
         let begin = WorkDoneProgressBegin { title, ..Default::default() };
-        Self { editor, token: Token::Created, begin }
+        Self { editor, token: TokenSource::Created, begin }
     }
 
     /// Sets a message that the editor shows next to the title.
@@ -64,14 +64,14 @@ impl BeginProgress {
         let Self { editor, token, begin } = self;
         let percentage = begin.percentage.unwrap_or_default();
         let cancellation = CancellationToken::new();
-        let is_created = matches!(token, Token::Created);
+        let is_created = matches!(token, TokenSource::Created);
         let token = match token {
-            Token::Request(None) => return Ok(WorkDoneProgress::silent()),
-            Token::Created if !editor.reporters().can_create() => {
+            TokenSource::Request(None) => return Ok(WorkDoneProgress::silent()),
+            TokenSource::Created if !editor.reporters().can_create() => {
                 return Ok(WorkDoneProgress::silent());
             }
-            Token::Request(token) => token,
-            Token::Created => None,
+            TokenSource::Request(token) => token,
+            TokenSource::Created => None,
         };
         let peer = editor.peer().clone();
         let (line, registered) = editor.reporters().register(peer, token, cancellation.clone());

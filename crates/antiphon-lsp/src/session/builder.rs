@@ -87,8 +87,9 @@ impl SessionBuilder {
     #[allow(deprecated, reason = "older servers read `rootUri` only")]
     pub fn root(mut self, folder: impl AsRef<Path>) -> io::Result<Self> {
         let uri = file_uri(&folder)?;
-        let name = folder.as_ref().file_name().unwrap_or(folder.as_ref().as_os_str());
-        let added = WorkspaceFolder { uri: uri.clone(), name: name.to_string_lossy().into_owned() };
+        let folder = std::path::absolute(folder)?;
+        let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+        let added = WorkspaceFolder { uri: uri.clone(), name: name.into_owned() };
         let folders = &mut self.params.workspace_folders_initialize_params.workspace_folders;
         let mut all = match folders.take() {
             Some(crate::types::WorkspaceFolders::WorkspaceFolderList(all)) => all,

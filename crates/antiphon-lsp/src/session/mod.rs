@@ -27,7 +27,7 @@ pub use self::error::{ShutdownError, StartError};
 use self::open_document::Workspace;
 pub use self::open_document::{ApplyError, OpenDocument, OpenError};
 pub use self::progress_state::ProgressState;
-use self::server_progress::Running;
+use self::server_progress::CreatedProgress;
 pub use self::server_progress::{ServerProgress, ServerProgressStream};
 use self::sync_options::SyncOptions;
 use crate::RemoteServer;
@@ -78,7 +78,7 @@ pub struct ServerSession {
     name: String,
     initialized: InitializeResult,
     workspace: Workspace,
-    progress: Arc<Running>,
+    progress: Arc<CreatedProgress>,
     shutdown_timeout: Duration,
 }
 
@@ -86,7 +86,7 @@ pub struct ServerSession {
 #[derive(Clone, Debug, Default)]
 struct Heard {
     diagnostics: Arc<Published>,
-    progress: Arc<Running>,
+    progress: Arc<CreatedProgress>,
 }
 
 impl ServerSession {

@@ -26,7 +26,7 @@ const MAX_RUNNING: usize = 100;
 
 /// The progress that the server of one session has created.
 #[derive(Debug, Default)]
-pub(super) struct Running(Mutex<Table>);
+pub(super) struct CreatedProgress(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
@@ -55,7 +55,7 @@ struct Newest {
     reader: Option<Waker>,
 }
 
-impl Running {
+impl CreatedProgress {
     /// Adds the token of `window/workDoneProgress/create`, and returns it. Returns `None` for unreadable params; the
     /// handler responds to them.
     pub(super) fn create(
@@ -146,7 +146,7 @@ impl Current {
 /// It starts with the progress that already runs, and ends with the connection. Each progress goes to one stream. At
 /// most 100 can run at a time; `create` fails beyond that.
 pub struct ServerProgressStream {
-    running: Arc<Running>,
+    running: Arc<CreatedProgress>,
     peer: Peer,
     closed: BoxFuture<'static, CloseReason>,
 }
@@ -166,7 +166,7 @@ pub struct ServerProgress {
 }
 
 impl ServerProgressStream {
-    pub(super) fn new(running: Arc<Running>, peer: Peer) -> Self {
+    pub(super) fn new(running: Arc<CreatedProgress>, peer: Peer) -> Self {
         Self { running, closed: closed(&peer), peer }
     }
 }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_tokens_are_bounded_and_removed_at_the_end() {
-        let running = Running::default();
+        let running = CreatedProgress::default();
         let create = |token: usize| running.create(Some(&params(&json!({ "token": token }))));
         for token in 0..MAX_RUNNING {
             create(token).unwrap();
