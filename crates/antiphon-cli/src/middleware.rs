@@ -78,15 +78,26 @@ Health check:
   GET /healthz on an HTTP endpoint returns \"ok\".";
 
 impl MiddlewareArgs {
-    /// Fails if an endpoint would be open to the network without the tokens of `--jwt-secret`.
-    pub(crate) fn check_endpoints(&self, endpoints: &[Endpoint]) -> Result<(), CommandError> {
+    /// Fails if `--jwt-secret` cannot protect an endpoint, or if the dialect has no such tokens.
+    pub(crate) fn check(
+        &self,
+        endpoints: &[Endpoint],
+        dialect: Option<DialectName>,
+    ) -> Result<(), CommandError> {
+        if self.jwt_secret.is_none() {
+            return Ok(());
+        }
+        if dialect == Some(DialectName::Bitcoin) {
+            return Err(CommandError::usage("Bitcoin nodes have no JWT")
+                .hint("use --auth-basic or --auth-cookie, or --dialect ethereum"));
+        }
         let is_open = |endpoint: &&Endpoint| matches!(endpoint, Endpoint::Tcp { .. });
         match endpoints.iter().find(is_open) {
-            Some(open) if self.jwt_secret.is_some() => {
+            Some(open) => {
                 let what = format!("--jwt-secret cannot protect {open}: it has no headers");
                 Err(CommandError::usage(what).hint("use http://, ws:// or unix:"))
             }
-            _ => Ok(()),
+            None => Ok(()),
         }
     }
 
@@ -124,16 +135,12 @@ impl MiddlewareArgs {
         if let Some(filter) = self.filter() {
             handler = Arc::new(handler.layer(filter));
         }
-        let server = match (dialect, auth, &self.jwt_secret) {
-            (Some(DialectName::Bitcoin), _, Some(_)) => {
-                return Err(CommandError::usage("Bitcoin nodes have no JWT")
-                    .hint("use --auth-basic or --auth-cookie, or --dialect ethereum"));
-            }
+        let server = match (&self.jwt_secret, dialect, auth) {
+            (Some(file), ..) => server.http_policy(EnginePolicy::new(secret::jwt(file)?)),
             // Bitcoin nodes check the credentials before they read the body.
-            (Some(DialectName::Bitcoin), Some(auth), None) => {
+            (None, Some(DialectName::Bitcoin), Some(auth)) => {
                 server.http_policy(BitcoinPolicy::new().auth(auth))
             }
-            (_, _, Some(file)) => server.http_policy(EnginePolicy::new(secret::jwt(file)?)),
             _ => server,
         };
         let mut server = server.page("/healthz", "text/plain", || "ok\n".to_owned());

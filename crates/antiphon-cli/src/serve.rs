@@ -78,7 +78,7 @@ Examples:
   ANTIPHON_MAX_CONNECTIONS=100 antiphon serve --request-timeout 10s";
 
 pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
-    args.middleware.check_endpoints(&args.endpoints)?;
+    args.middleware.check(&args.endpoints, args.dialect)?;
     let certificate = args.tls.server(&args.endpoints, &args.allow_host)?;
     let mut server = bind(&args.endpoints).await?;
     if let Some(certificate) = &certificate {

@@ -1,6 +1,7 @@
 //! The answers that a client of each dialect gives without being told.
 //!
-//! They are truthful: this client has no editor, so it applies no edit and shows no dialog.
+//! They are truthful: this client has no editor, so it applies no edit and shows no dialog. To a language server they
+//! are those of `antiphon_lsp::ServerSession`.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use super::Rule;
 use crate::dialect::DialectName;
 use crate::exit::CommandError;
-use crate::handshake::document::file_uri;
+use crate::handshake::document::folder;
 
 /// Returns the rules of a dialect.
 pub(super) fn rules(
@@ -25,13 +26,12 @@ pub(super) fn rules(
 }
 
 fn lsp(root: &Path) -> Result<Vec<Rule>, CommandError> {
-    let refused = json!({ "applied": false, "failureReason": "antiphon does not apply edits" });
-    let uri = file_uri(root)?;
+    let refused = json!({ "applied": false, "failureReason": "this client applies no edits" });
     let answers = [
         ("window/workDoneProgress/create", Value::Null),
         ("client/registerCapability", Value::Null),
         ("client/unregisterCapability", Value::Null),
-        ("workspace/workspaceFolders", json!([{ "uri": uri, "name": "root" }])),
+        ("workspace/workspaceFolders", json!([folder(root)?])),
         ("workspace/applyEdit", refused),
         ("window/showMessageRequest", Value::Null),
         ("window/showDocument", json!({ "success": false })),
@@ -50,8 +50,7 @@ fn lsp(root: &Path) -> Result<Vec<Rule>, CommandError> {
 fn mcp(root: Option<&Path>) -> Result<Vec<Rule>, CommandError> {
     let mut rules = vec![rule(("ping", json!({})))?];
     if let Some(root) = root {
-        let roots = json!({ "roots": [{ "uri": file_uri(root)?, "name": "root" }] });
-        rules.push(rule(("roots/list", roots))?);
+        rules.push(rule(("roots/list", json!({ "roots": [folder(root)?] })))?);
     }
     Ok(rules)
 }

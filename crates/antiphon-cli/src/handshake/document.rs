@@ -93,8 +93,7 @@ fn split_number(text: &str) -> (&str, Option<usize>) {
 /// Returns the `file:` URI of a path (RFC 8089). Relative paths begin at the current directory.
 pub(crate) fn file_uri(path: &Path) -> Result<String, CommandError> {
     use std::os::unix::ffi::OsStrExt as _;
-    let whole = std::path::absolute(path)
-        .map_err(|error| CommandError::usage(format!("cannot find {}: {error}", path.display())))?;
+    let whole = absolute(path)?;
     let mut uri = "file://".to_owned();
     for &byte in whole.as_os_str().as_bytes() {
         match byte {
@@ -105,6 +104,18 @@ pub(crate) fn file_uri(path: &Path) -> Result<String, CommandError> {
         }
     }
     Ok(uri)
+}
+
+/// Returns a directory as the workspace of LSP and the roots of MCP have it.
+pub(crate) fn folder(path: &Path) -> Result<Value, CommandError> {
+    let whole = absolute(path)?;
+    let name = whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy();
+    Ok(json!({ "uri": file_uri(path)?, "name": name }))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, CommandError> {
+    std::path::absolute(path)
+        .map_err(|error| CommandError::usage(format!("cannot find {}: {error}", path.display())))
 }
 
 /// The language identifiers of LSP by file extension.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::document::{Document, file_uri};
+use super::document::{Document, file_uri, folder};
 use super::params;
 use crate::exit::CommandError;
 
@@ -23,16 +23,13 @@ pub(super) fn initialize_params(
     endpoint: &Endpoint,
     options: Option<&RawJson>,
 ) -> Result<Params, CommandError> {
-    let uri = file_uri(root)?;
-    let name = std::path::absolute(root).ok();
-    let name = name.as_deref().and_then(Path::file_name).unwrap_or(root.as_os_str());
-    // On another machine the id would name no process, and a server exits if its client does not run.
-    let is_local = matches!(endpoint, Endpoint::Exec { .. } | Endpoint::Unix { .. });
+    // The protocol names the process that has started the server. Any other server must not end with this one.
+    let is_child = matches!(endpoint, Endpoint::Exec { .. });
     let initialize = Initialize {
-        process_id: is_local.then(std::process::id),
+        process_id: is_child.then(std::process::id),
         client_info: super::client_info(),
-        root_uri: &uri,
-        workspace_folders: json!([{ "uri": uri, "name": name.to_string_lossy() }]),
+        root_uri: file_uri(root)?,
+        workspace_folders: json!([folder(root)?]),
         capabilities: capabilities(),
         initialization_options: options,
     };
@@ -45,7 +42,7 @@ pub(super) fn initialize_params(
 struct Initialize<'a> {
     process_id: Option<u32>,
     client_info: Value,
-    root_uri: &'a str,
+    root_uri: String,
     workspace_folders: Value,
     capabilities: Value,
     #[serde(skip_serializing_if = "Option::is_none")]

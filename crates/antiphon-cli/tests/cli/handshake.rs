@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use antiphon::{CallError, Client, Context, Dialect, Router};
 use serde_json::{Value, json};
 
 use crate::interop::{runs, script};
@@ -163,6 +164,67 @@ fn a_language_server_gets_answers() {
     assert_eq!(answers[5]["error"]["code"], -32601);
     assert_eq!(answers[6]["error"]["message"], "not now");
     assert!(answers[7]["result"].is_null() && answers[7]["error"].is_null());
+}
+
+/// The requests of a server in LSP 3.17.
+const REQUESTS: &[(&str, &str)] = &[
+    ("client/registerCapability", r#"{"registrations":[]}"#),
+    ("client/unregisterCapability", r#"{"unregisterations":[]}"#),
+    ("window/showDocument", r#"{"uri":"file:///a"}"#),
+    ("window/showMessageRequest", r#"{"type":1,"message":"m"}"#),
+    ("window/workDoneProgress/create", r#"{"token":1}"#),
+    ("workspace/applyEdit", r#"{"edit":{}}"#),
+    ("workspace/codeLens/refresh", "null"),
+    ("workspace/configuration", r#"{"items":[{"section":"a"},{}]}"#),
+    ("workspace/diagnostic/refresh", "null"),
+    ("workspace/foldingRange/refresh", "null"),
+    ("workspace/inlayHint/refresh", "null"),
+    ("workspace/inlineValue/refresh", "null"),
+    ("workspace/semanticTokens/refresh", "null"),
+    ("workspace/workspaceFolders", "null"),
+    ("my/request", "{}"),
+];
+
+/// Returns what a session of `antiphon-lsp` answers to the same requests.
+async fn answers_of_the_library(root: &str) -> Vec<Result<Value, i64>> {
+    struct Headless;
+    impl antiphon_lsp::LanguageClient for Headless {}
+    let (ours, theirs) = antiphon::transport::memory::pair();
+    let router = Router::new()
+        .method("initialize", |_: Value, _: Context| async { Ok(json!({ "capabilities": {} })) })
+        .notification("initialized", |_: Value, _: Context| async {});
+    let server = Client::builder().dialect(Dialect::lsp()).handler(router).over(theirs);
+    let session = antiphon_lsp::ServerSession::builder().root(root).unwrap();
+    let session = session.over(ours, Headless).await.unwrap();
+    let mut answers = Vec::new();
+    for (method, params) in REQUESTS {
+        let params: Option<Value> = serde_json::from_str(params).unwrap();
+        answers.push(match server.call::<Value>(method, params).await {
+            Ok(result) => Ok(result),
+            Err(CallError::Rpc(error)) => Err(error.code.0),
+            Err(other) => panic!("{method}: {other}"),
+        });
+    }
+    drop(session);
+    answers
+}
+
+/// The binary does not link `antiphon-lsp`; ARCHITECTURE.md has the reasons.
+#[tokio::test]
+async fn a_language_server_gets_the_answers_of_the_library() {
+    let scratch = Scratch::new();
+    let root = scratch.path("a b é#%");
+    std::fs::create_dir(&root).unwrap();
+    let root = root.to_str().unwrap();
+    let expected = answers_of_the_library(root).await;
+    let answers = answers_to("lsp", REQUESTS, &["--root", root]);
+    for (((method, _), answer), expected) in REQUESTS.iter().zip(answers).zip(expected) {
+        let answer = match answer["error"]["code"].as_i64() {
+            Some(code) => Err(code),
+            None => Ok(answer["result"].clone()),
+        };
+        assert_eq!(answer, expected, "{method}");
+    }
 }
 
 #[test]
