@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use antiphon::{
-    Client, ClientBuilder, ConnectError, Dialect, Direction, Endpoint, Framing, Reconnect,
-    TappedMessage,
+    Client, ClientBuilder, ConnectError, Dialect, Direction, Endpoint, Reconnect, TappedMessage,
 };
 use clap::Args;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -115,12 +114,12 @@ impl ConnectArgs {
     /// Ends the session and closes the connection.
     pub(crate) async fn close(&self, connection: OpenConnection) {
         let client = connection.client;
-        self.handshake.end(&client, &self.target(), self.dialect).await;
+        self.handshake.end(&client, &self.endpoint, self.dialect).await;
         let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
     }
 
     async fn begin(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
-        self.handshake.begin(connection, &self.target()).await
+        self.handshake.begin(connection, &self.endpoint).await
     }
 
     /// Awaits a future for at most `--timeout`.
@@ -167,19 +166,6 @@ impl ConnectArgs {
         Some(dialect.unwrap_or_default().version(version.to_version()))
     }
 
-    /// Returns the endpoint with the framing of the dialect, unless it names one.
-    fn target(&self) -> Endpoint {
-        let mut endpoint = self.endpoint.clone();
-        if self.dialect == Some(DialectName::Lsp)
-            && let Endpoint::Tcp { framing, .. }
-            | Endpoint::Unix { framing, .. }
-            | Endpoint::Exec { framing, .. } = &mut endpoint
-        {
-            framing.get_or_insert(Framing::Header);
-        }
-        endpoint
-    }
-
     /// Connects. `inspect` sees every message, `observe` the calls and notifications of the server.
     async fn open(
         &self,
@@ -187,7 +173,7 @@ impl ConnectArgs {
         inspect: impl Fn(Direction, &[u8]) + Send + Sync + 'static,
         listener: Option<Listener>,
     ) -> Result<OpenConnection, CommandError> {
-        let endpoint = self.target();
+        let endpoint = &self.endpoint;
         let web = matches!(endpoint, Endpoint::Http { .. } | Endpoint::Ws { .. });
         if (!self.headers.is_empty() || self.jwt_secret.is_some()) && !web {
             return Err(CommandError::usage(format!("{endpoint} does not support headers"))
@@ -206,7 +192,7 @@ impl ConnectArgs {
         if let Some(reconnect) = reconnect {
             builder = builder.reconnect(reconnect);
         }
-        let client = Box::pin(builder.connect(&endpoint)).await;
+        let client = Box::pin(builder.connect(endpoint)).await;
         let client = client.map_err(|error| self.connect_failed(&error))?;
         Ok(OpenConnection::new(client, answers, self.dialect, inbox))
     }
@@ -265,9 +251,10 @@ impl ConnectArgs {
             Exit::Timeout,
             format!("no reply from {} within {limit}", self.endpoint),
         );
-        if let Endpoint::Exec { framing: None, .. }
-        | Endpoint::Tcp { framing: None, .. }
-        | Endpoint::Unix { framing: None, .. } = self.target()
+        if self.dialect != Some(DialectName::Lsp)
+            && let Endpoint::Exec { framing: None, .. }
+            | Endpoint::Tcp { framing: None, .. }
+            | Endpoint::Unix { framing: None, .. } = self.endpoint
         {
             return late.hint("--timeout 2m waits longer; language servers need --dialect lsp");
         }
