@@ -192,7 +192,7 @@ impl ConnectArgs {
         if let Some(reconnect) = reconnect {
             builder = builder.reconnect(reconnect);
         }
-        let client = Box::pin(builder.connect(endpoint)).await;
+        let client = builder.connect(endpoint).await;
         let client = client.map_err(|error| self.connect_failed(&error))?;
         Ok(OpenConnection::new(client, answers, self.dialect, inbox))
     }

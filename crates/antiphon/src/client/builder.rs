@@ -278,7 +278,8 @@ impl ClientBuilder {
         endpoint: impl TryInto<Endpoint, Error: Into<EndpointError>>,
     ) -> Result<Client, ConnectError> {
         let endpoint = endpoint.try_into().map_err(Into::into)?;
-        self.connect_to(&endpoint).await
+        // Boxed, because the futures of all kinds of connections with their settings are large.
+        Box::pin(self.connect_to(&endpoint)).await
     }
 
     async fn connect_to(mut self, endpoint: &Endpoint) -> Result<Client, ConnectError> {
