@@ -53,7 +53,7 @@ async fn a_stranger_gets_401_before_the_body_is_read() {
         ("authorization: Basic YTpi\r\n".to_owned(), "missing"),
         (fresh.repeat(2), "several"),
         (bearer(other.token(now)), "same secret file"),
-        (bearer(secret().token(now - minute)), "stale"),
+        (bearer(secret().token(now - minute)), "too old"),
         (bearer(secret().token(now + minute)), "future"),
         (bearer(none), "HS256"),
     ] {
