@@ -160,6 +160,21 @@ async fn wallets_and_identities_reach_the_handlers() {
     }
 }
 
+/// A layer knows the credentials only after the body is read. The response is the same.
+#[tokio::test]
+async fn calls_that_a_layer_rejects_get_the_challenge() {
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().dialect(Dialect::bitcoin());
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(node().layer(Auth::new().basic("alice", "hush"))));
+    let (v1, v2) = (r#"{"method":"wallet"}"#, r#"{"jsonrpc":"2.0","method":"wallet","id":1}"#);
+    for call in [v1, v2, &format!("[{v1},{v2}]")] {
+        let response = exchange(&address, &post("/", "", call)).await;
+        assert!(response.starts_with("HTTP/1.1 401 "), "{call}: {response}");
+        assert!(response.contains("www-authenticate: Basic realm=\"jsonrpc\"\r\n"), "{response}");
+        assert!(response.ends_with("\r\n\r\n"), "{response}");
+    }
+}
+
 #[tokio::test]
 async fn a_policy_may_answer_always_in_1_0() {
     let server = Server::bind("http://127.0.0.1:0").await.unwrap().dialect(Dialect::bitcoin());

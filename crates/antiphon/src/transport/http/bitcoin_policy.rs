@@ -27,6 +27,7 @@ use crate::layer::{Auth, HeaderAuth};
 /// | a 2.0 error | 200, or 400 for -32600 |
 /// | a batch | 200, or 204 if it has only 2.0 notifications |
 /// | none, for a 2.0 notification | 204 |
+/// | any, if all calls lack the credentials of an [`Auth`] around the handler | 401, like below |
 ///
 /// Each body ends with a newline. Every content type is accepted. Methods other than POST get status 405.
 ///
@@ -107,12 +108,16 @@ impl HttpPolicy for BitcoinPolicy {
     fn respond(
         &self,
         _request: &Connection,
-        message: &HttpMessage,
+        _message: &HttpMessage,
         outcome: HttpOutcome,
     ) -> Response<HttpBody> {
+        if outcome.challenge().is_some() {
+            return unauthorized();
+        }
         let Some(reply) = outcome.reply() else { return outcome.into_response() };
         let is_v1 = self.always_v1 || is_v1(reply);
-        let status = match message.is_batch() || is_result(reply) {
+        // The reply decides, not the message: an Array that does not end is no batch.
+        let status = match is_batch(reply) || is_result(reply) {
             true => StatusCode::OK,
             false => status_of_error(is_v1, &outcome.error_codes()),
         };
@@ -150,6 +155,11 @@ fn unauthorized() -> Response<HttpBody> {
     response
 }
 
+/// Returns whether a reply, as the library encodes it, is the one of a batch.
+fn is_batch(reply: &[u8]) -> bool {
+    reply.starts_with(b"[")
+}
+
 /// Returns whether a single reply, as the library encodes it, is a 1.0 response.
 fn is_v1(reply: &[u8]) -> bool {
     reply.starts_with(b"{\"result\":")
@@ -182,7 +192,7 @@ fn to_v1(reply: &[u8]) -> Bytes {
         format!("{{\"result\":{},\"error\":{}{id}}}", text(result), text(error))
     });
     let all = all.join(",");
-    Bytes::from(if reply.starts_with(b"[") { format!("[{all}]") } else { all })
+    Bytes::from(if is_batch(reply) { format!("[{all}]") } else { all })
 }
 
 /// Appends a newline.
