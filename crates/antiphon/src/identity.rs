@@ -21,12 +21,15 @@ use std::sync::Arc;
 pub struct Identity {
     name: Arc<str>,
     data: Option<Arc<dyn Any + Send + Sync>>,
+    /// The mark of the [`Auth`](crate::layer::Auth) with which an HTTP policy accepted the caller. 0 for an
+    /// identity of the application.
+    mark: u64,
 }
 
 impl Identity {
     /// Creates an identity with this name. Identities with the same name share a rate limit.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), data: None }
+        Self { name: name.into(), data: None, mark: 0 }
     }
 
     /// Attaches application data, such as roles or the claims of a token. It replaces the data that was
@@ -35,6 +38,16 @@ impl Identity {
     pub fn with<T: Send + Sync + 'static>(mut self, data: T) -> Self {
         self.data = Some(Arc::new(data));
         self
+    }
+
+    /// Returns this identity with the mark of the rules that accepted the caller.
+    #[cfg(feature = "http")]
+    pub(crate) fn accepted_by(&self, mark: u64) -> Self {
+        Self { mark, ..self.clone() }
+    }
+
+    pub(crate) fn mark(&self) -> u64 {
+        self.mark
     }
 
     /// Returns the name.

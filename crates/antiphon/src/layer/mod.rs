@@ -94,8 +94,6 @@ mod rate;
 mod timeout;
 mod trace;
 
-#[cfg(feature = "http")]
-pub(crate) use auth::HeaderAuth;
 pub use auth::{Auth, Credentials};
 pub use concurrency::Concurrency;
 pub use filter::Filter;

@@ -2,11 +2,11 @@
 
 use std::future::IntoFuture as _;
 
-use antiphon::layer::Auth;
+use antiphon::layer::{Auth, Credentials};
 use antiphon::transport::http::BitcoinPolicy;
 use antiphon::{
-    CallError, Client, Context, Dialect, ErrorObject, Handler as _, Limits, RawJson, Router,
-    Server, Version,
+    CallError, Client, Context, Dialect, ErrorObject, Handler as _, Identity, Limits, RawJson,
+    Router, Server, Version,
 };
 use serde_json::json;
 
@@ -157,6 +157,47 @@ async fn wallets_and_identities_reach_the_handlers() {
     }
     if cfg!(feature = "ws") {
         assert!(Client::connect(as_ws(&address)).await.is_err());
+    }
+}
+
+async fn serve_with(policy: BitcoinPolicy, handler: impl antiphon::Handler) -> String {
+    let server = Server::bind("http://127.0.0.1:0").await.unwrap().dialect(Dialect::bitcoin());
+    let server = server.http_policy(policy);
+    let address = server.endpoint().to_string();
+    tokio::spawn(server.serve(handler));
+    address
+}
+
+/// Otherwise every user of the node could call what a second `Auth` protects.
+#[tokio::test]
+async fn the_identity_of_a_policy_does_not_pass_another_auth() {
+    let (users, admins) = (Auth::new().basic("alice", "hush"), Auth::new().basic("bob", "pw"));
+    let policy = BitcoinPolicy::new().auth(users.clone());
+    let basic = "authorization: Basic YWxpY2U6aHVzaA==\r\n";
+    let call = r#"{"method":"wallet"}"#;
+    let protected = serve_with(policy.clone(), node().layer(admins)).await;
+    let response = exchange(&protected, &post("/", basic, call)).await;
+    assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+    let own = serve_with(policy, node().layer(users)).await;
+    let response = exchange(&own, &post("/", basic, call)).await;
+    assert!(response.starts_with("HTTP/1.1 200 ") && response.contains("alice"), "{response}");
+}
+
+/// The policy cannot wait for a verification, and the handler may have no `Auth` of its own.
+#[tokio::test]
+async fn a_policy_rejects_credentials_that_only_a_verification_knows() {
+    let auth = Auth::new().basic("alice", "hush").verify(|credentials| async move {
+        let Credentials::Bearer(token) = credentials else { return None };
+        Some(Identity::new(token))
+    });
+    let address = serve_with(BitcoinPolicy::new().auth(auth), node()).await;
+    for (headers, status) in [
+        ("authorization: Basic YWxpY2U6aHVzaA==\r\n", 200),
+        ("authorization: Bearer x\r\n", 401),
+        ("authorization: Basic YWxpY2U6aHVzaB==\r\n", 401),
+    ] {
+        let response = exchange(&address, &post("/", headers, r#"{"method":"wallet"}"#)).await;
+        assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
     }
 }
 

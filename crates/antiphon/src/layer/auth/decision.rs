@@ -27,7 +27,12 @@ pub(super) enum AuthDecision {
 
 impl AuthRules {
     pub(super) fn decide(&self, cx: &Context) -> AuthDecision {
-        if cx.get_marked::<Identity>().is_some_and(|(_, mark)| mark == 0 || mark == self.mark) {
+        // An identity is marked by the layer that added it to the call, or by the policy that attached it to
+        // the request. One of the application has no mark.
+        let mark = cx
+            .get_marked::<Identity>()
+            .map(|(who, mark)| if mark == 0 { who.mark() } else { mark });
+        if mark.is_some_and(|mark| mark == 0 || mark == self.mark) {
             return AuthDecision::Known;
         }
         self.decide_header(cx.connection())

@@ -73,17 +73,6 @@ struct AuthRules {
     login: Option<Box<str>>,
 }
 
-/// The result of checking only the headers of a request.
-#[cfg(feature = "http")]
-pub(crate) enum HeaderAuth {
-    /// The credentials belong to this identity.
-    Accepted(Arc<Identity>),
-    /// Only [`Auth::verify`] can decide.
-    Undecided,
-    /// The credentials are missing or invalid.
-    Rejected,
-}
-
 static NEXT_MARK: AtomicU64 = AtomicU64::new(1);
 
 type Verifier = Arc<dyn Fn(Credentials) -> BoxFuture<'static, Option<Identity>> + Send + Sync>;
@@ -109,13 +98,13 @@ impl Auth {
         self.known(Credentials::Basic { user, password }, identity)
     }
 
-    /// Checks the headers of a request before any call. An HTTP policy can do this before the body is read.
+    /// Returns the identity of a request whose header has credentials of [`bearer`](Self::bearer) or
+    /// [`basic`](Self::basic), for an HTTP policy that decides before the body is read. Other `Auth`s ignore it.
     #[cfg(feature = "http")]
-    pub(crate) fn check_header(&self, request: &Connection) -> HeaderAuth {
+    pub(crate) fn accept_header(&self, request: &Connection) -> Option<Identity> {
         match self.0.decide_header(request) {
-            AuthDecision::Accept(identity) => HeaderAuth::Accepted(identity),
-            AuthDecision::Verify(..) | AuthDecision::Known => HeaderAuth::Undecided,
-            AuthDecision::Reject(_) => HeaderAuth::Rejected,
+            AuthDecision::Accept(identity) => Some(identity.accepted_by(self.0.mark)),
+            AuthDecision::Verify(..) | AuthDecision::Known | AuthDecision::Reject(_) => None,
         }
     }
 

@@ -15,7 +15,7 @@ use super::policy::{HeadDecision, HttpOutcome, HttpPolicy};
 use super::refusal::HttpRefusal;
 use super::response;
 use crate::connection::Connection;
-use crate::layer::{Auth, HeaderAuth};
+use crate::layer::Auth;
 
 /// The HTTP responses of Bitcoin nodes, as Bitcoin Core 28 and later send them.
 /// [`Dialect::bitcoin`](crate::Dialect::bitcoin) uses this policy if the server sets none.
@@ -58,11 +58,11 @@ impl BitcoinPolicy {
         Self::default()
     }
 
-    /// Requires these credentials before the body of a request is read. Handlers see the
-    /// [`Identity`](crate::Identity).
+    /// Requires the credentials of [`Auth::bearer`] and [`Auth::basic`] before the body of a request is read.
+    /// Handlers see the [`Identity`](crate::Identity).
     ///
-    /// This check cannot run [`Auth::verify`]: credentials that need it pass. Add the same `Auth` as a layer around
-    /// the handler to verify them.
+    /// [`Auth::verify`] may wait, so it is not asked here, and credentials that only it knows are rejected. Put such
+    /// an `Auth` around the handler and not here: the response to rejected calls is the same.
     #[must_use]
     pub fn auth(self, auth: Auth) -> Self {
         Self { auth: Some(auth), ..self }
@@ -80,14 +80,8 @@ impl BitcoinPolicy {
 
     fn admits(&self, request: &mut Connection) -> bool {
         let Some(auth) = &self.auth else { return true };
-        match auth.check_header(request) {
-            HeaderAuth::Accepted(identity) => {
-                request.extensions.insert(Clone::clone(&*identity));
-                true
-            }
-            HeaderAuth::Undecided => true,
-            HeaderAuth::Rejected => false,
-        }
+        let identity = auth.accept_header(request);
+        identity.map(|identity| request.extensions.insert(identity)).is_some()
     }
 }
 
