@@ -159,6 +159,9 @@ impl Peer {
     /// # Errors
     /// Fails if the params cannot be encoded or the connection has ended.
     ///
+    /// It counts as a reply: while replies of [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes) wait for
+    /// a peer that does not read, no more of its messages are handled.
+    ///
     /// ```
     /// use antiphon::Peer;
     ///

@@ -98,7 +98,11 @@ impl Link for Shared {
     }
 
     fn post_now(&self, notification: &Invocation) -> Result<(), CallError> {
-        Shared::post(self, notification)
+        // It does not wait for capacity, so it counts as a reply: the reader pauses for a peer that does not read.
+        self.without_headers(notification)?;
+        let mut message = BytesMut::with_capacity(notification.about_len());
+        self.encode_notification(notification, &mut message);
+        self.enqueue(Outgoing::Reply(message.freeze()))
     }
 
     fn send_batch(

@@ -42,13 +42,18 @@ impl Shared {
         if let Some(reason) = &state.ended {
             return Err(CallError::Closed(reason.clone()));
         }
-        state.outbox.write(notification.about_len(), |out| {
-            let style = self.settings.calls();
-            notification.encode_head(style, out);
-            style.end_notification(out);
-        });
+        state
+            .outbox
+            .write(notification.about_len(), |out| self.encode_notification(notification, out));
         self.wake_connection(state);
         Ok(())
+    }
+
+    /// Appends a notification of this side.
+    pub(super) fn encode_notification(&self, notification: &Invocation, out: &mut BytesMut) {
+        let style = self.settings.calls();
+        notification.encode_head(style, out);
+        style.end_notification(out);
     }
 
     /// Registers the calls of a batch and queues its message.
@@ -73,7 +78,7 @@ impl Shared {
     }
 
     /// Fails if the call has headers, because a message on a connection cannot carry any.
-    fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
+    pub(super) fn without_headers(&self, call: &Invocation) -> Result<(), CallError> {
         match call.headers() {
             Some(headers) if !headers.is_empty() => {
                 Err(CallError::CannotSendHeaders(self.facts.transport))

@@ -23,7 +23,8 @@ use crate::tap::Direction;
 
 /// An encoded message in the write queue.
 pub(super) enum Outgoing {
-    /// The reply to a request of the peer, or a notification that follows it.
+    /// A message that does not wait for capacity: the reply to a request of the peer, a notification that follows
+    /// it, or one of a destructor.
     Reply(Bytes),
     /// A call, notification or cancellation of this side.
     Call(Bytes),

@@ -2,11 +2,14 @@
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use antiphon::{CallError, Context, Limits, Peer, Router};
 use futures_util::FutureExt as _;
 use serde_json::json;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::support::{
     FOREVER, Holding, Raw, answer, client, elsewhere, holding, notification, request, serve, wires,
@@ -260,4 +263,39 @@ async fn a_destructor_notifies_while_the_queue_is_full() {
     within(served.close()).await;
     let error = peer.notify_now("note", ()).unwrap_err();
     assert!(matches!(error, CallError::Closed(_)), "{error:?}");
+}
+
+/// A notification of a destructor does not wait, so only the reader can stop a peer that causes them and does not
+/// read.
+#[tokio::test(start_paused = true)]
+async fn notifications_of_destructors_are_bounded() {
+    struct Job(Peer);
+    impl Drop for Job {
+        fn drop(&mut self) {
+            let _ = self.0.notify_now("end", ["x".repeat(1_000)]);
+        }
+    }
+    let (ended, count) = (Arc::new(AtomicUsize::new(0)), 1_000);
+    let counter = ended.clone();
+    let router = Router::new().notification("begin", move |(): (), cx: Context| {
+        drop(Job(cx.peer().unwrap().clone()));
+        counter.fetch_add(1, Ordering::Relaxed);
+        async {}
+    });
+    let limits = Limits { write_queue_bytes: 10_000, stall_timeout: FOREVER, ..Limits::default() };
+    let (mut raw, _served) = Raw::served(limits, router);
+    let mut sent = 0;
+    let flood = async {
+        for _ in 0..count {
+            raw.send(&notification("begin", "[]")).await;
+            sent += 1;
+        }
+    };
+    // The clock advances only when both sides wait.
+    assert!(timeout(Duration::from_secs(1), flood).await.is_err(), "the reader never paused");
+    // Ten are queued, and the wire holds 64.
+    assert!(ended.load(Ordering::Relaxed) < 100, "{ended:?} of {sent}");
+    for _ in 0..sent {
+        assert_eq!(raw.next().await["method"], "end");
+    }
 }
