@@ -75,6 +75,7 @@ fn said(entry: &Entry) -> Said<'_> {
         Err(invalid) => match invalid.intent {
             Intent::Request => Said::InvalidRequest { id: invalid.id.as_str() },
             Intent::Response => Said::InvalidResponse { id: invalid.id.as_str() },
+            Intent::Notification => panic!("2.0 has no invalid notification: {invalid:?}"),
         },
     }
 }

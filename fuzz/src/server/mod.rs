@@ -14,6 +14,7 @@ use antiphon::{Client, Dialect, Limits, Responder};
 use antiphon_core::Rules;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
+use serde::de::IgnoredAny;
 use tokio::time::timeout;
 
 use expected::{Expected, refusals};
@@ -40,7 +41,30 @@ pub fn check(data: &[u8]) {
     runtime.block_on(async {
         setup.converse(&messages).await;
         setup.respond(&messages).await;
+        respond_in_dialects(&messages).await;
     });
+}
+
+/// In each dialect a response is JSON, and no dialect answers it: two peers could otherwise answer each other
+/// forever.
+async fn respond_in_dialects(messages: &[&[u8]]) {
+    let dialects = [Dialect::plain(), Dialect::v1(), Dialect::bitcoin(), Dialect::ethereum()];
+    let responders = dialects.map(|dialect| Responder::new(router()).dialect(dialect));
+    for message in messages {
+        for responder in &responders {
+            let Some(response) = responder.answer(Bytes::copy_from_slice(message)).await else {
+                continue;
+            };
+            serde_json::from_slice::<IgnoredAny>(&response).expect("a response is JSON");
+            // The response to an empty batch over HTTP. A connection never sends it.
+            if response == "[]" {
+                continue;
+            }
+            for other in &responders {
+                assert_eq!(other.answer(response.clone()).await, None, "{response:?} is answered");
+            }
+        }
+    }
 }
 
 /// The message with the default limits.
