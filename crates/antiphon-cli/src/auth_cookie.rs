@@ -1,6 +1,6 @@
-//! The cookie file of a server: a user and a random password for the clients that may read the file.
+//! The cookie file of a server: a user and a random password, for clients with permission to read the file.
 //!
-//! Bitcoin nodes write such a file, and their clients read it. It never holds a password of the user.
+//! Bitcoin nodes write such a file, and their clients read it. The file never contains a password that the user chose.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::exit::CommandError;
 
-/// A cookie file of this process. It is removed when the cookie is dropped.
+/// A cookie file of this process. Dropping it removes the file.
 pub(crate) struct AuthCookie {
     path: PathBuf,
     password: String,
@@ -23,7 +23,7 @@ impl AuthCookie {
         let failed = |error: io::Error| {
             let path = path.display();
             CommandError::usage(format!("cannot write the cookie file {path}: {error}"))
-                .hint("give --auth-cookie a file in an existing directory that you can write to")
+                .hint("choose a file in an existing directory that you can write to")
         };
         let cookie = Self { path: path.to_owned(), password: password().map_err(failed)? };
         let mut name = path.as_os_str().to_owned();
@@ -43,7 +43,7 @@ impl AuthCookie {
         format!("{}:{}", Self::USER, self.password)
     }
 
-    /// A file that was left there is removed first: it may have another mode.
+    /// Removes an old temporary file first, because it may have another mode.
     fn write_to(&self, path: &Path) -> io::Result<()> {
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -56,7 +56,7 @@ impl AuthCookie {
 
 impl Drop for AuthCookie {
     fn drop(&mut self) {
-        // Another server may have replaced the file meanwhile.
+        // Another server may have replaced the file.
         if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text()) {
             let _ = fs::remove_file(&self.path);
         }

@@ -29,7 +29,7 @@ pub(crate) struct CallArgs {
     method: String,
     #[command(flatten)]
     params: ParamArgs,
-    /// Send the document and the position of this place, such as main.c:3:5, with --dialect lsp
+    /// Open this file and send its document and position, with --dialect lsp; for example main.c:3:5
     #[arg(long, value_name = "FILE[:LINE[:COLUMN]]", value_parser = Place::parse)]
     at: Option<Place>,
     /// Use this request id: a JSON String, Number or null
@@ -70,7 +70,7 @@ Output:
   JSON as received, for example for jq.";
 
 pub(crate) async fn run(args: CallArgs) -> Result<Exit, CommandError> {
-    // A wrong param is reported before anything connects.
+    // An invalid param is reported before the command connects.
     let params = match &args.at {
         None => args.params.read()?,
         Some(_) => Some(args.params.read_after(&[("textDocument", Value::Null)])?),

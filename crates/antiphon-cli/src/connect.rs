@@ -45,7 +45,7 @@ pub(crate) struct ConnectArgs {
     /// Apply the conventions of this dialect of JSON-RPC
     #[arg(long, value_enum, value_name = "NAME")]
     dialect: Option<DialectName>,
-    /// Send calls of this version of JSON-RPC [default: 1.0 in the dialects bitcoin and v1, else 2.0]
+    /// Send calls in this version of JSON-RPC [default: 1.0 with --dialect bitcoin or v1, otherwise 2.0]
     #[arg(long, value_enum, value_name = "VERSION")]
     jsonrpc: Option<VersionName>,
     #[command(flatten)]
@@ -166,7 +166,7 @@ impl ConnectArgs {
         Some(dialect.unwrap_or_default().version(version.to_version()))
     }
 
-    /// Connects. `inspect` sees every message, `observe` the calls and notifications of the server.
+    /// Connects. `inspect` observes every message, `observe` only calls and notifications from the server.
     async fn open(
         &self,
         reconnect: Option<Reconnect>,
@@ -184,7 +184,7 @@ impl ConnectArgs {
         answers.by_hand = by_hand.flatten();
         let inbox = Inbox::default();
         let mut builder = self.builder(inspect)?;
-        // Without a handler, a message that cannot be read can only be a response, and fails the call.
+        // Without a handler, an unreadable message can only be a response, so it fails the call.
         if observe.is_some() || self.handshake.has_lines() || !answers.is_empty() {
             let (answers, inbox) = (answers.clone(), inbox.clone());
             builder = builder.handler(AnsweringHandler { answers, inbox, observe });

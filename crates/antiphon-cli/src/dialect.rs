@@ -14,7 +14,7 @@ pub(crate) enum DialectName {
     Ethereum,
     /// Bitcoin nodes: JSON-RPC 1.0, 1.1 and 2.0 by message
     Bitcoin,
-    /// JSON-RPC 1.0, beside 2.0
+    /// JSON-RPC 1.0 and 2.0 by message
     V1,
 }
 

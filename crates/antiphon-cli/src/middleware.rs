@@ -30,8 +30,8 @@ pub(crate) struct MiddlewareArgs {
     #[arg(long, env = "ANTIPHON_AUTH_BASIC", hide_env_values = true)]
     #[arg(value_name = "USER:PASSWORD|@FILE")]
     auth_basic: Vec<Secret>,
-    /// Require the user and password of a new cookie file, as Bitcoin nodes write it: mode 0600, removed
-    /// at exit
+    /// Write a cookie file with a new password, as Bitcoin nodes do, and require this password; the file
+    /// has mode 0600 and is removed at exit
     #[arg(long, value_name = "FILE")]
     auth_cookie: Option<PathBuf>,
     /// Require the tokens of the Engine API of Ethereum nodes over HTTP and WebSocket, signed with the

@@ -19,9 +19,9 @@ pub(crate) struct OpenConnection {
     pub(crate) dialect: Option<DialectName>,
     /// The result of `initialize`.
     pub(crate) initialized: Option<RawJson>,
-    /// What the server has sent.
+    /// The messages from the server.
     pub(crate) inbox: Inbox,
-    /// The results that lines of a session have stored.
+    /// The stored results of a session.
     pub(crate) variables: Variables,
     documents: OpenDocuments,
 }

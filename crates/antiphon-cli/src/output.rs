@@ -2,8 +2,8 @@
 //!
 //! stdout carries results only. On a terminal, JSON is indented and coloured. Elsewhere it is printed
 //! as it was received. No value is parsed, so a Number keeps every digit and a String its escapes. A
-//! broken pipe is not an error, on either stream. While a session has a prompt, what goes to the terminal is
-//! printed above it.
+//! broken pipe is not an error, on either stream. While a session has a prompt, output to the terminal appears
+//! above it.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Write as _};

@@ -36,7 +36,7 @@ impl ParamArgs {
         }
     }
 
-    /// Returns the params after these, which have names. The others need names then, too.
+    /// Returns these named params, followed by the others, which must be named too.
     pub(crate) fn read_after(
         &self,
         first: &[(&'static str, Value)],

@@ -1,10 +1,10 @@
-//! Output above the line that is being edited, while there is a prompt.
+//! Output above the edited line, while there is a prompt.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{PoisonError, RwLock};
 
-/// The maximum number of notes in the queue. A terminal may be slower than a server.
+/// The maximum number of notes in the queue, because a terminal may be slower than a server.
 const MOST: usize = 1_000;
 
 static PRINTER: RwLock<Option<Sender<Text>>> = RwLock::new(None);
@@ -20,24 +20,24 @@ enum Text {
 /// The texts to print, until the printer is removed.
 pub(crate) struct PrintQueue(Receiver<Text>);
 
-/// From now on, output goes to a queue.
+/// Installs the printer. From now on, output goes to a queue.
 pub(crate) fn install() -> PrintQueue {
     let (sender, texts) = channel();
     *PRINTER.write().unwrap_or_else(PoisonError::into_inner) = Some(sender);
     PrintQueue(texts)
 }
 
-/// The queue ends after what is in it.
+/// Removes the printer. The queued texts are still printed.
 pub(crate) fn remove() {
     *PRINTER.write().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
-/// Whether there is a prompt.
+/// Returns whether there is a prompt.
 pub(crate) fn is_installed() -> bool {
     PRINTER.read().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Queues a note. Skips it if too many wait. Returns false if there is no prompt.
+/// Queues a note. Drops it if the queue is full. Returns false if there is no prompt.
 pub(crate) fn note(text: &str) -> bool {
     let printer = PRINTER.read().unwrap_or_else(PoisonError::into_inner);
     let Some(printer) = &*printer else { return false };
@@ -49,7 +49,7 @@ pub(crate) fn note(text: &str) -> bool {
     printer.send(Text::Note(text.to_owned())).is_ok()
 }
 
-/// Queues a result, which is never skipped: each line has at most one. Returns false if there is no prompt.
+/// Queues a result. Results are never dropped, because each line has at most one. Returns false if there is no prompt.
 pub(crate) fn result(text: &str) -> bool {
     let printer = PRINTER.read().unwrap_or_else(PoisonError::into_inner);
     printer.as_ref().is_some_and(|printer| printer.send(Text::Result(text.to_owned())).is_ok())

@@ -1,4 +1,4 @@
-//! Secrets on the command line, which may be in a file.
+//! Secrets on the command line, given as text or as a file.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use http::HeaderValue;
 
 use crate::exit::{CommandError, Exit};
 
-/// A text that is never printed.
+/// A secret that is never printed.
 #[derive(Clone)]
 pub(crate) struct Secret(String);
 

@@ -96,8 +96,8 @@ pub(crate) async fn run(args: ServeArgs) -> Result<Exit, CommandError> {
     }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let server = server.threads(args.threads.map_or_else(cores, usize::from));
-    // Before the cookie, which must be removed, and before the announcement: a program that waits for that line may
-    // send a signal at once.
+    // Before the cookie file is written, so a signal always removes it, and before the server prints its endpoints: a
+    // program that waits for that line may send a signal at once.
     let signals =
         Signals::new().map_err(|error| failed("cannot install signal handlers", &error))?;
     let cookie = args.middleware.write_cookie()?;

@@ -47,9 +47,8 @@ Each item is one line of JSON on stdout. --timeout applies to the connection
 and to the first reply, not to items. Ctrl-C unsubscribes before it exits. Lost
 items are reported on stderr. HTTP has no subscriptions: use ws:// instead.
 
-With --dialect ethereum, a METHOD without `_` is a kind of eth_subscribe:
-newHeads, logs, newPendingTransactions, syncing. Params follow the kind, and
-params with names are the filter.";
+With --dialect ethereum, a METHOD without `_` is a kind of subscription:
+newHeads, logs, newPendingTransactions or syncing. Named params are its filter.";
 
 fn item_count(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is not a count; use a whole number such as 5"))
@@ -82,7 +81,7 @@ impl SubscribeArgs {
     fn subscribe_call(&self) -> Result<SubscribeCall, CommandError> {
         let (method, params) = (self.method.clone(), self.params.read()?);
         let is_kind = self.connect.dialect() == Some(DialectName::Ethereum)
-            // Every method of a node is `namespace_name`.
+            // Every method of a node has the form `namespace_name`.
             && !method.contains('_');
         if !is_kind {
             return Ok(SubscribeCall { method, params: params.map(Params::into_json) });
@@ -103,8 +102,8 @@ impl SubscribeArgs {
     }
 }
 
-/// Returns the params of `eth_subscribe`: the kind, then the other params by position. Params with names are
-/// one param, the filter.
+/// Returns the params of `eth_subscribe`: the kind, then the other params by position. Named params form one param, the
+/// filter.
 fn kind_params(kind: &str, others: Option<Params>) -> Result<RawJson, serde_json::Error> {
     let others = match others.map(Params::into_json) {
         None => Vec::new(),

@@ -1,7 +1,7 @@
-//! The answers that a client of each dialect gives without being told.
+//! The default rules of each dialect.
 //!
-//! They are truthful: this client has no editor, so it applies no edit and shows no dialog. To a language server they
-//! are those of `antiphon_lsp::ServerSession`.
+//! They are truthful: this client has no editor, so it applies no edits and shows no dialogs. For language servers,
+//! they equal those of `antiphon_lsp::ServerSession`.
 
 use std::path::Path;
 
@@ -46,7 +46,7 @@ fn lsp(root: &Path) -> Result<Vec<Rule>, CommandError> {
     rules.map(|rules| [rules, vec![Rule::null_per_item("workspace/configuration")]].concat())
 }
 
-/// A root is offered only if the user names one.
+/// Returns the rules of MCP. A root is offered only with `--root`.
 fn mcp(root: Option<&Path>) -> Result<Vec<Rule>, CommandError> {
     let mut rules = vec![rule(("ping", json!({})))?];
     if let Some(root) = root {

@@ -1,7 +1,7 @@
-//! Answers to the calls of a server, by rules.
+//! Answers to calls from the server, according to rules.
 //!
-//! The rules of the command line come first, then those of the dialect, then -32601. The first rule that fits
-//! decides. Only `antiphon session --ask` waits: for an answer by hand where no rule fits.
+//! The first matching rule decides. The rules of the command line come before those of the dialect. If no rule matches,
+//! the answer is -32601. Only `antiphon session --ask` waits: the user answers if no rule matches.
 
 mod defaults;
 mod rule;
@@ -22,7 +22,7 @@ use crate::session::Inbox;
 /// The flags of the answers.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
-    /// Answer this method of the server: METHOD=RESULT or METHOD!CODE MESSAGE [repeatable]
+    /// Answer calls of this method from the server: METHOD=JSON or METHOD!CODE MESSAGE [repeatable]
     #[arg(long, value_name = "RULE", value_parser = Rule::parse, help_heading = "Handshake")]
     answer: Vec<Rule>,
     /// Read answers from this file, one rule per line
@@ -62,11 +62,11 @@ fn read_file(path: &Path) -> Result<Vec<Rule>, CommandError> {
 #[derive(Clone, Debug)]
 pub(crate) struct Answers {
     rules: Arc<RwLock<Vec<Rule>>>,
-    /// Whether calls that no rule fits are answered by hand.
+    /// Whether the user answers calls without a matching rule.
     pub(crate) by_hand: Option<Sender<Question>>,
 }
 
-/// A call that waits for an answer by hand.
+/// A call that waits for the user's answer.
 #[derive(Debug)]
 pub(crate) struct Question {
     pub(crate) method: String,
@@ -89,13 +89,13 @@ impl Answers {
         self.rules.write().unwrap_or_else(PoisonError::into_inner).insert(0, rule);
     }
 
-    /// Returns the answer of the first rule that fits.
+    /// Returns the answer of the first matching rule.
     fn by_rule(&self, method: &str, params: Option<&Params>) -> Option<Outcome> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         rules.iter().find(|rule| rule.fits(method)).map(|rule| rule.answer(params))
     }
 
-    /// Queues a call for an answer by hand. Returns `None` if there is no one to ask, or too many calls wait.
+    /// Queues a call for the user. Returns `None` without `--ask`, or if too many calls wait.
     fn ask(&self, method: &str) -> Option<oneshot::Receiver<Outcome>> {
         let (reply, answer) = oneshot::channel();
         let question = Question { method: method.to_owned(), reply };
@@ -104,30 +104,30 @@ impl Answers {
     }
 }
 
-/// What a server sends.
+/// A message from the server.
 pub(crate) type Incoming<'a> = (&'a Invocation, Reaction<'a>);
 
-/// What happens to a message of the server.
+/// The answer to a message from the server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Reaction<'a> {
     /// A notification gets no answer.
     None,
     Answered(&'a Outcome),
-    /// The call waits for an answer by hand.
+    /// The call waits for the user's answer.
     Asked,
 }
 
-/// What a command does with the messages of the server.
+/// The callbacks of a command for messages from the server.
 pub(crate) struct Listener {
     pub(crate) observe: Observer,
     pub(crate) by_hand: Option<Sender<Question>>,
 }
 
-/// Sees every message of the server.
+/// A function that observes every message from the server.
 pub(crate) type Observer = Box<dyn Fn(Incoming<'_>) + Send + Sync>;
 
-/// Answers the calls of the server, keeps every message for the lines of a session, and shows it to the
-/// observer.
+/// The handler of calls from the server. It answers calls, stores every message for the lines of a session, and passes
+/// it to the observer.
 pub(crate) struct AnsweringHandler {
     pub(crate) answers: Answers,
     pub(crate) inbox: Inbox,

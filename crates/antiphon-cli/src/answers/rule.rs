@@ -1,4 +1,4 @@
-//! One rule: which methods it fits, and what it answers.
+//! One rule: the methods that it matches, and its answer.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(crate) struct Rule {
 enum Answer {
     Result(RawJson),
     Error(ErrorObject),
-    /// An Array with one null for each entry of the param `items`, as `workspace/configuration` needs it.
+    /// An Array with one null per entry of the param `items`, for `workspace/configuration`.
     NullPerItem,
 }
 
@@ -38,7 +38,7 @@ impl Rule {
         let (method, rest) = text.split_at(at);
         let (method, value) = (method.trim(), rest[1..].trim());
         if method.is_empty() {
-            return Err(format!("`{text}` names no method; {REMEDY}"));
+            return Err(format!("`{text}` has no method; {REMEDY}"));
         }
         let answer = match rest.starts_with('=') {
             true => Answer::Result(RawJson::parse(value.to_owned()).map_err(|fault| {
@@ -47,7 +47,7 @@ impl Rule {
                 )
             })?),
             false => Answer::Error(error(value).ok_or_else(|| {
-                format!("`{value}` does not begin with an error code, as in {method}!-32601")
+                format!("`{value}` does not start with an error code, such as {method}!-32601")
             })?),
         };
         Ok(Self { method: Cow::Owned(method.to_owned()), answer })

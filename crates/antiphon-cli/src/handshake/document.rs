@@ -1,7 +1,7 @@
 //! Text documents for language servers: a file as `didOpen` describes it, and a position in it.
 //!
-//! A position on the command line counts as editors and compilers do: lines and columns begin with 1, and a
-//! column is a character. LSP counts from 0, in UTF-16 code units.
+//! On the command line, lines and columns start at 1, as in editors and compiler messages, and a column is a character.
+//! LSP counts from 0, in UTF-16 code units.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -62,7 +62,7 @@ impl Place {
     pub(crate) fn position(&self, document: &Document) -> Result<Option<Value>, CommandError> {
         let Some((line, column)) = self.position else { return Ok(None) };
         let name = self.file.display();
-        // A text that ends with a newline has an empty last line.
+        // A text that ends with a newline has an empty last line in LSP.
         let lines: Vec<_> = document.text.split('\n').collect();
         let Some(text) = lines.get(line - 1) else {
             return Err(CommandError::usage(format!(

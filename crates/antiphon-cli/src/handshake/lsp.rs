@@ -14,7 +14,7 @@ use super::document::{Document, file_uri, folder};
 use super::params;
 use crate::exit::CommandError;
 
-/// The time limit of `shutdown`. A server that does not respond is closed without it.
+/// The time limit of `shutdown`. If the server does not respond, the connection is closed without a response.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The params of `initialize`.
@@ -23,7 +23,7 @@ pub(super) fn initialize_params(
     endpoint: &Endpoint,
     options: Option<&RawJson>,
 ) -> Result<Params, CommandError> {
-    // The protocol names the process that has started the server. Any other server must not end with this one.
+    // `processId` is the process that started the server. A server that was not started here must not end with it.
     let is_child = matches!(endpoint, Endpoint::Exec { .. });
     let initialize = Initialize {
         process_id: is_child.then(std::process::id),
@@ -36,7 +36,7 @@ pub(super) fn initialize_params(
     params(&initialize)
 }
 
-/// A struct, so that the options of the user stay as they were typed.
+/// The params as a struct, so the text of the user's options is sent unchanged.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Initialize<'a> {
@@ -49,7 +49,7 @@ struct Initialize<'a> {
     initialization_options: Option<&'a RawJson>,
 }
 
-/// What this client understands. It prints results, so it takes the richest form of each.
+/// The capabilities of this client. It only prints results, so it accepts the richest form of each.
 fn capabilities() -> Value {
     json!({
         "general": { "positionEncodings": ["utf-16"] },

@@ -1,6 +1,6 @@
 //! The handshake of MCP up to version 2025-11-25: `initialize` and `notifications/initialized`.
 //!
-//! Later versions have no handshake. A server of such a version refuses `initialize`, and the error says so.
+//! Later versions have no handshake. A server of such a version rejects `initialize`, and the error explains this.
 
 use antiphon::{CallError, Client, Code, Invocation, Params, RawJson};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::exit::{CommandError, Exit};
 /// The versions with a handshake. The first is proposed, and a server may choose another.
 const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The error of a server that does not know the proposed version, since version 2026-07-28.
+/// The error code for an unsupported version, since MCP 2026-07-28.
 const UNSUPPORTED_VERSION: Code = Code(-32022);
 
 /// The params of `initialize`. A capability is declared if there is an answer to its requests.

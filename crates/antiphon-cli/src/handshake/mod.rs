@@ -1,5 +1,5 @@
-//! What precedes the first call on a connection and follows the last one: the handshake of the dialect, the
-//! documents of `--open`, and the lines of `--init`.
+//! The steps before the first call on a connection and after the last one: the handshake of the dialect, the documents
+//! of `--open`, and the lines of `--init`.
 //!
 //! Over HTTP there is no connection, so there is no handshake.
 
@@ -23,7 +23,7 @@ use crate::session;
 /// The flags of the handshake.
 #[derive(Debug, Args)]
 pub(crate) struct HandshakeArgs {
-    /// Skip the handshake that --dialect lsp and mcp do first
+    /// Skip the handshake of --dialect lsp and mcp
     #[arg(long, help_heading = "Handshake")]
     no_init: bool,
     /// Use this directory as the workspace of --dialect lsp, or the root of --dialect mcp
@@ -33,10 +33,10 @@ pub(crate) struct HandshakeArgs {
     #[arg(long, value_name = "JSON", help_heading = "Handshake", hide_short_help = true)]
     #[arg(value_parser = json_text)]
     init_options: Option<RawJson>,
-    /// Open this file first with --dialect lsp: textDocument/didOpen [repeatable]
+    /// Open this file on the server before the first call, with --dialect lsp [repeatable]
     #[arg(long, value_name = "FILE", help_heading = "Handshake")]
     open: Vec<PathBuf>,
-    /// Run this line of `antiphon session` first, or the lines of a file [repeatable]
+    /// Run this line of `antiphon session`, or the lines of a file, before the first call [repeatable]
     #[arg(long, value_name = "LINE|@FILE", help_heading = "Handshake")]
     init: Vec<String>,
 }
@@ -119,7 +119,7 @@ fn about_handshake(failure: CommandError) -> CommandError {
     failure.about("the handshake failed (--no-init skips it)")
 }
 
-/// Rejects what only LSP has.
+/// Fails unless the dialect is LSP.
 pub(crate) fn check_dialect(dialect: Option<DialectName>, what: &str) -> Result<(), CommandError> {
     if dialect == Some(DialectName::Lsp) {
         return Ok(());

@@ -19,7 +19,7 @@ pub(super) enum Outcome {
     Exit,
 }
 
-/// Runs a line. A call has no time limit here. `wait_limit` applies to a `wait` without its own limit.
+/// Runs a line. `wait_limit` applies to a `wait` without its own time limit. The caller limits the time of calls.
 pub(super) async fn run(
     connection: &mut OpenConnection,
     line: &Line,
@@ -76,7 +76,7 @@ fn show_variables(connection: &OpenConnection) {
     }
 }
 
-/// Takes a message of the server, or waits for it.
+/// Takes a message from the server. Waits until it arrives.
 async fn take(
     connection: &OpenConnection,
     wait: &WaitWords,

@@ -1,9 +1,9 @@
-//! What a server has sent on its own: notifications and calls, until a `wait` takes them.
+//! A queue of the notifications and calls from the server.
 //!
-//! A `wait` takes the oldest message that fits, also one that arrived before the line began, so nothing is
-//! missed between two lines. Each message is taken once. `clear` forgets what has arrived so far.
+//! A `wait` takes the oldest matching message. Messages that arrived before the line count too, so nothing is missed
+//! between two lines. Each message is taken once. `clear` discards all messages in the queue.
 //!
-//! The inbox is bounded: it forgets the oldest messages.
+//! The queue is bounded: beyond the limit, it discards the oldest messages.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 /// The maximum number of messages.
 const MOST: usize = 1_000;
 
-/// The maximum size of their params. The last message is kept at any size.
+/// The maximum total size of the params. The newest message is kept at any size.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The messages of a server that no `wait` has taken. A clone is the same inbox.
+/// The messages from the server that no `wait` has taken. Clones share the same inbox.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inbox(Arc<Shared>);
 
@@ -32,7 +32,7 @@ struct Shared {
 struct Kept {
     messages: VecDeque<Received>,
     bytes: usize,
-    /// The number of messages that had no place.
+    /// The number of discarded messages.
     forgotten: usize,
 }
 
@@ -45,7 +45,7 @@ struct Received {
 impl Inbox {
     pub(crate) fn push(&self, message: &Invocation) {
         let params = message.params.as_ref().map(Params::as_json).map(RawJson::as_bytes);
-        // A copy, since the params would keep the whole frame that they arrived in.
+        // A copy, because the params would keep their whole frame in memory.
         let params = params.and_then(|text| RawJson::parse(Bytes::copy_from_slice(text)).ok());
         let params = params.unwrap_or(RawJson::NULL);
         let mut kept = self.lock();
@@ -59,10 +59,10 @@ impl Inbox {
         self.0.arrival.notify_waiters();
     }
 
-    /// Takes the oldest message of a method whose params fit. Waits until there is one.
+    /// Takes the oldest message of a method with matching params. Waits until there is one.
     pub(super) async fn take(&self, method: &str, fits: impl Fn(&RawJson) -> bool) -> RawJson {
         loop {
-            // Created before the look into the inbox, so that no arrival is missed.
+            // Created before the inbox is checked, so no arrival is missed.
             let arrival = self.0.arrival.notified();
             if let Some(params) = self.take_now(method, &fits) {
                 return params;
@@ -71,7 +71,7 @@ impl Inbox {
         }
     }
 
-    /// Takes such a message if it has arrived.
+    /// Takes a matching message if one has arrived.
     pub(super) fn take_now(
         &self,
         method: &str,
@@ -90,12 +90,12 @@ impl Inbox {
         methods.into_iter().cloned().collect()
     }
 
-    /// Forgets all messages.
+    /// Discards all messages.
     pub(super) fn clear(&self) {
         *self.lock() = Kept::default();
     }
 
-    /// Returns how many messages had no place since the last call.
+    /// Returns the number of messages discarded since the last call.
     pub(super) fn take_forgotten(&self) -> usize {
         std::mem::take(&mut self.lock().forgotten)
     }

@@ -1,6 +1,6 @@
 //! `antiphon session`: several calls on one connection, from a script or at a prompt.
 //!
-//! The same lines are the value of `--init`, which every command that connects has.
+//! `--init`, a flag of every command that connects, takes the same lines.
 
 mod executor;
 mod inbox;
@@ -35,25 +35,25 @@ use crate::quantity::Span;
 pub(crate) struct SessionArgs {
     #[command(flatten)]
     connect: ConnectArgs,
-    /// Lines to run; without them, the lines of stdin, or a prompt on a terminal
+    /// Lines to run [default: the lines of stdin, or a prompt if stdin is a terminal]
     #[arg(value_name = "LINE")]
     lines: Vec<String>,
     /// Run the lines of this file
     #[arg(short, long, value_name = "FILE", conflicts_with = "lines")]
     file: Option<PathBuf>,
-    /// Continue after a line that fails; the exit code is that of the worst line
+    /// Continue after an error; the exit code is the highest code of all lines
     #[arg(long)]
     keep_going: bool,
     /// Print in this format
     #[arg(long, value_enum, default_value_t = SessionFormat::Text, value_name = "FORMAT")]
     format: SessionFormat,
-    /// Do not show the notifications and the calls of the server
+    /// Hide notifications and calls from the server
     #[arg(short, long)]
     quiet: bool,
     /// Fail if the whole script takes longer than this; --timeout applies to each line
     #[arg(long, value_name = "TIME")]
     max_time: Option<Span>,
-    /// Ask at the prompt for the answer to each call of the server that no rule fits
+    /// Answer calls from the server by hand at the prompt if no rule matches
     #[arg(long)]
     ask: bool,
     /// Neither read nor write the history of the prompt
@@ -76,36 +76,36 @@ Examples:
       'tip = eth_getBlockByNumber latest false' \\
       'eth_getBlockByHash $tip.hash false'";
 
-/// The lines, as `--help` and the command `help` explain them.
+/// The grammar of lines, for `--help` and the command `help`.
 const GRAMMAR: &str = "\
 Lines:
   METHOD [PARAM...]         call; the params are those of `antiphon call`
   METHOD --at FILE:L:C      call with a document and a position (--dialect lsp)
-  NAME = METHOD [PARAM...]  call, and store the result; `wait` and `open` too
+  NAME = METHOD [PARAM...]  store the result of a call, `wait` or `open`
   $NAME  $NAME.a.b[0]       print a stored result; `$_` is the last one
   notify METHOD [PARAM...]  send a notification
   wait METHOD [NAME=TEXT...] [TIME]
-                            take the next notification or call of the server;
-                            also one that arrived before, but each only once
-  clear                     forget what has arrived, so that `wait` ignores it
-  answer METHOD=JSON        answer calls of the server from now on, as --answer
-  reply JSON                answer the oldest call by hand (--ask); an error is
-  reply !CODE MESSAGE         a code and a message
+                            print the params of the next notification or call
+                            from the server; earlier messages count, each once
+  clear                     discard received messages, so `wait` ignores them
+  answer METHOD=JSON        answer later calls from the server, like --answer
+  reply JSON                answer the oldest waiting call by hand (--ask)
+  reply !CODE MESSAGE       answer it with an error
   open FILE                 open a document, or send its new text
-  call METHOD [PARAM...]    call a method that has the name of a command
-  vars, help, exit          list the variables, show this text, end the session
+  call METHOD [PARAM...]    call a method whose name is also a command
+  vars, help, exit          list the variables, show this help, end the session
 
 Words:
-  'text' \"text\" \\c           quotes of a shell; $NAME works within \"...\"
+  'text' \"text\" \\c           quotes as in a shell; $NAME works inside \"...\"
   {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables
   a=$NAME a:=$NAME          a param by name: as a String, as the JSON value
-  ${NAME}.txt               a variable within text
+  ${NAME}.txt               a variable inside text
   # text                    a comment";
 
 const OUTPUT: &str = "\
 Output:
-  Each result is one line on stdout, unless it is stored. What the server sends
-  on its own is on stderr. With --format json, all of it is on stdout:
+  Each result is one line on stdout, unless it is stored. Messages from the
+  server go to stderr. With --format json, everything goes to stdout:
     {\"line\":1,\"kind\":\"result\",\"method\":\"sum\",\"result\":3}
   The kinds are result, error, failure, notification and call. A script ends at
   the first line that fails, with its exit code.";
@@ -114,7 +114,7 @@ fn help() -> String {
     format!("{EXAMPLES}\n\n{GRAMMAR}\n\n{OUTPUT}")
 }
 
-/// The maximum number of calls that wait for an answer by hand. Others get -32601.
+/// The maximum number of calls that wait for an answer by hand. Further calls get -32601.
 const MOST_QUESTIONS: usize = 16;
 
 pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
@@ -124,7 +124,7 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     }
     let report = Report {
         format: args.format,
-        // With --verbose they are shown already.
+        // --verbose already shows them.
         shows_incoming: !args.quiet
             && (args.format == SessionFormat::Json || !args.connect.is_verbose()),
     };

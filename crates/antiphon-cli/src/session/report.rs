@@ -1,6 +1,6 @@
-//! What a session prints: results on stdout, errors and the messages of the server on stderr.
+//! The output of a session: results on stdout, errors and messages from the server on stderr.
 //!
-//! As JSON, all of it is on stdout, one Object per line.
+//! With `--format json`, everything is on stdout, one Object per line.
 
 use std::io::{self, IsTerminal as _};
 
@@ -17,17 +17,17 @@ use crate::output;
 /// The value of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum SessionFormat {
-    /// Results on stdout, one per line; all else on stderr
+    /// Results on stdout, one per line; errors and messages from the server on stderr
     Text,
-    /// Results, errors and messages of the server on stdout, one JSON Object per line
+    /// Results, errors and messages from the server on stdout, one JSON Object per line
     Json,
 }
 
-/// How a session prints.
+/// The output settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report {
     pub(super) format: SessionFormat,
-    /// Whether messages of the server are shown.
+    /// Whether messages from the server are shown.
     pub(super) shows_incoming: bool,
 }
 
@@ -56,7 +56,7 @@ struct Entry<'a> {
 }
 
 impl Report {
-    /// Prints the result of a line. Returns false if nobody reads stdout.
+    /// Prints the result of a line. Returns false if stdout is closed.
     pub(super) fn result(
         self,
         place: &Place,
@@ -101,7 +101,7 @@ impl Report {
         Ok(failure.exit)
     }
 
-    /// Shows a message of the server.
+    /// Shows a message from the server.
     pub(super) fn incoming(self, (message, reaction): Incoming<'_>) {
         let answer = match reaction {
             Reaction::Answered(outcome) => Some(outcome),
@@ -122,7 +122,7 @@ impl Report {
                     error: answer.and_then(|answer| answer.as_ref().err()),
                     ..Entry::default()
                 };
-                // A result meets the same failure of stdout, and reports it.
+                // If stdout is closed, the next result reports it.
                 let _ = print(&entry);
             }
         }

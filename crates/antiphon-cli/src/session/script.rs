@@ -1,4 +1,4 @@
-//! The lines of a session that has no prompt: those of stdin, of a file, or of the command line.
+//! The lines of a session without a prompt: from stdin, a file or the command line.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,17 +13,17 @@ use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
 
-/// Where a line comes from.
+/// The origin of a line.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// The number of the line, from 1.
     pub(super) number: usize,
-    /// How an error names it, such as `line 3` or `calls.txt:3`. `None` at the prompt.
+    /// The name in errors, such as `line 3` or `calls.txt:3`. `None` at the prompt.
     pub(super) name: Option<String>,
 }
 
 impl Place {
-    /// Names the place in an error.
+    /// Adds the place to an error.
     pub(super) fn name_in(&self, failure: CommandError) -> CommandError {
         match &self.name {
             Some(name) => failure.about(name),
@@ -47,7 +47,7 @@ impl Script {
         Self::Given((1..).map(place).zip(lines.iter().cloned()).collect())
     }
 
-    /// A single line, which is its own name.
+    /// Creates a script of one line. Errors name the line itself.
     pub(super) fn of_line(text: &str) -> Self {
         let place = Place { number: 1, name: Some(format!("`{text}`")) };
         Self::Given(VecDeque::from([(place, text.to_owned())]))
@@ -75,7 +75,7 @@ impl Script {
         Self::Stdin(lines, 0)
     }
 
-    /// Checks all lines that are known, before any of them runs.
+    /// Checks the syntax of all lines that are already available, before any of them runs.
     pub(super) fn check(&self) -> Result<(), CommandError> {
         let Self::Given(lines) = self else { return Ok(()) };
         lines.iter().try_for_each(|(place, text)| {
@@ -97,7 +97,7 @@ impl Script {
         }
     }
 
-    /// Runs the lines. An error ends the script, unless `keeps_going`. Returns the worst exit code.
+    /// Runs the lines. An error ends the script, unless `keeps_going`. Returns the highest exit code.
     pub(super) async fn run(
         mut self,
         connection: &mut OpenConnection,
@@ -122,7 +122,7 @@ impl Script {
         Ok(worst)
     }
 
-    /// Runs the lines without output. The first error ends them.
+    /// Runs the lines without output. The first error ends the script.
     pub(super) async fn run_silently(
         mut self,
         connection: &mut OpenConnection,
@@ -141,7 +141,7 @@ impl Script {
     }
 }
 
-/// What follows a line.
+/// The effect of a line on the session.
 pub(super) enum LineEnd {
     Next,
     /// The session ends.
@@ -165,7 +165,7 @@ pub(super) async fn run_line(
     };
     let ran = executor::run(connection, &line, connect.limit());
     let ran = match line.step {
-        // It has a limit of its own.
+        // `wait` has its own time limit.
         Step::Wait(_) => ran.await,
         _ => connect.in_time(ran).await.and_then(|ran| ran),
     };
@@ -174,7 +174,7 @@ pub(super) async fn run_line(
         Ok(Outcome::Done) => Ok(LineEnd::Next),
         Ok(Outcome::Result(result)) => match report.result(place, &line, &result)? {
             true => Ok(LineEnd::Next),
-            // The reader of stdout has gone, so it needs no more results.
+            // Nobody reads stdout anymore, so no more results are needed.
             false => Ok(LineEnd::Last),
         },
         Err(failure) => failed(Some(&line), failure),

@@ -14,7 +14,7 @@ use crate::completions::{is_plain, params};
 use crate::session::Inbox;
 use crate::session::line::{COMMANDS, Variables};
 
-/// What can be completed. A clone is the same vocabulary.
+/// The names that completion offers. Clones share the same names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vocabulary(Arc<RwLock<Words>>);
 
@@ -27,7 +27,7 @@ struct Words {
 
 impl Vocabulary {
     pub(super) fn add_methods<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
-        // A peer's text must not become another word, or control the terminal.
+        // Text from a peer must not add a word to the line or control the terminal.
         let plain = names.into_iter().filter(|name| is_plain(name) || name.starts_with("$/"));
         self.write(|words| words.methods.extend(plain.map(str::to_owned)));
     }
@@ -54,7 +54,7 @@ pub(super) struct LineCompleter {
 }
 
 impl LineCompleter {
-    /// Returns the candidates for the last word of a text, and where they begin. `None` for a file.
+    /// Returns the candidates for the last word of a text, and their start. Returns `None` for a file.
     fn candidates(&self, text: &str) -> Option<(usize, Vec<String>)> {
         let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = text.split_at(start);

@@ -1,7 +1,7 @@
-//! The line editor, in a thread of its own.
+//! The line editor, which runs in its own thread.
 //!
-//! It reads a line only when it is asked to. While it reads, the terminal sends no signals, so Ctrl-C reaches
-//! this process as a key, and a server that is a child process does not see it.
+//! It reads a line only on request. While it reads, the terminal sends no signals. So this process receives Ctrl-C as a
+//! key, and a server that is a child process does not receive it.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
@@ -17,13 +17,13 @@ use super::completer::LineCompleter;
 use super::history;
 use crate::{output, prompt_printer};
 
-/// What the user did at the prompt.
+/// An action of the user at the prompt.
 #[derive(Debug)]
 pub(super) enum Input {
     Line(String),
     /// Ctrl-C.
     Interrupt,
-    /// Ctrl-D on an empty line, or the terminal is gone.
+    /// Ctrl-D on an empty line, or the end of the terminal.
     End,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Editor {
 type LineEditor = rustyline::Editor<LineCompleter, FileHistory>;
 
 impl Editor {
-    /// Starts the editor. From now on, output goes above the line that is being edited.
+    /// Starts the editor. From now on, output appears above the edited line.
     ///
     /// # Errors
     /// Fails if the terminal cannot move its cursor.
@@ -46,7 +46,7 @@ impl Editor {
         let mut editor = line_editor(completer)?;
         let mut printer = editor.create_external_printer()?;
         if let Some(path) = &history {
-            // There is no file before the first session.
+            // Before the first session, the file does not exist.
             let _ = editor.load_history(path);
         }
         let texts = prompt_printer::install();
@@ -76,12 +76,12 @@ impl Editor {
         }
     }
 
-    /// Returns what the user did. One of these follows each `ask`.
+    /// Returns the action of the user. One action follows each `ask`.
     pub(super) async fn next(&mut self) -> Input {
         self.inputs.recv().await.unwrap_or(Input::End)
     }
 
-    /// Prints what is queued, and leaves the terminal as it was. No line may be asked for.
+    /// Prints the queued output and restores the terminal. Must not be called while a line is requested.
     pub(super) fn end(mut self) {
         self.prompts = None;
         prompt_printer::remove();
@@ -124,13 +124,13 @@ fn read(
     inputs.send(input).is_ok() && goes_on
 }
 
-/// Adds a line to the history at once, so that a session that is killed loses none.
+/// Saves a line to the history at once, so no line is lost if the session is killed.
 fn remember(editor: &mut LineEditor, line: &str, history: Option<&PathBuf>) {
     let is_added = editor.add_history_entry(line).unwrap_or(false);
     if let Some(path) = history.filter(|_| is_added)
         && let Err(error) = editor.append_history(path)
     {
         let name = path.display();
-        output::note(&output::dim(&format!("cannot write {name}: {error}; see --no-history")));
+        output::note(&output::dim(&format!("cannot write {name}: {error}; --no-history skips it")));
     }
 }

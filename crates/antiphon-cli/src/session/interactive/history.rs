@@ -1,4 +1,4 @@
-//! The file of the lines that were typed at the prompt.
+//! The history file of the prompt.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -12,7 +12,7 @@ pub(super) const MOST: usize = 1_000;
 /// directory. Returns `None` if there is no home directory.
 pub(super) fn file() -> Option<PathBuf> {
     let path = path(std::env::var_os("XDG_STATE_HOME"), std::env::var_os("HOME"))?;
-    // A history that cannot be written is no reason to fail. The editor reports it when it saves a line.
+    // Not an error: the editor reports an unwritable history when it saves a line.
     let _ = DirBuilder::new().recursive(true).mode(0o700).create(path.parent()?);
     Some(path)
 }

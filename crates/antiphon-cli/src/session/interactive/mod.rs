@@ -1,7 +1,7 @@
 //! The prompt of a session.
 //!
-//! The editor reads the next line while a call runs, so Ctrl-C can cancel the call, and lines that are typed
-//! ahead wait for it. All output goes above the line that is being edited.
+//! The editor reads the next line while a call runs. So Ctrl-C can cancel the call, and lines that are typed early wait
+//! for it. All output appears above the edited line.
 
 mod completer;
 mod editor;
@@ -30,7 +30,7 @@ use crate::output;
 
 const PROMPT: &str = "antiphon> ";
 
-/// The time limit of `rpc.discover`. Its result is only used for completion.
+/// The time limit of `rpc.discover`, whose result is only used for completion.
 const DISCOVERY: Duration = Duration::from_secs(5);
 
 /// A session at a prompt.
@@ -42,7 +42,7 @@ pub(super) struct Interactive<'a> {
 }
 
 impl Interactive<'_> {
-    /// Runs lines until the user ends the session. Returns `None` if the terminal has no line editing.
+    /// Runs lines until the user ends the session. Returns `None` if the terminal does not support line editing.
     pub(super) async fn run(
         &self,
         connection: &mut OpenConnection,
@@ -111,7 +111,7 @@ impl Interactive<'_> {
     ) -> Result<Option<LineEnd>, CommandError> {
         let run = run_line(connection, self.connect, self.report, place, text);
         tokio::select! {
-            // A line that ends at once needs no second prompt.
+            // A line that finishes at once needs no second prompt.
             biased;
             end = run => end.map(Some),
             () = prompt.interrupted() => Ok(None),
@@ -121,7 +121,7 @@ impl Interactive<'_> {
 
 /// Fetches the OpenRPC document while the user types.
 fn discover(connection: &OpenConnection, vocabulary: &Vocabulary) {
-    // The methods of a dialect are known.
+    // With a dialect, the methods are already known.
     if connection.dialect.is_some() {
         return;
     }
@@ -133,18 +133,18 @@ fn discover(connection: &OpenConnection, vocabulary: &Vocabulary) {
     });
 }
 
-/// Whether a line ends the session.
+/// Returns whether a line ends the session.
 fn is_exit(line: &str) -> bool {
     matches!(Line::parse(line), Ok(Some(line)) if line.ends())
 }
 
-/// The prompt, and the lines that were typed while another one ran.
+/// The prompt, with the lines that were typed while another line ran.
 struct Prompt {
     editor: Editor,
     typed_ahead: VecDeque<Input>,
     /// Whether the editor reads a line.
     is_asked: bool,
-    /// Whether `exit` was typed, so that no line follows.
+    /// Whether `exit` was typed, after which no line is read.
     is_last: bool,
     /// The calls of the server that wait for an answer by hand. Without `--ask` there are none.
     questions: Receiver<Question>,
@@ -155,7 +155,7 @@ impl Prompt {
         Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false, questions }
     }
 
-    /// Returns the next line; `None` if there is no more.
+    /// Returns the next line; `None` after the last one.
     ///
     /// # Cancel safety
     /// No line is lost.
@@ -173,12 +173,12 @@ impl Prompt {
         }
     }
 
-    /// Waits for Ctrl-C, which drops the lines that were typed until then, or for the end of the input.
+    /// Waits for Ctrl-C or the end of the input. Ctrl-C discards the lines that were typed early.
     async fn interrupted(&mut self) {
         loop {
             let input = tokio::select! {
                 input = self.input() => input,
-                // Between two prompts the terminal sends a signal.
+                // While no prompt is shown, Ctrl-C is a signal.
                 _ = ctrl_c() => Input::Interrupt,
             };
             if let Input::Line(_) = input {
@@ -191,10 +191,10 @@ impl Prompt {
         }
     }
 
-    /// Asks for a line, and returns what the user did.
+    /// Requests a line, and returns the action of the user.
     async fn input(&mut self) -> Input {
         if self.is_last {
-            // The last line runs. Only a signal can cancel it.
+            // While the last line runs, only a signal can cancel it.
             std::future::pending::<()>().await;
         }
         if !self.is_asked {
@@ -206,7 +206,7 @@ impl Prompt {
         input
     }
 
-    /// Keeps an input until its turn comes. A paste may have several lines.
+    /// Queues the lines of an input. A paste may contain several lines.
     fn keep(&mut self, input: Input) {
         let Input::Line(text) = input else {
             self.is_last |= matches!(input, Input::End);

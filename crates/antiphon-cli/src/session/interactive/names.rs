@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::dialect::DialectName;
 
-/// Returns the methods that a server of this dialect has. `initialized` is its result of `initialize`.
+/// Returns the methods of a server of this dialect. `initialized` is the result of `initialize`.
 pub(super) fn methods(
     dialect: Option<DialectName>,
     initialized: Option<&RawJson>,
@@ -14,7 +14,7 @@ pub(super) fn methods(
     let capabilities = capabilities.as_ref().and_then(|result| result.get("capabilities"));
     let by_capability = |table: &'static [(&str, &str)]| {
         let has = |path: &str| {
-            // Without the handshake nothing is known, so all methods are offered.
+            // Without a handshake, the capabilities are unknown, so all methods are offered.
             capabilities.is_none_or(|known| path.is_empty() || is_declared(known, path))
         };
         table.iter().filter(|(_, path)| has(path)).map(|(method, _)| *method).collect()
@@ -175,7 +175,7 @@ const ETHEREUM: &[&str] = &[
     "web3_sha3",
 ];
 
-/// The methods of Bitcoin Core that are used most.
+/// The most common methods of Bitcoin Core.
 const BITCOIN: &[&str] = &[
     "createrawtransaction",
     "createwallet",

@@ -29,7 +29,7 @@ pub(crate) struct Line {
     pub(super) step: Step,
 }
 
-/// What a line does.
+/// The action of a line.
 #[derive(Debug)]
 pub(super) enum Step {
     Call(CallWords),
@@ -41,7 +41,7 @@ pub(super) enum Step {
     Answer(Vec<Word>),
     /// Prints a variable.
     Show(Word),
-    /// Forgets the messages of the server.
+    /// Discards the messages from the server.
     Clear,
     /// Prints the names of the variables.
     Variables,
@@ -86,13 +86,13 @@ impl Line {
         }
     }
 
-    /// Whether its result is printed. A result that is stored is not, and the identifier of a document is no
-    /// result of the server.
+    /// Returns whether the result is printed. A stored result is not printed, nor is the identifier of a document,
+    /// which does not come from the server.
     pub(super) fn prints(&self) -> bool {
         self.variable.is_none() && !matches!(self.step, Step::Open(_))
     }
 
-    /// Whether it ends the session.
+    /// Returns whether the line ends the session.
     pub(super) fn ends(&self) -> bool {
         matches!(self.step, Step::Exit)
     }
@@ -150,10 +150,10 @@ impl Step {
         Ok(step)
     }
 
-    /// Parses a command without words.
+    /// Parses a command without arguments.
     fn alone(command: &str, words: &[Word]) -> Result<Self, CommandError> {
         if !words.is_empty() {
-            let what = format!("`{command}` is a command of the session, and takes no words");
+            let what = format!("`{command}` is a command of the session without arguments");
             return Err(CommandError::usage(what)
                 .hint(format!("`call {command} ...` calls a method of this name")));
         }
@@ -240,7 +240,7 @@ impl CallWords {
             None => params.read()?,
             Some(at) => {
                 let place = Place::parse(&at.text(variables)?).map_err(CommandError::usage)?;
-                // A wrong param is reported before the document is opened.
+                // An invalid param is reported before the document is opened.
                 params.read_after(&[("textDocument", Value::Null)])?;
                 Some(params.read_after(&connection.params_at(&place).await?)?)
             }
@@ -249,7 +249,7 @@ impl CallWords {
     }
 }
 
-/// Whether a word looks like a flag, and not like a negative number.
+/// Returns whether a word is a flag and not a negative number.
 fn is_flag(word: &str) -> bool {
     word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| !c.is_ascii_digit()))
 }
@@ -260,7 +260,7 @@ fn unknown_flag(flag: &str) -> CommandError {
     ))
 }
 
-/// Returns the value of a line that only has a variable.
+/// Returns the value of a line that consists of a variable.
 pub(super) fn value(word: &Word, variables: &Variables) -> Result<RawJson, CommandError> {
     match word.variable() {
         Some(path) => variables.get(path),

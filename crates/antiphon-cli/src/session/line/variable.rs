@@ -1,6 +1,6 @@
 //! The variables of a session: results of earlier lines, and paths into them.
 //!
-//! A value stays the text that it was received as, so a Number keeps every digit.
+//! A value is stored as the received text, so a Number keeps every digit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::openrpc::did_you_mean::{did_you_mean, similar};
 /// The variable that holds the last result.
 pub(crate) const LAST: &str = "_";
 
-/// The results that lines have stored.
+/// The stored results of lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Variables(BTreeMap<String, RawJson>);
 
@@ -40,7 +40,7 @@ impl Variables {
         fits.map(|name| format!("{place}.{name}")).collect()
     }
 
-    /// Returns the value that a path names.
+    /// Returns the value at a path.
     pub(super) fn get(&self, path: &VariablePath) -> Result<RawJson, CommandError> {
         let mut value = self.0.get(&path.name).ok_or_else(|| self.unknown(&path.name))?.clone();
         for (depth, step) in path.steps.iter().enumerate() {
@@ -73,7 +73,7 @@ enum PathStep {
 }
 
 impl VariablePath {
-    /// Parses the path that begins after a `$`. Returns it and its length; `None` for other text.
+    /// Parses the path after a `$`. Returns the path and its length; `None` for other text.
     pub(super) fn parse(text: &str) -> Result<Option<(Self, usize)>, String> {
         if let Some(inner) = text.strip_prefix('{') {
             let Some((path, length)) = Self::unbraced(inner) else { return Ok(None) };
@@ -117,7 +117,7 @@ impl fmt::Display for VariablePath {
 }
 
 impl PathStep {
-    /// Parses `.member`, `[0]` or `["member"]`. Returns its length, too.
+    /// Parses `.member`, `[0]` or `["member"]`. Returns the part and its length.
     fn parse(text: &str) -> Option<(Self, usize)> {
         if let Some(rest) = text.strip_prefix('.') {
             let name = identifier(rest)?;
@@ -166,7 +166,7 @@ fn entry(entries: &[RawJson], index: i64) -> Option<&RawJson> {
 }
 
 fn no_member(place: &str, name: &str, members: &BTreeMap<String, RawJson>) -> CommandError {
-    /// More names are no help.
+    /// The maximum number of names in a remedy.
     const MOST: usize = 10;
     let remedy = did_you_mean(&similar(name, members.keys().map(String::as_str)));
     let remedy = remedy.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The words of `wait`: which message of the server it takes.
+//! The arguments of `wait`, which select a message from the server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::output;
 use crate::params::ParamArgs;
 use crate::quantity::Span;
 
-/// The words of `wait`.
+/// The arguments of `wait`.
 #[derive(Debug)]
 pub(crate) struct WaitWords {
     pub(crate) method: String,
@@ -48,12 +48,12 @@ impl WaitWords {
     }
 }
 
-/// Members of params, by name. A dot in a name leads into an Object: `value.kind`.
+/// The expected members of params, by name. A dot selects a nested member: `value.kind`.
 #[derive(Debug, Default)]
 pub(crate) struct Members(BTreeMap<String, RawJson>);
 
 impl Members {
-    /// Whether params have all these members with these values.
+    /// Returns whether params have all these members with these values.
     pub(crate) fn fit(&self, params: &RawJson) -> bool {
         self.0
             .iter()
@@ -70,7 +70,7 @@ fn member(value: &RawJson, name: &str) -> Option<RawJson> {
     member(members.get(first)?, rest)
 }
 
-/// Compares texts, so that large Numbers are not rounded. The escapes of a String do not matter.
+/// Compares the texts of values, so large Numbers are not rounded. Escapes in a String are decoded first.
 fn is_same(one: &RawJson, other: &RawJson) -> bool {
     match (one.decode::<String>(), other.decode::<String>()) {
         (Ok(one), Ok(other)) => one == other,

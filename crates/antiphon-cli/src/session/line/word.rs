@@ -1,7 +1,7 @@
-//! The words of a line: the quoting of a shell, JSON without quotes, and variables.
+//! The words of a line: quotes as in a shell, JSON without quotes, and variables.
 //!
-//! The text of a variable is never parsed as syntax: a String that looks like JSON or like a param by name stays
-//! a String.
+//! The text of a variable is never parsed as syntax: a String that looks like JSON or like a named param stays a
+//! String.
 
 use antiphon::RawJson;
 
@@ -12,7 +12,7 @@ use crate::exit::CommandError;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::session) struct Word {
     pieces: Vec<Piece>,
-    /// How the value begins: at the start, or after the first `=`.
+    /// The kind of the value at the start of the word, or after the first `=`.
     value: ValueForm,
     /// Whether the word has an `=` outside of quotes, before any variable.
     has_name: bool,
@@ -75,7 +75,7 @@ impl Word {
         if let [Piece::Text(name), ..] = &*self.pieces
             && self.has_name
         {
-            // `name:=` takes JSON, and what follows `name=` is text in any case.
+            // `name:=` takes JSON. The rest after `name=` is always text.
             let takes_json = name.split_once('=').is_some_and(|(name, _)| name.ends_with(':'));
             let is_json = takes_json || self.value == ValueForm::Json;
             return if is_json { self.json(variables) } else { self.text(variables) };
@@ -112,7 +112,7 @@ fn text_of(value: &RawJson) -> String {
     value.decode().unwrap_or_else(|_| value.to_string())
 }
 
-/// Splits a line into words. A `#` at the start of a word begins a comment.
+/// Splits a line into words. A `#` at the start of a word starts a comment.
 pub(super) fn split(line: &str) -> Result<Vec<Word>, CommandError> {
     let mut splitter = Splitter { line, at: 0 };
     let mut words = Vec::new();
@@ -161,7 +161,7 @@ impl<'a> Splitter<'a> {
         Ok(word)
     }
 
-    /// Reads `'...'`: all of it is text.
+    /// Reads `'...'`, which is plain text.
     fn single_quoted(&mut self, word: &mut Word) -> Result<(), CommandError> {
         let inner = &self.rest()[1..];
         let length = inner.find('\'').ok_or_else(|| self.unclosed('\''))?;
@@ -171,7 +171,7 @@ impl<'a> Splitter<'a> {
         Ok(())
     }
 
-    /// Reads `"..."`: text and variables. A backslash escapes `"`, `\` and `$`.
+    /// Reads `"..."`, which may contain variables. A backslash escapes `"`, `\` and `$`.
     fn double_quoted(&mut self, word: &mut Word) -> Result<(), CommandError> {
         let fault = self.unclosed('"');
         word.push("");
@@ -217,7 +217,7 @@ impl<'a> Splitter<'a> {
         Ok(())
     }
 
-    /// Reads from a bracket to the one that closes it. A `$` in a String of the JSON is text.
+    /// Reads JSON from a bracket to its closing bracket. A `$` inside a JSON String is text.
     fn bracketed(&mut self, word: &mut Word) -> Result<(), CommandError> {
         word.value = ValueForm::Json;
         let fault = self.unclosed(self.peek().unwrap_or('{'));
