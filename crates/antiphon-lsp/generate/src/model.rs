@@ -1,7 +1,7 @@
 //! The requests and notifications of the protocol, as its meta model lists them.
 //!
-//! The tree holds a reduced copy of the meta model: names, directions and types of params, without the
-//! documentation and the structures, which the type crate has.
+//! The repository contains a reduced copy of the meta model: names, directions and param types. It omits the
+//! documentation and the structures, which are part of the type crate.
 
 use std::error::Error;
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-/// The reduced meta model, in the folder of the crate.
+/// The path of the reduced meta model in the crate.
 pub const PATH: &str = "meta/methods-3.17.json";
 
 /// The members of a request or notification that the reduced model keeps.
@@ -25,7 +25,7 @@ pub struct Method {
     pub direction: Direction,
     /// The name of the type of its params; `None` without params.
     pub params: Option<String>,
-    /// Not part of the stable protocol of this version.
+    /// Whether the method is only proposed in this version.
     pub is_proposed: bool,
 }
 
@@ -46,13 +46,13 @@ impl Direction {
         }
     }
 
-    /// Whether messages go in this direction too.
+    /// Returns whether messages also go in this direction.
     pub fn includes(self, other: Self) -> bool {
         self == other || self == Self::Both
     }
 }
 
-/// Reads the reduced meta model of the tree.
+/// Reads the reduced meta model of the repository.
 pub fn read(root: &Path) -> Result<Vec<Method>, Box<dyn Error>> {
     let model: Value = serde_json::from_str(&fs::read_to_string(root.join(PATH))?)?;
     let mut methods = Vec::new();

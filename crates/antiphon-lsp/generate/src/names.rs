@@ -1,4 +1,4 @@
-//! The Rust name of each method: that of `tower-lsp` where it has one.
+//! The Rust name of each method. It equals the name in `tower-lsp`, if `tower-lsp` has the method.
 
 /// Methods whose name does not follow the rule.
 const EXCEPTIONS: [(&str, &str); 15] = [
@@ -22,7 +22,7 @@ const EXCEPTIONS: [(&str, &str); 15] = [
 /// The namespaces that are not part of the Rust name.
 const SILENT: [&str; 5] = ["textDocument", "workspace", "window", "client", "$"];
 
-/// The name of the method in the contracts.
+/// Returns the name of the method in the contracts.
 pub fn rust_name(method: &str) -> String {
     if let Some((_, name)) = EXCEPTIONS.iter().find(|(exception, _)| *exception == method) {
         return (*name).to_owned();

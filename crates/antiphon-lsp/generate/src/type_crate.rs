@@ -1,8 +1,7 @@
 //! The types of each method, as the type crate `gen-lsp-types` names them.
 //!
-//! The types of results have no name in the meta model. So they are read from the sources of the type
-//! crate, which are generated and therefore regular. A unit test of the crate compares what is found here
-//! with the traits of the type crate.
+//! Result types have no names in the meta model. So the generator reads them from the source code of the type crate,
+//! which is generated and therefore regular. A unit test compares these types with the traits of the type crate.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -56,7 +55,7 @@ pub fn read(root: &Path) -> Result<BTreeMap<String, MethodTypes>, Box<dyn Error>
     Ok(found)
 }
 
-/// Whether this structure has this field, which holds a token.
+/// Returns whether this structure has this field for a token.
 fn has_mixin(structures: &str, name: &str, field: &str) -> bool {
     let fields = structures.split_once(&format!("\npub struct {name} {{")).map(|(_, rest)| rest);
     let fields = fields.and_then(|rest| rest.split_once("\n}")).map(|(fields, _)| fields);
@@ -104,7 +103,7 @@ fn wire_names(text: &str) -> BTreeMap<String, String> {
     names
 }
 
-/// The folder of the type crate's sources, which Cargo has downloaded.
+/// Returns the folder of the type crate's source code, which Cargo has downloaded.
 fn source_folder(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
