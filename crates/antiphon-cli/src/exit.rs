@@ -4,6 +4,7 @@
 //! before it reaches a terminal.
 
 use std::io;
+use std::path::Path;
 use std::process::ExitCode;
 
 use antiphon::{CallError, Cause, Code, ErrorChain, ErrorObject, RawJson};
@@ -65,6 +66,11 @@ impl CommandError {
 
     pub(crate) fn usage(what: impl Into<String>) -> Self {
         Self::new(Exit::Usage, what)
+    }
+
+    /// A file that cannot be read.
+    pub(crate) fn cannot_read(path: &Path, error: &io::Error) -> Self {
+        Self::usage(format!("cannot read {}: {error}", path.display()))
     }
 
     /// Adds the remedy.

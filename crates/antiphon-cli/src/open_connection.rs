@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::answers::Answers;
 use crate::dialect::DialectName;
 use crate::exit::CommandError;
-use crate::handshake::document::{Document, Place};
+use crate::handshake::document::{Place, TextDocument};
 use crate::handshake::{OpenDocuments, check_dialect};
 use crate::session::{Inbox, Variables};
 
@@ -52,7 +52,7 @@ impl OpenConnection {
     /// Opens a file on a language server. Returns the identifier of the document.
     pub(crate) async fn open_document(&mut self, path: &Path) -> Result<Value, CommandError> {
         check_dialect(self.dialect, "opening a document")?;
-        let document = Document::read(path)?;
+        let document = TextDocument::read(path)?;
         self.documents.open(&self.client, &document).await
     }
 
@@ -62,7 +62,7 @@ impl OpenConnection {
         place: &Place,
     ) -> Result<Vec<(&'static str, Value)>, CommandError> {
         check_dialect(self.dialect, "--at")?;
-        let document = Document::read(&place.file)?;
+        let document = TextDocument::read(&place.file)?;
         let position = place.position(&document)?;
         self.documents.open(&self.client, &document).await?;
         let identifier = ("textDocument", json!({ "uri": document.uri }));

@@ -213,8 +213,7 @@ fn host(endpoint: &Endpoint) -> Option<String> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
-    let failed = |error| CommandError::usage(format!("cannot read {}: {error}", path.display()));
-    std::fs::read(path).map_err(failed)
+    std::fs::read(path).map_err(|error| CommandError::cannot_read(path, &error))
 }
 
 fn unusable(path: &Path, error: &TlsError) -> CommandError {

@@ -48,8 +48,8 @@ impl AnswerArgs {
 
 fn read_file(path: &Path) -> Result<Vec<Rule>, CommandError> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| CommandError::cannot_read(path, &error))?;
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let rules = lines.map(|(number, line)| {

@@ -12,17 +12,16 @@ use crate::exit::CommandError;
 
 /// A text document.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct TextDocument {
     pub(crate) uri: String,
     pub(crate) language: String,
     pub(crate) text: String,
 }
 
-impl Document {
+impl TextDocument {
     pub(crate) fn read(path: &Path) -> Result<Self, CommandError> {
         let name = path.display();
-        let bytes = std::fs::read(path)
-            .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
+        let bytes = std::fs::read(path).map_err(|error| CommandError::cannot_read(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             CommandError::usage(format!("{name} is not UTF-8: {error}"))
                 .hint("a language server reads text; convert the file to UTF-8")
@@ -59,7 +58,7 @@ impl Place {
     }
 
     /// Returns the position for LSP, if there is one.
-    pub(crate) fn position(&self, document: &Document) -> Result<Option<Value>, CommandError> {
+    pub(crate) fn position(&self, document: &TextDocument) -> Result<Option<Value>, CommandError> {
         let Some((line, column)) = self.position else { return Ok(None) };
         let name = self.file.display();
         // A text that ends with a newline has an empty last line in LSP.
@@ -176,8 +175,8 @@ fn language(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    fn document(text: &str) -> Document {
-        Document { uri: String::new(), language: String::new(), text: text.to_owned() }
+    fn document(text: &str) -> TextDocument {
+        TextDocument { uri: String::new(), language: String::new(), text: text.to_owned() }
     }
 
     fn position(place: &str, text: &str) -> Result<Option<Value>, CommandError> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::document::{Document, file_uri, folder};
+use super::document::{TextDocument, file_uri, folder};
 use super::params;
 use crate::exit::CommandError;
 
@@ -106,9 +106,9 @@ impl OpenDocuments {
     pub(crate) async fn open(
         &mut self,
         client: &Client,
-        document: &Document,
+        document: &TextDocument,
     ) -> Result<Value, CommandError> {
-        let Document { uri, language, text } = document;
+        let TextDocument { uri, language, text } = document;
         let version = match self.open.get(uri) {
             Some((version, old)) if old == text => {
                 return Ok(json!({ "uri": uri, "version": version }));

@@ -27,7 +27,7 @@ impl SchemaArgs {
         let Some(path) = &self.schema else { return Ok(None) };
         let name = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| CommandError::usage(format!("cannot read {name}: {error}")))?;
+            .map_err(|error| CommandError::cannot_read(path, &error))?;
         match Document::parse(&text) {
             Ok(document) => Ok(Some(document)),
             Err(error) => Err(CommandError::usage(format!("{name}: {}", ErrorChain(&error)))

@@ -11,7 +11,7 @@ use crate::quantity::Span;
 
 /// The outcome of a line.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum LineOutcome {
     Result(RawJson),
     /// The line has no result.
     Done,
@@ -24,7 +24,7 @@ pub(super) async fn run(
     connection: &mut OpenConnection,
     line: &Line,
     wait_limit: Option<Duration>,
-) -> Result<Outcome, CommandError> {
+) -> Result<LineOutcome, CommandError> {
     let result = match &line.step {
         Step::Call(call) => {
             let call = call.invocation(connection).await?;
@@ -44,14 +44,14 @@ pub(super) async fn run(
     if let Some(name) = &line.variable {
         connection.variables.set(name, result.clone());
     }
-    Ok(Outcome::Result(result))
+    Ok(LineOutcome::Result(result))
 }
 
 /// Runs a line without a result.
 async fn run_command(
     connection: &mut OpenConnection,
     step: &Step,
-) -> Result<Outcome, CommandError> {
+) -> Result<LineOutcome, CommandError> {
     match step {
         Step::Notify(call) => {
             let notification = call.invocation(connection).await?;
@@ -63,10 +63,10 @@ async fn run_command(
         Step::Clear => connection.inbox.clear(),
         Step::Variables => show_variables(connection),
         Step::Help => output::note(super::GRAMMAR),
-        Step::Exit => return Ok(Outcome::Exit),
+        Step::Exit => return Ok(LineOutcome::Exit),
         Step::Call(_) | Step::Wait(_) | Step::Show(_) | Step::Open(_) => {}
     }
-    Ok(Outcome::Done)
+    Ok(LineOutcome::Done)
 }
 
 fn show_variables(connection: &OpenConnection) {

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use super::line::Line;
-use super::script::Place;
+use super::script::LineOrigin;
 use crate::answers::{Incoming, Reaction};
 use crate::exit::{CommandError, Exit};
 use crate::output;
@@ -59,7 +59,7 @@ impl Report {
     /// Prints the result of a line. Returns false if stdout is closed.
     pub(super) fn result(
         self,
-        place: &Place,
+        origin: &LineOrigin,
         line: &Line,
         result: &RawJson,
     ) -> Result<bool, CommandError> {
@@ -67,7 +67,7 @@ impl Report {
             SessionFormat::Json => print(&Entry {
                 kind: "result",
                 result: Some(result),
-                ..Entry::of(place, Some(line))
+                ..Entry::of(origin, Some(line))
             }),
             SessionFormat::Text if !line.prints() => Ok(true),
             SessionFormat::Text if io::stdout().is_terminal() => {
@@ -80,14 +80,14 @@ impl Report {
     /// Prints the error of a line, and returns its exit code.
     pub(super) fn failure(
         self,
-        place: &Place,
+        origin: &LineOrigin,
         line: Option<&Line>,
         failure: CommandError,
     ) -> Result<Exit, CommandError> {
         if self.format == SessionFormat::Text {
-            return Ok(place.name_in(failure).report());
+            return Ok(origin.name_in(failure).report());
         }
-        let entry = Entry::of(place, line);
+        let entry = Entry::of(origin, line);
         match failure.peer_error() {
             Some(error) => print(&Entry { kind: "error", error: Some(&error), ..entry })?,
             None => print(&Entry {
@@ -130,9 +130,9 @@ impl Report {
 }
 
 impl<'a> Entry<'a> {
-    fn of(place: &Place, line: Option<&'a Line>) -> Self {
+    fn of(origin: &LineOrigin, line: Option<&'a Line>) -> Self {
         Self {
-            line: Some(place.number),
+            line: Some(origin.number),
             method: line.and_then(Line::method),
             variable: line.and_then(|line| line.variable.as_deref()),
             ..Self::default()

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tokio::sync::mpsc::{Receiver, channel};
 
-use super::executor::{self, Outcome};
+use super::executor::{self, LineOutcome};
 use super::line::{Line, Step};
 use super::report::Report;
 use crate::connect::ConnectArgs;
@@ -15,15 +15,15 @@ use crate::open_connection::OpenConnection;
 
 /// The origin of a line.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LineOrigin {
     /// The number of the line, from 1.
     pub(super) number: usize,
     /// The name in errors, such as `line 3` or `calls.txt:3`. `None` at the prompt.
     pub(super) name: Option<String>,
 }
 
-impl Place {
-    /// Adds the place to an error.
+impl LineOrigin {
+    /// Adds the origin to an error.
     pub(super) fn name_in(&self, failure: CommandError) -> CommandError {
         match &self.name {
             Some(name) => failure.about(name),
@@ -35,7 +35,7 @@ impl Place {
 /// The lines to run.
 #[derive(Debug)]
 pub(super) enum Script {
-    Given(VecDeque<(Place, String)>),
+    Given(VecDeque<(LineOrigin, String)>),
     /// The lines of stdin as they arrive, and the number of the last one.
     Stdin(Receiver<io::Result<String>>, usize),
 }
@@ -43,22 +43,22 @@ pub(super) enum Script {
 impl Script {
     /// The lines of the command line.
     pub(super) fn of_lines(lines: &[String]) -> Self {
-        let place = |number| Place { number, name: Some(format!("line {number}")) };
-        Self::Given((1..).map(place).zip(lines.iter().cloned()).collect())
+        let origin = |number| LineOrigin { number, name: Some(format!("line {number}")) };
+        Self::Given((1..).map(origin).zip(lines.iter().cloned()).collect())
     }
 
     /// Creates a script of one line. Errors name the line itself.
     pub(super) fn of_line(text: &str) -> Self {
-        let place = Place { number: 1, name: Some(format!("`{text}`")) };
-        Self::Given(VecDeque::from([(place, text.to_owned())]))
+        let origin = LineOrigin { number: 1, name: Some(format!("`{text}`")) };
+        Self::Given(VecDeque::from([(origin, text.to_owned())]))
     }
 
     pub(super) fn of_file(path: &Path) -> Result<Self, CommandError> {
         let file = path.display();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| CommandError::usage(format!("cannot read {file}: {error}")))?;
-        let place = |number| Place { number, name: Some(format!("{file}:{number}")) };
-        Ok(Self::Given((1..).map(place).zip(text.lines().map(str::to_owned)).collect()))
+            .map_err(|error| CommandError::cannot_read(path, &error))?;
+        let origin = |number| LineOrigin { number, name: Some(format!("{file}:{number}")) };
+        Ok(Self::Given((1..).map(origin).zip(text.lines().map(str::to_owned)).collect()))
     }
 
     pub(super) fn of_stdin() -> Self {
@@ -78,21 +78,21 @@ impl Script {
     /// Checks the syntax of all lines that are already available, before any of them runs.
     pub(super) fn check(&self) -> Result<(), CommandError> {
         let Self::Given(lines) = self else { return Ok(()) };
-        lines.iter().try_for_each(|(place, text)| {
-            Line::parse(text).map(drop).map_err(|fault| place.name_in(fault))
+        lines.iter().try_for_each(|(origin, text)| {
+            Line::parse(text).map(drop).map_err(|fault| origin.name_in(fault))
         })
     }
 
-    async fn next(&mut self) -> Result<Option<(Place, String)>, CommandError> {
+    async fn next(&mut self) -> Result<Option<(LineOrigin, String)>, CommandError> {
         match self {
             Self::Given(lines) => Ok(lines.pop_front()),
             Self::Stdin(lines, number) => {
                 *number += 1;
-                let place = Place { number: *number, name: Some(format!("line {number}")) };
+                let origin = LineOrigin { number: *number, name: Some(format!("line {number}")) };
                 let text = lines.recv().await.transpose().map_err(|error| {
                     CommandError::usage(format!("cannot read line {number} of stdin: {error}"))
                 })?;
-                Ok(text.map(|text| (place, text)))
+                Ok(text.map(|text| (origin, text)))
             }
         }
     }
@@ -106,8 +106,8 @@ impl Script {
         keeps_going: bool,
     ) -> Result<Exit, CommandError> {
         let mut worst = Exit::Success;
-        while let Some((place, text)) = self.next().await? {
-            match run_line(connection, connect, report, &place, &text).await? {
+        while let Some((origin, text)) = self.next().await? {
+            match run_line(connection, connect, report, &origin, &text).await? {
                 LineEnd::Next => {}
                 LineEnd::Last => break,
                 LineEnd::Failed(exit) => {
@@ -127,13 +127,13 @@ impl Script {
         mut self,
         connection: &mut OpenConnection,
     ) -> Result<(), CommandError> {
-        while let Some((place, text)) = self.next().await? {
+        while let Some((origin, text)) = self.next().await? {
             let ran = match Line::parse(&text) {
                 Ok(None) => continue,
                 Ok(Some(line)) => executor::run(connection, &line, None).await,
                 Err(fault) => Err(fault),
             };
-            if let Outcome::Exit = ran.map_err(|failure| place.name_in(failure))? {
+            if let LineOutcome::Exit = ran.map_err(|failure| origin.name_in(failure))? {
                 break;
             }
         }
@@ -154,10 +154,10 @@ pub(super) async fn run_line(
     connection: &mut OpenConnection,
     connect: &ConnectArgs,
     report: Report,
-    place: &Place,
+    origin: &LineOrigin,
     text: &str,
 ) -> Result<LineEnd, CommandError> {
-    let failed = |line, failure| report.failure(place, line, failure).map(LineEnd::Failed);
+    let failed = |line, failure| report.failure(origin, line, failure).map(LineEnd::Failed);
     let line = match Line::parse(text) {
         Ok(None) => return Ok(LineEnd::Next),
         Ok(Some(line)) => line,
@@ -170,9 +170,9 @@ pub(super) async fn run_line(
         _ => connect.in_time(ran).await.and_then(|ran| ran),
     };
     match ran {
-        Ok(Outcome::Exit) => Ok(LineEnd::Last),
-        Ok(Outcome::Done) => Ok(LineEnd::Next),
-        Ok(Outcome::Result(result)) => match report.result(place, &line, &result)? {
+        Ok(LineOutcome::Exit) => Ok(LineEnd::Last),
+        Ok(LineOutcome::Done) => Ok(LineEnd::Next),
+        Ok(LineOutcome::Result(result)) => match report.result(origin, &line, &result)? {
             true => Ok(LineEnd::Next),
             // Nobody reads stdout anymore, so no more results are needed.
             false => Ok(LineEnd::Last),

@@ -18,7 +18,7 @@ fn call(
     words: &[&str],
 ) -> (Ended, Vec<Value>) {
     let server = FakeServer::start(framing, respond);
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let ended = run(antiphon().args(["call", "--dialect", dialect, &endpoint]).args(words), b"");
     (ended, server.record())
 }

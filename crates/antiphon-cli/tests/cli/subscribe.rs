@@ -149,7 +149,7 @@ fn ethereum_subscribes_by_the_kind() {
                 }
                 _ => result(message, "true"),
             });
-        let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+        let endpoint = server.endpoint();
         let words = ["subscribe", "--dialect", "ethereum", "-n", "1", &endpoint];
         let ended = run(antiphon().args(words).args(params), b"");
         assert_eq!((ended.code, &*ended.stdout), (Some(0), "\"0x1\"\n"), "{}", ended.stderr);

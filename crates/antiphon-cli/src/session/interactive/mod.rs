@@ -20,7 +20,7 @@ use self::editor::{Editor, Input};
 use super::executor;
 use super::line::Line;
 use super::report::Report;
-use super::script::{LineEnd, Place, run_line};
+use super::script::{LineEnd, LineOrigin, run_line};
 use crate::answers::{Question, Rule};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
@@ -92,8 +92,8 @@ impl Interactive<'_> {
             };
             let Some(text) = text else { return Ok(exit) };
             number += 1;
-            let place = Place { number, name: None };
-            match self.run_cancellable(connection, prompt, &place, &text).await? {
+            let origin = LineOrigin { number, name: None };
+            match self.run_cancellable(connection, prompt, &origin, &text).await? {
                 Some(LineEnd::Last) => return Ok(exit),
                 Some(LineEnd::Next | LineEnd::Failed(_)) => {}
                 None => note("cancelled"),
@@ -106,10 +106,10 @@ impl Interactive<'_> {
         &self,
         connection: &mut OpenConnection,
         prompt: &mut Prompt,
-        place: &Place,
+        origin: &LineOrigin,
         text: &str,
     ) -> Result<Option<LineEnd>, CommandError> {
-        let run = run_line(connection, self.connect, self.report, place, text);
+        let run = run_line(connection, self.connect, self.report, origin, text);
         tokio::select! {
             // A line that finishes at once needs no second prompt.
             biased;

@@ -21,7 +21,7 @@ fn lines_run_before_the_call_on_the_same_connection() {
             None => result(message, "7"),
         };
         let server = FakeServer::start(Framing::Line, respond);
-        let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+        let endpoint = server.endpoint();
         let mut words = command.to_vec();
         words.insert(1, &endpoint);
         words.extend(["--init", "s = login ada -- -x", "--init", &file]);
@@ -58,7 +58,7 @@ fn a_session_sees_the_variables_and_the_messages_of_its_init_lines() {
         replies
     };
     let server = FakeServer::start(Framing::Line, respond);
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let ended = session(&endpoint, &["--init", "a = login", "$a", "wait hello"], "");
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "5\n[1]\n"), "{ended:?}");
 }

@@ -19,7 +19,7 @@ fn ctrl_c_cancels_the_call_and_ends_the_session() {
         result(message, "{}")
     };
     let server = FakeServer::start(Framing::Header, respond);
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let child = antiphon()
         .args(["session", "--dialect", "lsp", &endpoint, "work", "never"])
         .stdin(Stdio::null())

@@ -23,7 +23,7 @@ fn session_with(
     words: &[&str],
 ) -> (Ended, Vec<Value>) {
     let server = FakeServer::start(framing, respond);
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     (session(&endpoint, words, ""), server.record())
 }
 

@@ -50,7 +50,7 @@ fn lines_are_edited_and_results_are_shown() {
 fn ctrl_d_ends_the_session_with_the_handshake() {
     let server = FakeServer::start(Framing::Header, |message| result(message, "{}"));
     let home = Scratch::new();
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let terminal = prompt(&home, &endpoint, &["--dialect", "lsp"]);
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, Some(0));
@@ -88,7 +88,7 @@ fn a_language_server_decides_which_methods_are_completed() {
         result(message, r#"{"capabilities":{"hoverProvider":true,"definitionProvider":false}}"#)
     });
     let home = Scratch::new();
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let mut terminal = prompt(&home, &endpoint, &["--dialect", "lsp"]);
     terminal.press("textDocument/h\t");
     terminal.expect("textDocument/hover ");
@@ -114,7 +114,7 @@ fn messages_of_the_server_do_not_destroy_the_line() {
         _ => result(message, "\"reported\""),
     });
     let home = Scratch::new();
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let mut terminal = prompt(&home, &endpoint, &["--dialect", "v1"]);
     terminal.press("work\r");
     terminal.expect(PROMPT);
@@ -154,7 +154,7 @@ fn ctrl_c_cancels_the_running_call_and_keeps_the_session() {
         result(message, "7")
     });
     let home = Scratch::new();
-    let endpoint = format!("tcp://127.0.0.1:{}", server.port());
+    let endpoint = server.endpoint();
     let mut terminal = prompt(&home, &endpoint, &["--dialect", "lsp", "--no-init"]);
     terminal.press("work\r");
     is_called.recv_timeout(PATIENCE).unwrap();

@@ -48,6 +48,11 @@ impl FakeServer {
         self.port
     }
 
+    /// The endpoint, without a framing.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("tcp://127.0.0.1:{}", self.port)
+    }
+
     /// Returns its messages, after the client has closed the connection.
     pub(crate) fn record(self) -> Vec<Value> {
         self.record.recv_timeout(PATIENCE).expect("the client closes the connection")
