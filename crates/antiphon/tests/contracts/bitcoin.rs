@@ -1,6 +1,8 @@
 //! JSON-RPC 1.0 beside 2.0, and the conventions of Bitcoin nodes.
 
 use std::future::IntoFuture as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use antiphon::layer::{Auth, Credentials};
 use antiphon::transport::http::BitcoinPolicy;
@@ -9,9 +11,10 @@ use antiphon::{
     Router, Server, Version,
 };
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 
 use crate::http::{exchange, post};
-use crate::support::{Raw, as_ws, bound, client, wires_and_http, within};
+use crate::support::{Raw, as_ws, bound, client, dial, elsewhere, rest, wires_and_http, within};
 
 fn node() -> Router {
     Router::new()
@@ -181,6 +184,53 @@ async fn the_identity_of_a_policy_does_not_pass_another_auth() {
     let own = serve_with(policy, node().layer(users)).await;
     let response = exchange(&own, &post("/", basic, call)).await;
     assert!(response.starts_with("HTTP/1.1 200 ") && response.contains("alice"), "{response}");
+}
+
+/// Sends the pieces, and reads until the server closes the connection.
+async fn exchange_pieces(address: &str, pieces: [&str; 2]) -> String {
+    let mut stream = dial(address).await;
+    for piece in pieces {
+        let piece = piece.replace("{host}", address.split("://").nth(1).unwrap());
+        // The server may have closed the connection.
+        let _ = stream.write_all(piece.as_bytes()).await;
+        elsewhere().await;
+    }
+    String::from_utf8(rest(&mut stream).await).unwrap()
+}
+
+/// The body of a rejected request holds a request with credentials. A server that took the body for the next request
+/// would run it: behind a proxy, that is the request of somebody else.
+#[tokio::test]
+async fn the_body_of_a_rejected_request_is_no_request() {
+    let auth = Auth::new().basic("alice", "hush");
+    let counter = Arc::new(AtomicUsize::new(0));
+    let count = counter.clone();
+    let router = Router::new().method("run", move |(): (), _cx: Context| {
+        count.fetch_add(1, Ordering::Relaxed);
+        async { Ok(()) }
+    });
+    let address = serve_with(BitcoinPolicy::new().auth(auth), router).await;
+    let inner = post("/", "authorization: Basic YWxpY2U6aHVzaA==\r\n", r#"{"method":"run"}"#);
+    let inner = inner.replace("{host}", "127.0.0.1");
+    let (len, last) = (inner.len(), "GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    for (headers, end) in [
+        (format!("content-length: {len}\r\n\r\n"), ""),
+        (format!("expect: 100-continue\r\ncontent-length: {len}\r\n\r\n"), ""),
+        (format!("transfer-encoding: chunked\r\n\r\n{len:x}\r\n"), "\r\n0\r\n\r\n"),
+    ] {
+        let whole = format!("POST / HTTP/1.1\r\nhost: {{host}}\r\n{headers}{inner}{end}{last}");
+        for cut in [whole.len(), whole.find(&inner).unwrap(), whole.len() - last.len()] {
+            let (first, second) = whole.split_at(cut);
+            let response = exchange_pieces(&address, [first, second]).await;
+            let statuses: Vec<_> = response
+                .match_indices("HTTP/1.1 ")
+                .map(|(at, _)| &response[at + 9..at + 12])
+                .collect();
+            // It may close the connection instead of reading the body.
+            assert!(["401", "401 405"].contains(&&*statuses.join(" ")), "{whole}: {response}");
+        }
+    }
+    assert_eq!(counter.load(Ordering::Relaxed), 0);
 }
 
 /// The policy cannot wait for a verification, and the handler may have no `Auth` of its own.
