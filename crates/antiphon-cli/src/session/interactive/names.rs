@@ -236,6 +236,8 @@ const BITCOIN: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -259,5 +261,23 @@ mod tests {
             assert!(!found.contains(&method), "{method}");
         }
         assert_eq!(methods(Some(DialectName::Lsp), None).len(), LSP.len());
+    }
+
+    /// The methods of the handshake, of notebooks and of progress are not offered.
+    #[test]
+    fn the_methods_of_language_servers_are_those_of_the_protocol() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../antiphon-lsp/meta/methods-3.17.json");
+        let model: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let lists = ["requests", "notifications"].map(|list| model[list].as_array().unwrap());
+        let to_server = lists.into_iter().flatten().filter(|method| {
+            method["messageDirection"] != "serverToClient" && method["proposed"] != true
+        });
+        let left_out = ["initialize", "initialized", "shutdown", "exit", "$/progress"];
+        let expected: BTreeSet<_> = to_server
+            .map(|method| method["method"].as_str().unwrap())
+            .filter(|name| !left_out.contains(name) && !name.starts_with("notebookDocument/"))
+            .collect();
+        let offered: BTreeSet<_> = LSP.iter().map(|(name, _)| *name).collect();
+        assert_eq!(offered, expected);
     }
 }
