@@ -24,6 +24,9 @@ fn typos_server() -> PathBuf {
     server
 }
 
+/// More time than the default budget, which is for a machine that has nothing else to do.
+const PATIENT: [&str; 2] = ["--budget", "3m"];
+
 #[test]
 #[ignore = "needs interop/setup"]
 fn the_example_passes_every_case() {
@@ -38,12 +41,12 @@ fn the_example_passes_every_case() {
 }
 
 /// clangd ends at some invalid messages, leaves others without a response, and answers some late: the run
-/// ends in time, and blames no case of the profile for it.
+/// does all cases, and blames no case of the profile for it.
 #[test]
 #[ignore = "needs interop/setup"]
-fn a_run_against_clangd_ends_within_the_budget() {
-    let words = ["exec+header:clangd --log=error", "--profile", "lsp", "--timeout", "1s"];
-    let judged = judged(&words);
+fn a_run_against_clangd_is_complete() {
+    let judged =
+        judged(&[&["exec+header:clangd --log=error", "--profile", "lsp"], &PATIENT[..]].concat());
     assert!(!is_cut_short(&judged), "{}", judged.findings());
     assert_eq!(judged.code, Some(1));
     assert_eq!(judged.report["cases"][0]["group"], "lsp");
@@ -55,9 +58,9 @@ fn a_run_against_clangd_ends_within_the_budget() {
 /// pylsp leaves most invalid messages without a response.
 #[test]
 #[ignore = "needs interop/setup"]
-fn a_run_against_pylsp_ends_within_the_budget() {
+fn a_run_against_pylsp_is_complete() {
     let endpoint = format!("exec+header:{}", script(".venv/bin/pylsp").display());
-    let judged = judged(&[&endpoint, "--profile", "lsp", "--timeout", "1s"]);
+    let judged = judged(&[&[&endpoint, "--profile", "lsp"], &PATIENT[..]].concat());
     assert!(!is_cut_short(&judged), "{}", judged.findings());
     assert_eq!(judged.report["cases"][0]["group"], "lsp");
     for case in ["lsp-cancel-unknown", "lsp-unknown-method"] {

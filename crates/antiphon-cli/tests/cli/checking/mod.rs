@@ -11,13 +11,16 @@ mod own;
 mod processes;
 mod reports;
 
+use std::time::Duration;
+
 use serde_json::Value;
 
-use crate::support::{Ended, antiphon, run};
+use crate::support::{Ended, antiphon, run_within};
 
 /// Runs `antiphon check` with these arguments.
 fn check(args: &[&str]) -> Ended {
-    run(antiphon().arg("check").args(args), b"")
+    // A run has a budget of its own. This limit is for one that hangs.
+    run_within(antiphon().arg("check").args(args), b"", Duration::from_secs(240))
 }
 
 /// Runs the command, and parses its report.
