@@ -13,8 +13,7 @@ use serde_json::{Map, Value};
 pub const PATH: &str = "meta/methods-3.17.json";
 
 /// The members of a request or notification that the reduced model keeps.
-const KEPT: [&str; 6] =
-    ["method", "messageDirection", "params", "since", "proposed", "registrationMethod"];
+const KEPT: [&str; 4] = ["method", "messageDirection", "params", "proposed"];
 
 /// One request or notification.
 #[derive(Clone, Debug)]

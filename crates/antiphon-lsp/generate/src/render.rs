@@ -136,7 +136,7 @@ fn contract(contract: &Contract, entries: &[Entry]) -> String {
         "//! What {} calls.\n\nuse std::sync::Arc;\n\nuse antiphon::{{Context, ErrorObject, Router}};\n\n\
          use crate::defaults::{{ignored, unsupported}};\nuse crate::routes::routes;\n{}\n",
         contract.verb,
-        imports(&of_side, |entry| vec![&entry.types.params, &entry.types.result])
+        imports(&[], &of_side, |entry| vec![&entry.types.params, &entry.types.result])
     );
     let _ = write!(
         out,
@@ -194,7 +194,7 @@ fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
     let callable: Vec<_> = towards(direction, entries).collect();
     let mut out = format!(
         "//! The methods that `{name}` offers.\n\nuse antiphon::{{Call, CallError}};\n\nuse crate::{name};\n{}\nimpl {name} {{\n",
-        imports(&callable, |entry| vec![&entry.types.params, &entry.types.result])
+        imports(&[], &callable, |entry| vec![&entry.types.params, &entry.types.result])
     );
     for entry in callable {
         let Entry { types, rust_name, .. } = entry;
@@ -230,8 +230,10 @@ fn partial_results(entries: &[Entry]) -> String {
         entries.iter().filter(|entry| entry.types.partial_result.is_some()).collect();
     let mut out = format!(
         "//! The params whose results may arrive in parts.\n\nuse crate::progress::{{PartialResultParams, ResultOf}};\n{}\n",
-        imports(&streaming, |entry| vec![&entry.types.params, &entry.types.marker])
-            .replace("use crate::types::{", "use crate::types::{ProgressToken, ")
+        imports(&["ProgressToken"], &streaming, |entry| vec![
+            &entry.types.params,
+            &entry.types.marker
+        ])
     );
     for Entry { types, .. } in streaming {
         let _ = write!(
@@ -266,8 +268,7 @@ fn work_done(entries: &[Entry]) -> String {
         .collect();
     let mut out = format!(
         "//! The params of requests whose progress can be reported.\n\nuse crate::progress::WorkDoneParams;\n{}\n",
-        imports(&reporting, |entry| vec![&entry.types.params])
-            .replace("use crate::types::{", "use crate::types::{ProgressToken, ")
+        imports(&["ProgressToken"], &reporting, |entry| vec![&entry.types.params])
     );
     for Entry { types, .. } in reporting {
         let methods = token("work_done_token", "work_done_progress_params");
@@ -287,8 +288,9 @@ fn token(name: &str, field: &str) -> String {
 /// Renders tests that compare the types read from the sources with the traits of the type crate.
 fn tests(entries: &[Entry]) -> String {
     let all: Vec<_> = entries.iter().collect();
-    let imported =
-        imports(&all, |entry| vec![&entry.types.params, &entry.types.result, &entry.types.marker]);
+    let imported = imports(&[], &all, |entry| {
+        vec![&entry.types.params, &entry.types.result, &entry.types.marker]
+    });
     let mut out = format!(
         "//! The names and types of the contracts are those of the type crate.\n\n\
          use crate::types::{{MessageDirection, Notification, Request}};\n{imported}\n\
@@ -320,9 +322,9 @@ fn tests(entries: &[Entry]) -> String {
     out
 }
 
-/// The `use` of every type of the type crate in these texts.
-fn imports(entries: &[&Entry], texts: impl Fn(&Entry) -> Vec<&String>) -> String {
-    let mut names = BTreeSet::new();
+/// The `use` of these types, and of every type of the type crate in the texts.
+fn imports(more: &[&str], entries: &[&Entry], texts: impl Fn(&Entry) -> Vec<&String>) -> String {
+    let mut names: BTreeSet<_> = more.iter().map(|&name| name.to_owned()).collect();
     for entry in entries {
         for text in texts(entry) {
             let words = text.split(|letter: char| !letter.is_ascii_alphanumeric());
