@@ -35,7 +35,7 @@ fn check_with(frame: &Bytes, rules: &Rules) -> Payload {
     payload
 }
 
-/// A valid message of 2.0 is the same message where 1.0 is read too.
+/// A valid 2.0 message is the same message if 1.0 is accepted too.
 fn assert_reads_as_much(plain: &Payload, other: &Payload) {
     match (plain, other) {
         (Payload::One(Ok(plain)), Payload::One(other)) => assert_eq!(Ok(plain), other.as_ref()),
@@ -179,7 +179,7 @@ fn lenient() -> Rules {
     Rules { depth: usize::MAX, batch_entries: usize::MAX, ..Rules::default() }
 }
 
-/// Whether a message is encoded as it was read: a call of 1.0 is written as one of 2.0.
+/// Returns whether encoding keeps the version of a message. A 1.0 call is encoded as a 2.0 call.
 fn is_lasting(message: &Message) -> bool {
     match message {
         Message::Request(request) => {

@@ -105,7 +105,7 @@ impl Editor {
     /// use antiphon_lsp::Editor;
     ///
     /// # async fn index(_: u32) {}
-    /// /// Called in `initialized`. Indexes in a task, so that requests are served meanwhile.
+    /// /// Called in `initialized`. Indexes in a task, so requests are served at the same time.
     /// fn start_indexing(editor: Editor, cx: &Context) -> Result<(), antiphon::SpawnError> {
     ///     cx.spawn(async move {
     ///         let begin = editor.create_progress("Indexing").percentage(0).cancellable();

@@ -21,8 +21,8 @@ use std::sync::Arc;
 pub struct Identity {
     name: Arc<str>,
     data: Option<Arc<dyn Any + Send + Sync>>,
-    /// The mark of the [`Auth`](crate::layer::Auth) with which an HTTP policy accepted the caller. 0 for an
-    /// identity of the application.
+    /// The mark of the [`Auth`](crate::layer::Auth) with which an HTTP policy accepted the caller. It is 0 if the
+    /// application created the identity.
     mark: u64,
 }
 

@@ -105,7 +105,7 @@ pub(crate) fn file_uri(path: &Path) -> Result<String, CommandError> {
     Ok(uri)
 }
 
-/// Returns a directory as the workspace of LSP and the roots of MCP have it.
+/// Returns the description of a directory, for the workspace of LSP and the roots of MCP.
 pub(crate) fn folder(path: &Path) -> Result<Value, CommandError> {
     let whole = absolute(path)?;
     let name = whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy();

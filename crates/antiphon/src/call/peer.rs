@@ -153,14 +153,15 @@ impl Peer {
 
     /// Queues a notification without waiting, even if the write queue is full.
     ///
-    /// Use this only in destructors, which cannot wait. Everywhere else, use [`notify`](Self::notify): it waits for
-    /// room in the queue, so memory stays bounded while the peer does not read.
+    /// Use this only in destructors, which cannot wait. Everywhere else, use [`notify`](Self::notify), which waits for
+    /// room in the queue.
+    ///
+    /// The notification counts as a reply: if the peer does not read, and replies with a total of
+    /// [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes) are queued, its further messages are not
+    /// handled.
     ///
     /// # Errors
     /// Fails if the params cannot be encoded or the connection has ended.
-    ///
-    /// It counts as a reply: while replies of [`Limits::write_queue_bytes`](crate::Limits::write_queue_bytes) wait for
-    /// a peer that does not read, no more of its messages are handled.
     ///
     /// ```
     /// use antiphon::Peer;

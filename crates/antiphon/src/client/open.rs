@@ -148,7 +148,7 @@ impl ClientBuilder {
         headers
     }
 
-    /// The framing of a stream: that of its endpoint, of the dialect, or one message per line.
+    /// Returns the framing of a stream: that of the endpoint, else that of the dialect, else one message per line.
     #[cfg(any(feature = "tcp", all(feature = "unix", unix), feature = "child"))]
     fn framing(&self, named: Option<Framing>) -> Framing {
         named.or(self.dialect.client_framing).unwrap_or(Framing::Line)

@@ -47,11 +47,11 @@ pub struct Dialect {
     pub(crate) null_params: bool,
     /// The codes and messages of the errors that the library creates.
     pub(crate) errors: ErrorStyle,
-    /// The limits of a server that sets none. Boxed, because each client moves its dialect.
+    /// The default limits of a server. Boxed, because each client moves its dialect.
     limits: Option<Box<Limits>>,
     /// The framing of a Unix socket whose endpoint names none.
     pub(crate) unix_framing: Option<Framing>,
-    /// The framing of a client whose endpoint names none. A server detects it.
+    /// The framing of a client whose endpoint has none. A server detects the framing.
     pub(crate) client_framing: Option<Framing>,
     /// Whether a GET without an upgrade gets an empty response with status 200, for health checks.
     pub(crate) answers_get: bool,

@@ -24,7 +24,7 @@ use crate::tap::Direction;
 /// An encoded message in the write queue.
 pub(super) enum Outgoing {
     /// A message that does not wait for capacity: the reply to a request of the peer, a notification that follows
-    /// it, or one of a destructor.
+    /// the reply, or a notification of a destructor.
     Reply(Bytes),
     /// A call, notification or cancellation of this side.
     Call(Bytes),

@@ -1,8 +1,8 @@
 //! The wait for one reply: when to probe, and when silence is proven.
 //!
-//! A reply that does not arrive soon is followed by a probe. If the probe's reply comes first, the
-//! server has dropped the call, or is late: the wait goes on for a while. It ends with the reply to a
-//! second probe, so that a slow machine prolongs it.
+//! If a reply does not arrive soon, a probe is sent. If the probe's reply arrives first, the server has either
+//! dropped the call or is late, so the wait continues for a while. It ends with the reply to a second probe, so it
+//! lasts longer on a slow machine.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ enum WaitStage {
 /// What follows from an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitEnd {
-    /// The wait goes on.
+    /// The wait continues.
     None,
     /// A probe must be sent.
     Probe,

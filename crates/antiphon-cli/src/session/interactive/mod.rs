@@ -146,7 +146,7 @@ struct Prompt {
     is_asked: bool,
     /// Whether `exit` was typed, after which no line is read.
     is_last: bool,
-    /// The calls of the server that wait for an answer by hand. Without `--ask` there are none.
+    /// The calls from the server that wait for the user's answer. Without `--ask`, there are none.
     questions: Receiver<Question>,
 }
 
@@ -215,7 +215,7 @@ impl Prompt {
         self.is_last |= text.lines().any(is_exit);
         for line in text.lines() {
             match line.trim().strip_prefix("reply ") {
-                // At once: the call that runs may wait for it.
+                // Handled at once, because the running call may wait for this answer.
                 Some(answer) if !self.questions.is_closed() => match self.reply(answer.trim()) {
                     Ok(method) => note(&format!("{} is answered", output::visible(&method))),
                     Err(failure) => _ = failure.report(),
@@ -225,7 +225,7 @@ impl Prompt {
         }
     }
 
-    /// Answers the oldest call that waits. Returns its method.
+    /// Answers the oldest waiting call, and returns its method.
     fn reply(&mut self, answer: &str) -> Result<String, CommandError> {
         let outcome = Rule::parse_answer(answer).map_err(CommandError::usage)?;
         while let Ok(question) = self.questions.try_recv() {

@@ -134,12 +134,11 @@ impl Step {
                 return Err(missing(&command, "a rule, such as `answer window/*=null`"));
             }
             "answer" => Self::Answer(words),
-            // The prompt of a session with `--ask` reads it, also while a call runs.
+            // With `--ask`, the prompt handles `reply` itself, even while a call runs.
             "reply" => {
-                return Err(CommandError::usage(
-                    "`reply` answers a call of the server at a prompt",
-                )
-                .hint("start the session with --ask; `call reply` calls a method"));
+                return Err(CommandError::usage("`reply` works only at a prompt with --ask").hint(
+                    "start the session with --ask; `call reply` calls a method of this name",
+                ));
             }
             "clear" | "vars" | "help" | "exit" => Self::alone(&command, &words)?,
             _ => {

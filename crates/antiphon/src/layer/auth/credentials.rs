@@ -48,16 +48,15 @@ impl Credentials {
         Some(Self::Basic { user: user.to_owned(), password: password.to_owned() })
     }
 
-    /// Returns the credentials of a request, or the reason why it has none. Several headers are rejected: a proxy in
-    /// front of the server may have checked another one than this side would.
+    /// Returns the credentials of a request, or the reason why it has none. Several headers are rejected, because a
+    /// proxy in front of the server may have checked a different one.
     pub(crate) fn of_request(headers: &HeaderMap) -> Result<Self, &'static str> {
         let mut headers = headers.get_all(AUTHORIZATION).iter();
         match (headers.next(), headers.next()) {
             (_, Some(_)) => Err("there are several `Authorization` headers; send one"),
             (None, None) => Err("credentials are missing"),
-            (Some(header), None) => {
-                Self::of_header(header).ok_or("credentials of this kind are not known")
-            }
+            (Some(header), None) => Self::of_header(header)
+                .ok_or("the `Authorization` header is invalid; send Bearer or Basic credentials"),
         }
     }
 

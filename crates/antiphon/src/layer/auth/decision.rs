@@ -27,8 +27,8 @@ pub(super) enum AuthDecision {
 
 impl AuthRules {
     pub(super) fn decide(&self, cx: &Context) -> AuthDecision {
-        // An identity is marked by the layer that added it to the call, or by the policy that attached it to
-        // the request. One of the application has no mark.
+        // The layer that added an identity to the call marks it, and so does the policy that attached it to the
+        // request. An identity from the application has no mark.
         let mark = cx
             .get_marked::<Identity>()
             .map(|(who, mark)| if mark == 0 { who.mark() } else { mark });

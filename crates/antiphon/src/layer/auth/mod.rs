@@ -98,8 +98,8 @@ impl Auth {
         self.known(Credentials::Basic { user, password }, identity)
     }
 
-    /// Returns the identity of a request whose header has credentials of [`bearer`](Self::bearer) or
-    /// [`basic`](Self::basic), for an HTTP policy that decides before the body is read. Other `Auth`s ignore it.
+    /// Returns the identity of a request with credentials of [`bearer`](Self::bearer) or [`basic`](Self::basic), for an
+    /// HTTP policy that decides before the body is read. Any other `Auth` ignores this identity.
     #[cfg(feature = "http")]
     pub(crate) fn accept_header(&self, request: &Connection) -> Option<Identity> {
         match self.0.decide_header(request) {

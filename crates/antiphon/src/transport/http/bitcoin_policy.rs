@@ -27,7 +27,7 @@ use crate::layer::Auth;
 /// | a 2.0 error | 200, or 400 for -32600 |
 /// | a batch | 200, or 204 if it has only 2.0 notifications |
 /// | none, for a 2.0 notification | 204 |
-/// | any, if all calls lack the credentials of an [`Auth`] around the handler | 401, like below |
+/// | any, if an [`Auth`] around the handler rejects all calls | 401, as described below |
 ///
 /// Each body ends with a newline. Every content type is accepted. Methods other than POST get status 405.
 ///
@@ -61,8 +61,8 @@ impl BitcoinPolicy {
     /// Requires the credentials of [`Auth::bearer`] and [`Auth::basic`] before the body of a request is read.
     /// Handlers see the [`Identity`](crate::Identity).
     ///
-    /// [`Auth::verify`] may wait, so it is not asked here, and credentials that only it knows are rejected. Put such
-    /// an `Auth` around the handler and not here: the response to rejected calls is the same.
+    /// [`Auth::verify`] is asynchronous, so this policy does not call it, and rejects credentials that need it. Use
+    /// such an `Auth` only as a layer around the handler: rejected calls get the same response.
     #[must_use]
     pub fn auth(self, auth: Auth) -> Self {
         Self { auth: Some(auth), ..self }
@@ -110,7 +110,7 @@ impl HttpPolicy for BitcoinPolicy {
         }
         let Some(reply) = outcome.reply() else { return outcome.into_response() };
         let is_v1 = self.always_v1 || is_v1(reply);
-        // The reply decides, not the message: an Array that does not end is no batch.
+        // The reply decides, not the message: the reply to an incomplete Array is not a batch.
         let status = match is_batch(reply) || is_result(reply) {
             true => StatusCode::OK,
             false => status_of_error(is_v1, &outcome.error_codes()),
@@ -149,7 +149,7 @@ fn unauthorized() -> Response<HttpBody> {
     response
 }
 
-/// Returns whether a reply, as the library encodes it, is the one of a batch.
+/// Returns whether a reply, as the library encodes it, is the reply to a batch.
 fn is_batch(reply: &[u8]) -> bool {
     reply.starts_with(b"[")
 }
