@@ -1,9 +1,9 @@
-// bcoin as a server, for calls by antiphon: a regtest node in memory, which connects to nobody.
+// bcoin as a server, for calls by antiphon: an in-memory regtest node without connections to other nodes.
 // Usage: node bcoin_node.mjs PORT PASSWORD    (0 picks a free port; prints `listening PORT`)
 
 import { createRequire } from 'node:module';
 
-// Native addons are not built: interop/setup runs no install scripts. A node in memory opens no LevelDB.
+// Native addons are not built, because interop/setup runs no install scripts. An in-memory node does not open LevelDB.
 process.env.NODE_BACKEND = 'js';
 const require = createRequire(import.meta.url);
 require.cache[require.resolve('leveldown')] = { exports: class {}, loaded: true };

@@ -9,7 +9,7 @@ import { check, run } from './check.mjs';
 const [httpUrl, wsUrl, ipcPath] = process.argv.slice(2);
 const ADDRESS = '0x5fbdb2315678afecb367f032d93f642f64180aa3';
 
-/** The next items that a callback gets, in order. */
+/** The items that a callback receives, in order. */
 function inbox() {
   const items = [];
   const waiting = [];

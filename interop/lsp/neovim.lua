@@ -1,6 +1,6 @@
--- Neovim's LSP client against the example `typos_server`, once for each unit of positions.
+-- Neovim's LSP client against the example `typos_server`, once for each position encoding.
 -- Usage: SERVER=PATH nvim --headless --clean -c 'luafile interop/lsp/neovim.lua' -c 'cquit'
--- Neovim ends with 0 if all assertions hold; `cquit` is reached if one does not.
+-- Neovim exits with 0 if all assertions hold. Otherwise it reaches `cquit`, which exits with 1.
 
 local LIMIT_MS = 30000
 

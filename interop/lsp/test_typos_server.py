@@ -1,4 +1,4 @@
-"""pytest-lsp against the example `typos_server`, which must respect what each editor can do.
+"""pytest-lsp against the example `typos_server`, which must respect the capabilities of each editor.
 
 Usage: SERVER=PATH pytest -p no:cacheprovider interop/lsp/test_typos_server.py
 """

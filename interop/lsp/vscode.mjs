@@ -8,7 +8,7 @@ import { OpenDocument, failure, start } from './vscode_editor.mjs';
 const EDITS = 400;
 const PIECES = ['teh ', 'é', ' 日本 ', '𐐀 ', '\n', '\r\n', '👩‍👩‍👧 teh', '', 'x\rteh '];
 
-/** What the server sends by itself: the newest diagnostics, and the kinds of its progress reports. */
+/** The newest diagnostics from the server, and the kinds of its progress reports. */
 function observe(connection) {
   const seen = { versions: new Map(), created: [], reports: [] };
   connection.onNotification(lsp.PublishDiagnosticsNotification.type, ({ version, diagnostics }) => {

@@ -1,4 +1,4 @@
-// An editor with VS Code's protocol library: starts a language server, and keeps its documents.
+// An editor with VS Code's protocol library: starts a language server, and stores the open documents.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import lsp from 'vscode-languageserver-protocol/node';
 import { TextDocument } from 'vscode-languageserver-textdocument';
 
-/** Starts a server that is connected over this channel: `stdio`, `pipe` or `socket`. */
+/** Starts a server and connects to it over this channel: `stdio`, `pipe` or `socket`. */
 export async function start(program, channel) {
   const { args, streams } = await listen(channel);
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });

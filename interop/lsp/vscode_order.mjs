@@ -1,4 +1,4 @@
-// VS Code's protocol library against a server that asks its editor in the handlers of notifications.
+// VS Code's protocol library against a server whose notification handlers call the editor.
 // Usage: node vscode_order.mjs SERVER   (the example `asking_server`)
 
 import lsp from 'vscode-languageserver-protocol/node';
@@ -7,7 +7,7 @@ import { OpenDocument, failure, start } from './vscode_editor.mjs';
 
 const CHANGES = 2_000;
 
-/** Questions of the server, which stay without an answer until `release` is called. */
+/** Requests from the server. They get no response until `release` is called. */
 function questions(connection) {
   const held = { count: 0 };
   const released = new Promise((resolve) => { held.release = resolve; });

@@ -15,9 +15,9 @@ pub const SAVINGS: &str = "1.50000000";
 /// The versions of a node's responses.
 #[derive(Clone, Copy, Debug)]
 pub enum Answers {
-    /// Each call is answered in its version, as by Bitcoin Core 28 and later.
+    /// Each response has the version of its call, as in Bitcoin Core 28 and later.
     ByCall,
-    /// Every call is answered in 1.0, as by earlier versions.
+    /// Every response is a 1.0 response, as in earlier versions.
     AlwaysV1,
 }
 

@@ -24,7 +24,7 @@ struct Entry {
     is_new: bool,
 }
 
-/// The generated files: their names in `src/generated`, and their texts.
+/// Renders the generated files. Returns their names in `src/generated` and their texts.
 pub fn files(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>> {
     let entries = entries(root)?;
     let files = [
@@ -43,7 +43,7 @@ pub fn files(root: &Path) -> Result<Vec<(&'static str, String)>, Box<dyn Error>>
         .collect()
 }
 
-/// The methods of the model and the newer ones of the type crate, the lifecycle first.
+/// Returns the methods of the model and the newer methods of the type crate, with the lifecycle first.
 fn entries(root: &Path) -> Result<Vec<Entry>, Box<dyn Error>> {
     let model = model::read(root)?;
     let types = type_crate::read(root)?;
@@ -133,7 +133,7 @@ fn contract(contract: &Contract, entries: &[Entry]) -> String {
     let Contract { name, side, doc, .. } = contract;
     let of_side: Vec<_> = towards(contract.direction, entries).collect();
     let mut out = format!(
-        "//! What {} calls.\n\nuse std::sync::Arc;\n\nuse antiphon::{{Context, ErrorObject, Router}};\n\n\
+        "//! The methods that {} calls.\n\nuse std::sync::Arc;\n\nuse antiphon::{{Context, ErrorObject, Router}};\n\n\
          use crate::defaults::{{ignored, unsupported}};\nuse crate::routes::routes;\n{}\n",
         contract.verb,
         imports(&[], &of_side, |entry| vec![&entry.types.params, &entry.types.result])
@@ -189,7 +189,7 @@ fn doc(verb: &str, entry: &Entry) -> String {
     format!("/// {verb} [`{}`](crate::types::{}).{since}\n", types.name, types.marker)
 }
 
-/// The methods of a typed handle of the other side.
+/// Renders the methods of a typed handle of the other side.
 fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
     let callable: Vec<_> = towards(direction, entries).collect();
     let mut out = format!(
@@ -220,7 +220,7 @@ fn handle(name: &str, direction: Direction, entries: &[Entry]) -> String {
     out + "}\n"
 }
 
-/// The name of a method on the side that calls it. `progress` is the name of the reporter.
+/// Returns the name of a method on the calling side. `progress` is already the name of the reporter.
 fn calling_name(rust_name: &str) -> &str {
     if rust_name == "progress" { "send_progress" } else { rust_name }
 }
@@ -277,7 +277,7 @@ fn work_done(entries: &[Entry]) -> String {
     out
 }
 
-/// The methods that read and write a token.
+/// Renders the methods that read and write a token.
 fn token(name: &str, field: &str) -> String {
     format!(
         "fn {name}(&self) -> Option<&ProgressToken> {{\nself.{field}.{name}.as_ref()\n}}\n\n\
@@ -322,7 +322,7 @@ fn tests(entries: &[Entry]) -> String {
     out
 }
 
-/// The `use` of these types, and of every type of the type crate in the texts.
+/// Renders the `use` declaration for these types and for every type of the type crate in the texts.
 fn imports(more: &[&str], entries: &[&Entry], texts: impl Fn(&Entry) -> Vec<&String>) -> String {
     let mut names: BTreeSet<_> = more.iter().map(|&name| name.to_owned()).collect();
     for entry in entries {

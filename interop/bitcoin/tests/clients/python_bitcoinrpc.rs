@@ -27,7 +27,7 @@ fn calls_and_batches_of_a_node_that_answers_in_1_0() {
     passes(Answers::AlwaysV1, "v1", 13);
 }
 
-/// A batch fails in the client, as it does with Bitcoin Core 28: the client reads the null `error` of 1.0.
+/// A batch fails in the client, as with Bitcoin Core 28, because the client expects the null `error` of a 1.0 response.
 #[test]
 #[ignore = "needs interop/setup"]
 fn calls_of_a_node_that_answers_by_call() {
