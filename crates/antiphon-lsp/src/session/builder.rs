@@ -159,7 +159,7 @@ impl SessionBuilder {
     ) -> Result<ServerSession, StartError> {
         let endpoint = endpoint.try_into().map_err(|error| {
             let (server, remedy) =
-                ("(invalid endpoint)".to_owned(), "use exec:clangd, for example");
+                ("(invalid endpoint)".to_owned(), "use an endpoint such as exec+header:clangd");
             StartError::Connect {
                 server,
                 remedy,

@@ -120,7 +120,7 @@ pub enum ShutdownError {
     },
     /// The server did not end in time after `exit`.
     #[error(
-        "{server} was stopped because it still ran {limit:?} after `exit`; raise `shutdown_timeout` if it needs more time"
+        "{server} was still running {limit:?} after `exit`, and was stopped; raise `shutdown_timeout` if it needs more time"
     )]
     StillRunning {
         /// The endpoint.
