@@ -181,20 +181,15 @@ impl Dialect {
     /// Amounts stay exact: [`RawJson`](crate::RawJson) keeps the text of a number.
     ///
     /// ```
-    /// use antiphon::{Client, Context, Dialect, ErrorObject, RawJson, Router, Server};
+    /// use antiphon::{Client, Context, Dialect, ErrorObject, RawJson, Router};
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let node = Router::new().method("getbalance", |(): (), cx: Context| async move {
-    ///     match cx.connection().path() {
-    ///         Some("/wallet/savings") => Ok(21_000_000),
-    ///         _ => Err(ErrorObject::new(-18, "Requested wallet does not exist or is not loaded")),
-    ///     }
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), antiphon::CallError> {
+    /// let node = Router::new().method("getbalance", |(): (), _cx: Context| async {
+    ///     RawJson::parse("20999999.97690000").map_err(ErrorObject::internal)
     /// });
-    /// let server = Server::bind("http://127.0.0.1:0").await?.dialect(Dialect::bitcoin());
-    /// let wallet = server.endpoint().with_path("/wallet/savings")?;
-    /// tokio::spawn(server.serve(node));
-    /// let client = Client::builder().dialect(Dialect::bitcoin()).connect(&wallet).await?;
-    /// assert_eq!(client.call::<RawJson>("getbalance", ()).await?.as_str(), "21000000");
+    /// let client = Client::builder().dialect(Dialect::bitcoin()).in_process(node);
+    /// let balance = client.call::<RawJson>("getbalance", ()).await?;
+    /// assert_eq!(balance.as_str(), "20999999.97690000");
     /// # Ok(()) }
     /// ```
     pub fn bitcoin() -> Self {
