@@ -116,6 +116,26 @@ impl Id {
         }
     }
 
+    /// Returns the id of a request of this version that has this id as JSON.
+    ///
+    /// ```
+    /// use antiphon_core::{Id, Version};
+    ///
+    /// let id = Id::from(7).in_version(Version::V1);
+    /// assert_eq!((id.as_str(), id.version()), ("7", Version::V1));
+    /// assert_eq!(id.in_version(Version::V2), Id::from(7));
+    /// ```
+    #[must_use]
+    pub fn in_version(&self, version: Version) -> Self {
+        let json = match self {
+            Self::Number(NumberId(json)) | Self::String(StringId(json)) => Some(json.clone()),
+            Self::Null => Some(RawJson::NULL),
+            Self::Other(id) => id.as_json().cloned(),
+        };
+        let plain = json.clone().filter(|_| version == Version::V2).and_then(Self::from_json);
+        plain.unwrap_or_else(|| OtherId::id(version, json))
+    }
+
     /// Reads an id from a JSON value; `None` for a Boolean, an Array or an Object.
     pub fn from_json(value: RawJson) -> Option<Self> {
         match value.kind() {

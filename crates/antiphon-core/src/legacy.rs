@@ -6,6 +6,8 @@
 //! Invariant: a response has the version of its request. The version is part of the id, because the id is copied from
 //! the request to the response. A message whose version cannot be read counts as 1.0, as in Bitcoin nodes.
 
+use std::collections::HashMap;
+
 use crate::decode::Rules;
 use crate::envelope::{ERROR, Envelope, EnvelopeError, ID, JSONRPC, RESULT};
 use crate::error::ErrorObject;
@@ -17,7 +19,7 @@ use crate::scan::JsonKind;
 use crate::version::{Version, Versions};
 
 impl Envelope<'_> {
-    /// Builds the entry of an Object that is not a valid 2.0 call. Returns `None` if the rules of 2.0 apply to it.
+    /// Returns the entry of an Object that is not a valid 2.0 call. `None` for an Object to which the rules of 2.0 apply.
     #[cold]
     pub(crate) fn to_legacy_entry(&self, rules: &Rules, in_batch: bool) -> Option<Entry> {
         let stated = self.version();
@@ -74,7 +76,8 @@ impl Envelope<'_> {
         if self.has(name) { self.kind(name) } else { JsonKind::Null }
     }
 
-    /// Returns the id of a request. It is an ordinary id if the message is a 2.0 message and 2.0 allows the id.
+    /// Returns the id of a request. In a 2.0 message, an id that 2.0 allows stays a plain [`Id`]; any other id becomes an
+    /// [`OtherId`].
     fn legacy_id(&self, version: Version) -> Id {
         let id = self.has(ID).then(|| self.json(ID));
         match (version, id) {
@@ -111,11 +114,14 @@ impl Envelope<'_> {
 /// The code for an error without a code.
 const UNKNOWN: i64 = -32000;
 
-/// Converts a 1.0 error, which may be any JSON value. A value without a code and a message becomes the `data`.
+/// Converts a 1.0 error, which may be any JSON value. A value that is not an Object with `code` and `message` becomes
+/// the `data`. Its code is kept if it has one.
 fn legacy_error(error: RawJson) -> ErrorObject {
     ErrorObject::from_json(error.clone()).unwrap_or_else(|| {
+        let members: Option<HashMap<String, RawJson>> = error.decode().ok();
+        let code = members.and_then(|members| members.get("code")?.decode().ok());
         let text: Option<String> = error.decode().ok();
-        let message = text.unwrap_or_else(|| "an error without a code and a message".to_owned());
-        ErrorObject { data: Some(error), ..ErrorObject::new(UNKNOWN, message) }
+        let message = text.unwrap_or_else(|| "an error without a message".to_owned());
+        ErrorObject { data: Some(error), ..ErrorObject::new(code.unwrap_or(UNKNOWN), message) }
     })
 }

@@ -185,7 +185,15 @@ fn responses_of_both_versions_are_read() {
             (r#"{"result":null,"error":"no","id":1}"#, r#"error 1 -32000 no "no""#),
             (
                 r#"{"result":null,"error":[7],"id":1}"#,
-                "error 1 -32000 an error without a code and a message [7]",
+                "error 1 -32000 an error without a message [7]",
+            ),
+            (
+                r#"{"result":null,"error":{"code":-8},"id":1}"#,
+                r#"error 1 -8 an error without a message {"code":-8}"#,
+            ),
+            (
+                r#"{"result":null,"error":{"message":"no"},"id":1}"#,
+                r#"error 1 -32000 an error without a message {"message":"no"}"#,
             ),
             (r#"{"result":1,"error":{"code":-8,"message":"no"},"id":1}"#, "broken 1 -32600"),
             (r#"{"error":null,"id":1}"#, "broken 1 -32600"),

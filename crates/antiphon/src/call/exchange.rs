@@ -104,9 +104,13 @@ pub(crate) fn match_call(id: &Id, reply: Payload) -> Result<RawJson, CallError> 
 }
 
 /// Returns the results in the reply to a batch whose calls have these ids.
-pub(crate) fn match_batch(ids: Range<u64>, reply: Payload) -> Result<BatchResults, CallError> {
+pub(crate) fn match_batch(
+    ids: Range<u64>,
+    reply: Payload,
+    style: CallStyle,
+) -> Result<BatchResults, CallError> {
     match reply {
-        Payload::Batch(replies) => Ok(match_entries(&ids, replies)),
+        Payload::Batch(replies) => Ok(match_entries(&ids, replies, style)),
         // The server refused the batch as a whole, so each call fails with the same error.
         Payload::One(Ok(Message::Response(Response { outcome: Err(error), .. }))) => {
             Ok(ids.map(|_| Err(CallError::Rpc(error.clone()))).collect())
@@ -156,7 +160,7 @@ fn is_same(ours: &Id, theirs: &Id) -> bool {
 
 /// Finds the reply to each call by its id, because a server may reply in any order (section 6). A call
 /// with two replies fails, because neither is known to be the right one.
-fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
+fn match_entries(ids: &Range<u64>, replies: Entries, style: CallStyle) -> BatchResults {
     let mut found: Vec<Option<Result<RawJson, CallError>>> = ids.clone().map(|_| None).collect();
     let position = |id: &Id| {
         let id = id.as_u64().filter(|id| ids.contains(id))?;
@@ -174,6 +178,8 @@ fn match_entries(ids: &Range<u64>, replies: Entries) -> BatchResults {
         match position(&id).and_then(|position| found.get_mut(position)) {
             Some(slot @ None) => *slot = Some(result),
             Some(duplicate) => *duplicate = Some(Err(duplicate_reply(&id))),
+            // Bitcoin nodes respond to 1.0 notifications, whose id is null.
+            None if id == Id::Null && style != CallStyle::V2 => {}
             None => strays.add(&id),
         }
     }
@@ -224,7 +230,7 @@ mod tests {
     }
 
     fn results(text: &str) -> Vec<String> {
-        let results = match_batch(3..6, payload(text)).unwrap();
+        let results = match_batch(3..6, payload(text), CallStyle::V2).unwrap();
         let text = |result: Result<RawJson, CallError>| match result {
             Ok(result) => result.as_str().to_owned(),
             Err(error) => crate::error::ErrorChain(&error).to_string(),
@@ -292,7 +298,7 @@ mod tests {
         let refused = r#"{"jsonrpc":"2.0","error":{"code":-32010,"message":"no"},"id":null}"#;
         assert_eq!(results(refused), ["no (-32010)"; 3]);
         for text in [r#"{"jsonrpc":"2.0","result":1,"id":3}"#, "nonsense"] {
-            let error = match_batch(3..6, payload(text)).unwrap_err();
+            let error = match_batch(3..6, payload(text), CallStyle::V2).unwrap_err();
             assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
         }
     }

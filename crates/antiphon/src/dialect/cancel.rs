@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use antiphon_core::{Code, ErrorObject, Id, Method, Notification, Params, RawJson, encode};
-use bytes::{BufMut as _, BytesMut};
+use antiphon_core::{Code, ErrorObject, Id, Method, Notification, Params, RawJson};
+use bytes::BytesMut;
+
+use super::CallStyle;
 
 /// The notification that cancels a call, and the response to a cancelled call.
 ///
@@ -22,7 +24,7 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// A cancellation by the notification `method`: this member of its params holds the id of the call.
+    /// Creates a cancellation. `method` is the name of the notification. The param `member` holds the id of the call.
     /// The cancelled call gets the error -32800.
     pub fn new(method: &str, member: &str) -> Self {
         Self { method: Method::new(method), member: member.to_owned(), answers: true }
@@ -55,14 +57,13 @@ impl Cancellation {
     }
 
     /// Writes the message that cancels this call.
-    pub(crate) fn encode(&self, id: &str, out: &mut BytesMut) {
+    pub(crate) fn encode(&self, id: &str, style: CallStyle, out: &mut BytesMut) {
         let member = Method::new(&self.member);
-        encode::call_head(&self.method, None, out);
-        out.extend_from_slice(b",\"params\":{");
-        out.extend_from_slice(member.as_json().as_bytes());
-        out.put_u8(b':');
-        out.extend_from_slice(id.as_bytes());
-        out.extend_from_slice(b"}}");
+        let params = format!("{{{}:{id}}}", member.as_json());
+        let params =
+            Params::parse(&params).expect("an Object with one member, which is a JSON text");
+        style.encode_head(&self.method, Some(&params), out);
+        style.end_notification(out);
     }
 }
 
@@ -78,7 +79,7 @@ mod tests {
             (Cancellation::new("notifications/cancelled", "requestId"), r#"{"requestId":7}"#),
         ] {
             let mut out = BytesMut::new();
-            cancellation.encode("7", &mut out);
+            cancellation.encode("7", CallStyle::V2, &mut out);
             assert!(String::from_utf8_lossy(&out).contains(text), "{out:?}");
             let Payload::One(Ok(Message::Notification(note))) =
                 decode(&out.freeze(), &Rules::default())

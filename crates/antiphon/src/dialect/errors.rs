@@ -1,7 +1,7 @@
 //! The codes and messages of the errors that the library creates.
 //!
-//! Application errors are never changed. A library error is recognized by its code and message. If an application
-//! creates an error with the same constructor, it has the same meaning and is translated too.
+//! A library error is recognized by its code and message. An application error is changed only if it has the code and
+//! the message of a library error, for example `ErrorObject::method_not_found()`.
 
 use std::borrow::Cow;
 
@@ -50,18 +50,23 @@ impl ErrorStyle {
         }
     }
 
+    /// Returns whether this style changes errors of calls. The Bitcoin style changes only the errors of invalid
+    /// messages, which are not calls.
+    pub(crate) fn changes_calls(self) -> bool {
+        self == Self::Ethereum
+    }
+
     /// Like [`apply`](Self::apply), for the outcome of a call to `method`.
     pub(crate) fn apply_to_call(self, method: &str, error: ErrorObject) -> ErrorObject {
-        match self {
-            // The Bitcoin style changes only the errors of invalid messages, which are not calls.
-            Self::Plain | Self::Bitcoin => error,
-            // ethers detects an unknown method by this text.
-            Self::Ethereum if error == ErrorObject::method_not_found() => ErrorObject {
-                message: format!("the method {method} does not exist/is not available").into(),
-                ..error
-            },
-            Self::Ethereum => ethereum(error),
+        if !self.changes_calls() {
+            return error;
         }
+        // ethers detects an unknown method by this text.
+        if error == ErrorObject::method_not_found() {
+            let message = format!("the method {method} does not exist/is not available").into();
+            return ErrorObject { message, ..error };
+        }
+        ethereum(error)
     }
 
     /// Returns the error for a subscribe call over HTTP, which has no connection for the items. `None` if this style
@@ -84,10 +89,14 @@ fn ethereum(error: ErrorObject) -> ErrorObject {
     }
 }
 
+/// The start of the library's reason for a message that is another JSON value.
+const NOT_AN_OBJECT: &str = "a message must be an Object";
+
 /// Pairs of a prefix of the library's reason and Bitcoin Core's message. A reason without a matching prefix becomes
 /// the message itself.
-const BITCOIN: [(&str, &str); 6] = [
-    ("a message must be an Object", "Invalid Request object"),
+const BITCOIN: [(&str, &str); 7] = [
+    (NOT_AN_OBJECT, "Invalid Request object"),
+    ("`method` is missing", "Missing method"),
     ("`jsonrpc` must be a String", "jsonrpc field must be a string"),
     ("`jsonrpc` must be \"1.0\"", "JSON-RPC version not supported"),
     ("`method` must be a String, found Null", "Missing method"),
@@ -98,13 +107,10 @@ const BITCOIN: [(&str, &str); 6] = [
 fn bitcoin(error: ErrorObject) -> ErrorObject {
     let reason: Option<String> = error.data.as_ref().and_then(|data| data.decode().ok());
     let message = match (error.code, reason) {
-        (Code::PARSE_ERROR, Some(reason)) if reason.starts_with(BITCOIN[0].0) => {
+        (Code::PARSE_ERROR, Some(reason)) if reason.starts_with(NOT_AN_OBJECT) => {
             Cow::Borrowed("Top-level object parse error")
         }
         (Code::PARSE_ERROR, _) => Cow::Borrowed("Parse error"),
-        (Code::INVALID_REQUEST, Some(reason)) if reason == "`method` is missing" => {
-            Cow::Borrowed("Missing method")
-        }
         (Code::INVALID_REQUEST, Some(reason)) => {
             let known = BITCOIN.iter().find(|(start, _)| reason.starts_with(start));
             known.map_or(Cow::Owned(reason), |&(_, message)| Cow::Borrowed(message))

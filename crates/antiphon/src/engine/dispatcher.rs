@@ -20,7 +20,7 @@ use crate::BoxFuture;
 use crate::call::Invocation;
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
-use crate::dialect::{Dialect, ErrorStyle};
+use crate::dialect::Dialect;
 use crate::log_excerpt::log_excerpt;
 use crate::service::Handler;
 
@@ -136,7 +136,7 @@ impl Dispatcher {
             context.keep_params(call.params.as_ref());
         }
         let errors = dialect.errors;
-        if errors == ErrorStyle::Plain {
+        if !errors.changes_calls() {
             return self.handler.call(call, context.clone());
         }
         let method = call.method.clone();
@@ -158,7 +158,7 @@ impl Dispatcher {
         };
         let answers = ReplyWriter::new(entries.len(), is_batch, &self.settings);
         let mut answers = OrderedReplies::new(answers);
-        refuse(entries, error, &mut answers);
+        refuse(entries, error, self.settings.errors(), &mut answers);
         answers.finish(error)
     }
 }

@@ -14,7 +14,7 @@ use super::reply_buffer::ReplyWriter;
 use crate::call::Invocation;
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
-use crate::dialect::Cancellation;
+use crate::dialect::{Cancellation, ErrorStyle};
 
 /// The requests of one payload whose handlers were called.
 pub(super) struct Requests {
@@ -106,7 +106,11 @@ impl Requests {
     /// Returns a library error in the style of the dialect.
     #[cold]
     pub(super) fn styled(&self, error: ErrorObject) -> ErrorObject {
-        self.dispatcher.settings.errors().apply(error)
+        self.error_style().apply(error)
+    }
+
+    pub(super) fn error_style(&self) -> ErrorStyle {
+        self.dispatcher.settings.errors()
     }
 
     /// The cancellation of the dialect, if it has one.

@@ -25,6 +25,7 @@ use super::requests::Requests;
 use crate::call::{Intercepted, Invocation};
 use crate::catch_unwind::{CatchUnwind, FirstPoll};
 use crate::context::{Context, Origin};
+use crate::dialect::ErrorStyle;
 use crate::subscription::FollowedSubscription;
 
 /// The execution of one payload.
@@ -49,12 +50,17 @@ pub(crate) enum RunState {
 }
 
 /// Answers the requests among these entries with this error.
-pub(super) fn refuse(entries: Entries, error: &ErrorObject, answers: &mut OrderedReplies) {
+pub(super) fn refuse(
+    entries: Entries,
+    error: &ErrorObject,
+    style: ErrorStyle,
+    answers: &mut OrderedReplies,
+) {
     for entry in entries {
         match entry {
             Ok(Message::Request(request)) => answers.answer(&request.id, &Err(error.clone())),
             Err(invalid) if invalid.intent != Intent::Request => {}
-            Err(invalid) => answers.answer(&invalid.id, &Err(invalid.error)),
+            Err(invalid) => answers.answer(&invalid.id, &Err(style.apply(invalid.error))),
             Ok(Message::Notification(_) | Message::Response(_)) => {}
         }
     }
@@ -193,7 +199,8 @@ impl Run {
 
     /// Answers the entries that have not started with this error.
     pub(crate) fn refuse_rest(&mut self, error: &ErrorObject) {
-        refuse(std::mem::take(&mut self.unstarted), error, &mut self.requests.answers);
+        let (rest, style) = (std::mem::take(&mut self.unstarted), self.requests.error_style());
+        refuse(rest, error, style, &mut self.requests.answers);
     }
 
     /// Like [`refuse_rest`](Self::refuse_rest), but notifications still start in their turn: they take no
@@ -202,7 +209,8 @@ impl Run {
         let is_notification = |entry: &Entry| matches!(entry, Ok(Message::Notification(_)));
         let (kept, refused): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.unstarted).partition(is_notification);
-        refuse(Entries::from_iter(refused), error, &mut self.requests.answers);
+        let (refused, style) = (Entries::from_iter(refused), self.requests.error_style());
+        refuse(refused, error, style, &mut self.requests.answers);
         self.unstarted = Entries::from_iter(kept);
     }
 
@@ -324,7 +332,7 @@ impl Drop for Run {
 pub(crate) fn short_id(id: &Id) -> Option<Id> {
     const MAX: usize = 64;
     let text = Some(id.as_str()).filter(|text| text.len() <= MAX)?;
-    Id::from_json(RawJson::parse(text.to_owned()).ok()?)
+    Some(Id::from_json(RawJson::parse(text.to_owned()).ok()?)?.in_version(id.version()))
 }
 
 /// Polls the handler of a notification. While a call that it makes is pending, requests may overtake the

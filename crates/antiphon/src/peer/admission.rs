@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Context as Poller;
 
-use antiphon_core::{ErrorObject, Id, Payload, decode};
+use antiphon_core::{ErrorObject, Id, Payload, Version, Versions, decode};
 
 use super::backlog::{QueuedPayload, is_requests_only};
 use super::connection_task::ConnectionTask;
@@ -211,6 +211,14 @@ impl<T: Transport> ConnectionTask<T> {
     /// Cancels the requests with this id: those that are queued, started, or spawned as tasks. A
     /// request that has finished is not affected.
     pub(super) fn cancel(&mut self, id: &Id) {
+        self.cancel_version(id);
+        // A cancellation does not state the version of the call.
+        if self.shared.settings.rules.versions != Versions::V2 {
+            self.cancel_version(&id.in_version(Version::V1));
+        }
+    }
+
+    fn cancel_version(&mut self, id: &Id) {
         if let Some(head) = &mut self.head {
             head.cancel_call(id);
         }

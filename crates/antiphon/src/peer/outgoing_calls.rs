@@ -158,9 +158,10 @@ impl Drop for Pending<'_> {
             && state.ended.is_none()
             && !abandoned.is_empty()
         {
+            let style = self.shared.settings.calls();
             for (id, _) in &abandoned {
                 state.outbox.write(64 + id.as_str().len(), |out| {
-                    cancellation.encode(id.as_str(), out);
+                    cancellation.encode(id.as_str(), style, out);
                 });
             }
             self.shared.wake_connection(state);

@@ -227,7 +227,7 @@ impl<W: RequestReply> Caller for RequestReplyCaller<W> {
                 self.publish(payload, headers).await?;
                 return Ok(Vec::new());
             }
-            match_batch(ids, self.request(payload, headers).await?)
+            match_batch(ids, self.request(payload, headers).await?, self.calls)
         })
     }
 }

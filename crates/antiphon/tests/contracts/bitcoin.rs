@@ -3,6 +3,7 @@
 use std::future::IntoFuture as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use antiphon::layer::{Auth, Credentials};
 use antiphon::transport::http::BitcoinPolicy;
@@ -14,7 +15,9 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 
 use crate::http::{exchange, post};
-use crate::support::{Raw, as_ws, bound, client, dial, elsewhere, rest, wires_and_http, within};
+use crate::support::{
+    Holding, Raw, as_ws, bound, client, dial, elsewhere, holding, rest, wires_and_http, within,
+};
 
 fn node() -> Router {
     Router::new()
@@ -53,6 +56,21 @@ fn code<T>(outcome: Result<T, CallError>) -> i64 {
         Err(CallError::Rpc(error)) => error.code.0,
         Err(other) => panic!("no response: {other}"),
     }
+}
+
+/// The timeout of a batch ends it before its last entry is read. That entry keeps its own error.
+#[tokio::test(start_paused = true)]
+async fn an_invalid_entry_behind_the_end_of_a_batch_has_the_message_of_a_node() {
+    let Holding { router, entered: _entered, .. } = holding();
+    let timeout = Some(Duration::from_millis(50));
+    let limits = Limits { in_flight: 1, request_timeout: timeout, ..Limits::default() };
+    let (mut raw, _server) = Raw::served_in(Dialect::bitcoin(), limits, router);
+    let call = r#"{"method":"hold","id":1}"#;
+    raw.send(&format!(r#"[{call},{call},{{"method":7,"id":2}}]"#)).await;
+    let reply = raw.next().await;
+    assert_eq!(reply[0]["error"]["code"], -32012, "{reply}");
+    let error = json!({"code": -32600, "message": "Method must be a string"});
+    assert_eq!(reply[2], json!({"result": null, "error": error, "id": 2}), "{reply}");
 }
 
 #[tokio::test]

@@ -39,6 +39,49 @@ async fn a_running_call_is_cancelled_and_answered() {
     }
 }
 
+/// A cancellation does not state the version of the call, but the id of a 1.0 call contains it.
+#[tokio::test]
+async fn a_call_of_version_1_is_cancelled() {
+    let dialect = Dialect::v1().cancellation(Cancellation::new("stop", "id"));
+    let stop = r#"{"method":"stop","params":{"id":7},"id":null}"#;
+    let call = r#"{"method":"hold","id":7}"#;
+    let cancelled =
+        r#"{"result":null,"error":{"code":-32800,"message":"Request cancelled"},"id":7}"#;
+    let Holding { router, mut entered, mut gone, .. } = holding();
+    let limits = Limits { in_flight: 1, ..Limits::default() };
+    let (mut raw, _server) = Raw::served_in(dialect, limits, router);
+    for (call, cancelled) in
+        [(call.to_owned(), cancelled.to_owned()), (format!("[{call}]"), format!("[{cancelled}]"))]
+    {
+        raw.send(&call).await;
+        within(entered.recv()).await.unwrap();
+        raw.send(stop).await;
+        assert_eq!(raw.next_text().await, cancelled);
+        within(gone.recv()).await.unwrap();
+    }
+
+    // The second call waits for the limit of calls in flight.
+    raw.send(r#"{"method":"hold","id":8}"#).await;
+    within(entered.recv()).await.unwrap();
+    raw.send(call).await;
+    raw.send(stop).await;
+    assert_eq!(raw.next_text().await, cancelled);
+}
+
+#[tokio::test]
+async fn a_dropped_call_of_version_1_is_cancelled_in_its_version() {
+    let dialect = Dialect::v1().cancellation(Cancellation::new("stop", "id"));
+    let (mut theirs, client) = Raw::served_in(dialect, Limits::default(), Router::new());
+    let mut call = Box::pin(client.call::<()>("hold", ()).into_future());
+    tokio::select! {
+        biased;
+        _ = &mut call => panic!("nobody responds"),
+        call = theirs.next_text() => assert_eq!(call, r#"{"method":"hold","params":[],"id":1}"#),
+    }
+    drop(call);
+    assert_eq!(theirs.next_text().await, r#"{"method":"stop","params":{"id":1},"id":null}"#);
+}
+
 #[tokio::test]
 async fn a_cancelled_call_has_no_response_if_the_dialect_says_so() {
     let Holding { router, mut entered, mut gone, .. } = holding();

@@ -66,8 +66,13 @@ impl Raw {
 
     /// Receives the next message.
     pub(crate) async fn next(&mut self) -> Value {
+        serde_json::from_str(&self.next_text().await).unwrap()
+    }
+
+    /// Receives the next message as it was sent.
+    pub(crate) async fn next_text(&mut self) -> String {
         let frame = within(self.0.next()).await.expect("the connection is open").unwrap();
-        serde_json::from_slice(&frame).unwrap()
+        String::from_utf8(frame.to_vec()).unwrap()
     }
 }
 

@@ -23,13 +23,13 @@ use crate::layer::Auth;
 /// | reply | status |
 /// |---|---|
 /// | a 1.0 error | 400 for -32600, 404 for -32601, 500 for any other code |
-/// | the error of an unreadable message | 500 |
+/// | the error -32700, for text that is not JSON | 500 |
 /// | a 2.0 error | 200, or 400 for -32600 |
 /// | a batch | 200, or 204 if it has only 2.0 notifications |
 /// | none, for a 2.0 notification | 204 |
-/// | any, if an [`Auth`] around the handler rejects all calls | 401, as described below |
+/// | an [`Auth`] layer rejects all calls | 401, as described below |
 ///
-/// Each body ends with a newline. Every content type is accepted. Methods other than POST get status 405.
+/// Each JSON-RPC response ends with a newline. Every content type is accepted. Methods other than POST get status 405.
 ///
 /// With [`auth`](Self::auth), credentials are checked before the body of a request is read. If they are missing or
 /// invalid, the response has status 401, `www-authenticate: Basic realm="jsonrpc"` and no body.
@@ -71,8 +71,8 @@ impl BitcoinPolicy {
     /// Sends 1.0 responses and statuses to 2.0 calls too, as Bitcoin Core before version 28 does. A 2.0 call without
     /// an id remains a notification.
     ///
-    /// Some clients need this: python-bitcoinrpc 1.0 sends batches as version 2.0 but expects the null `error` of a 1.0
-    /// response.
+    /// Some clients need this: python-bitcoinrpc 1.0 sends batches as version 2.0, but fails if a response has no
+    /// member `error`.
     #[must_use]
     pub fn always_v1(self) -> Self {
         Self { always_v1: true, ..self }
@@ -110,7 +110,7 @@ impl HttpPolicy for BitcoinPolicy {
         }
         let Some(reply) = outcome.reply() else { return outcome.into_response() };
         let is_v1 = self.always_v1 || is_v1(reply);
-        // The reply decides, not the message: the reply to an incomplete Array is not a batch.
+        // The status depends on the reply: an incomplete Array gets a single error, so its reply is not a batch.
         let status = match is_batch(reply) || is_result(reply) {
             true => StatusCode::OK,
             false => status_of_error(is_v1, &outcome.error_codes()),

@@ -60,11 +60,11 @@ pub struct MessageEntry {
 pub enum MessageVersion {
     /// `jsonrpc` is absent, null or "1.0".
     V1_0,
-    /// `version` is "1.1".
+    /// As `V1_0`, and `version` is "1.1".
     V1_1,
     /// `jsonrpc` is "2.0".
     V2_0,
-    /// `jsonrpc` or `version` has another value.
+    /// `jsonrpc` has another value.
     Unknown,
 }
 
@@ -108,16 +108,18 @@ const MEMBERS: [&str; 4] = ["jsonrpc", "version", "method", "id"];
 impl MessageEntry {
     fn new(members: [Option<&RawValue>; 4]) -> Self {
         let [jsonrpc, version, method, id] = members.map(|value| value.map(RawValue::get));
-        let version = match (jsonrpc, version) {
-            (Some("\"2.0\""), _) => MessageVersion::V2_0,
-            (None | Some("null" | "\"1.0\""), Some("\"1.1\"")) => MessageVersion::V1_1,
-            (None | Some("null" | "\"1.0\""), None | Some("null" | "\"1.0\"")) => {
-                MessageVersion::V1_0
-            }
+        // `null` and a missing member are both `Ok(None)`.
+        let text = |member: Option<&str>| serde_json::from_str(member.unwrap_or("null")).ok();
+        let [jsonrpc, version, method]: [Option<Option<String>>; 3] =
+            [jsonrpc, version, method].map(text);
+        let states_1_1 = version.flatten().as_deref() == Some("1.1");
+        let version = match jsonrpc.as_ref().map(Option::as_deref) {
+            Some(Some("2.0")) => MessageVersion::V2_0,
+            Some(None | Some("1.0")) if states_1_1 => MessageVersion::V1_1,
+            Some(None | Some("1.0")) => MessageVersion::V1_0,
             _ => MessageVersion::Unknown,
         };
-        let method = method.and_then(|method| serde_json::from_str(method).ok());
-        Self { version, method, has_id: id.is_some() }
+        Self { version, method: method.flatten(), has_id: id.is_some() }
     }
 }
 
@@ -249,7 +251,7 @@ mod tests {
     fn each_entry_has_its_version() {
         let batch = message(
             r#" [{"jsonrpc":"2.0","method":"a","id":1}, {"method":"b","id":null},
-            {"version":"1.1","method":"c"}, {"jsonrpc":3}, 7]"#,
+            {"version":"1.1","method":"c"}, {"jsonrpc":3}, {"jsonrpc":"\u0032.0","version":7}]"#,
         );
         assert!(batch.is_batch() && batch.method().is_none());
         let seen: Vec<_> =
@@ -259,9 +261,11 @@ mod tests {
             (MessageVersion::V1_0, Some("b"), true),
             (MessageVersion::V1_1, Some("c"), false),
             (MessageVersion::Unknown, None, false),
-            (MessageVersion::V1_0, None, false),
+            (MessageVersion::V2_0, None, false),
         ];
         assert_eq!(seen, expected);
+        assert_eq!(message("[7]").entries()[0].version, MessageVersion::V1_0);
+        assert_eq!(message(r#"{"version":7}"#).entries()[0].version, MessageVersion::V1_0);
         assert_eq!(message(r#"{"method":"a\/b"}"#).method(), Some("a/b"));
         assert!(message("{").entries().is_empty());
     }

@@ -295,7 +295,7 @@ impl Caller for HttpCaller {
             if ids.is_empty() {
                 return self.post_notifications(buffer).await.map(|()| Vec::new());
             }
-            match_batch(ids, self.exchange(buffer).await?)
+            match_batch(ids, self.exchange(buffer).await?, self.calls)
         })
     }
 }
