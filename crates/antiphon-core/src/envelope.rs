@@ -22,8 +22,8 @@ use crate::scan::{JsonKind, Scanner};
 use crate::trace_context::TraceContext;
 use crate::version::Versions;
 
-/// The members of JSON-RPC. `id` is first, because the duplicate with the lowest index is reported, and
-/// the error for a message with two ids must not carry either of them.
+/// The members of JSON-RPC. If several members occur twice, the first one in this list is reported. `id` is first,
+/// because the error for a message with two ids has a null id.
 const ENVELOPE: MemberNames<6> =
     MemberNames::new(["id", "jsonrpc", "method", "params", "result", "error"]);
 pub(crate) const ID: usize = 0;
@@ -87,7 +87,7 @@ impl<'a> Envelope<'a> {
         self.span(name).json(self.frame)
     }
 
-    /// Builds the entry.
+    /// Returns the message, or the error for it.
     #[inline]
     pub(crate) fn to_entry(&self, rules: &Rules) -> Entry {
         self.to_entry_of(rules, false)
@@ -280,9 +280,9 @@ pub(crate) enum EnvelopeError {
     Missing(usize),
     Twice(usize),
     Kind(usize, JsonKind),
-    /// Not the only version that is read.
+    /// `jsonrpc` is not "2.0", and no other version is accepted.
     Version,
-    /// None of the versions that are read.
+    /// `jsonrpc` is neither "1.0" nor "2.0".
     UnknownVersion,
     ResultAndError,
     Error(String),

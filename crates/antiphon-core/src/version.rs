@@ -48,7 +48,7 @@ pub enum Versions {
     /// response may have both `result` and a null `error`. An error may be any JSON value.
     V1AndV2,
     /// 1.0 and 2.0 with the rules of Bitcoin nodes. Every 1.0 call is a request, even without an id. In both versions,
-    /// an id may be any JSON value. An empty batch is valid.
+    /// an id may be any JSON value. The decoder accepts an empty batch.
     Bitcoin,
 }
 

@@ -1,7 +1,8 @@
 //! Conventions on top of JSON-RPC, such as those of LSP, MCP and Ethereum, as configuration.
 //!
 //! Plain JSON-RPC can neither cancel a call nor report its progress. A [`Dialect`] names the
-//! notifications for both, and holds the other conventions of a community. Both peers must use the same dialect.
+//! notifications for both, and holds the other conventions of a community. For cancellation and progress, both peers must
+//! use the same dialect.
 
 mod call_style;
 mod cancel;
@@ -33,7 +34,7 @@ pub use progress::{ProgressStyle, Token};
 /// let node = Dialect::ethereum();
 /// // JSON-RPC 1.0 and 2.0, with the HTTP statuses and errors of a Bitcoin node.
 /// let bitcoin = Dialect::bitcoin();
-/// // A custom dialect: progress refers to the id of the call, and params may have any shape.
+/// // A custom dialect. Its progress notifications contain the id of the call, so params need no token.
 /// let own = Dialect::plain()
 ///     .cancellation(Cancellation::new("cancel", "id"))
 ///     .progress(ProgressStyle::by_id("progress"));
@@ -43,7 +44,7 @@ pub struct Dialect {
     pub(crate) cancellation: Option<Cancellation>,
     pub(crate) progress: Option<ProgressStyle>,
     pub(crate) is_strict: bool,
-    /// Whether `"params": null` counts as absent, unless the server or client sets it.
+    /// Whether `"params": null` counts as absent. The setting of a server or client takes precedence.
     pub(crate) null_params: bool,
     /// The codes and messages of the errors that the library creates.
     pub(crate) errors: ErrorStyle,
@@ -107,7 +108,7 @@ impl Dialect {
     /// - `"params": null` counts as absent.
     /// - A GET without an upgrade gets an empty response with status 200, as health checks expect.
     ///
-    /// [`Topic::ethereum`](crate::Topic::ethereum) names the methods of a subscription.
+    /// [`Topic::ethereum`](crate::Topic::ethereum) sets the method names of a subscription.
     ///
     /// ```
     /// use antiphon::{Client, Context, Dialect, Router, Server};
@@ -235,7 +236,7 @@ impl Dialect {
     /// Sets whether a request waits for an earlier notification while the handler of that notification awaits
     /// a call to the peer. True in [`lsp`](Self::lsp), false in the other dialects.
     ///
-    /// A request starts only after the notifications before it have finished. The order matters in one case:
+    /// Normally, a request starts after the notifications before it have finished. The setting matters in one case:
     /// a notification handler awaits a response of the peer, and the peer may first need the response to a
     /// later request.
     /// - If the order is not strict, later requests overtake that notification, so no deadlock can arise.
@@ -244,11 +245,11 @@ impl Dialect {
     ///   respond without waiting for a request that it sent later, or both sides wait forever. A
     ///   [`timeout`](crate::Call::timeout) on the call ends such a wait.
     ///
-    /// [`Context::spawn`](crate::Context::spawn) avoids the choice: a handler that makes its call in a
-    /// spawned task delays nothing.
+    /// With [`Context::spawn`](crate::Context::spawn), the setting does not matter: a call in a spawned task delays no
+    /// other message.
     ///
     /// Messages that wait are limited by `queued_messages` and `frame_bytes` of
-    /// [`Limits`](crate::Limits). Beyond a limit requests are refused with -32009, and a notification ends
+    /// [`Limits`](crate::Limits). Beyond a limit, a request gets -32009, and a notification closes
     /// the connection.
     ///
     /// ```

@@ -38,13 +38,14 @@ pub enum Token {
 }
 
 impl ProgressStyle {
-    /// Progress by the id of the call: `{"token": id, "value": ...}`.
+    /// Creates a style whose notifications contain the id of the call: `{"token": id, "value": ...}`.
     pub fn by_id(method: &str) -> Self {
         let (method, member) = (Method::new(method), "token".to_owned());
         Self { method, member, value: Some("value".to_owned()), token: Token::Id }
     }
 
-    /// Progress by a token that the caller puts at this path of the params. The params must be an Object.
+    /// Creates a style with a token, which the caller puts at `path` in the params of its call. The params must be an
+    /// Object. `member` is the param of the notification `method` that holds the token.
     pub fn by_param(method: &str, member: &str, path: &[&str]) -> Self {
         let token = Token::Param(path.iter().map(|&name| name.to_owned()).collect());
         Self { method: Method::new(method), member: member.to_owned(), value: None, token }

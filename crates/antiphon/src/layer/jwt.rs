@@ -1,4 +1,4 @@
-//! The tokens of the Engine API, with which a consensus client authenticates to an execution client.
+//! The tokens of the Engine API. A consensus client authenticates with them to an execution client.
 //!
 //! Both clients read the same 32-byte secret from a file. A token is a JWT signed with it (RFC 7519, HS256). It is
 //! valid within 60 seconds of its `iat`. All other algorithms are rejected, including `none`.
