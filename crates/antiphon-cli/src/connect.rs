@@ -149,9 +149,10 @@ impl ConnectArgs {
         self.dialect
     }
 
-    /// Turns off `--verbose`.
-    pub(crate) fn quiet(self) -> Self {
-        Self { verbose: false, ..self }
+    /// Returns the flags for a query of the completion: without output, and without the user's `--open` and `--init`,
+    /// which may change the state of the server.
+    pub(crate) fn for_completion(self) -> Self {
+        Self { verbose: false, handshake: self.handshake.without_open_and_init(), ..self }
     }
 
     /// Returns the deadline of work that begins now.

@@ -56,6 +56,11 @@ impl HandshakeArgs {
         !self.init.is_empty()
     }
 
+    /// Returns the flags without the documents of `--open` and the lines of `--init`.
+    pub(crate) fn without_open_and_init(self) -> Self {
+        Self { open: Vec::new(), init: Vec::new(), ..self }
+    }
+
     /// Begins a session on a new connection.
     pub(crate) async fn begin(
         &self,
