@@ -294,5 +294,5 @@ fn print_message(direction: Direction, message: &[u8]) {
         "" => "(empty)".to_owned(),
         text => output::visible(text),
     };
-    output::note(&format!("{} {text}", output::dim(mark)));
+    output::message(&format!("{} {text}", output::dim(mark)));
 }

@@ -25,7 +25,7 @@ pub(crate) fn result(json: &RawJson) -> Result<(), CommandError> {
 
 /// Prints one line on stdout.
 pub(crate) fn line(text: &str) -> Result<(), CommandError> {
-    if io::stdout().is_terminal() && prompt_printer::result(text) {
+    if io::stdout().is_terminal() && prompt_printer::output(text) {
         return Ok(());
     }
     let mut stdout = io::stdout().lock();
@@ -40,8 +40,19 @@ pub(crate) fn line(text: &str) -> Result<(), CommandError> {
 
 /// Prints an item on one line, also on a terminal. Returns false after a broken pipe.
 pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
+    item_above(json, prompt_printer::output)
+}
+
+/// Prints a message from the server like an item. A prompt drops it if the terminal is too slow, because a server may
+/// send any number of messages.
+pub(crate) fn message_item(json: &RawJson) -> Result<bool, CommandError> {
+    item_above(json, prompt_printer::message)
+}
+
+/// Prints JSON on one line. `above_prompt` prints it if there is a prompt, and returns false if there is none.
+fn item_above(json: &RawJson, above_prompt: fn(&str) -> bool) -> Result<bool, CommandError> {
     let text = on_one_line(json.as_str());
-    if io::stdout().is_terminal() && prompt_printer::result(&text) {
+    if io::stdout().is_terminal() && above_prompt(&text) {
         return Ok(true);
     }
     let mut stdout = io::stdout().lock();
@@ -57,10 +68,18 @@ pub(crate) fn item(json: &RawJson) -> Result<bool, CommandError> {
 
 /// Prints one line on stderr. Errors are ignored, since there is no other way to report them.
 pub(crate) fn note(text: &str) {
-    if io::stderr().is_terminal() && prompt_printer::note(text) {
+    if io::stderr().is_terminal() && prompt_printer::output(text) {
         return;
     }
     let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Prints a message from the server, or one that was sent to it, as a line on stderr. A prompt drops it if the terminal
+/// is too slow.
+pub(crate) fn message(text: &str) {
+    if !(io::stderr().is_terminal() && prompt_printer::message(text)) {
+        note(text);
+    }
 }
 
 /// Prints on stderr without a newline.

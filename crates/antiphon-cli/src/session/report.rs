@@ -109,7 +109,7 @@ impl Report {
         };
         match self.format {
             _ if !self.shows_incoming && !matches!(reaction, Reaction::Asked) => {}
-            SessionFormat::Text => output::note(&output::dim(&text((message, reaction)))),
+            SessionFormat::Text => output::message(&output::dim(&text((message, reaction)))),
             SessionFormat::Json => {
                 let entry = Entry {
                     kind: match reaction {
@@ -123,7 +123,7 @@ impl Report {
                     ..Entry::default()
                 };
                 // If stdout is closed, the next result reports it.
-                let _ = print(&entry);
+                let _ = entry.encode().and_then(|json| output::message_item(&json));
             }
         }
     }
@@ -138,11 +138,15 @@ impl<'a> Entry<'a> {
             ..Self::default()
         }
     }
+
+    fn encode(&self) -> Result<RawJson, CommandError> {
+        RawJson::encode(self).map_err(|fault| CommandError::new(Exit::Protocol, fault.to_string()))
+    }
 }
 
+/// Prints the outcome of a line.
 fn print(entry: &Entry<'_>) -> Result<bool, CommandError> {
-    let json = RawJson::encode(entry);
-    output::item(&json.map_err(|fault| CommandError::new(Exit::Protocol, fault.to_string()))?)
+    output::item(&entry.encode()?)
 }
 
 fn params(message: &Invocation) -> Option<&RawJson> {
