@@ -27,8 +27,7 @@ struct Words {
 
 impl Vocabulary {
     pub(super) fn add_methods<'a>(&self, names: impl IntoIterator<Item = &'a str>) {
-        // Text from a peer must not add a word to the line or control the terminal.
-        let plain = names.into_iter().filter(|name| is_plain(name) || name.starts_with("$/"));
+        let plain = names.into_iter().filter(|name| is_plain_method(name));
         self.write(|words| words.methods.extend(plain.map(str::to_owned)));
     }
 
@@ -44,6 +43,12 @@ impl Vocabulary {
     fn write(&self, change: impl FnOnce(&mut Words)) {
         change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Returns whether a method is one plain word, also one that begins with `$/`. Text from a peer must not add a word to
+/// the line or control the terminal.
+fn is_plain_method(name: &str) -> bool {
+    is_plain(name.strip_prefix("$/").unwrap_or(name))
 }
 
 /// Completes the word before the cursor.
@@ -70,7 +75,9 @@ impl LineCompleter {
         let all: Vec<String> = match &*before {
             [] => COMMANDS.iter().map(|&name| name.to_owned()).chain(methods()).collect(),
             ["call" | "notify"] => methods().collect(),
-            ["wait"] => self.inbox.methods(),
+            ["wait"] => {
+                self.inbox.methods().into_iter().filter(|name| is_plain_method(name)).collect()
+            }
             ["open"] | [.., "--at"] => return None,
             ["call" | "notify", method, typed @ ..] | [method, typed @ ..] => {
                 return Some((start, words.params(method, typed, word)));
@@ -122,13 +129,17 @@ mod tests {
     #[test]
     fn the_place_decides_what_is_offered() {
         let vocabulary = Vocabulary::default();
-        vocabulary.add_methods(["eth_call", "eth_chainId", "clock", "a b", "\u{1b}[2J"]);
+        let unsafe_names = ["a b", "\u{1b}[2J", "$/\u{9b}2J", "$/a b", "$/", "w\n"];
+        vocabulary.add_methods(["eth_call", "eth_chainId", "clock", "$/setTrace"]);
+        vocabulary.add_methods(unsafe_names);
         let mut variables = Variables::default();
         let tip = r#"{"hash":"0x1","height":{"n":1},"a b":2,"list":[{"x":1}]}"#;
         variables.set("tip", RawJson::parse(tip).unwrap());
         vocabulary.set_variables(&variables);
         let inbox = Inbox::default();
-        inbox.push(&Invocation::new("window/logMessage", None));
+        for name in ["window/logMessage", "$/progress"].iter().chain(&unsafe_names) {
+            inbox.push(&Invocation::new(*name, None));
+        }
         let files = FilenameCompleter::new();
         let completer = LineCompleter { vocabulary, inbox, files };
         for (text, start, expected) in [
@@ -137,13 +148,15 @@ mod tests {
             ("x = eth_ch", 4, &["eth_chainId "]),
             ("notify cl", 7, &["clock "]),
             ("call eth_ca", 5, &["eth_call "]),
-            ("wait wi", 5, &["window/logMessage "]),
+            ("wait w", 5, &["window/logMessage "]),
+            ("wait ", 5, &["$/progress ", "window/logMessage "]),
+            ("call ", 5, &["$/setTrace ", "clock ", "eth_call ", "eth_chainId "]),
             ("eth_call $t", 9, &["$tip"]),
             ("eth_call a:=$tip.h", 12, &["$tip.hash", "$tip.height"]),
             ("$tip.height.", 0, &["$tip.height.n"]),
             ("$tip.list[0].", 0, &["$tip.list[0].x"]),
             ("$other.", 0, &[]),
-            ("$/", 0, &[]),
+            ("$/", 0, &["$/setTrace "]),
         ] {
             let (at, found) = completer.candidates(text).unwrap();
             assert_eq!(
