@@ -162,7 +162,7 @@ fn show(CallOutcome { reply, hint }: CallOutcome) -> Result<Exit, CommandError> 
 }
 
 fn show_raw(whole: &Bytes, reply: &Result<RawJson, CallError>) -> Result<Exit, CommandError> {
-    output::line(String::from_utf8_lossy(whole).trim_end())?;
+    output::exact(String::from_utf8_lossy(whole).trim_end())?;
     Ok(if reply.is_ok() { Exit::Success } else { Exit::PeerError })
 }
 

@@ -259,3 +259,33 @@ fn a_call_of_the_server_is_answered_by_hand() {
     terminal.press(CTRL_D);
     assert_eq!(terminal.end().0, Some(0));
 }
+
+/// JSON allows U+007F to U+009F unescaped.
+#[test]
+fn a_value_cannot_control_the_terminal_and_stays_exact_in_a_pipe() {
+    let respond = |message: &serde_json::Value| {
+        let mut replies = vec![notification("news", "[\"\u{9b}2J\"]")];
+        replies.extend(result(message, "\"\u{9b}3J\""));
+        replies
+    };
+    let server = FakeServer::start(Framing::Line, respond);
+    let endpoint = server.endpoint();
+    let home = Scratch::new();
+    let words = ["--dialect", "v1", "--format", "json"];
+    let mut terminal = prompt(&home, &endpoint, &words);
+    terminal.press("work\r");
+    terminal.expect("\"method\":\"news\",\"params\":[\"\\u009b2J\"]}");
+    terminal.expect("\"result\":\"\\u009b3J\"}");
+    terminal.expect(PROMPT);
+    terminal.press(CTRL_D);
+    let (code, seen) = terminal.end();
+    assert!(code == Some(0) && !seen.contains('\u{9b}'), "{seen:?}");
+
+    let server = FakeServer::start(Framing::Line, |message| result(message, "\"\u{9b}3J\""));
+    let endpoint = server.endpoint();
+    let terminal = Terminal::start(home.path("").as_os_str(), &["call", "--raw", &endpoint, "a"]);
+    let (code, seen) = terminal.end();
+    assert!(code == Some(0) && seen.contains("\"\\u009b3J\""), "{seen:?}");
+    let (ended, _) = super::session_with(Framing::Line, respond, &["--quiet", "work"]);
+    assert_eq!(ended.stdout, "\"\u{9b}3J\"\n");
+}
