@@ -16,8 +16,7 @@ pub(crate) struct RequestHeaders {
     headers: Vec<(HeaderName, HeaderValue)>,
     /// Authenticate as this user, or with the first line of a file, such as the cookie of a Bitcoin
     /// node
-    #[arg(short, long, env = "ANTIPHON_USER", hide_env_values = true)]
-    #[arg(value_name = "USER:PASSWORD|@FILE")]
+    #[arg(short, long, value_name = "USER:PASSWORD|@FILE")]
     user: Option<Secret>,
 }
 

@@ -151,3 +151,15 @@ fn the_version_of_the_calls_can_be_set() {
         assert!(request.is_some_and(|text| text.starts_with(sent)), "{flags:?} {ended:?}");
     }
 }
+
+/// A variable of the environment would also apply to endpoints without headers.
+#[test]
+fn credentials_come_only_from_the_command_line() {
+    let server = Server::start("tcp://127.0.0.1:0 http://127.0.0.1:0", "");
+    for scheme in ["tcp", "http"] {
+        let mut command = antiphon();
+        command.env("ANTIPHON_USER", "ada:hush").args(["call", "-v"]);
+        let ended = run(command.args([server.endpoint(scheme), "sum", "1"]), b"");
+        assert_eq!((ended.code, &*ended.stdout), (Some(0), "1\n"), "{ended:?}");
+    }
+}
