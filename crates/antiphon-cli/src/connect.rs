@@ -219,6 +219,7 @@ impl ConnectArgs {
             builder = builder.http2();
         }
         if let Some(file) = &self.jwt_secret {
+            self.headers.check_credentials("--jwt-secret")?;
             builder = builder.jwt(secret::jwt(file)?);
         }
         for (name, value) in self.headers.read()? {

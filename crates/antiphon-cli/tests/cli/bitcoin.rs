@@ -163,3 +163,25 @@ fn credentials_come_only_from_the_command_line() {
         assert_eq!((ended.code, &*ended.stdout), (Some(0), "1\n"), "{ended:?}");
     }
 }
+
+/// Servers differ in which of two headers they read.
+#[test]
+fn a_request_has_one_authorization_header() {
+    let scratch = Scratch::new();
+    let file = scratch.path("jwt.hex");
+    fs::write(&file, "ab".repeat(32)).unwrap();
+    let secret = file.display().to_string();
+    let url = "http://127.0.0.1:1";
+    for command in [&["call", url, "a"][..], &["check", url], &["bench", url, "a"]] {
+        for (flag, value) in [("--user", "ada:hush"), ("--jwt-secret", &*secret)] {
+            if (command[0], flag) == ("bench", "--jwt-secret") {
+                continue;
+            }
+            let flags = ["-H", "authorization: Bearer x", flag, value];
+            let ended = run(antiphon().args(command).args(flags), b"");
+            assert_eq!(ended.code, Some(2), "{command:?}: {ended:?}");
+            let expected = format!("{flag} and -H 'Authorization: ...' cannot be combined");
+            assert!(ended.stderr.contains(&expected), "{command:?}: {ended:?}");
+        }
+    }
+}
