@@ -7,6 +7,7 @@ mod completer;
 mod editor;
 mod history;
 mod names;
+mod terminal_mode;
 
 use std::collections::VecDeque;
 
@@ -142,8 +143,6 @@ fn is_exit(line: &str) -> bool {
 struct Prompt {
     editor: Editor,
     typed_ahead: VecDeque<Input>,
-    /// Whether the editor reads a line.
-    is_asked: bool,
     /// Whether `exit` was typed, after which no line is read.
     is_last: bool,
     /// The calls from the server that wait for the user's answer. Without `--ask`, there are none.
@@ -152,7 +151,7 @@ struct Prompt {
 
 impl Prompt {
     fn new(editor: Editor, questions: Receiver<Question>) -> Self {
-        Self { editor, typed_ahead: VecDeque::new(), is_asked: false, is_last: false, questions }
+        Self { editor, typed_ahead: VecDeque::new(), is_last: false, questions }
     }
 
     /// Returns the next line; `None` after the last one.
@@ -197,13 +196,7 @@ impl Prompt {
             // While the last line runs, only a signal can cancel it.
             std::future::pending::<()>().await;
         }
-        if !self.is_asked {
-            self.is_asked = true;
-            self.editor.ask(PROMPT);
-        }
-        let input = self.editor.next().await;
-        self.is_asked = false;
-        input
+        self.editor.next(PROMPT).await
     }
 
     /// Queues the lines of an input. A paste may contain several lines.

@@ -289,3 +289,29 @@ fn a_value_cannot_control_the_terminal_and_stays_exact_in_a_pipe() {
     let (ended, _) = super::session_with(Framing::Line, respond, &["--quiet", "work"]);
     assert_eq!(ended.stdout, "\"\u{9b}3J\"\n");
 }
+
+/// The next line is already requested when the result arrives.
+#[test]
+fn a_closed_stdout_ends_the_session_without_a_key() {
+    let (respond, response) = channel::<()>();
+    let server = FakeServer::start(Framing::Line, move |message| {
+        response.recv_timeout(PATIENCE).unwrap();
+        result(message, "1")
+    });
+    let home = Scratch::new();
+    let endpoint = server.endpoint();
+    let words = ["session", "--dialect", "v1", &endpoint];
+    let mut terminal = Terminal::start_without_stdout(home.path("").as_os_str(), &words);
+    terminal.expect("Ctrl-D ends the session");
+    terminal.expect(PROMPT);
+    assert!(!terminal.is_cooked());
+    terminal.press("work\r");
+    terminal.expect("work");
+    terminal.expect(PROMPT);
+    respond.send(()).unwrap();
+    terminal.expect("\u{1b}[?2004l\r\n");
+    assert!(terminal.is_cooked());
+    let (code, seen) = terminal.end();
+    assert_eq!(code, Some(0), "{seen:?}");
+    assert_eq!(methods(&server.record()), ["work"]);
+}
