@@ -97,6 +97,9 @@ impl ConnectArgs {
         reconnect: Option<Reconnect>,
         listener: Option<Listener>,
     ) -> Result<OpenConnection, CommandError> {
+        if reconnect.is_some() {
+            self.check_reconnect()?;
+        }
         let connected = async {
             let mut connection = self.open(reconnect, |_, _| {}, listener).await?;
             match self.begin(&mut connection).await {
@@ -120,6 +123,17 @@ impl ConnectArgs {
 
     async fn begin(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
         self.handshake.begin(connection, &self.endpoint).await
+    }
+
+    /// Fails if a second connection would be in another state than the first one.
+    fn check_reconnect(&self) -> Result<(), CommandError> {
+        match self.handshake.not_repeated(&self.endpoint, self.dialect) {
+            None => Ok(()),
+            Some(what) => {
+                Err(CommandError::usage(format!("--reconnect does not repeat {what}"))
+                    .hint("omit --reconnect, and start the command again when it ends"))
+            }
+        }
     }
 
     /// Awaits a future for at most `--timeout`.

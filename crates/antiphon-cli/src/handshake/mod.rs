@@ -56,6 +56,22 @@ impl HandshakeArgs {
         !self.init.is_empty()
     }
 
+    /// Returns the part of the handshake that a new connection would not repeat after a reconnect.
+    pub(crate) fn not_repeated(
+        &self,
+        endpoint: &Endpoint,
+        dialect: Option<DialectName>,
+    ) -> Option<&'static str> {
+        match dialect {
+            _ if !self.init.is_empty() => Some("the lines of --init"),
+            _ if !self.open.is_empty() => Some("the documents of --open"),
+            _ if !self.shakes_hands(endpoint) => None,
+            Some(DialectName::Lsp) => Some("the handshake of --dialect lsp"),
+            Some(DialectName::Mcp) => Some("the handshake of --dialect mcp"),
+            _ => None,
+        }
+    }
+
     /// Returns the flags without the documents of `--open` and the lines of `--init`.
     pub(crate) fn without_open_and_init(self) -> Self {
         Self { open: Vec::new(), init: Vec::new(), ..self }
