@@ -201,10 +201,10 @@ pub(crate) async fn run_init(
     connection: &mut OpenConnection,
     init: &[String],
 ) -> Result<(), CommandError> {
-    for text in init {
+    for (number, text) in (1..).zip(init) {
         let script = match text.strip_prefix('@') {
             Some(path) => Script::of_file(Path::new(path))?,
-            None => Script::of_line(text),
+            None => Script::of_line(number, text),
         };
         let ran = script.run_silently(connection).await;
         ran.map_err(|failure| failure.about("--init"))?;

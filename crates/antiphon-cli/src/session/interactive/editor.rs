@@ -3,7 +3,6 @@
 //! It reads a line only on request. While it reads, the terminal sends no signals. So this process receives Ctrl-C as a
 //! key, and a server that is a child process does not receive it.
 
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -15,7 +14,7 @@ use rustyline::{ExternalPrinter as _, Result};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::completer::LineCompleter;
-use super::history;
+use super::history::{self, History};
 use super::terminal_mode::TerminalMode;
 use crate::{output, prompt_printer};
 
@@ -53,11 +52,11 @@ impl Editor {
     ///
     /// # Errors
     /// Fails if the terminal cannot move its cursor.
-    pub(super) fn start(completer: LineCompleter, history: Option<PathBuf>) -> Result<Self> {
+    pub(super) fn start(completer: LineCompleter, history: History) -> Result<Self> {
         let mode = TerminalMode::current();
         let mut editor = line_editor(completer)?;
         let mut printer = editor.create_external_printer()?;
-        if let Some(path) = &history {
+        if let Some(path) = &history.file {
             // Before the first session, the file does not exist.
             let _ = editor.load_history(path);
         }
@@ -74,7 +73,7 @@ impl Editor {
         let (sender, inputs) = unbounded_channel();
         let reader = thread::spawn(move || {
             for prompt in asked {
-                if !read(&mut editor, &prompt, history.as_ref(), &sender) {
+                if !read(&mut editor, &prompt, &history, &sender) {
                     break;
                 }
             }
@@ -130,7 +129,7 @@ fn line_editor(completer: LineCompleter) -> Result<LineEditor> {
 fn read(
     editor: &mut LineEditor,
     prompt: &str,
-    history: Option<&PathBuf>,
+    history: &History,
     inputs: &UnboundedSender<Input>,
 ) -> bool {
     let input = match editor.readline(prompt) {
@@ -146,9 +145,9 @@ fn read(
 }
 
 /// Saves a line to the history at once, so no line is lost if the session is killed.
-fn remember(editor: &mut LineEditor, line: &str, history: Option<&PathBuf>) {
-    let is_added = editor.add_history_entry(line).unwrap_or(false);
-    if let Some(path) = history.filter(|_| is_added)
+fn remember(editor: &mut LineEditor, line: &str, history: &History) {
+    let is_added = history.accepts(line) && editor.add_history_entry(line).unwrap_or(false);
+    if let Some(path) = history.file.as_ref().filter(|_| is_added)
         && let Err(error) = editor.append_history(path)
     {
         let name = path.display();

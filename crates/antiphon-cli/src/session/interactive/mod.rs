@@ -18,6 +18,7 @@ use tokio::time::{Duration, timeout};
 
 use self::completer::{LineCompleter, Vocabulary};
 use self::editor::{Editor, Input};
+use self::history::History;
 use super::executor;
 use super::line::Line;
 use super::report::Report;
@@ -58,7 +59,7 @@ impl Interactive<'_> {
             inbox: connection.inbox.clone(),
             files: FilenameCompleter::new(),
         };
-        let history = self.keeps_history.then(history::file).flatten();
+        let history = History::new(self.keeps_history, connection.dialect);
         let Ok(editor) = Editor::start(completer, history) else { return Ok(None) };
         match document {
             Some(document) => vocabulary.set_document(document),

@@ -315,3 +315,20 @@ fn a_closed_stdout_ends_the_session_without_a_key() {
     assert_eq!(code, Some(0), "{seen:?}");
     assert_eq!(methods(&server.record()), ["work"]);
 }
+
+#[test]
+fn the_history_leaves_out_the_secrets_of_a_bitcoin_wallet() {
+    let server = Server::start("http://127.0.0.1:0", "--dialect bitcoin");
+    let home = Scratch::new();
+    let mut terminal = prompt(&home, server.endpoint("http"), &["--dialect", "bitcoin"]);
+    for line in ["getblockcount", "walletpassphrase hush 60"] {
+        terminal.press(&format!("{line}\r"));
+        terminal.expect("error -32601");
+        terminal.expect(PROMPT);
+    }
+    terminal.press(CTRL_D);
+    assert_eq!(terminal.end().0, Some(0));
+    let history = std::fs::read_to_string(home.path(".local/state/antiphon/session-history"));
+    let history = history.unwrap();
+    assert!(history.contains("getblockcount") && !history.contains("hush"), "{history}");
+}
