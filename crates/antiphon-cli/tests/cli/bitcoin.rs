@@ -64,7 +64,7 @@ fn every_command_that_connects_reads_the_cookie() {
 fn the_cookie_is_removed_at_exit() {
     let scratch = Scratch::new();
     let cookie = scratch.path(".cookie");
-    for signal in [Signal::TERM, Signal::INT] {
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let server = node(&cookie);
         assert!(cookie.exists());
         server.process().signal(signal);
