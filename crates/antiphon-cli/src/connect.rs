@@ -30,7 +30,7 @@ pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// SIGKILL, all within less than this.
 pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// The flags of every command that connects to a server.
+/// The flags of `call`, `notify`, `batch`, `subscribe`, `session`, `list` and `describe`.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectArgs {
     /// Endpoint of the server, such as http://127.0.0.1:8650, unix:/run/app.sock or exec:my-server
@@ -57,7 +57,7 @@ pub(crate) struct ConnectArgs {
     http2: bool,
     #[command(flatten)]
     tls: ClientTls,
-    /// Fail after this long in total; 0 or none waits forever
+    /// Fail after this long in total, or for each line of a session; 0 or none waits forever
     #[arg(long, value_name = "TIME", default_value_t = DEFAULT_TIMEOUT.into())]
     timeout: MaybeSpan,
     /// Print each message on stderr: --> sent, <-- received
@@ -129,10 +129,8 @@ impl ConnectArgs {
     fn check_reconnect(&self) -> Result<(), CommandError> {
         match self.handshake.not_repeated(&self.endpoint, self.dialect) {
             None => Ok(()),
-            Some(what) => {
-                Err(CommandError::usage(format!("--reconnect does not repeat {what}"))
-                    .hint("omit --reconnect, and start the command again when it ends"))
-            }
+            Some(what) => Err(CommandError::usage(format!("--reconnect does not repeat {what}"))
+                .hint("omit --reconnect, and start the command again when it ends")),
         }
     }
 

@@ -51,7 +51,7 @@ impl OpenConnection {
 
     /// Opens a file on a language server. Returns the identifier of the document.
     pub(crate) async fn open_document(&mut self, path: &Path) -> Result<Value, CommandError> {
-        check_dialect(self.dialect, "opening a document")?;
+        check_dialect(self.dialect)?;
         let document = TextDocument::read(path)?;
         self.documents.open(&self.client, &document).await
     }
@@ -61,7 +61,7 @@ impl OpenConnection {
         &mut self,
         place: &Place,
     ) -> Result<Vec<(&'static str, Value)>, CommandError> {
-        check_dialect(self.dialect, "--at")?;
+        check_dialect(self.dialect).map_err(|failure| failure.about("--at"))?;
         let document = TextDocument::read(&place.file)?;
         let position = place.position(&document)?;
         self.documents.open(&self.client, &document).await?;

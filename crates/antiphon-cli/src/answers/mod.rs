@@ -74,12 +74,12 @@ pub(crate) struct Question {
 }
 
 impl Answers {
-    /// Whether every call gets the error -32601.
+    /// Returns whether there are no rules.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Whether a call of this method may get a result.
+    /// Returns whether a call of this method may get a result.
     pub(crate) fn covers(&self, method: &str) -> bool {
         self.by_rule(method, None).map_or(self.by_hand.is_some(), |answer| answer.is_ok())
     }

@@ -157,7 +157,7 @@ const LANGUAGES: &[(&str, &[&str])] = &[
     ("zig", &["zig"]),
 ];
 
-/// Returns the language of a file. An unknown extension is its own language.
+/// Returns the language identifier of a file. An unknown extension is the identifier itself.
 fn language(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match &*name {

@@ -141,18 +141,24 @@ fn about_handshake(failure: CommandError) -> CommandError {
 }
 
 /// Fails unless the dialect is LSP.
-pub(crate) fn check_dialect(dialect: Option<DialectName>, what: &str) -> Result<(), CommandError> {
+pub(crate) fn check_dialect(dialect: Option<DialectName>) -> Result<(), CommandError> {
     if dialect == Some(DialectName::Lsp) {
         return Ok(());
     }
-    Err(CommandError::usage(format!("{what} is for language servers")).hint("add --dialect lsp"))
+    Err(CommandError::usage("only a language server can open documents").hint("add --dialect lsp"))
 }
 
 fn client_info() -> Value {
     json!({ "name": "antiphon", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn params(value: &impl serde::Serialize) -> Result<Params, CommandError> {
-    let params = Params::encode(value).ok().flatten();
-    params.ok_or_else(|| CommandError::usage("these params cannot be encoded"))
+/// Encodes the params of a method.
+fn params(method: &str, value: &impl serde::Serialize) -> Result<Params, CommandError> {
+    let fault = match Params::encode(value) {
+        Ok(Some(params)) => return Ok(params),
+        Ok(None) => "they are null".to_owned(),
+        Err(fault) => fault.to_string(),
+    };
+    Err(CommandError::usage(format!("cannot encode the params of `{method}`: {fault}"))
+        .hint("`notify` and `call` send params that you write yourself"))
 }

@@ -1,6 +1,6 @@
 //! `antiphon session`: several calls on one connection, from a script or at a prompt.
 //!
-//! `--init`, a flag of every command that connects, takes the same lines.
+//! `--init`, a flag of `call` and other commands, takes the same lines.
 
 mod executor;
 mod inbox;
@@ -86,7 +86,8 @@ Lines:
   notify METHOD [PARAM...]  send a notification
   wait METHOD [NAME=TEXT...] [TIME]
                             print the params of the next notification or call
-                            from the server; earlier messages count, each once
+                            from the server; messages that arrived earlier
+                            match too; each message is used once
   clear                     discard received messages, so `wait` ignores them
   answer METHOD=JSON        answer later calls from the server, like --answer
   reply JSON                answer the oldest waiting call by hand (--ask)
@@ -98,7 +99,8 @@ Lines:
 Words:
   'text' \"text\" \\c           quotes as in a shell; $NAME works inside \"...\"
   {\"a\": [1, $NAME.b]}       JSON needs no quotes, and may contain variables
-  a=$NAME a:=$NAME          a param by name: as a String, as the JSON value
+  a=$NAME                   a named param, as a String
+  a:=$NAME                  a named param, as JSON
   ${NAME}.txt               a variable inside text
   # text                    a comment";
 
@@ -107,8 +109,8 @@ Output:
   Each result is one line on stdout, unless it is stored. Messages from the
   server go to stderr. With --format json, everything goes to stdout:
     {\"line\":1,\"kind\":\"result\",\"method\":\"sum\",\"result\":3}
-  The kinds are result, error, failure, notification and call. A script ends at
-  the first line that fails, with its exit code.";
+  The kinds are result, error, failure, notification and call. A script stops at
+  the first error and exits with its code, unless --keep-going is set.";
 
 fn help() -> String {
     format!("{EXAMPLES}\n\n{GRAMMAR}\n\n{OUTPUT}")
@@ -196,7 +198,7 @@ impl SessionArgs {
     }
 }
 
-/// Runs the lines of `--init`: a line each, or `@FILE`.
+/// Runs the lines of `--init`. Each value is a line, or `@FILE` with several lines.
 pub(crate) async fn run_init(
     connection: &mut OpenConnection,
     init: &[String],

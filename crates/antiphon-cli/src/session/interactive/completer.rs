@@ -59,7 +59,8 @@ pub(super) struct LineCompleter {
 }
 
 impl LineCompleter {
-    /// Returns the candidates for the last word of a text, and their start. Returns `None` for a file.
+    /// Returns the candidates for the last word of a text, and the position of the text that they replace. Returns
+    /// `None` if the word is the name of a file.
     fn candidates(&self, text: &str) -> Option<(usize, Vec<String>)> {
         let start = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         let (before, word) = text.split_at(start);

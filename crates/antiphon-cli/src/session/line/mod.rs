@@ -86,8 +86,8 @@ impl Line {
         }
     }
 
-    /// Returns whether the result is printed. A stored result is not printed, nor is the identifier of a document,
-    /// which does not come from the server.
+    /// Returns whether the result is printed. A stored result is not printed. The identifier of a document is not
+    /// printed either, because it does not come from the server.
     pub(super) fn prints(&self) -> bool {
         self.variable.is_none() && !matches!(self.step, Step::Open(_))
     }
@@ -114,7 +114,9 @@ fn variable_name(word: &Word) -> Result<String, CommandError> {
             "`{}` is not the name of a variable",
             name.unwrap_or_default()
         ))
-        .hint("use letters, digits and `_`, as in `tip = METHOD`; quote an = that is a param")),
+        .hint(
+            "use letters, digits and `_`, as in `tip = METHOD`; to send `=` as a param, write '='",
+        )),
     }
 }
 
@@ -211,7 +213,12 @@ impl CallWords {
                     continue;
                 }
             };
-            let missing = || missing(&flag.unwrap_or_default(), "a value");
+            let usage =
+                if flag.as_deref() == Some("--at") { "--at FILE:LINE:COLUMN" } else { "-d JSON" };
+            let missing = || {
+                CommandError::usage(format!("`{}` has no value", flag.unwrap_or_default()))
+                    .hint(format!("write `{usage}`"))
+            };
             *value = Some(words.next().ok_or_else(missing)?);
         }
         if call.data.is_some() && !call.params.is_empty() {
@@ -316,7 +323,10 @@ mod tests {
             ("wait", "wait METHOD"),
             ("$x 1", "prints a variable"),
             ("sum --raw", "`-- --raw` sends it"),
-            ("sum -d", "`-d` needs a value"),
+            ("sum -d", "write `-d JSON`"),
+            ("sum --data", "`--data` has no value"),
+            ("sum --at", "write `--at FILE:LINE:COLUMN`"),
+            ("a-b = sum", "to send `=` as a param, write '='"),
             ("sum 1 -d [2]", "cannot be combined"),
         ] {
             let fault = format!("{:?}", Line::parse(text).unwrap_err());

@@ -37,11 +37,7 @@ impl Terminal {
         Self::start_with(home, words, |command| command.stdout(writer))
     }
 
-    fn start_with(
-        home: &OsStr,
-        words: &[&str],
-        change: impl FnOnce(Command) -> Command,
-    ) -> Self {
+    fn start_with(home: &OsStr, words: &[&str], change: impl FnOnce(Command) -> Command) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(24, 200)).unwrap();
         let command = Command::new(antiphon().get_program());
