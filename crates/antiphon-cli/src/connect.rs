@@ -79,7 +79,7 @@ impl ConnectArgs {
         let deadline = self.deadline();
         let mut connection = self.before(deadline, self.open(None, inspect, None)).await??;
         let begun = async {
-            self.begin(&mut connection).await?;
+            self.prepare(&mut connection).await?;
             work(&mut connection).await
         };
         let outcome = self.before(deadline, begun).await;
@@ -102,7 +102,7 @@ impl ConnectArgs {
         }
         let connected = async {
             let mut connection = self.open(reconnect, |_, _| {}, listener).await?;
-            match self.begin(&mut connection).await {
+            match self.prepare(&mut connection).await {
                 Ok(()) => Ok(connection),
                 Err(failure) => {
                     self.close(connection).await;
@@ -121,8 +121,8 @@ impl ConnectArgs {
         let _ = timeout(CLOSE_TIMEOUT, client.close()).await;
     }
 
-    async fn begin(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
-        self.handshake.begin(connection, &self.endpoint).await
+    async fn prepare(&self, connection: &mut OpenConnection) -> Result<(), CommandError> {
+        self.handshake.prepare(connection, &self.endpoint).await
     }
 
     /// Fails if a second connection would be in another state than the first one.

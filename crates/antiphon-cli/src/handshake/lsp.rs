@@ -82,7 +82,7 @@ pub(super) fn refused(error: CallError) -> CommandError {
     if is_unknown { failure.hint("is it a language server?") } else { failure }
 }
 
-pub(super) async fn say_initialized(client: &Client) -> Result<(), CallError> {
+pub(super) async fn send_initialized(client: &Client) -> Result<(), CallError> {
     let params = Params::parse("{}").ok();
     client.caller().post(Invocation::new("initialized", params)).await
 }

@@ -24,7 +24,7 @@ pub(super) fn initialize_params(answers: &Answers) -> Result<Params, CommandErro
         ("sampling/createMessage", "sampling"),
         ("elicitation/create", "elicitation"),
     ] {
-        if answers.covers(method) {
+        if answers.has_result_for(method) {
             capabilities.insert(capability.to_owned(), json!({}));
         }
     }

@@ -65,7 +65,7 @@ impl HandshakeArgs {
         match dialect {
             _ if !self.init.is_empty() => Some("the lines of --init"),
             _ if !self.open.is_empty() => Some("the documents of --open"),
-            _ if !self.shakes_hands(endpoint) => None,
+            _ if !self.does_handshake(endpoint) => None,
             Some(DialectName::Lsp) => Some("the handshake of --dialect lsp"),
             Some(DialectName::Mcp) => Some("the handshake of --dialect mcp"),
             _ => None,
@@ -77,14 +77,15 @@ impl HandshakeArgs {
         Self { open: Vec::new(), init: Vec::new(), ..self }
     }
 
-    /// Begins a session on a new connection.
-    pub(crate) async fn begin(
+    /// Prepares a new connection for the first call: does the handshake, opens the documents of `--open` and runs the
+    /// lines of `--init`.
+    pub(crate) async fn prepare(
         &self,
         connection: &mut OpenConnection,
         endpoint: &Endpoint,
     ) -> Result<(), CommandError> {
         let OpenConnection { client, answers, dialect, .. } = &*connection;
-        if self.shakes_hands(endpoint) {
+        if self.does_handshake(endpoint) {
             connection.initialized = match dialect {
                 Some(DialectName::Lsp) => Some(self.initialize_lsp(client, endpoint).await?),
                 Some(DialectName::Mcp) => Some(initialize_mcp(client, answers).await?),
@@ -104,12 +105,12 @@ impl HandshakeArgs {
         endpoint: &Endpoint,
         dialect: Option<DialectName>,
     ) {
-        if self.shakes_hands(endpoint) && dialect == Some(DialectName::Lsp) {
+        if self.does_handshake(endpoint) && dialect == Some(DialectName::Lsp) {
             lsp::shut_down(client).await;
         }
     }
 
-    fn shakes_hands(&self, endpoint: &Endpoint) -> bool {
+    fn does_handshake(&self, endpoint: &Endpoint) -> bool {
         !self.no_init && !matches!(endpoint, Endpoint::Http { .. })
     }
 
@@ -123,7 +124,7 @@ impl HandshakeArgs {
         let initialize = Invocation::new("initialize", Some(params));
         let reply = client.caller().send(initialize).await;
         let result = reply.map_err(|error| about_handshake(lsp::refused(error)))?;
-        lsp::say_initialized(client).await.map_err(|error| about_handshake(error.into()))?;
+        lsp::send_initialized(client).await.map_err(|error| about_handshake(error.into()))?;
         Ok(result)
     }
 }

@@ -33,7 +33,7 @@ struct Kept {
     messages: VecDeque<Received>,
     bytes: usize,
     /// The number of discarded messages.
-    forgotten: usize,
+    discarded: usize,
 }
 
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl Inbox {
         kept.messages.push_back(message);
         while kept.messages.len() > MOST || (kept.bytes > MOST_BYTES && kept.messages.len() > 1) {
             kept.take(0);
-            kept.forgotten += 1;
+            kept.discarded += 1;
         }
         drop(kept);
         self.0.arrival.notify_waiters();
@@ -97,8 +97,8 @@ impl Inbox {
     }
 
     /// Returns the number of messages discarded since the last call.
-    pub(super) fn take_forgotten(&self) -> usize {
-        std::mem::take(&mut self.lock().forgotten)
+    pub(super) fn take_discarded(&self) -> usize {
+        std::mem::take(&mut self.lock().discarded)
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_messages_are_forgotten() {
+    fn the_oldest_messages_are_discarded() {
         let inbox = Inbox::default();
         for number in 0..MOST + 5 {
             inbox.push(&message("a", &format!("[{number}]")));
         }
-        assert_eq!((taken(&inbox, "a").as_deref(), inbox.take_forgotten()), (Some("[5]"), 5));
+        assert_eq!((taken(&inbox, "a").as_deref(), inbox.take_discarded()), (Some("[5]"), 5));
         inbox.clear();
-        assert_eq!((taken(&inbox, "a"), inbox.take_forgotten()), (None, 0));
+        assert_eq!((taken(&inbox, "a"), inbox.take_discarded()), (None, 0));
         let large = format!("[\"{}\"]", "x".repeat(MOST_BYTES));
         inbox.push(&message("a", "[1]"));
         inbox.push(&message("a", &large));

@@ -22,7 +22,7 @@ use self::interactive::Interactive;
 pub(crate) use self::line::Variables;
 use self::report::{Report, SessionFormat};
 use self::script::Script;
-use crate::answers::{Incoming, Listener, Question};
+use crate::answers::{Incoming, Listener, UnansweredCall};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -117,7 +117,7 @@ fn help() -> String {
 }
 
 /// The maximum number of calls that wait for an answer by hand. Further calls get -32601.
-const MOST_QUESTIONS: usize = 16;
+const MOST_UNANSWERED: usize = 16;
 
 pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let script = args.script()?;
@@ -134,7 +134,7 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
         return Err(CommandError::usage("--ask needs a prompt, but this session runs a script")
             .hint("answer with rules instead: --answer METHOD=JSON"));
     }
-    let (by_hand, questions) = channel(MOST_QUESTIONS);
+    let (by_hand, unanswered) = channel(MOST_UNANSWERED);
     let listener = Listener {
         observe: Box::new(move |incoming: Incoming<'_>| report.incoming(incoming)),
         by_hand: args.ask.then_some(by_hand),
@@ -142,7 +142,7 @@ pub(crate) async fn run(args: SessionArgs) -> Result<Exit, CommandError> {
     let mut connection = args.connect.connect(None, Some(listener)).await?;
     let exit = match script {
         Some(script) => args.run_script(script, &mut connection, report).await,
-        None => args.run_prompt(&mut connection, report, questions).await,
+        None => args.run_prompt(&mut connection, report, unanswered).await,
     };
     let exit = exit.unwrap_or_else(CommandError::report);
     args.connect.close(connection).await;
@@ -164,12 +164,12 @@ impl SessionArgs {
         &self,
         connection: &mut OpenConnection,
         report: Report,
-        questions: Receiver<Question>,
+        unanswered: Receiver<UnansweredCall>,
     ) -> Result<Exit, CommandError> {
         let keeps_history = !self.no_history;
         let interactive =
             Interactive { connect: &self.connect, schema: &self.schema, report, keeps_history };
-        match interactive.run(connection, questions).await? {
+        match interactive.run(connection, unanswered).await? {
             Some(exit) => Ok(exit),
             // A terminal without line editing, such as TERM=dumb.
             None => self.run_script(Script::of_stdin(), connection, report).await,

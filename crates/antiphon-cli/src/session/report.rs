@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::line::Line;
 use super::script::LineOrigin;
-use crate::answers::{Incoming, Reaction};
+use crate::answers::{AnswerStatus, Incoming};
 use crate::exit::{CommandError, Exit};
 use crate::output;
 
@@ -102,18 +102,18 @@ impl Report {
     }
 
     /// Shows a message from the server.
-    pub(super) fn incoming(self, (message, reaction): Incoming<'_>) {
-        let answer = match reaction {
-            Reaction::Answered(outcome) => Some(outcome),
+    pub(super) fn incoming(self, (message, status): Incoming<'_>) {
+        let answer = match status {
+            AnswerStatus::Answered(outcome) => Some(outcome),
             _ => None,
         };
         match self.format {
-            _ if !self.shows_incoming && !matches!(reaction, Reaction::Asked) => {}
-            SessionFormat::Text => output::message(&output::dim(&text((message, reaction)))),
+            _ if !self.shows_incoming && !matches!(status, AnswerStatus::Awaited) => {}
+            SessionFormat::Text => output::message(&output::dim(&text((message, status)))),
             SessionFormat::Json => {
                 let entry = Entry {
-                    kind: match reaction {
-                        Reaction::None => "notification",
+                    kind: match status {
+                        AnswerStatus::NotNeeded => "notification",
                         _ => "call",
                     },
                     method: Some(message.method.as_str()),
@@ -154,15 +154,15 @@ fn params(message: &Invocation) -> Option<&RawJson> {
 }
 
 /// Formats `server: METHOD PARAMS -> ANSWER`.
-fn text((message, reaction): Incoming<'_>) -> String {
+fn text((message, status): Incoming<'_>) -> String {
     let short = |text: &str| output::excerpt(&output::visible(text));
     let json = |json: &RawJson| short(&output::on_one_line(json.as_str()));
     let params = params(message).map(|params| format!(" {}", json(params))).unwrap_or_default();
-    let answer = match reaction {
-        Reaction::None => String::new(),
-        Reaction::Asked => " waits for `reply JSON` or `reply !CODE MESSAGE`".to_owned(),
-        Reaction::Answered(Ok(result)) => format!(" -> {}", json(result)),
-        Reaction::Answered(Err(error)) => {
+    let answer = match status {
+        AnswerStatus::NotNeeded => String::new(),
+        AnswerStatus::Awaited => " waits for `reply JSON` or `reply !CODE MESSAGE`".to_owned(),
+        AnswerStatus::Answered(Ok(result)) => format!(" -> {}", json(result)),
+        AnswerStatus::Answered(Err(error)) => {
             format!(" -> error {}: {}", error.code, short(&error.message))
         }
     };

@@ -139,7 +139,7 @@ mod tests {
         vocabulary.set_variables(&variables);
         let inbox = Inbox::default();
         for name in ["window/logMessage", "$/progress"].iter().chain(&unsafe_names) {
-            inbox.push(&Invocation::new(*name, None));
+            inbox.push(&Invocation::new(name, None));
         }
         let files = FilenameCompleter::new();
         let completer = LineCompleter { vocabulary, inbox, files };

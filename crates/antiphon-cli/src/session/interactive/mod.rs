@@ -23,7 +23,7 @@ use super::executor;
 use super::line::Line;
 use super::report::Report;
 use super::script::{LineEnd, LineOrigin, run_line};
-use crate::answers::{Question, Rule};
+use crate::answers::{Rule, UnansweredCall};
 use crate::connect::ConnectArgs;
 use crate::exit::{CommandError, Exit};
 use crate::open_connection::OpenConnection;
@@ -48,7 +48,7 @@ impl Interactive<'_> {
     pub(super) async fn run(
         &self,
         connection: &mut OpenConnection,
-        questions: Receiver<Question>,
+        unanswered: Receiver<UnansweredCall>,
     ) -> Result<Option<Exit>, CommandError> {
         let vocabulary = Vocabulary::default();
         let methods = names::methods(connection.dialect, connection.initialized.as_ref());
@@ -65,7 +65,7 @@ impl Interactive<'_> {
             Some(document) => vocabulary.set_document(document),
             None => discover(connection, &vocabulary),
         }
-        let mut prompt = Prompt::new(editor, questions);
+        let mut prompt = Prompt::new(editor, unanswered);
         let exit = self.run_lines(connection, &mut prompt, &vocabulary).await;
         prompt.editor.end();
         exit.map(Some)
@@ -147,12 +147,12 @@ struct Prompt {
     /// Whether `exit` was typed, after which no line is read.
     is_last: bool,
     /// The calls from the server that wait for the user's answer. Without `--ask`, there are none.
-    questions: Receiver<Question>,
+    unanswered: Receiver<UnansweredCall>,
 }
 
 impl Prompt {
-    fn new(editor: Editor, questions: Receiver<Question>) -> Self {
-        Self { editor, typed_ahead: VecDeque::new(), is_last: false, questions }
+    fn new(editor: Editor, unanswered: Receiver<UnansweredCall>) -> Self {
+        Self { editor, typed_ahead: VecDeque::new(), is_last: false, unanswered }
     }
 
     /// Returns the next line; `None` after the last one.
@@ -210,7 +210,7 @@ impl Prompt {
         for line in text.lines() {
             match line.trim().strip_prefix("reply ") {
                 // Handled at once, because the running call may wait for this answer.
-                Some(answer) if !self.questions.is_closed() => match self.reply(answer.trim()) {
+                Some(answer) if !self.unanswered.is_closed() => match self.reply(answer.trim()) {
                     Ok(method) => note(&format!("{} is answered", output::visible(&method))),
                     Err(failure) => _ = failure.report(),
                 },
@@ -222,10 +222,10 @@ impl Prompt {
     /// Answers the oldest waiting call, and returns its method.
     fn reply(&mut self, answer: &str) -> Result<String, CommandError> {
         let outcome = Rule::parse_answer(answer).map_err(CommandError::usage)?;
-        while let Ok(question) = self.questions.try_recv() {
+        while let Ok(call) = self.unanswered.try_recv() {
             // It fails if the server no longer waits.
-            if question.reply.send(outcome.clone()).is_ok() {
-                return Ok(question.method);
+            if call.reply.send(outcome.clone()).is_ok() {
+                return Ok(call.method);
             }
         }
         Err(CommandError::usage("no call of the server waits for an answer"))

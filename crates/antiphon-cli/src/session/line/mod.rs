@@ -13,7 +13,7 @@ pub(super) use self::wait::WaitWords;
 use self::word::Word;
 use crate::answers::Rule;
 use crate::exit::CommandError;
-use crate::handshake::document::Place;
+use crate::handshake::document::FilePosition;
 use crate::open_connection::OpenConnection;
 use crate::params::ParamArgs;
 
@@ -245,10 +245,10 @@ impl CallWords {
         let params = match &self.at {
             None => params.read()?,
             Some(at) => {
-                let place = Place::parse(&at.text(variables)?).map_err(CommandError::usage)?;
+                let at = FilePosition::parse(&at.text(variables)?).map_err(CommandError::usage)?;
                 // An invalid param is reported before the document is opened.
                 params.read_after(&[("textDocument", Value::Null)])?;
-                Some(params.read_after(&connection.params_at(&place).await?)?)
+                Some(params.read_after(&connection.params_at(&at).await?)?)
             }
         };
         Ok(Invocation::new(&self.method, params))
