@@ -109,7 +109,14 @@ impl Report {
         };
         match self.format {
             _ if !self.shows_incoming && !matches!(status, AnswerStatus::Awaited) => {}
-            SessionFormat::Text => output::message(&output::dim(&text((message, status)))),
+            SessionFormat::Text => {
+                let text = output::dim(&text((message, status)));
+                match status {
+                    // Never dropped: the user must see it, and only a few calls wait at a time.
+                    AnswerStatus::Awaited => output::note(&text),
+                    _ => output::message(&text),
+                }
+            }
             SessionFormat::Json => {
                 let entry = Entry {
                     kind: match status {
