@@ -40,6 +40,7 @@ fn a_line_that_fails_prevents_the_call() {
     for (line, code, said) in [
         ("fail 7 no", 1, "error 7: --init: line 1: `fail`: no"),
         ("login s3cret", 1, "--init: line 1: `login`: "),
+        ("login password:=s3cret", 2, "line 1: `login`: the value of param `password` is not JSON"),
         ("login 's3cret", 2, "--init: line 1: the ' in column 7"),
         ("@/nonexistent", 2, "cannot read /nonexistent"),
         ("wait a 50ms", 4, "no a from the server within 50ms"),
